@@ -1,0 +1,143 @@
+"""The command line: builds settings, registry, server and transport, and may import everything."""
+
+import os
+import sys
+from pathlib import Path
+
+if not __package__:
+    # Run as a file by an isolated interpreter (`python -I .../backstaff/__main__.py`), which puts
+    # neither this folder nor the working directory on the path: so a project's own files named
+    # like ours or like a library's can never be imported.
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import argparse
+import logging
+from importlib import import_module
+
+from backstaff import __version__
+from backstaff.errors import SettingsError
+from backstaff.registry import Registry, discover
+from backstaff.render.canonical import to_json
+from backstaff.server import Reply, Server
+from backstaff.settings import Settings, default_file, defaults, load
+
+EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line with ARGUMENTS (default: the process's own); return the exit status."""
+    if arguments is None:
+        _insist_on_utf8()
+    options = _parser().parse_args(arguments)
+    _start_log(options)
+    try:
+        return int(options.command(options))
+    except SettingsError as error:
+        print(f"backstaff: {error}", file=sys.stderr)
+        return EXIT_USAGE
+
+
+def _insist_on_utf8() -> None:
+    """Start anew in UTF-8 mode under a locale of another encoding: names are UTF-8 or bytes."""
+    if sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="backstaff", description="A read-only navigation back end for agents and people."
+    )
+    parser.add_argument("--version", action="version", version=f"backstaff {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_serve(commands.add_parser("serve", help="answer EPC calls"))
+    _add_call(commands.add_parser("call", help="call one tool and print its answer"))
+    _add_tools(commands.add_parser("tools", help="print the definitions of the tools"))
+    return parser
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stdio", action="store_true", help="over stdin and stdout (default: TCP, port printed)"
+    )
+    _add_common(parser)
+    parser.set_defaults(command=_serve)
+
+
+def _add_call(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", help="the tool, e.g. agent-q/list_directory")
+    parser.add_argument("json", nargs="?", default="{}", help="its arguments as a JSON object")
+    parser.add_argument("--format", choices=("text", "json", "sexp"), default="text")
+    _add_common(parser)
+    parser.set_defaults(command=_call)
+
+
+def _add_tools(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.set_defaults(command=_tools, log_file=None, log_level="warning")
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--root", default=".", metavar="DIR", help="the project (default: .)")
+    parser.add_argument("--config", metavar="FILE", help="settings (TOML)")
+    parser.add_argument("--log-file", metavar="FILE", help="log there and not to stderr")
+    parser.add_argument("--log-level", choices=LEVELS, default="warning")
+
+
+def _serve(options: argparse.Namespace) -> int:
+    # python-epc costs 80 ms to import, so only the transport that is used is.
+    transport = import_module(f"backstaff.wire.{'stdio' if options.stdio else 'tcp'}")
+    status = transport.serve(_server(options))
+    logging.shutdown()
+    os._exit(status)  # whatever a worker is doing, or stuck in: its client is gone
+
+
+def _call(options: argparse.Namespace) -> int:
+    reply = _server(options).call(options.id, options.json, {"json": options.format == "json"})
+    print(_formatted(reply, options.format).removesuffix("\n"))
+    return EXIT_OK if reply.ok else EXIT_TOOL_ERROR
+
+
+def _formatted(reply: Reply, form: str) -> str:
+    match form:
+        case "json":
+            return reply.json if reply.json is not None else to_json(reply.fields())
+        case "sexp":
+            from backstaff.wire.lisp import PLAIN, write
+
+            return write(reply.fields(), PLAIN).decode()
+        case _:
+            return reply.text
+
+
+def _tools(options: argparse.Namespace) -> int:
+    definitions = discover().definitions()
+    if options.json:
+        print(to_json(definitions))
+    else:
+        for definition in definitions:
+            print(f"{definition['id']}\n    {definition['description']}")
+    return EXIT_OK
+
+
+def _server(options: argparse.Namespace) -> Server:
+    registry = discover()
+    return Server(registry, _settings(options, registry), str(Path(options.root).absolute()))
+
+
+def _settings(options: argparse.Namespace, registry: Registry) -> Settings:
+    tables = registry.settings_tables()
+    path = Path(options.config) if options.config else default_file()
+    return load(path, tables) if path else defaults(tables)
+
+
+def _start_log(options: argparse.Namespace) -> None:
+    logging.basicConfig(
+        filename=options.log_file,
+        level=options.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

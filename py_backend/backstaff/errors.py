@@ -1,0 +1,103 @@
+"""What can go wrong, as values with a code: the one vocabulary of failures. Imports nothing.
+
+A `ToolError` is an expected failure: its message is the caller's, so it says what was wrong and
+what to do, and never holds a traceback or a path that the caller did not name. Anything else that
+is raised is a bug, and the caller learns only that there was one.
+"""
+
+from enum import StrEnum
+
+
+class ErrorCode(StrEnum):
+    """Codes of the house. A contract with a spelling of its own uses that instead."""
+
+    INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    SANDBOX_VIOLATION = "SANDBOX_VIOLATION"
+    NOT_FOUND = "NOT_FOUND"
+    NOT_DIRECTORY = "NOT_DIRECTORY"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    IO_ERROR = "IO_ERROR"
+    UNKNOWN_TOOL = "UNKNOWN_TOOL"
+    CANCELLED = "CANCELLED"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+    BUSY = "BUSY"
+    REPLY_TOO_LARGE = "REPLY_TOO_LARGE"
+    INTERNAL = "INTERNAL"
+
+
+class ToolError(Exception):
+    """An expected failure of a call.
+
+    `code` is one of `ErrorCode` or a contract's own word; `message` is one sentence without the
+    leading "Error: "; `details` are extra facts for programs (JSON-like values, snake_case keys).
+    """
+
+    def __init__(self, code: str, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.code = str(code)
+        self.message = message
+        self.details = details
+
+
+class PathError(ToolError):
+    """A path that cannot be used. Tools turn each kind into the words of their contract."""
+
+    CODE = ErrorCode.IO_ERROR
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(self.CODE, message, **details)
+
+
+class InvalidPath(PathError):
+    """Not a path at all: NUL, not encodable, longer than 4,096 bytes."""
+
+    CODE = ErrorCode.INVALID_ARGUMENT
+
+
+class OutsideRoot(PathError):
+    """Leaves the root, by its words or through a link, whether or not anything is there."""
+
+    CODE = ErrorCode.SANDBOX_VIOLATION
+
+
+class NotFound(PathError):
+    """Nothing is there. `dangling` tells that the last component is a link with no target."""
+
+    CODE = ErrorCode.NOT_FOUND
+
+    def __init__(self, message: str, *, dangling: bool = False) -> None:
+        super().__init__(message)
+        self.dangling = dangling
+
+
+class NotADirectory(PathError):
+    """A directory was needed and something else is there. `last` tells that it ends the path."""
+
+    CODE = ErrorCode.NOT_DIRECTORY
+
+    def __init__(self, message: str, *, last: bool = False) -> None:
+        super().__init__(message)
+        self.last = last
+
+
+class PermissionRefused(PathError):
+    """The operating system refuses to let this user look."""
+
+    CODE = ErrorCode.PERMISSION_DENIED
+
+
+class Unreachable(PathError):
+    """The operating system failed otherwise: too many links, too many open files, an I/O error."""
+
+    CODE = ErrorCode.IO_ERROR
+
+
+class SettingsError(Exception):
+    """A configuration file that cannot be used; the message names file, line, key and what fits."""
+
+
+class Cancelled(ToolError):
+    """The client took the call back."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.CANCELLED, "The call was cancelled")

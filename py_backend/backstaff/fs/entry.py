@@ -1,0 +1,89 @@
+"""What stands in one open directory: names with kinds, and the lstat of those that are wanted.
+
+Everything works on an open descriptor and on single names, so nothing is looked up by path again.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from enum import StrEnum
+
+from backstaff.errors import NotFound, PathError, PermissionRefused, Unreachable
+from backstaff.fs.budget import Budget
+
+
+class Kind(StrEnum):
+    """The kind of a directory entry, by lstat: a link is a link wherever it points."""
+
+    FILE = "file"
+    DIRECTORY = "directory"
+    SYMLINK = "symlink"
+    FIFO = "fifo"
+    SOCKET = "socket"
+    CHARACTER_DEVICE = "character-device"
+    BLOCK_DEVICE = "block-device"
+    UNKNOWN = "unknown"
+
+
+_KINDS = {
+    stat.S_IFREG: Kind.FILE,
+    stat.S_IFDIR: Kind.DIRECTORY,
+    stat.S_IFLNK: Kind.SYMLINK,
+    stat.S_IFIFO: Kind.FIFO,
+    stat.S_IFSOCK: Kind.SOCKET,
+    stat.S_IFCHR: Kind.CHARACTER_DEVICE,
+    stat.S_IFBLK: Kind.BLOCK_DEVICE,
+}
+
+
+def kind_of(status: os.stat_result) -> Kind:
+    """The kind that an lstat tells."""
+    return _KINDS.get(stat.S_IFMT(status.st_mode), Kind.UNKNOWN)
+
+
+def names_in(directory: int, budget: Budget) -> Iterator[tuple[str, bool]]:
+    """Yield (name, is a directory) for each entry of the open DIRECTORY, in no order, unstatted.
+
+    Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
+    `PathError` when the directory cannot be read.
+    """
+    try:
+        with os.scandir(directory) as entries:
+            for count, entry in enumerate(entries):
+                if not count % budget.STRIDE and budget.expired():
+                    return
+                yield entry.name, entry.is_dir(follow_symlinks=False)
+    except OSError as error:
+        raise refusal(error) from error
+
+
+def lstat(name: str, directory: int) -> os.stat_result:
+    """The status of NAME in the open DIRECTORY, links not followed. Raises OSError."""
+    return os.stat(name, dir_fd=directory, follow_symlinks=False)
+
+
+def refusal(error: OSError) -> PathError:
+    """The `PathError` that says what the operating system said."""
+    match error:
+        case FileNotFoundError():
+            return NotFound("it does not exist")
+        case PermissionError():
+            return PermissionRefused("permission denied")
+        case _:
+            return Unreachable((error.strerror or "input/output error").lower())
+
+
+def look(name: str, directory: int) -> os.stat_result | None:
+    """The status of NAME in the open DIRECTORY; None where the system would not tell it."""
+    try:
+        return lstat(name, directory)
+    except OSError:
+        return None
+
+
+def link_target(name: str, directory: int) -> str | None:
+    """What the link NAME in the open DIRECTORY holds, as text; None if it is no link any more."""
+    try:
+        return os.readlink(name, dir_fd=directory)
+    except OSError:
+        return None

@@ -1,0 +1,363 @@
+"""The sandbox: every path an agent names is resolved here, component by component.
+
+Theory of operation. A `Root` holds the project directory open. `Root.resolve` splits the path
+itself and opens one component after the other relative to the descriptor before it, never
+following a link: a link is read and its target takes the link's place among the components.
+`..` pops a stack of descriptors. So nothing is checked first and used later: what is handed on is
+the open descriptor itself, and a directory swapped for a link meanwhile leads nowhere else.
+
+Above the root nothing is touched, neither opened nor statted: there, components are only compared
+with the names of the root's own ancestors (`../project/src` and absolute paths come back in that
+way), and any other name is outside. Outside is told before missing, so that no answer says whether
+something exists out there.
+"""
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from backstaff.errors import (
+    InvalidPath,
+    NotADirectory,
+    NotFound,
+    OutsideRoot,
+    Unreachable,
+)
+from backstaff.fs.entry import Kind, kind_of, lstat, refusal
+
+MAX_PATH_BYTES = 4096
+MAX_LINKS = 40
+MAX_STEPS = 4096
+MAX_RETRIES = 64
+
+# O_PATH needs search permission only (a 0311 directory can be passed through) and touches no
+# device or dead mount; where it does not exist, a plain read-only open is the nearest thing.
+_PASS_FLAGS = (
+    getattr(os, "O_PATH", os.O_RDONLY)
+    | os.O_DIRECTORY
+    | os.O_NOFOLLOW
+    | os.O_NONBLOCK
+    | os.O_CLOEXEC
+)
+_LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
+_NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}
+
+
+@dataclass(slots=True)
+class Place:
+    """Something that was found inside the root, held open. Use it as a context manager.
+
+    `path` is absolute and real, without a trailing slash (but for "/"); `relative` is the same
+    from the root, "." for the root itself. `directory` is the descriptor of the place itself if it
+    is a directory, else of the directory that holds it under `name`. `through_link` tells that the
+    last component named was a symbolic link.
+    """
+
+    path: str
+    relative: str
+    name: str
+    directory: int
+    status: os.stat_result
+    through_link: bool
+    _open: list[int]
+
+    @property
+    def kind(self) -> Kind:
+        """What it is."""
+        return kind_of(self.status)
+
+    def listing(self) -> int:
+        """Open the directory for reading its names; the place closes it. Raises `PathError`."""
+        try:
+            descriptor = os.open(".", _LIST_FLAGS, dir_fd=self.directory)
+        except OSError as error:
+            raise refusal(error) from error
+        self._open.append(descriptor)
+        return descriptor
+
+    def accessible(self, mode: int) -> bool:
+        """Whether access(2) grants MODE (`os.R_OK`, `os.W_OK`) to this user."""
+        name = "." if self.kind is Kind.DIRECTORY else self.name
+        return os.access(name, mode, dir_fd=self.directory, follow_symlinks=False)
+
+    def __enter__(self) -> Self:
+        """Nothing: the place is open already."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close every descriptor that the place holds."""
+        for descriptor in self._open:
+            os.close(descriptor)
+        self._open.clear()
+
+
+class Root:
+    """The project directory, held open: what tools may look at ends here.
+
+    It is reached by its real path and by the path it was given under; a root that was renamed or
+    replaced since is found anew with the next `Root`, as one is made for each call.
+    """
+
+    def __init__(self, given: str) -> None:
+        """Open the directory GIVEN (absolute). Raises `PathError` with a message for the user."""
+        self.path, self._descriptor = _open_root(given)
+        self.components = _components(self.path)
+        self._aliases = [self.components, _components(given)]
+
+    def resolve(self, text: str) -> Place:
+        """Find the thing that TEXT names, inside this root, links included. Raises `PathError`.
+
+        TEXT is relative to the root or absolute, and literal: no `~`, `$VAR`, glob or drive is
+        expanded. "" and "." are the root.
+        """
+        text = _checked(text)
+        with _Resolution(self, text) as resolution:
+            return resolution.run()
+
+    def within(self, components: list[str]) -> list[str] | None:
+        """What follows the root in the COMPONENTS of an absolute path; None if it is outside."""
+        for alias in self._aliases:
+            if components[: len(alias)] == alias:
+                return components[len(alias) :]
+        return None
+
+    def duplicate(self) -> int:
+        """A new descriptor of the root itself."""
+        return os.dup(self._descriptor)
+
+    def close(self) -> None:
+        """Let the directory go."""
+        os.close(self._descriptor)
+
+    def __enter__(self) -> Self:
+        """Nothing: the root is open already."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let the directory go."""
+        self.close()
+
+
+@dataclass(slots=True)
+class _Resolution:
+    """One path on its way: what is still to be walked, and where the walk stands.
+
+    `stack` holds a descriptor for the root and for each name in `names`. `above` is None inside
+    the root; else it holds the names of the root's ancestor at which the walk stands, untouched.
+    """
+
+    root: Root
+    text: str
+    pending: deque[str] = field(default_factory=deque)
+    stack: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    above: list[str] | None = None
+    links: int = 0
+    retries: int = 0
+    must_be_directory: bool = False
+    through_link: bool = False
+
+    def __enter__(self) -> Self:
+        self.stack.append(self.root.duplicate())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for descriptor in self.stack:
+            os.close(descriptor)
+
+    def run(self) -> Place:
+        self._refuse_words_that_leave()
+        self._take(self.text)
+        for _ in range(MAX_STEPS):
+            if not self.pending:
+                return self._arrived()
+            name = self.pending.popleft()
+            if self.above is not None:
+                self._step_above(name)
+            elif name == "..":
+                self._step_up()
+            elif (leaf := self._step_into(name)) is not None:
+                return self._leaf(name, leaf)
+        raise Unreachable("the path has too many components")
+
+    def _refuse_words_that_leave(self) -> None:
+        absolute = self.text.startswith("/")
+        words = _components(self.text)
+        if absolute and (inside := self.root.within(words)) is not None:
+            absolute, words = False, inside
+        if self._leads_out([] if absolute else self.root.components, words):
+            raise OutsideRoot("it is outside the project root")
+
+    def _leads_out(self, start: list[str], words: Iterable[str]) -> bool:
+        position = list(start)
+        for word in words:
+            if word != "..":
+                position.append(word)
+            elif position:
+                position.pop()
+        return position[: len(self.root.components)] != self.root.components
+
+    def _take(self, text: str) -> None:
+        """Put the components of TEXT, an argument or a link's target, before the pending ones."""
+        words = _components(text)
+        self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
+        if text.startswith("/"):
+            self._back_to_root()
+            inside = self.root.within(words)
+            self.above = [] if inside is None else None
+            words = words if inside is None else inside
+        self.pending.extendleft(reversed(words))
+
+    def _back_to_root(self) -> None:
+        while self.names:
+            self._step_up()
+
+    def _step_up(self) -> None:
+        if self.names:
+            os.close(self.stack.pop())
+            self.names.pop()
+        elif self.root.components:
+            self.above = self.root.components[:-1]
+
+    def _step_above(self, name: str) -> None:
+        above = self.above or []
+        above = above[:-1] if name == ".." else [*above, name]
+        if above != self.root.components[: len(above)]:
+            raise OutsideRoot("it is outside the project root")
+        self.above = None if above == self.root.components else above
+
+    def _step_into(self, name: str) -> os.stat_result | None:
+        """Enter NAME; or expand it if it is a link; or return its status if it is a leaf."""
+        try:
+            self.stack.append(os.open(name, _PASS_FLAGS, dir_fd=self.stack[-1]))
+        except OSError as error:
+            if error.errno in _NOT_A_PLAIN_DIRECTORY:
+                return self._look_at(name)
+            raise self._missing(error) from error
+        self.names.append(name)
+        return None
+
+    def _look_at(self, name: str) -> os.stat_result | None:
+        try:
+            status = lstat(name, self.stack[-1])
+            if stat.S_ISLNK(status.st_mode):
+                self._expand(os.readlink(name, dir_fd=self.stack[-1]))
+                return None
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise self._missing(error) from error
+            self._retry(name)
+            return None
+        if stat.S_ISDIR(status.st_mode):
+            self._retry(name)
+            return None
+        if self.pending or self.must_be_directory:
+            raise NotADirectory("it is not a directory", last=not self.pending)
+        return status
+
+    def _expand(self, target: str) -> None:
+        self.links += 1
+        if self.links > MAX_LINKS:
+            raise Unreachable("too many levels of symbolic links")
+        self.through_link |= not self.pending
+        self._take(target)
+
+    def _retry(self, name: str) -> None:
+        """Look at NAME again: it was one thing when opened and another when looked at."""
+        self.retries += 1
+        if self.retries > MAX_RETRIES:
+            raise Unreachable("it changed while it was looked at")
+        self.pending.appendleft(name)
+
+    def _missing(self, error: OSError) -> Exception:
+        if error.errno not in _NOT_THERE:
+            return refusal(error)
+        if self._leads_out(self.root.components + self.names, ["", *self.pending]):
+            return OutsideRoot("it is outside the project root")
+        return NotFound("it does not exist", dangling=self.through_link)
+
+    def _arrived(self) -> Place:
+        if self.above is not None:
+            raise OutsideRoot("it is outside the project root")
+        descriptor = self.stack.pop()
+        name = self.names[-1] if self.names else "."
+        return self._place(name, descriptor, os.fstat(descriptor), self.names)
+
+    def _leaf(self, name: str, status: os.stat_result) -> Place:
+        return self._place(name, self.stack.pop(), status, [*self.names, name])
+
+    def _place(self, name: str, descriptor: int, status: os.stat_result, names: list[str]) -> Place:
+        return Place(
+            path="/" + "/".join(self.root.components + names),
+            relative="/".join(names) or ".",
+            name=name,
+            directory=descriptor,
+            status=status,
+            through_link=self.through_link,
+            _open=[descriptor],
+        )
+
+
+def _components(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _checked(text: str) -> str:
+    """TEXT as the operating system will name it, or `InvalidPath`."""
+    try:
+        name = os.fsencode(text)
+    except UnicodeEncodeError as error:
+        raise InvalidPath("the path holds a character that no file name can hold") from error
+    if b"\0" in name:
+        raise InvalidPath("the path holds a NUL character")
+    if len(name) > MAX_PATH_BYTES:
+        raise InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes")
+    return os.fsdecode(name)
+
+
+def _open_root(given: str) -> tuple[str, int]:
+    """The real path of GIVEN and a descriptor of that very directory."""
+    given = _checked(given)
+    if not given.startswith("/"):
+        raise InvalidPath("the project root must be an absolute path")
+    for _ in range(MAX_RETRIES):
+        path, descriptor = _at_root(given)
+        status, again = os.fstat(descriptor), Path(path).stat()
+        if (status.st_dev, status.st_ino) == (again.st_dev, again.st_ino):
+            return path, descriptor
+        os.close(descriptor)
+    raise Unreachable("the project root changed while it was opened")
+
+
+def _at_root(given: str) -> tuple[str, int]:
+    try:
+        path = os.path.realpath(given, strict=True)
+        return path, os.open(path, _PASS_FLAGS)
+    except FileNotFoundError as error:
+        raise NotFound(f"the project root {given} does not exist") from error
+    except NotADirectoryError as error:
+        raise NotADirectory(f"the project root {given} is not a directory") from error
+    except OSError as error:
+        raise refusal(error) from error

@@ -1,0 +1,25 @@
+"""Canonical JSON (SRD FR-LD-OUT-02a): keys in the order given, no blanks, raw UTF-8, plain escapes.
+
+What cannot be UTF-8 (the bytes of an undecodable name) is written as U+FFFD, so the text is always
+valid. Words of a closed set are their strings.
+"""
+
+import json
+from collections.abc import Mapping
+
+from backstaff.render.names import lossy
+from backstaff.render.values import Rows
+
+
+def to_json(value: object) -> str:
+    """VALUE (mappings, sequences, `Rows`, scalars) as one line of canonical JSON."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    return lossy(text)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Rows):
+        return list(value.objects())
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")

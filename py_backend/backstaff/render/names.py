@@ -1,0 +1,82 @@
+"""The one rule for names in text: a name is data and can neither forge a row nor drive a terminal.
+
+A plain visible name stands bare. Any other (control, newline, bidi, invisible or undecodable
+characters, leading `[ ( < " ' -`, blanks at an end or doubled, a quote or a backslash) stands as a
+JSON string literal in which everything invisible is escaped, so a JSON reader gives it back.
+"""
+
+import re
+import unicodedata
+from json.encoder import encode_basestring
+
+# Written out, not taken from unicodedata: that table changes with the Python version, and the same
+# name must be shown alike everywhere. Classes Cc, Cf, Cs, Zl, Zp, Zs (but for the blank),
+# default-ignorable characters and noncharacters, as of Unicode 15.
+_INVISIBLE = (
+    "\\x00-\\x1f\\x7f-\\xa0\\xad\\u034f\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2"
+    "\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f"
+    "\\u3000\\u3164\\ud800-\\udfff\\ufdd0-\\ufdef\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb"
+    "\\ufffe\\uffff\\U000110bd\\U000110cd\\U00013430-\\U0001343f\\U0001bca0-\\U0001bca3"
+    "\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+    + "".join(f"\\U{plane:04x}fffe\\U{plane:04x}ffff" for plane in range(1, 17))
+)
+_PLAIN_ASCII = re.compile(
+    r"[A-Za-z0-9_.+@,~!#$%&*/:;=?^{}|\]`)>][\w.+@,~!#$%&*/:;=?^{}|\[\]`()<>'-]*", re.ASCII
+)
+_NEEDS_QUOTES = re.compile(rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$")
+_ESCAPED = re.compile(f"[{_INVISIBLE}]")
+_LAST_SINGLE = 0xFFFF
+_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_UNSAFE_IN_QUOTES = re.compile(f"[{_INVISIBLE}']")
+
+
+def show(name: str) -> str:
+    """NAME as it stands in text: bare, or as a JSON string literal."""
+    return name if is_plain(name) else literal(name)
+
+
+def quote(text: str) -> str:
+    """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal."""
+    return literal(text) if _UNSAFE_IN_QUOTES.search(text) else f"'{text}'"
+
+
+def is_plain(name: str) -> bool:
+    """Whether NAME can stand bare."""
+    if _PLAIN_ASCII.fullmatch(name):
+        return True
+    return not _NEEDS_QUOTES.search(name) and not unicodedata.combining(name[0])
+
+
+def literal(name: str) -> str:
+    """NAME as a JSON string literal with whatever is invisible written as escapes."""
+    quoted: str = encode_basestring(name)
+    return _ESCAPED.sub(lambda match: _escape(match[0]), quoted)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if code <= _LAST_SINGLE:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - _LAST_SINGLE - 1, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def lossy(text: str) -> str:
+    """TEXT as valid Unicode: what could not be decoded becomes U+FFFD (SRD NFR-LD-REL-02)."""
+    if text.isascii():
+        return text
+    text = _NO_BYTE.sub("\ufffd", text)
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def width(text: str) -> int:
+    """The columns that TEXT takes on a screen."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

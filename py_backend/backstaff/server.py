@@ -1,0 +1,159 @@
+"""One call, from raw arguments to a reply: the one place where errors become replies. No I/O."""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from backstaff.arguments import Parameter, ParameterType, decode
+from backstaff.errors import ErrorCode, ToolError
+from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
+from backstaff.fs.root import Root
+from backstaff.registry import Registry, table
+from backstaff.settings import Settings
+from backstaff.tool import Context, Result, Tool
+
+logger = logging.getLogger(__name__)
+
+CONTEXT_PARAMETERS = (
+    Parameter(name="root", type=ParameterType.STRING),
+    Parameter(name="max_output_bytes", type=ParameterType.INTEGER, minimum=0),
+    Parameter(name="available_capacity_bytes", type=ParameterType.INTEGER, minimum=0),
+    Parameter(
+        name="deadline_ms", type=ParameterType.INTEGER, minimum=1, absent=DEFAULT_DEADLINE_MS
+    ),
+    Parameter(name="approved", type=ParameterType.BOOLEAN, absent=False),
+    Parameter(name="json", type=ParameterType.BOOLEAN, absent=False),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The answer to one call: a tool's failure is a value too.
+
+    `text` is fit for a model and never empty; `error` is None when all went well, else the
+    mapping of code, message and details; `json` is there when it was asked for.
+    """
+
+    tool: str
+    text: str
+    data: Mapping[str, object] | None = None
+    error: Mapping[str, object] | None = None
+    json: str | None = None
+    truncated: bool = False
+    warnings: tuple[str, ...] = ()
+    elapsed_ms: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool did its work."""
+        return self.error is None
+
+    def fields(self) -> dict[str, object]:
+        """The envelope, keys in the order they are written."""
+        outcome = {"error": self.error} if self.error is not None else {}
+        asked = {"json": self.json} if self.json is not None else {}
+        return {
+            "ok": self.ok,
+            "tool": self.tool,
+            "text": self.text,
+            "data": self.data,
+            **asked,
+            **outcome,
+            "truncated": self.truncated,
+            "warnings": list(self.warnings),
+            "elapsed_ms": self.elapsed_ms,
+        }
+
+
+def failure(tool: str, error: ToolError) -> Reply:
+    """The reply that tells of ERROR."""
+    facts = {"code": error.code, "message": error.message, **error.details}
+    return Reply(tool=tool, text=f"Error: {error.message}", error=facts)
+
+
+class Server:
+    """Answers calls for the tools of a registry, below one root unless a call names another."""
+
+    def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
+        """Serve the REGISTRY's tools with SETTINGS; ROOT is an absolute path."""
+        self.registry = registry
+        self.settings = settings
+        self.root = root
+
+    def call(
+        self,
+        name: str,
+        arguments: object = None,
+        context: object = None,
+        cancelled: threading.Event | None = None,
+    ) -> Reply:
+        """Call the tool NAME (an id or an unambiguous bare name). Never raises."""
+        start = time.monotonic()
+        try:
+            reply = self._answer(name, arguments, context, cancelled or threading.Event())
+        except ToolError as error:
+            reply = failure(name, error)
+        except Exception:
+            logger.exception("bug in the tool %s", name)
+            reply = failure(name, unexpected())
+        return replace(reply, elapsed_ms=round((time.monotonic() - start) * 1000))
+
+    def _answer(
+        self, name: str, arguments: object, context: object, cancelled: threading.Event
+    ) -> Reply:
+        found = self.registry.find(name)
+        if found is None:
+            known = ", ".join(self.registry.by_id)
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool '{name}'; known: {known}")
+        tool_id, tool = found
+        asked, _ = decode(CONTEXT_PARAMETERS, context)
+        try:
+            result, warnings = self._run(tool_id, tool, arguments, asked, cancelled)
+        except ToolError as error:
+            return failure(tool_id, error)
+        return Reply(
+            tool=tool_id,
+            text=result.text,
+            data=result.data,
+            json=result.json() if asked["json"] else None,
+            truncated=result.truncated,
+            warnings=(*warnings, *result.warnings),
+        )
+
+    def _run(
+        self,
+        tool_id: str,
+        tool: Tool[Any],
+        arguments: object,
+        asked: Mapping[str, Any],
+        cancelled: threading.Event,
+    ) -> tuple[Result, list[str]]:
+        settings = self.settings.tables[table(tool_id, tool)]
+        try:
+            values, warnings = decode(tool.parameters, arguments, settings)
+        except ToolError as error:
+            raise _in_the_words_of(tool, error) from error
+        with Root(os.fspath(asked["root"] or self.root)) as root:
+            context = Context(
+                root=root,
+                budget=Budget.lasting(asked["deadline_ms"], cancelled),
+                max_output_bytes=asked["max_output_bytes"],
+                available_capacity_bytes=asked["available_capacity_bytes"],
+                settings=settings,
+            )
+            return tool.run(tool.arguments(**values), context), warnings
+
+
+def _in_the_words_of(tool: Tool[Any], error: ToolError) -> ToolError:
+    code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
+    return ToolError(code, error.message, **error.details)
+
+
+def unexpected() -> ToolError:
+    """What a client is told of a bug."""
+    message = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
+    return ToolError(ErrorCode.INTERNAL, message)

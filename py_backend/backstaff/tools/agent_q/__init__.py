@@ -1,0 +1,1 @@
+"""Agent-Q's file system tools."""

@@ -1,0 +1,32 @@
+"""The words in which Agent-Q's tools refuse a path. `noun` is "Directory" or "File"."""
+
+from backstaff.errors import (
+    InvalidPath,
+    NotADirectory,
+    NotFound,
+    OutsideRoot,
+    PathError,
+    PermissionRefused,
+    ToolError,
+)
+from backstaff.render.names import quote
+
+
+def refusal(error: PathError, path: str, noun: str) -> ToolError:
+    """ERROR as the contracts' error tables put it, PATH echoed as it was given.
+
+    Outside goes before not found (list_directory 5, get_file_info 3 and 4); a path *through* a
+    file names nothing that exists. What the tables leave open says what the system said.
+    """
+    match error:
+        case OutsideRoot():
+            words = f"Path {quote(path)} is outside project root"
+        case NotFound() | NotADirectory():
+            words = f"{noun} {quote(path)} not found"
+        case InvalidPath():
+            words = f"Argument 'path' is no path: {error.message}"
+        case PermissionRefused():
+            words = f"Cannot read {noun.lower()} {quote(path)}"
+        case _:
+            words = f"Cannot read {noun.lower()} {quote(path)}: {error.message}"
+    return ToolError(error.code, words)

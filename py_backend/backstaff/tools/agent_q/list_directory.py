@@ -1,0 +1,222 @@
+"""agent-q/list_directory: the contents of one directory as formatted text (contract 000).
+
+Beyond the contract: odd names follow the one rule of `render.names`; symbolic links and special
+files are `[FILE]` rows with their own size, their `:kind` and `:target` stand in the data; an entry
+of which the system tells no status is listed as "(size unknown)". Directories come first in every
+order, and are ordered among themselves by the same key. A listing that would pass its budget ends
+with a line that tells how many entries are left out; the data then hold the same rows.
+"""
+
+import os
+from dataclasses import dataclass, field
+from heapq import nsmallest
+
+from backstaff.errors import NotADirectory, PathError, ToolError
+from backstaff.fs.entry import Kind, look, names_in
+from backstaff.fs.root import Place
+from backstaff.render.names import quote, show
+from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tools.agent_q._rows import REPLY_BYTES, SHORTEST_ROW_BYTES, Listed
+from backstaff.tools.agent_q._words import refusal
+
+SORT_KEYS = ("name", "size", "modified")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`[tools."agent-q/list_directory"]`.
+
+    `header` names the directory by its "absolute" path or "relative" to the root, as the
+    contract's usage examples and its first example do. `max_output_bytes` bounds the text.
+    """
+
+    header: str = field(default="absolute", metadata={"choices": ("absolute", "relative")})
+    max_output_bytes: int = field(
+        default=1 << 20, metadata={"minimum": 256, "maximum": REPLY_BYTES}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """As the contract's table of parameters."""
+
+    path: str
+    show_hidden: bool
+    sort_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The names in the directory, in no order; `complete` is False if the time was up first."""
+
+    directories: list[str]
+    files: list[str]
+    complete: bool
+
+    @property
+    def total(self) -> int:
+        """How many names were found."""
+        return len(self.directories) + len(self.files)
+
+
+def run(arguments: Arguments, context: Context) -> Result:
+    """List the directory; refusals are worded as the contract's table of error cases."""
+    try:
+        with context.root.resolve(arguments.path) as place:
+            return _listing(place, arguments, context)
+    except NotADirectory as error:
+        raise _no_directory(error, arguments.path) from error
+    except PathError as error:
+        raise refusal(error, arguments.path, "Directory") from error
+
+
+def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
+    if place.kind is not Kind.DIRECTORY:
+        raise NotADirectory("it is not a directory", last=True)
+    directory = place.listing()
+    found = _find(directory, arguments, context)
+    limit = _limit(context)
+    header = _header(place, found, context.settings.header)
+    listed = _ordered(found, arguments.sort_by.lower(), directory, limit // SHORTEST_ROW_BYTES)
+    shown, rows = _cut(listed, limit - len(header.encode()), found)
+    return Result(
+        text=header + rows + _left_out(found.total - len(shown), limit, found),
+        data={
+            "path": _absolute(place),
+            "files": len(found.files),
+            "directories": len(found.directories),
+            "total": found.total,
+            "shown": len(shown),
+            "entries": shown.rows(directory),
+        },
+        truncated=len(shown) < found.total or not found.complete,
+        warnings=_warnings(arguments),
+    )
+
+
+def _no_directory(error: NotADirectory, path: str) -> ToolError:
+    """The error for `f` and `f/`, which name a file, and for `f/x`, which names nothing."""
+    if error.last:
+        return ToolError(error.code, f"{quote(path)} is a file, not a directory")
+    return refusal(error, path, "Directory")
+
+
+def _find(directory: int, arguments: Arguments, context: Context) -> Found:
+    found = Found([], [], complete=True)
+    for name, is_directory in names_in(directory, context.budget):
+        if arguments.show_hidden or not name.startswith("."):
+            (found.directories if is_directory else found.files).append(name)
+    if context.budget.expired():
+        return Found(found.directories, found.files, complete=False)
+    return found
+
+
+def _ordered(found: Found, sort_by: str, directory: int, most: int) -> Listed:
+    """The first MOST entries in their order; only those are statted where the names decide it."""
+    if sort_by in ("size", "modified"):
+        return _by_status(found, sort_by, directory).first(most)
+    directories = _by_name(found.directories, most)
+    files = _by_name(found.files, most - len(directories))
+    statuses = [look(name, directory) for name in (*directories, *files)]
+    return Listed(directories, files, statuses)
+
+
+def _by_name(names: list[str], most: int) -> list[str]:
+    """The first MOST of NAMES without regard to case, ties by code point."""
+    if len(names) > 4 * most:
+        return nsmallest(most, names, key=lambda name: (name.casefold(), name))
+    return sorted(sorted(names), key=str.casefold)[:most]
+
+
+def _by_status(found: Found, sort_by: str, directory: int) -> Listed:
+    attribute = "st_size" if sort_by == "size" else "st_mtime_ns"
+    order: list[list[str]] = []
+    statuses: dict[str, os.stat_result | None] = {}
+    for names in (found.directories, found.files):
+        statuses |= {name: look(name, directory) for name in names}
+        by_name = _by_name(names, len(names))
+        order.append(sorted(by_name, key=lambda n: -getattr(statuses[n], attribute, -1)))
+    directories, files = order
+    return Listed(directories, files, [statuses[name] for name in (*directories, *files)])
+
+
+def _limit(context: Context) -> int:
+    """The bytes that the text may take: the caller's wish and window, else the setting."""
+    wished = context.max_output_bytes
+    limit = context.settings.max_output_bytes if wished is None else wished
+    capacity = context.available_capacity_bytes
+    return min(limit, REPLY_BYTES) if capacity is None else min(limit, capacity, REPLY_BYTES)
+
+
+def _cut(listed: Listed, room: int, found: Found) -> tuple[Listed, str]:
+    shown, rows = listed.cut(room)
+    if len(shown) == found.total:
+        return shown, rows
+    return listed.cut(room - len(_left_out(found.total, room, found)))
+
+
+def _left_out(count: int, limit: int, found: Found) -> str:
+    """The last lines of a listing that is not whole."""
+    lines = ""
+    if count:
+        noun = "entry" if count == 1 else "entries"
+        lines += f"... {count} more {noun} left out to keep within {limit} bytes\n"
+    if not found.complete:
+        lines += "... the directory was not read to its end, as the time was up\n"
+    return lines
+
+
+def _header(place: Place, found: Found, form: str) -> str:
+    path = _absolute(place) if form == "absolute" else _relative(place)
+    files, directories = len(found.files), len(found.directories)
+    counts = (
+        f"{files} {'file' if files == 1 else 'files'}, "
+        f"{directories} {'directory' if directories == 1 else 'directories'}"
+    )
+    return f"Directory: {show(path)}\nTotal: {counts}\n\n"
+
+
+def _absolute(place: Place) -> str:
+    return place.path.rstrip("/") + "/"
+
+
+def _relative(place: Place) -> str:
+    return place.relative + "/"
+
+
+def _warnings(arguments: Arguments) -> tuple[str, ...]:
+    if arguments.sort_by.lower() in SORT_KEYS:
+        return ()
+    known = ", ".join(SORT_KEYS)
+    return (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
+
+
+TOOL = Tool(
+    name="list_directory",
+    description="List files and subdirectories in a directory. Returns names, types, and sizes.",
+    parameters=(
+        Parameter(
+            name="path",
+            type=ParameterType.STRING,
+            required=True,
+            description="Directory path (relative to project root)",
+        ),
+        Parameter(
+            name="show_hidden",
+            type=ParameterType.BOOLEAN,
+            description="Include hidden files (default false)",
+            absent=False,
+        ),
+        Parameter(
+            name="sort_by",
+            type=ParameterType.STRING,
+            description="Sort by: name, size, modified (default: name)",
+            absent="name",
+        ),
+    ),
+    arguments=Arguments,
+    run=run,
+    result_kind=ResultKind.LISTING,
+    categories=("filesystem", "navigation"),
+    settings=Settings,
+)

@@ -1,0 +1,191 @@
+"""One EPC connection: bytes in, calls out, replies back. It waits for nothing itself.
+
+A transport feeds `Connection.receive` with what it reads and gives it a `send` that writes whole
+frames. Small questions (`hello`, `ping`, `cancel`, `describe`, `methods`) are answered at once by
+the thread that reads; a tool's call goes to the workers and is answered when it is done.
+"""
+
+import logging
+import os
+import platform
+import threading
+from collections.abc import Callable, Sequence
+
+from backstaff import __version__
+from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
+from backstaff.errors import ErrorCode, ToolError
+from backstaff.server import Reply, Server, failure, unexpected
+from backstaff.wire import lisp
+from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
+from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
+from backstaff.wire.workers import Workers
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL = 1
+CAPABILITIES = ("call", "cancel", "describe", "escapes", "ping")
+
+_HELLO = (
+    Parameter(name="client", type=ParameterType.STRING),
+    Parameter(name="version", type=ParameterType.STRING),
+    Parameter(name="protocol", type=ParameterType.INTEGER),
+    Parameter(name="escapes", type=ParameterType.BOOLEAN, absent=False),
+)
+
+
+class Misuse(Exception):
+    """A call that is no proper EPC: an unknown method, arguments of the wrong shape."""
+
+
+class Connection:
+    """The server's end of one connection."""
+
+    def __init__(self, server: Server, send: Callable[[bytes], None], workers: Workers) -> None:
+        """Answer with SEND, which writes one whole frame and may be called by any thread."""
+        self._server = server
+        self._send = send
+        self._workers = workers
+        self._frames = FrameReader()
+        self._dialect: Dialect = PLAIN
+        self._running: dict[int, threading.Event] = {}
+        self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
+            "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
+            "describe": ("", "The definition of every tool.", self._describe),
+            "ping": ("", "Answer t at once.", self._ping),
+            "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
+        }
+
+    def receive(self, data: bytes) -> None:
+        """Take in DATA as it comes and answer what is whole. Raises `BadFrame`: then hang up."""
+        for incoming in self._frames.feed(data):
+            try:
+                self._handle(incoming)
+            except Unreadable as error:
+                self._answer_unreadable(error)
+
+    def close(self) -> None:
+        """The client is gone: stop what still runs for it."""
+        for cancelled in list(self._running.values()):
+            cancelled.set()
+
+    def _handle(self, incoming: Frame) -> None:
+        if incoming.excess:
+            _, uid = lisp.head(incoming.body)
+            limit = f"{incoming.excess} bytes, more than the {MAX_REQUEST_BYTES} allowed"
+            raise Unreadable(f"the request has {limit}", uid)
+        message = lisp.read(incoming.body)
+        match message:
+            case Message("call", uid, [Symbol(name=method), arguments]):
+                self._call(uid, method, [] if arguments is NIL else arguments)
+            case Message("call", uid, [method, _]):
+                self._reply(uid, "epc-error", f"No such method: {method}")
+            case Message("methods", uid, []):
+                self._reply(uid, "return", self._signatures())
+            case Message("return" | "return-error" | "epc-error"):
+                logger.info("answer to a question never asked: %s %s", message.kind, message.uid)
+            case _:
+                raise Unreadable("the request is not (call UID METHOD ARGUMENTS)", message.uid)
+
+    def _call(self, uid: int, method: str, arguments: object) -> None:
+        if not isinstance(arguments, list):
+            self._reply(uid, "epc-error", "The arguments of a call must be a list")
+        elif method in self._methods:
+            try:
+                self._reply(uid, "return", self._methods[method][2](arguments))
+            except (Misuse, ToolError) as error:
+                self._reply(uid, "return-error", str(error))
+        elif self._server.registry.find(method) is None:
+            self._reply(uid, "epc-error", f"No such method: {method}")
+        elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
+            self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
+        else:
+            self._run(uid, method, [*arguments, None, None])
+
+    def _run(self, uid: int, method: str, arguments: Sequence[object]) -> None:
+        cancelled = self._running.setdefault(uid, threading.Event())
+
+        def job() -> None:
+            try:
+                reply = self._server.call(method, arguments[0], arguments[1], cancelled)
+            finally:
+                self._running.pop(uid, None)
+            try:
+                self._deliver(uid, reply)
+            except OSError as error:
+                logger.info("the client went before the answer to %s: %s", uid, error)
+
+        if not self._workers.submit(job):
+            self._running.pop(uid, None)
+            message = "Too many calls are waiting; try again when some are answered"
+            self._deliver(uid, failure(method, ToolError(ErrorCode.BUSY, message)))
+
+    def _deliver(self, uid: int, reply: Reply) -> None:
+        """Send the REPLY; one that no frame can hold becomes an error that names its size."""
+        try:
+            body = self._message(uid, "return", reply.fields())
+        except Exception:
+            logger.exception("the reply of %s cannot be written", reply.tool)
+            body = self._message(uid, "return", failure(reply.tool, unexpected()).fields())
+        if len(body) >= MAX_FRAME_BYTES:
+            logger.warning("reply of %s has %d bytes", reply.tool, len(body))
+            message = (
+                f"The reply has {len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be"
+                " sent; ask for less (a smaller directory, fewer entries, a lower limit)"
+            )
+            error = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(body))
+            body = self._message(uid, "return", failure(reply.tool, error).fields())
+        self._send(frame(body))
+
+    def _reply(self, uid: int, kind: str, value: object) -> None:
+        self._send(frame(self._message(uid, kind, value)))
+
+    def _message(self, uid: int, kind: str, value: object) -> bytes:
+        return lisp.write([Symbol(kind), uid, value], self._dialect)
+
+    def _answer_unreadable(self, error: Unreadable) -> None:
+        logger.warning("unreadable request: %s", error.reason)
+        if error.uid is not None:
+            self._reply(error.uid, "return-error", f"backstaff: {error.reason}")
+
+    def _hello(self, arguments: Sequence[object]) -> object:
+        options, _ = decode(_HELLO, arguments[0] if arguments else None)
+        wanted = options["protocol"]
+        if wanted not in (None, PROTOCOL):
+            raise Misuse(f"This server speaks protocol {PROTOCOL}, not {wanted}; update the older")
+        self._dialect = ESCAPED if options["escapes"] else PLAIN
+        return {
+            "protocol": PROTOCOL,
+            "version": __version__,
+            "python": platform.python_version(),
+            "pid": os.getpid(),
+            "root": self._server.root.rstrip("/") + "/",
+            "capabilities": [Symbol(f":{name}") for name in CAPABILITIES],
+            "escapes": options["escapes"],
+        }
+
+    def _describe(self, _: Sequence[object]) -> object:
+        return self._server.registry.definitions()
+
+    def _ping(self, _: Sequence[object]) -> object:
+        return True
+
+    def _cancel(self, arguments: Sequence[object]) -> object:
+        match arguments:
+            case [int() as uid]:
+                cancelled = self._running.get(uid)
+                if cancelled is not None:
+                    cancelled.set()
+                return cancelled is not None
+        raise Misuse("cancel takes the UID of a call")
+
+    def _signatures(self) -> list[object]:
+        """What EPC's own `methods` answers: name, arguments and docstring of everything."""
+        registry = self._server.registry
+        names = {**{name: name for name in registry.by_id}, **registry.aliases}
+        return [
+            *([Symbol(name), spec, words] for name, (spec, words, _) in self._methods.items()),
+            *(
+                [Symbol(name), "ARGUMENTS &optional CONTEXT", registry.by_id[tool].description]
+                for name, tool in names.items()
+            ),
+        ]

@@ -1,0 +1,213 @@
+r"""The Lisp on the wire: requests read by sexpdata, replies written here.
+
+Replies are written by joining strings, as sexpdata's writer costs ten times what listing the
+directory costs. They come in two dialects:
+
+- `PLAIN`, for any EPC client: strings are UTF-8 in which only the quote and the backslash are
+  escaped, what every reader understands. Bytes of an undecodable name become U+FFFD.
+- `ESCAPED`, which our own client asks for in `hello`: strings are ASCII. Emacs reads such a frame
+  without decoding it, and a frame never holds a `#`, so the client can refuse the read syntax that
+  could make objects. Bytes of an undecodable name travel bare, and then are the only bytes over
+  0x7f, so that Emacs can open what is named.
+
+Values are those of `backstaff.tool.Result`: False, None and empty lists are nil.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from json.encoder import encode_basestring_ascii
+
+import sexpdata
+
+from backstaff.arguments import NIL, Symbol
+from backstaff.render.names import lossy
+from backstaff.render.values import Rows, Verbatim, Word
+
+_UID = re.compile(rb"\s*\(\s*([a-z-]+)\s+(\d{1,15})(?=[\s)])")
+_OCTAL_OR_OTHER = re.compile(r"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
+_HAS_OCTAL = re.compile(r"\\[0-7]")
+_SURROGATES = re.compile(
+    r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u(d[89a-f][0-9a-f]{2})|.)", re.DOTALL
+)
+
+
+FIRST_RAW, LAST_RAW = 0x80, 0xFF
+BYTE_0 = 0xDC00
+"""Python shows the undecodable byte B of a name as the character BYTE_0 + B."""
+
+
+class Unreadable(Exception):
+    """A message that cannot be understood. `uid` is whom to answer, None if that is unknown too."""
+
+    def __init__(self, reason: str, uid: int | None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.uid = uid
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One EPC message: its kind (`call`, `methods`, ...), uid, and the rest of the list."""
+
+    kind: str
+    uid: int
+    rest: list[object]
+
+
+def head(body: bytes) -> tuple[str, int | None]:
+    """The kind and uid at the start of a message, without reading the rest."""
+    match = _UID.match(body)
+    return (match[1].decode(), int(match[2])) if match else ("", None)
+
+
+def read(body: bytes) -> Message:
+    """The message in BODY, its values as `backstaff.arguments` takes them. Raises `Unreadable`."""
+    _, uid = head(body)
+    try:
+        parsed = sexpdata.parse(_bytes_named(body.decode("utf-8", "surrogateescape")))
+    except RecursionError:
+        raise Unreadable("the request nests too deep", uid) from None
+    except Exception as error:  # sexpdata has no error of its own: five kinds were seen
+        raise Unreadable("the request is no readable Lisp", uid) from error
+    match parsed:
+        case [[sexpdata.Symbol() as kind, int() as number, *rest]] if uid == number:
+            return Message(str(kind), number, [_value(item) for item in rest])
+    raise Unreadable("the request is not of the form (call UID METHOD ARGUMENTS)", uid)
+
+
+def _bytes_named(text: str) -> str:
+    r"""TEXT with Emacs's octal escapes (`\351`, a raw byte) replaced; sexpdata knows none."""
+    if not _HAS_OCTAL.search(text):
+        return text
+    return _OCTAL_OR_OTHER.sub(_byte_named, text)
+
+
+def _byte_named(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return match[0]
+    code = int(match[1], 8) & 0xFF
+    character = chr(code) if code < FIRST_RAW else chr(BYTE_0 + code)
+    return "\\" + character if character in '"\\' else character
+
+
+def _value(item: object) -> object:
+    match item:
+        case sexpdata.Symbol():
+            return _symbol(str(item))
+        case sexpdata.Quoted():
+            return Symbol("'")
+        case sexpdata.Delimiters():
+            return [_value(inner) for inner in item.I]
+        case list():
+            return [_value(inner) for inner in item] or NIL
+        case _:
+            return item
+
+
+def _symbol(name: str) -> object:
+    match name:
+        case ":false" | ":json-false":
+            return False
+        case ":null":
+            return None
+        case _:
+            return Symbol(name)
+
+
+def write(value: object, dialect: "Dialect") -> bytes:
+    """VALUE as Lisp in the DIALECT, ready to be framed."""
+    return dialect.finish(_Writer(dialect.quote).text(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How strings are written: `quote` one by one, `finish` over a whole message."""
+
+    quote: Callable[[str], str]
+    finish: Callable[[str], bytes]
+
+
+def _quote_plain(text: str) -> str:
+    return '"' + lossy(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _finish_escaped(text: str) -> bytes:
+    text = text.replace("#", "\\u0023")
+    if "\\ud" in text:
+        text = _SURROGATES.sub(_joined, text)
+    return text.encode("ascii", "surrogateescape")
+
+
+def _joined(match: re.Match[str]) -> str:
+    r"""Lisp does not join `\ud83d\ude00`; a lone `\udcff` is the byte ff; other halves are lost."""
+    high, low, lone = match.groups()
+    if high:
+        code = 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
+        return f"\\U{code:08x}"
+    if not lone:
+        return match[0]
+    code = int(lone, 16)
+    return chr(code) if FIRST_RAW <= code - BYTE_0 <= LAST_RAW else "\\ufffd"
+
+
+PLAIN = Dialect(_quote_plain, str.encode)
+ESCAPED = Dialect(encode_basestring_ascii, _finish_escaped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    quote: Callable[[str], str]
+
+    def text(self, value: object) -> str:  # noqa: PLR0911  # a return a type
+        match value:
+            case None | False:
+                return "nil"
+            case True:
+                return "t"
+            case Enum() | Word():
+                return f":{value}"
+            case str():
+                return self.quote(value)
+            case int() | float():
+                return repr(value)
+            case Symbol():
+                return value.name
+            case Rows():
+                return self.rows(value)
+            case Mapping():
+                return self.plist(value)
+            case list() | tuple():
+                return f"({' '.join(map(self.text, value))})" if value else "nil"
+        raise TypeError(f"{type(value).__name__} has no Lisp form")
+
+    def plist(self, value: Mapping[str, object]) -> str:
+        keyword = _verbatim_keyword if isinstance(value, Verbatim) else _keyword
+        pairs = (f"{keyword(key)} {self.text(item)}" for key, item in value.items())
+        return f"({' '.join(pairs)})" if value else "nil"
+
+    def rows(self, rows: Rows) -> str:
+        if not len(rows):
+            return "nil"
+        template = "(" + " ".join(f"{_keyword(key)} %s" for key in rows.columns) + ")"
+        columns = [self.column(values) for values in rows.columns.values()]
+        return f"({' '.join(map(template.__mod__, zip(*columns, strict=True)))})"
+
+    def column(self, values: Sequence[object]) -> Iterable[str]:
+        """A column, by the quickest way that its types allow."""
+        match set(map(type, values)):
+            case types if types == {str}:
+                return map(self.quote, values)  # type: ignore[arg-type]  # all str
+            case types if types == {int}:
+                return map(str, values)
+            case _:
+                return map(self.text, values)
+
+
+def _keyword(key: str) -> str:
+    return ":" + key.replace("_", "-")
+
+
+def _verbatim_keyword(key: str) -> str:
+    return f":{key}"

@@ -1,0 +1,33 @@
+"""Who is at the other end of a loopback connection: on Linux the kernel's table tells the user."""
+
+import os
+import socket
+from pathlib import Path
+
+TABLE = Path("/proc/net/tcp")
+_LOCAL, _REMOTE, _UID = 1, 2, 7
+
+
+def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
+    """Whether the peer of the IPv4 loopback CONNECTION runs as this process's user.
+
+    Where there is no such TABLE (not Linux) nothing is known, and the answer is True: there the
+    loopback address and the single admitted client are all the protection there is.
+    """
+    try:
+        lines = table.read_text("ascii").splitlines()
+    except OSError:
+        return True
+    here, there = map(_as_listed, (connection.getsockname(), connection.getpeername()))
+    owners = [
+        int(fields[_UID])
+        for fields in map(str.split, lines[1:])
+        if (fields[_LOCAL], fields[_REMOTE]) == (there, here)
+    ]
+    return owners == [os.getuid()]
+
+
+def _as_listed(address: tuple[str, int]) -> str:
+    host, port = address
+    number = int.from_bytes(socket.inet_aton(host), "little")
+    return f"{number:08X}:{port:04X}"

@@ -1,0 +1,55 @@
+"""EPC over stdin and stdout: no port that another user could reach, and it ends with its client."""
+
+import logging
+import os
+import sys
+import threading
+
+from backstaff.server import Server
+from backstaff.wire.connection import Connection
+from backstaff.wire.frame import BadFrame
+from backstaff.wire.workers import Workers
+
+logger = logging.getLogger(__name__)
+
+READ_BYTES = 1 << 16
+EXIT_BAD_FRAME = 76
+
+
+def serve(server: Server) -> int:
+    """Serve until stdin ends; return the exit status. To be called once, by the main thread."""
+    incoming, outgoing = _take_standard_streams()
+    lock = threading.Lock()
+
+    def send(data: bytes) -> None:
+        with lock:
+            write_whole(outgoing, data)
+
+    connection = Connection(server, send, Workers())
+    try:
+        while data := os.read(incoming, READ_BYTES):
+            connection.receive(data)
+    except BadFrame as error:
+        logger.error("%s: the stream cannot be trusted any more", error)  # noqa: TRY400  # no bug
+        return EXIT_BAD_FRAME
+    except BrokenPipeError:
+        logger.info("the client stopped reading")
+    return 0
+
+
+def write_whole(descriptor: int, data: bytes) -> None:
+    """Write all of DATA, however many writes it takes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _take_standard_streams() -> tuple[int, int]:
+    """Keep descriptors 0 and 1 for the protocol; a stray `print` goes to stderr from here on."""
+    incoming, outgoing = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return incoming, outgoing

@@ -1,0 +1,26 @@
+"""Build every golden tree below a folder, and write the cases there as they hold here."""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.golden.cases import build, cases, filled
+
+TEXTS = ("text", "data", "json")
+
+
+def main(folder: Path) -> None:
+    """Do it in FOLDER, which must exist."""
+    built = []
+    for number, case in enumerate(cases()):
+        root = folder / f"case-{number}"
+        build(case, root)
+        texts = {key: filled(case[key], root) for key in TEXTS if case.get(key)}
+        built.append(case | texts | {"root": str(root.resolve())})
+    (folder / "cases.json").write_text(json.dumps(built))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

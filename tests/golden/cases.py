@@ -1,0 +1,75 @@
+"""The golden cases: reading, building their trees, filling in what only the file system knows."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+MTIME = 1_700_000_000
+"""The time of everything that asks for none, so that no case depends on the clock."""
+
+Case = dict[str, Any]
+
+
+def files() -> list[Path]:
+    """The files of cases, one a tool."""
+    return sorted(FOLDER.glob("*.json"))
+
+
+def cases() -> list[Case]:
+    """Every case, in the order of files and lines."""
+    return [case for path in files() for case in json.loads(path.read_text())]
+
+
+def build(case: Case, root: Path) -> None:
+    """Make the case's tree at ROOT."""
+    root.mkdir(parents=True)
+    for name, content in case["tree"].items():
+        make(root / name, content)
+    for name, content in reversed(case["tree"].items()):
+        mtime = content.get("mtime", MTIME) if isinstance(content, dict) else MTIME
+        os.utime(root / name, (mtime, mtime), follow_symlinks=False)
+    os.utime(root, (MTIME, MTIME))
+
+
+def make(path: Path, content: object) -> None:
+    """Make what CONTENT describes at PATH."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match content:
+        case None:
+            path.mkdir()
+        case str():
+            path.write_text(content)
+        case {"bytes": int() as size}:
+            path.write_bytes(b"x" * size)
+        case {"link": str() as target}:
+            path.symlink_to(target)
+        case {"fifo": True}:
+            os.mkfifo(path)
+        case {"mtime": int()}:  # a directory
+            path.mkdir()
+        case _:
+            raise ValueError(f"{path}: no such content: {content}")
+
+
+def filled(expected: str, root: Path) -> str:
+    """EXPECTED with its placeholders replaced by what is true below ROOT."""
+    text = expected.replace("{root}", os.path.realpath(root))
+    return re.sub(r"\{size:(.*?)\}", lambda match: str((root / match[1]).stat().st_size), text)
+
+
+def with_placeholders(actual: str, case: Case, root: Path) -> str:
+    """The inverse of `filled`, for writing expectations anew."""
+    text = actual.replace(os.path.realpath(root), "{root}")
+    for name, content in case["tree"].items():
+        if content is None:
+            plain = name.rstrip("/")
+            shown = json.dumps(Path(plain).name)
+            size = (root / plain).stat().st_size
+            text = text.replace(
+                f":name {shown} :type :directory :size {size}",
+                f":name {shown} :type :directory :size {{size:{plain}}}",
+            )
+    return text

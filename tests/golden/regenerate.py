@@ -1,0 +1,54 @@
+"""Write the expectations of every golden case anew, from what the server answers now."""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "py_backend"))
+
+from tests.golden.cases import Case, build, files, with_placeholders
+
+from backstaff.registry import discover
+from backstaff.server import Reply, Server
+from backstaff.settings import defaults
+from backstaff.wire.lisp import ESCAPED, write
+
+
+def main() -> None:
+    """Rewrite each file of cases in place."""
+    os.environ["TZ"] = "UTC0"
+    time.tzset()
+    registry = discover()
+    server = Server(registry, defaults(registry.settings_tables()), "/")
+    for path in files():
+        renewed = [renew(case, server) for case in json.loads(path.read_text())]
+        path.write_text(json.dumps(renewed, indent=2, ensure_ascii=False) + "\n")
+
+
+def renew(case: Case, server: Server) -> Case:
+    """The case with the expectations that hold now."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "root")
+        build(case, root)
+        context = case.get("context", {}) | {"root": str(root)}
+        reply = server.call(case["tool"], case["arguments"], context)
+        texts = {key: with_placeholders(text, case, root) for key, text in expected(reply).items()}
+        rest = {"warnings": list(reply.warnings)} if reply.warnings else {}
+        kept = {key: case[key] for key in ("name", "tool", "tree", "arguments")}
+        given = {"context": case["context"]} if "context" in case else {}
+        return kept | given | texts | {"error": (reply.error or {}).get("code")} | rest
+
+
+def expected(reply: Reply) -> dict[str, str]:
+    """The texts of REPLY that a case holds."""
+    data = write(reply.data, ESCAPED).decode()
+    asked = {"json": reply.json} if reply.json is not None else {}
+    return {"text": reply.text, "data": data, **asked}
+
+
+if __name__ == "__main__":
+    main()
