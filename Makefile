@@ -1,0 +1,86 @@
+# Everything that is done to this project, by name: `make` alone lists it.
+# Each target first runs dev/setup, so a fresh clone needs no step before any of them.
+
+EMACS ?= emacs
+PYTHON ?=
+# Which ERT tests to run: t, a test's name, or a regexp as a Lisp string, '"reconnect"'.
+SELECTOR ?= t
+# How many pings `make bench` sends each way; the stock client takes 0.3 s for one.
+CALLS ?= 300
+
+# The project's own Elisp is compiled and run with nothing else in sight. Tests and linters also
+# see the installed packages, which -Q hides on Debian and these two options do not.
+BARE := $(EMACS) -Q --batch -l dev/batch.el -L elisp
+WITH_PACKAGES := $(EMACS) -q --no-site-file --batch -l dev/batch.el -f package-initialize -L elisp
+
+BIN := .venv/bin
+ELISP := $(wildcard elisp/*.el)
+ELISP_TESTS := $(wildcard tests/el/*-tests.el)
+ELISP_AROUND := $(wildcard dev/*.el tests/el/*.el)
+PYTHON_FILES := py_backend tests
+
+export EMACS PYTHON SELECTOR CALLS
+# The interpreter with which the Elisp of tests, demo and bench starts the server.
+export BACKSTAFF_PYTHON := $(abspath $(BIN)/python)
+export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
+# A caller's Python settings would reach into .venv.
+unexport PYTHONPATH PYTHONHOME
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-py test-el lint types layers compile fix golden bench clean
+
+help: ## list what can be done
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-9s %s\n", $$1, $$2}' Makefile
+
+setup: ## install what is missing and make .venv (all others do this first)
+	@dev/setup
+
+demo: setup ## start the server from Emacs and call every tool on this repository
+	@$(BARE) -l dev/demo.el -f demo-batch
+
+# pytest comes last: its closing line counts what passed and failed.
+test: lint compile test-el test-py ## run all checks and all tests
+
+test-py: setup ## run pytest
+	@$(BIN)/pytest
+
+test-el: setup ## run the ERT tests; SELECTOR picks some
+	@$(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
+
+lint: setup types layers ## check style, types and layering of the Python code, and spelling
+	@$(BIN)/ruff check --quiet $(PYTHON_FILES)
+	@$(BIN)/ruff format --check --quiet $(PYTHON_FILES)
+	@$(BIN)/codespell
+	@echo 'lint: ruff and codespell found nothing'
+
+types: setup ## check the Python types
+	@$(BIN)/mypy
+
+layers: setup ## check that every Python module imports only what lies below it
+	@$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
+
+compile: setup ## byte-compile and lint the Elisp; every warning counts
+	@status=0; \
+	for file in $(ELISP); do \
+	    $(BARE) -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
+	done; \
+	for file in $(ELISP_AROUND); do \
+	    $(WITH_PACKAGES) -L tests/el -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
+	done; \
+	$(WITH_PACKAGES) -l dev/lint-elisp.el -f lint-elisp-package $(ELISP) || status=1; \
+	[ $$status -ne 0 ] || echo 'compile: compiler, checkdoc, check-declare, package-lint found nothing'; \
+	exit $$status
+
+fix: setup ## correct and format the Python code as far as ruff can
+	@$(BIN)/ruff check --fix $(PYTHON_FILES)
+	@$(BIN)/ruff format $(PYTHON_FILES)
+
+golden: setup ## write the golden cases anew; review the difference like code
+	@$(BIN)/python tests/golden/regenerate.py
+
+bench: setup ## measure a ping against the stock EPC client; CALLS says how many
+	@$(WITH_PACKAGES) -l dev/bench.el -f bench-batch
+
+clean: ## remove all that make has made
+	rm -rf .venv .cache .hypothesis .import_linter_cache dist
+	find . -name .git -prune -o \( -name __pycache__ -o -name '*.elc' \) -print0 | xargs -0 rm -rf

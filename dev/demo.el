@@ -1,0 +1,171 @@
+;;; demo.el --- What the tools answer, seen from Emacs  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; `make demo' runs this.  It does what any Emacs package would: it requires
+;; `backstaff' and calls tools, on this very repository.  The first call starts
+;; the server.  It ends with failure if a reply is not of the expected kind.
+
+;;; Code:
+
+(require 'backstaff)
+(require 'benchmark)
+(require 'cl-lib)
+(require 'seq)
+
+(defconst demo-root
+  (expand-file-name "../" (file-name-directory load-file-name))
+  "This repository.")
+
+(defconst demo-calls
+  '(("agent-q/list_directory" (:path "."))
+    ("agent-q/list_directory" (:path "elisp" :sort_by "size" :show_hidden t))
+    ("agent-q/get_file_info" (:path "README.md")))
+  "Calls that succeed, each a tool's id and its arguments.")
+
+(defconst demo-refusals
+  '(("agent-q/list_directory" (:path "../..") "SANDBOX_VIOLATION")
+    ("agent-q/list_directory" (:path "no-such-directory") "NOT_FOUND")
+    ("agent-q/list_directory" (:path "README.md") "NOT_DIRECTORY")
+    ("agent-q/get_file_info" (:path "no-such-file") "NOT_FOUND")
+    ("agent-q/get_file_info" (:path 7) "INVALID_ARGUMENT"))
+  "Calls that fail: a tool's id, its arguments and the code of the error.")
+
+(defconst demo-pings 200
+  "How many round trips to measure.")
+
+(defvar demo-surprises 0
+  "How many replies were not of the expected kind.")
+
+
+;;; Output
+
+(defun demo-print (format-string &rest arguments)
+  "Print FORMAT-STRING, filled in with ARGUMENTS, and a newline."
+  (princ (apply #'format format-string arguments))
+  (terpri))
+
+(defun demo-print-heading (text)
+  "Print TEXT as the heading of a section."
+  (demo-print "\n%s\n%s" text (make-string (string-width text) ?=)))
+
+(defun demo-print-indented (text)
+  "Print TEXT, set off from what surrounds it."
+  (demo-print "%s" (replace-regexp-in-string "^\\(.\\)" "    \\1" (string-trim-right text))))
+
+(defun demo-print-call (id arguments context)
+  "Print the call of ID with ARGUMENTS and CONTEXT as one would type it."
+  (demo-print "\n%S" `(backstaff-call ,id ',arguments ,@(and context `(',context)))))
+
+(defun demo-print-reply (reply)
+  "Print REPLY: its text as a model reads it, then all of it as Lisp has it."
+  (demo-print-indented (plist-get reply :text))
+  (terpri)
+  ;; The text stands above.
+  (let ((rest (plist-put (copy-sequence reply) :text '…)))
+    (demo-print-indented (demo-pretty rest 0))))
+
+(defconst demo-width 110
+  "How wide a line of Lisp may be.")
+
+(defun demo-pretty (object column)
+  "Return OBJECT as Lisp text that starts at COLUMN.
+What is too wide for a line is broken: a plist has a line for each of its
+keys then, another list one for each of its items."
+  (let ((flat (prin1-to-string object))
+        (separator (concat "\n" (make-string (1+ column) ?\s))))
+    (cond ((or (atom object) (< (+ column (length flat)) demo-width)) flat)
+          ((keywordp (car object))
+           (format "(%s)" (mapconcat (lambda (pair) (demo-pretty-pair pair (1+ column)))
+                                     (seq-partition object 2) separator)))
+          (t (format "(%s)" (mapconcat (lambda (item) (demo-pretty item (1+ column)))
+                                       object separator))))))
+
+(defun demo-pretty-pair (pair column)
+  "Return PAIR, a key and its value in a plist, as text that starts at COLUMN."
+  (let ((flat (format "%S %S" (car pair) (cadr pair))))
+    (if (< (+ column (length flat)) demo-width) flat
+      (format "%S\n%s%s" (car pair) (make-string (+ column 2) ?\s)
+              (demo-pretty (cadr pair) (+ column 2))))))
+
+
+;;; Calls
+
+(defun demo-call (id arguments context expected)
+  "Call tool ID with ARGUMENTS and CONTEXT and print it with its reply.
+EXPECTED is nil for success, or the code of an error."
+  (demo-print-call id arguments context)
+  (let* ((reply (backstaff-call id arguments context))
+         (code (plist-get (plist-get reply :error) :code)))
+    (demo-print-reply reply)
+    (unless (and (equal code expected)
+                 (eq (plist-get reply :ok) (null expected)))
+      (cl-incf demo-surprises)
+      (demo-print "UNEXPECTED: wanted %s, got %s"
+                  (or expected "success") (or code "success")))))
+
+(defun demo-tool (tool)
+  "Show TOOL, a definition as `backstaff-tools' returns it, at work."
+  (let ((id (plist-get tool :id)))
+    (demo-print-heading id)
+    (demo-print-indented (plist-get tool :description))
+    (dolist (argument (plist-get tool :arguments))
+      (demo-print "    %-12s %-8s %s"
+                  (plist-get argument :name)
+                  (substring (symbol-name (plist-get argument :type)) 1)
+                  (plist-get argument :description)))
+    (let ((calls (cl-remove id demo-calls :key #'car :test-not #'equal)))
+      (pcase-dolist (`(,_ ,arguments) calls)
+        (demo-call id arguments nil nil))
+      (unless calls
+        (demo-print "\n(The demo holds no call of this tool.)")))))
+
+(defun demo-unreadable-directory ()
+  "Show what is answered for a directory that may not be read.
+It lies in a root of its own: the caller chooses the root, never a model."
+  (let* ((root (file-name-as-directory (make-temp-file "backstaff-demo" t)))
+         (locked (expand-file-name "locked" root)))
+    (make-directory locked)
+    (set-file-modes locked 0)
+    (unwind-protect
+        (demo-call "agent-q/list_directory" '(:path "locked") (list :root root)
+                   "PERMISSION_DENIED")
+      (set-file-modes locked #o700)
+      (delete-directory root t))))
+
+(defun demo-round-trip ()
+  "Measure the time from Emacs to the server and back."
+  (demo-print-heading "A round trip")
+  (let ((times (sort (cl-loop repeat demo-pings
+                              collect (car (benchmark-run 1 (demo-ping))))
+                     #'<)))
+    (demo-print "    %d pings: median %.3f ms, p95 %.3f ms"
+                demo-pings
+                (* 1e3 (nth (/ demo-pings 2) times))
+                (* 1e3 (nth (/ (* 95 demo-pings) 100) times)))))
+
+(defun demo-ping ()
+  "Ask the server whether it is there."
+  (unless (eq (backstaff-server-call 'ping nil :timeout 5) t)
+    (cl-incf demo-surprises)))
+
+(defun demo-batch ()
+  "Show every tool, every kind of error and the speed, then leave Emacs."
+  (let ((default-directory demo-root))
+    (mapc #'demo-tool (backstaff-tools))
+    (demo-print-heading "Errors are replies, too")
+    (pcase-dolist (`(,id ,arguments ,code) demo-refusals)
+      (demo-call id arguments nil code))
+    (if (zerop (user-uid))
+        (demo-print "\n(Root may read everything: no permission is refused here.)")
+      (demo-unreadable-directory))
+    (demo-round-trip)
+    (backstaff-stop))
+  (demo-print "\n%s" (if (zerop demo-surprises) "All replies were as expected."
+                       (format "%d replies were not as expected." demo-surprises)))
+  (kill-emacs (min demo-surprises 1)))
+
+(provide 'demo)
+;;; demo.el ends here
