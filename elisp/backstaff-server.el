@@ -1,0 +1,441 @@
+;;; backstaff-server.el --- The server process of Backstaff  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; One server serves all of Emacs: a call brings the root of its project
+;; along.  It starts with the first call, which waits behind the handshake,
+;; and lives until Emacs ends or `backstaff-stop' is typed.
+;;
+;; The program is looked for in this order:
+;;
+;; 1. `backstaff-server-command', if that is non-nil;
+;; 2. the sources shipped beside this file, run by the Python in the `.venv'
+;;    beside them, or by the first Python on `exec-path' that is recent
+;;    enough and has the libraries;
+;; 3. a program named `backstaff' on `exec-path'.
+;;
+;; It runs in the folder of its sources and isolated from the environment, so
+;; that no file of a project that is looked at is ever run, and none of its
+;; settings is ever heeded.
+;;
+;; A server that has died is started again by the next call.  If the new one
+;; dies as well before it has answered any tool's call, then that is where it
+;; ends, and the log has to be read: `backstaff-show-log'.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+(require 'backstaff-epc)
+
+
+;;; Options
+
+(defcustom backstaff-server-command nil
+  "The program that serves, and its arguments, as a list of strings.
+For example (\"/opt/venv/bin/python\" \"-m\" \"backstaff\"); what it shall do
+is appended.  If nil, look for the sources shipped with this package and a
+Python that can run them, then for a program named backstaff.
+
+No variable of the environment whose name starts with PYTHON reaches it."
+  :type '(choice (const :tag "Look for it" nil)
+                 (repeat :tag "Program and arguments" string))
+  :risky t
+  :group 'backstaff)
+
+
+;;; Finding the program
+
+(defconst backstaff-server--directory
+  (let ((file (or load-file-name buffer-file-name)))
+    (and file (file-name-directory file)))
+  "Where this library was loaded from.")
+
+(defconst backstaff-server--python-names
+  '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
+  "The names under which a Python that is recent enough is looked for.")
+
+(defconst backstaff-server--probe
+  "import sys
+from importlib.util import find_spec
+libraries = ('epc', 'sexpdata', 'pathspec')
+if sys.version_info >= (3, 11) and all(map(find_spec, libraries)):
+    print(sys.executable)"
+  "A program with which a Python that can run the server says where it is.
+A shim, as pyenv puts on the path, costs more than the whole start of the
+server, so it is taken only to find the real interpreter.")
+
+(defvar backstaff-server--python nil
+  "The Python that was found to fit, so as to look for it only once.")
+
+(defmacro backstaff-server--with-own-environment (directory &rest body)
+  "Run BODY in DIRECTORY, with the environment that the server shall have.
+That is Emacs's own: a buffer may have a project's PATH and PYTHONPATH."
+  (declare (indent 1) (debug t))
+  `(let ((default-directory (or ,directory "/"))
+         (exec-path (default-value 'exec-path))
+         (process-environment
+          (cl-remove-if (apply-partially #'string-prefix-p "PYTHON")
+                        (default-value 'process-environment))))
+     ,@body))
+
+(defun backstaff-server--sources ()
+  "Return the folder of the server's sources, or nil."
+  (when backstaff-server--directory
+    (let ((here (expand-file-name "backstaff-server.el"
+                                  backstaff-server--directory)))
+      ;; A package manager may link the files into a folder of its own.
+      (cl-loop for file in (list here (file-truename here))
+               thereis (cl-loop
+                        for name in '("../py_backend/" "py_backend/")
+                        for folder = (expand-file-name
+                                      name (file-name-directory file))
+                        when (file-exists-p
+                              (expand-file-name "backstaff/__main__.py" folder))
+                        return folder)))))
+
+(defun backstaff-server--command ()
+  "Return the server's command, a list of strings.
+Signal a `backstaff-connection-lost' if there is none."
+  (append (or (backstaff-server--configured-command)
+              (backstaff-server--shipped-command)
+              (backstaff-server--installed-command)
+              (backstaff-server--no-command))
+          '("serve" "--stdio")))
+
+(defun backstaff-server--configured-command ()
+  "Return what `backstaff-server-command' stands for, or nil."
+  (when backstaff-server-command
+    (unless (and (listp backstaff-server-command)
+                 (cl-every #'stringp backstaff-server-command))
+      (signal 'backstaff-connection-lost
+              '("`backstaff-server-command' is not a list of strings")))
+    (let ((program (car backstaff-server-command)))
+      (cons (if (file-name-absolute-p program) (expand-file-name program)
+              program)
+            (cdr backstaff-server-command)))))
+
+(defun backstaff-server--shipped-command ()
+  "Return a command for the sources beside this file, or nil."
+  (when-let ((sources (backstaff-server--sources))
+             (python (backstaff-server--find-python sources)))
+    (list python "-I" (expand-file-name "backstaff/__main__.py" sources))))
+
+(defun backstaff-server--installed-command ()
+  "Return a command for the program named backstaff, or nil."
+  (when-let ((program (executable-find "backstaff")))
+    (list program)))
+
+(defun backstaff-server--no-command ()
+  "Signal that no server was found, and say what would help."
+  (signal 'backstaff-connection-lost
+          (list (concat
+                 (if (backstaff-server--sources)
+                     "found no Python 3.11 or newer that has the libraries epc,\
+ sexpdata and pathspec"
+                   "found neither the server's sources nor a program named\
+ backstaff")
+                 "; customize `backstaff-server-command'"))))
+
+(defun backstaff-server--find-python (sources)
+  "Return a Python that can run the server in SOURCES, or nil."
+  (let ((own (expand-file-name "../.venv/bin/python" sources)))
+    (cond ((file-executable-p own) own)
+          ((and backstaff-server--python
+                (file-executable-p backstaff-server--python))
+           backstaff-server--python)
+          (t (setq backstaff-server--python
+                   (cl-some #'backstaff-server--fitting-python
+                            backstaff-server--python-names))))))
+
+(defun backstaff-server--fitting-python (name)
+  "Return the interpreter that a program called NAME leads to, if it fits."
+  (when-let ((program (executable-find name)))
+    (with-temp-buffer
+      (let ((process (make-process
+                      :name "backstaff-probe" :buffer (current-buffer)
+                      :command (list program "-I" "-c" backstaff-server--probe)
+                      :connection-type 'pipe :noquery t :sentinel #'ignore))
+            (deadline (+ (float-time) 3)))
+        (unwind-protect
+            (while (and (process-live-p process) (< (float-time) deadline))
+              (accept-process-output process 0.05 nil t))
+          (accept-process-output process 0 nil t)
+          (delete-process process))
+        (let ((answer (string-trim (buffer-string))))
+          (and (file-name-absolute-p answer) (file-executable-p answer)
+               answer))))))
+
+
+;;; Log
+
+(defconst backstaff-server--log-buffer "*backstaff-log*"
+  "Where the server's standard error and our own remarks go.")
+
+(defconst backstaff-server--log-size (* 256 1024)
+  "How many characters of the log are kept.")
+
+(defun backstaff-server--log (text)
+  "Append TEXT, a piece of the log as it came, to the log."
+  (with-current-buffer (get-buffer-create backstaff-server--log-buffer)
+    (let ((inhibit-read-only t)
+          (inhibit-modification-hooks t)
+          (follow (eobp)))
+      (setq buffer-undo-list t)
+      (save-excursion
+        (save-restriction
+          (widen)
+          (goto-char (point-max))
+          (insert text)
+          (backstaff-server--cut-log)))
+      (when follow
+        (goto-char (point-max))))))
+
+(defun backstaff-server--cut-log ()
+  "Delete the oldest lines of the current buffer if there are far too many."
+  (when (> (buffer-size) (+ backstaff-server--log-size
+                            (/ backstaff-server--log-size 4)))
+    (goto-char (- (point-max) backstaff-server--log-size))
+    (delete-region (point-min) (line-beginning-position 2))))
+
+(defun backstaff-server--note (text)
+  "Append TEXT to the log as a remark of our own."
+  (backstaff-server--log
+   (format "%s Emacs: %s\n" (format-time-string "%F %T") text)))
+
+;;;###autoload
+(defun backstaff-show-log ()
+  "Show what the server wrote to its log, and how it started and ended."
+  (interactive)
+  (with-current-buffer (get-buffer-create backstaff-server--log-buffer)
+    (unless (derived-mode-p 'special-mode)
+      (special-mode))
+    (display-buffer (current-buffer))))
+
+
+;;; One server
+
+(defconst backstaff-server-version "0.1.0"
+  "The version of this package, and of the server that belongs to it.")
+
+(defconst backstaff-server--protocol 1
+  "The version of the protocol that both have to speak.")
+
+(cl-defstruct (backstaff-server
+               (:constructor backstaff-server--make)
+               (:conc-name backstaff-server--)
+               (:copier nil))
+  "A server process.
+PROVEN is non-nil once it has answered a tool's call.  SECOND-TRY is
+non-nil if it took the place of one that had died."
+  (connection nil)
+  (stderr nil)
+  (last-words "")
+  (second-try nil :read-only t)
+  (proven nil)
+  (tools nil))
+
+(defvar backstaff-server--current nil
+  "The server that was started last, dead or alive.")
+
+(defun backstaff-server--start (second-try)
+  "Start a server and return it; SECOND-TRY if the last one died.
+This does not wait for it: what is sent now stands behind the handshake."
+  (let ((server (backstaff-server--make :second-try second-try)))
+    (setf (backstaff-server--stderr server)
+          (backstaff-server--make-stderr server)
+          (backstaff-server--connection server)
+          (backstaff-server--launch server))
+    (setq backstaff-server--current server)
+    (backstaff-server--greet server)
+    server))
+
+(defun backstaff-server--make-stderr (server)
+  "Return a process that takes what SERVER writes to its standard error."
+  (let* ((buffer (generate-new-buffer " *backstaff-stderr*" t))
+         (process (make-pipe-process
+                   :name "backstaff-stderr" :buffer buffer :noquery t
+                   :coding 'utf-8-unix :sentinel #'ignore
+                   :filter (lambda (_process text)
+                             (backstaff-server--hear server text)))))
+    ;; A pipe process insists on a buffer, and dies with it.
+    (set-process-buffer process nil)
+    (kill-buffer buffer)
+    (set-process-thread process nil)
+    process))
+
+(defun backstaff-server--hear (server text)
+  "Keep TEXT, which SERVER wrote to its standard error."
+  (let ((words (concat (backstaff-server--last-words server) text)))
+    (setf (backstaff-server--last-words server)
+          (substring words (max 0 (- (length words) 2000)))))
+  (backstaff-server--log text))
+
+(defun backstaff-server--launch (server)
+  "Start the process of SERVER and return the connection with it."
+  (backstaff-server--with-own-environment (backstaff-server--sources)
+    (condition-case problem
+        (let ((command (backstaff-server--command)))
+          (backstaff-server--note (format "starting %S" command))
+          ;; Else it is a child of Emacs that fails to become the program.
+          (unless (executable-find (car command))
+            (error "There is no program %s" (car command)))
+          (backstaff-epc-connect
+           (make-process :name "backstaff" :buffer nil :command command
+                         :connection-type 'pipe :coding 'binary :noquery t
+                         :stderr (backstaff-server--stderr server))
+           :log-function #'backstaff-server--note
+           :stderr-function
+           (lambda () (backstaff-server--collect-words server))))
+      (error
+       (delete-process (backstaff-server--stderr server))
+       (backstaff-server--note (error-message-string problem))
+       (if (eq (car problem) 'backstaff-connection-lost)
+           (signal (car problem) (cdr problem))
+         (signal 'backstaff-connection-lost
+                 (list (format "the server cannot be started: %s"
+                               (error-message-string problem)))))))))
+
+(defun backstaff-server--collect-words (server)
+  "Return the last lines that SERVER, now dead, wrote to its standard error.
+A child of the server may hold the pipe open, so this waits little."
+  (let ((stderr (backstaff-server--stderr server))
+        (deadline (+ (float-time) 0.2)))
+    (while (and (process-live-p stderr) (< (float-time) deadline))
+      (accept-process-output stderr 0.02 nil t))
+    (delete-process stderr))
+  (let ((lines (split-string (backstaff-server--last-words server) "\n" t)))
+    (string-join (last lines 8) "\n")))
+
+(defun backstaff-server--greet (server)
+  "Shake hands with SERVER, ahead of all else."
+  (let ((connection (backstaff-server--connection server)))
+    (backstaff-epc-call-async
+     connection 'hello `((:client "emacs" :version ,backstaff-server-version
+                          :protocol ,backstaff-server--protocol :escapes t))
+     :success-fn (lambda (identity)
+                   (backstaff-server--check-identity connection identity))
+     :error-fn (lambda (condition)
+                 (backstaff-epc-close
+                  connection (format "the server did not shake hands: %s"
+                                     (backstaff-epc-error-text condition)))))))
+
+(defun backstaff-server--check-identity (connection identity)
+  "Close CONNECTION unless the server's IDENTITY is what we need."
+  (if (backstaff-server--compatible-p identity)
+      (backstaff-server--note (format "connected: %S" identity))
+    (backstaff-epc-close
+     connection
+     (format "Emacs has Backstaff %s (protocol %d), the server is %s; update\
+ the older one, check `backstaff-server-command', then type\
+ M-x backstaff-restart"
+             backstaff-server-version backstaff-server--protocol
+             (backstaff-server--identity-text identity)))))
+
+(defun backstaff-server--identity-text (identity)
+  "Return the versions in IDENTITY, which a server sent, as text."
+  (if (and (listp identity) (stringp (ignore-errors
+                                       (plist-get identity :version))))
+      (format "%s (protocol %s)" (plist-get identity :version)
+              (plist-get identity :protocol))
+    "something else"))
+
+(defun backstaff-server--compatible-p (identity)
+  "Return non-nil if a server of IDENTITY understands us, and we it.
+Before version 1.0 the second number counts as the first does after it."
+  (let ((version (ignore-errors (plist-get identity :version))))
+    (and (stringp version)
+         (eql (plist-get identity :protocol) backstaff-server--protocol)
+         (equal (backstaff-server--major version)
+                (backstaff-server--major backstaff-server-version)))))
+
+(defun backstaff-server--major (version)
+  "Return the part of VERSION, a string, that must be the same on both sides."
+  (and (string-match "\\`\\(0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
+       (match-string 1 version)))
+
+(defun backstaff-server--stop (reason)
+  "Stop the server, if one is up, and fail what is under way for REASON."
+  (when backstaff-server--current
+    (backstaff-epc-close
+     (backstaff-server--connection backstaff-server--current) reason)
+    (setq backstaff-server--current nil)))
+
+
+;;; The server
+
+(defun backstaff-server-ensure ()
+  "Return the server, started if there is none that lives.
+Signal a `backstaff-connection-lost' if it cannot be."
+  (let ((server backstaff-server--current))
+    (cond ((null server) (backstaff-server--start nil))
+          ((backstaff-server--usable-p server) server)
+          ((or (backstaff-server--proven server)
+               (not (backstaff-server--second-try server)))
+           (backstaff-server--start t))
+          (t (signal 'backstaff-connection-lost
+                     '("the server was started anew and died again; see why\
+ with M-x backstaff-show-log, then type M-x backstaff-restart"))))))
+
+(defun backstaff-server--usable-p (server)
+  "Return non-nil if SERVER lives and listens; end it if it only lives."
+  (let ((connection (backstaff-server--connection server)))
+    (when (backstaff-epc-unresponsive-p connection)
+      (backstaff-epc-close connection "the server does not respond any more"))
+    (backstaff-epc-live-p connection)))
+
+(cl-defun backstaff-server-call (method args &key timeout)
+  "Call METHOD, a tool, with ARGS and return its value.
+Start the server if need be.  Signal a `backstaff-error' if there is no
+value within TIMEOUT seconds."
+  (let ((server (backstaff-server-ensure)))
+    (prog1 (backstaff-epc-call (backstaff-server--connection server) method args
+                               :timeout timeout)
+      (setf (backstaff-server--proven server) t))))
+
+(cl-defun backstaff-server-call-async
+    (method args &key success-fn error-fn timeout)
+  "Call METHOD, a tool, with ARGS and return at once.
+Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
+`backstaff-epc-call-async'.  Return a handle for `backstaff-server-cancel'."
+  (let* ((server (backstaff-server-ensure))
+         (connection (backstaff-server--connection server)))
+    (cons connection
+          (backstaff-epc-call-async
+           connection method args
+           :success-fn (lambda (value)
+                         (setf (backstaff-server--proven server) t)
+                         (funcall success-fn value))
+           :error-fn error-fn :timeout timeout))))
+
+(defun backstaff-server-cancel (handle)
+  "Cancel the asynchronous call HANDLE; return nil if it had ended before."
+  (backstaff-epc-cancel (car handle) (cdr handle)))
+
+(defun backstaff-server-tools (timeout)
+  "Return the server's description of its tools, asked for once in its life.
+Signal a `backstaff-error' if none comes within TIMEOUT seconds."
+  (let ((server (backstaff-server-ensure)))
+    (or (backstaff-server--tools server)
+        (setf (backstaff-server--tools server)
+              (backstaff-epc-call (backstaff-server--connection server)
+                                  'describe nil :timeout timeout)))))
+
+;;;###autoload
+(defun backstaff-stop ()
+  "Stop the server; the next call will start it again."
+  (interactive)
+  (backstaff-server--stop "the server was stopped"))
+
+;;;###autoload
+(defun backstaff-restart ()
+  "Stop the server and start it anew, looking for the program afresh."
+  (interactive)
+  (backstaff-server--stop "the server was restarted")
+  (setq backstaff-server--python nil)
+  (backstaff-server--start nil))
+
+(provide 'backstaff-server)
+;;; backstaff-server.el ends here

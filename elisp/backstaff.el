@@ -1,0 +1,318 @@
+;;; backstaff.el --- Read-only navigation tools for agents and people  -*- lexical-binding: t; -*-
+
+;; Copyright (C) 2026 The Backstaff authors
+
+;; Author: The Backstaff authors
+;; Maintainer: The Backstaff authors
+;; URL: https://github.com/backstaff/backstaff
+;; Version: 0.1.0
+;; Package-Requires: ((emacs "28.1"))
+;; Keywords: files, tools, processes
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;; This program is free software; you can redistribute it and/or modify
+;; it under the terms of the GNU General Public License as published by
+;; the Free Software Foundation, either version 3 of the License, or
+;; (at your option) any later version.
+
+;; This program is distributed in the hope that it will be useful,
+;; but WITHOUT ANY WARRANTY; without even the implied warranty of
+;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+;; GNU General Public License for more details.
+
+;; You should have received a copy of the GNU General Public License
+;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
+
+;;; Commentary:
+
+;; A backstaff is the instrument a navigator reads with his back to the sun:
+;; it measures by the shadow and never touches the thing.  So does this
+;; package.  It gives agents that live in Emacs, and the people beside them,
+;; tools that look at a project and cannot change it: what a directory holds,
+;; what a file is, how a tree is laid out.
+;;
+;; The tools run in a Python process beside Emacs.  A walk over a hundred
+;; thousand files holds up nobody; a path can never lead out of the project's
+;; root, not by `..' and not by a symbolic link, not even by one that is
+;; swapped in while the server looks; and every answer has a limit and says
+;; what it left out.
+;;
+;; An answer comes as text, fit for a model, and as data, a plist:
+;;
+;;   (backstaff-call "agent-q/list_directory" '(:path "src"))
+;;   => (:ok t :tool "agent-q/list_directory"
+;;       :text "Directory: /home/me/project/src/\nTotal: 6 files, …"
+;;       :data (:path "/home/me/project/src/" :entries ((:name "a.el" …) …))
+;;       :truncated nil :warnings nil :elapsed-ms 1)
+;;
+;; A tool that fails answers, too: `:ok' is nil, `:text' says why, and
+;; `:error' has a code.
+;;
+;; Programs call `backstaff-call', `backstaff-call-async' or, for no more
+;; than the text, `backstaff-call-text'; `backstaff-tools' tells what there
+;; is to call.  People start with M-x backstaff-list-directory.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+(require 'backstaff-server)
+
+(declare-function project-root "project" (project))
+
+(autoload 'backstaff-list-directory "backstaff-list" nil t)
+(autoload 'backstaff-file-info "backstaff-list" nil t)
+
+
+;;; Options
+
+(defgroup backstaff nil
+  "Read-only navigation tools for agents and people."
+  :group 'tools
+  :prefix "backstaff-"
+  :link '(url-link "https://github.com/backstaff/backstaff"))
+
+(defcustom backstaff-call-timeout 15
+  "For how many seconds to wait for the answer to a call."
+  :type '(number :tag "Seconds"))
+
+(defcustom backstaff-root-function #'backstaff-project-root
+  "The function that finds the root of the project a call is about.
+It is called with a local directory and returns a directory.  Tools see
+what is below it and nothing else."
+  :type 'function
+  :risky t)
+
+(defcustom backstaff-root-directory nil
+  "The directory that tools may look at, whatever the project is.
+If nil, `backstaff-root-function' finds it."
+  :type '(choice (const :tag "The project's" nil) directory)
+  :risky t)
+
+
+;;; Root
+
+(define-error 'backstaff-remote-directory "Backstaff root not local"
+  '(backstaff-error user-error))
+
+(defun backstaff-project-root (directory)
+  "Return the root of the project that DIRECTORY is in, or DIRECTORY itself."
+  ;; To learn what a submodule counts as, project.el would evaluate all that
+  ;; the project's own .dir-locals.el says, unasked.
+  (let ((enable-dir-local-variables nil))
+    (if-let ((project (project-current nil directory)))
+        (project-root project)
+      directory)))
+
+(defun backstaff-root (&optional directory)
+  "Return the absolute root for a call made in DIRECTORY.
+DIRECTORY defaults to `default-directory'.  If it is on another machine,
+signal a `backstaff-remote-directory' and leave that machine alone."
+  (let ((directory (or directory default-directory)))
+    (backstaff--check-local directory)
+    (backstaff--local-root
+     (or backstaff-root-directory
+         (funcall backstaff-root-function (expand-file-name directory))))))
+
+(defun backstaff--local-root (root)
+  "Return ROOT in the form that the server takes, if it is a local directory."
+  (backstaff--check-local root)
+  (file-name-as-directory (file-name-unquote (expand-file-name root))))
+
+(defun backstaff--check-local (directory)
+  "Signal a `backstaff-remote-directory' if DIRECTORY is on another machine."
+  (when (file-remote-p directory)
+    (signal 'backstaff-remote-directory
+            (list (format "%s is on another machine" directory)))))
+
+
+;;; Calls
+
+(defun backstaff-call (id args &optional context)
+  "Call the tool ID with ARGS, wait, and return the reply, a plist.
+ID is a string or a symbol such as `agent-q/list_directory'.  ARGS is what
+a model may say: a plist (:path \"src\"), an alist, or a string of JSON.
+CONTEXT is what it may not: a plist of `:root' (default: `backstaff-root'
+of the directory that is current now), `:max-output-bytes' and such.
+
+That a tool fails is a reply whose `:ok' is nil.  No reply within
+`backstaff-call-timeout' seconds, or a server that is lost or talks
+nonsense, is a `backstaff-error'."
+  (backstaff--reply
+   (backstaff-server-call (backstaff--method id)
+                          (list args (backstaff--context context))
+                          :timeout backstaff-call-timeout)))
+
+(defun backstaff-call-async (id args callback &optional context)
+  "Call the tool ID with ARGS and return at once.
+CALLBACK is called exactly once, later, with the reply: the plist that
+`backstaff-call' returns for the same ID, ARGS and CONTEXT.  What is an
+error there is a reply here, with `:ok' nil and a code such as
+CONNECTION_LOST, TIMEOUT or CANCELLED.
+
+Return a handle for `backstaff-cancel'."
+  (let ((fail (lambda (condition)
+                (funcall callback (backstaff--failure id condition)))))
+    (condition-case problem
+        (backstaff-server-call-async
+         (backstaff--method id) (list args (backstaff--context context))
+         :success-fn
+         (lambda (value)
+           (funcall callback (backstaff--reply-or-failure id value)))
+         :error-fn fail
+         :timeout backstaff-call-timeout)
+      (backstaff-error
+       (run-at-time 0 nil fail problem)
+       nil))))
+
+(defun backstaff-cancel (handle)
+  "Cancel the call that `backstaff-call-async' returned HANDLE for.
+Its callback gets a reply with the code CANCELLED.  Return nil if it has
+had its reply before."
+  (and handle (backstaff-server-cancel handle)))
+
+(defun backstaff-call-text (id args)
+  "Call the tool ID with ARGS and return the text of its reply.
+ID and ARGS are as in `backstaff-call'.  Never signal anything: an error
+or a quit is a text that starts with \"Error: \".  This may be called from
+anywhere, also from another package's process filter."
+  (let ((debug-on-signal nil))
+    (condition-case problem
+        (backstaff--plain-text (plist-get (backstaff-call id args) :text))
+      (quit "Error: The user cancelled the call")
+      (error (backstaff--error-text problem)))))
+
+(defun backstaff-tools ()
+  "Return what there is to call: a list of plists, one a tool.
+Each has `:id', `:name', `:toolset', `:description', `:parameters',
+`:arguments', `:safety-level' and more.  The server is asked once."
+  (backstaff-server-tools backstaff-call-timeout))
+
+(defun backstaff--method (id)
+  "Return ID, a string or a symbol, as the name of a method."
+  (if (symbolp id) (symbol-name id) id))
+
+(defun backstaff--context (context)
+  "Return CONTEXT with what the server has to know besides.
+It is told to give up a little before we do: half a listing that says so
+is worth more than no answer."
+  (let ((root (plist-get context :root)))
+    (setq context
+          (plist-put (copy-sequence context) :root
+                     (if root (backstaff--local-root root) (backstaff-root))))
+    (if (or (plist-member context :deadline-ms) (null backstaff-call-timeout))
+        context
+      (plist-put context :deadline-ms
+                 (max 1 (floor (* 900 backstaff-call-timeout)))))))
+
+
+;;; Replies
+
+(defconst backstaff--codes
+  '((backstaff-connection-lost . "CONNECTION_LOST")
+    (backstaff-timeout . "TIMEOUT")
+    (backstaff-protocol-error . "PROTOCOL_ERROR")
+    (backstaff-remote-error . "REMOTE_ERROR")
+    (backstaff-cancelled . "CANCELLED")
+    (backstaff-argument-error . "INVALID_ARGUMENT")
+    (backstaff-remote-directory . "REMOTE_DIRECTORY"))
+  "The codes under which conditions appear in replies.")
+
+(defun backstaff--error-text (condition)
+  "Return the text that stands for CONDITION in place of a tool's."
+  (concat "Error: " (backstaff-epc-error-text condition)))
+
+(defun backstaff--failure (id condition)
+  "Return a reply to the call of the tool ID that CONDITION ended."
+  (list :ok nil :tool (backstaff--method id)
+        :text (backstaff--error-text condition) :data nil
+        :error (list :code (alist-get (car condition) backstaff--codes
+                                      "INTERNAL_ERROR")
+                     :message (backstaff-epc-error-text condition))
+        :truncated nil :warnings nil :elapsed-ms 0))
+
+(defun backstaff--reply (value)
+  "Return VALUE, which the server sent, as the reply to a call.
+Signal a `backstaff-protocol-error' if it is none."
+  (unless (and (listp value) (plist-member value :ok)
+               (stringp (plist-get value :text)))
+    (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
+  (if (and (plist-get value :ok)
+           (equal (plist-get value :tool) "agent-q/get_file_info"))
+      (backstaff--with-buffer-state value)
+    value))
+
+(defun backstaff--reply-or-failure (id value)
+  "Return VALUE, which the server sent, as the reply to a call of the tool ID."
+  (condition-case problem
+      (backstaff--reply value)
+    (backstaff-error (backstaff--failure id problem))))
+
+(defun backstaff--plain-text (text)
+  "Return TEXT as a multibyte string without properties, fit for any wire."
+  (string-to-multibyte (substring-no-properties text)))
+
+
+;;; Buffers that visit a file
+
+(defun backstaff--with-buffer-state (reply)
+  "Return REPLY, which describes a file, with the state of its buffer.
+The data get `:buffer', its name, and `:buffer-modified'.  If there are
+unsaved changes, a last line of the text says so."
+  (if-let ((buffer (backstaff--visiting-buffer
+                    (plist-get (plist-get reply :data) :path))))
+      (let ((modified (buffer-modified-p buffer))
+            (name (substring-no-properties (buffer-name buffer))))
+        (plist-put reply :data
+                   (append (plist-get reply :data)
+                           (list :buffer name :buffer-modified modified)))
+        (when modified
+          (plist-put reply :text (backstaff--with-line
+                                  (plist-get reply :text)
+                                  (format "Buffer: %s (unsaved changes)"
+                                          (backstaff--visible-name name)))))
+        reply)
+    reply))
+
+(defun backstaff--visiting-buffer (path)
+  "Return a buffer that visits the file PATH, an absolute name, or nil.
+This compares strings, as PATH must not reach a primitive that handles
+file names: one of them might start a program for it."
+  (let ((home (expand-file-name "~/")))
+    (cl-find-if
+     (lambda (buffer)
+       (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
+         (or (string= path name)
+             (string= path (backstaff--true-name buffer home)))))
+     (buffer-list))))
+
+(defun backstaff--true-name (buffer home)
+  "Return the true name of the file that BUFFER visits, HOME spelt out."
+  (let ((name (or (buffer-local-value 'buffer-file-truename buffer) "")))
+    (if (string-prefix-p "~/" name)
+        (concat home (substring name 2))
+      name)))
+
+(defun backstaff--with-line (text line)
+  "Return TEXT with LINE after its last line, ended as that is."
+  (if (string-suffix-p "\n" text)
+      (concat text line "\n")
+    (concat text "\n" line)))
+
+(defconst backstaff--plain-name-regexp
+  ;; All of ASCII but the double quote, the backslash and what is invisible.
+  (let ((visible "]!#-[^-~[:alnum:]"))
+    (format "\\`[./~_[:alnum:]]\\(?:[%s ]*[%s]\\)?\\'" visible visible))
+  "What matches a name that can stand in a text as it is.")
+
+(defun backstaff--visible-name (name)
+  "Return NAME, as a literal if it could pass for more than a name."
+  (if (string-match-p backstaff--plain-name-regexp name)
+      name
+    (let ((print-escape-newlines t)
+          (print-escape-control-characters t)
+          (print-escape-multibyte t))
+      (prin1-to-string name))))
+
+(provide 'backstaff)
+;;; backstaff.el ends here

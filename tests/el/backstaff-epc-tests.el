@@ -1,0 +1,477 @@
+;;; backstaff-epc-tests.el --- Tests of backstaff-epc.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-test-support)
+(require 'backstaff-epc)
+
+
+;;; Calls that succeed
+
+(ert-deftest backstaff-epc-call-returns-the-value ()
+  (backstaff-test-with-connection peer
+    (should (equal (backstaff-epc-call peer 'echo '(1 "a" (:b nil)))
+                   '(1 "a" (:b nil))))
+    (should (equal (backstaff-epc-call peer "echo" nil) nil))))
+
+(ert-deftest backstaff-epc-async-call-succeeds-once ()
+  (backstaff-test-with-connection peer
+    (let ((values nil))
+      (backstaff-epc-call-async peer 'echo '(1)
+                                :success-fn (lambda (value) (push value values))
+                                :error-fn #'error)
+      (should-not values)
+      (backstaff-test-wait-for values)
+      (backstaff-epc-call peer 'echo nil)
+      (should (equal values '((1)))))))
+
+(ert-deftest backstaff-epc-fifty-calls-may-be-in-flight ()
+  (backstaff-test-with-connection peer
+    (let ((values nil))
+      (dotimes (number 50)
+        (backstaff-epc-call-async
+         peer 'echo (list number)
+         :success-fn (lambda (value) (push (car value) values))))
+      (backstaff-test-wait-for (= (length values) 50))
+      (should (equal (nreverse values) (number-sequence 0 49))))))
+
+(ert-deftest backstaff-epc-largest-frame-comes-through ()
+  (backstaff-test-with-connection peer
+    (let ((value (backstaff-epc-call peer 'largest nil)))
+      (should (> (length value) (- #xffffff 32)))
+      (should (equal (string-trim value "x+") "")))
+    (should (equal (backstaff-epc-call peer 'echo '(1)) '(1)))))
+
+(ert-deftest backstaff-epc-large-frames-cost-in-proportion ()
+  (backstaff-test-with-connection peer
+    (cl-flet ((cost (size)
+                (cl-loop repeat 3 minimize
+                         (backstaff-test-seconds
+                           (backstaff-epc-call peer 'sized (list size))))))
+      ;; With quadratic work it would be 64 times as much.
+      (should (< (cost 16000000) (* 24 (cost 2000000)))))))
+
+(ert-deftest backstaff-epc-done-frames-do-not-pile-up ()
+  (backstaff-test-with-connection peer
+    (let* ((body (concat "(return 99 \"" (make-string 1500000 ?x) "\")\n"))
+           (frame (format "%06x%s" (length body) body)))
+      (backstaff-epc--receive peer (concat frame (substring frame 0 1000)))
+      (should (= (buffer-size (backstaff-epc--buffer peer)) 1000))
+      (backstaff-epc--receive peer (substring frame 1000))
+      (should (= (buffer-size (backstaff-epc--buffer peer)) 0))
+      (should (= (length backstaff-test-notes) 2)))))
+
+(ert-deftest backstaff-epc-answer-in-last-words-counts ()
+  (backstaff-test-with-connection peer
+    (should (eq (backstaff-epc-call peer 'answer-and-die nil) 'done))
+    (backstaff-test-wait-for (not (backstaff-epc-live-p peer)))))
+
+(ert-deftest backstaff-epc-names-keep-every-byte ()
+  (backstaff-test-with-connection peer
+    (let ((names (backstaff-epc-call peer 'names nil)))
+      (should (equal names (list "é" "\N{GRINNING FACE}"
+                                 (concat "caf" (string (unibyte-char-to-multibyte #xe9)))
+                                 (concat "é" (string (unibyte-char-to-multibyte #xff)))
+                                 "ok")))
+      (should (cl-every #'multibyte-string-p names)))))
+
+(ert-deftest backstaff-epc-leaves-options-alone ()
+  (backstaff-test-with-connection peer
+    (let ((before (list gc-cons-threshold read-process-output-max)))
+      (backstaff-epc-call peer 'echo nil)
+      (should (equal before (list gc-cons-threshold read-process-output-max))))))
+
+
+;;; What is sent
+
+(defun backstaff-epc-tests-sent (argument)
+  "Return the text in which ARGUMENT reaches the peer."
+  (backstaff-test-with-connection peer
+    (backstaff-epc-call peer 'source (list argument))))
+
+(ert-deftest backstaff-epc-print-options-do-not-matter ()
+  (let ((print-length 1) (print-level 1) (print-circle t) (print-quoted t)
+        (print-escape-newlines t) (print-escape-nonascii t) (print-gensym t)
+        (print-escape-multibyte t) (float-output-format "%.1f")
+        (shared (list "é\n" ''q)))
+    (should (equal (backstaff-epc-tests-sent
+                    (list shared shared 1.25 (make-symbol "s")))
+                   "(((\"é\n\" (quote q)) (\"é\n\" (quote q)) 1.25 s))"))))
+
+(ert-deftest backstaff-epc-strings-lose-their-properties ()
+  (let ((bold (propertize "b" 'face 'bold))
+        (wide (propertize "é" 'face 'bold)))
+    (should (equal (backstaff-epc-tests-sent
+                    `(,bold [,wide (,bold . ,wide)] ((:path . ,bold))))
+                   "((\"b\" [\"é\" (\"b\" . \"é\")] ((:path . \"b\"))))"))))
+
+(ert-deftest backstaff-epc-stray-bytes-are-octal ()
+  (let ((names (list "caf\351" (string-to-multibyte "caf\351") "\\351" "é"))
+        (sent "((\"caf\\351\" \"caf\\351\" \"\\\\351\" \"é\"))"))
+    (should (equal (backstaff-epc-tests-sent names) sent))
+    ;; What `prin1' writes depends on the buffer that is current.
+    (with-temp-buffer
+      (set-buffer-multibyte nil)
+      (should (equal (backstaff-epc-tests-sent names) sent)))))
+
+(ert-deftest backstaff-epc-unfit-arguments-are-refused ()
+  (backstaff-test-with-connection peer
+    (let ((circle (list 1 2)) (nested (list 1)) (deep nil))
+      (setcdr (cdr circle) circle)
+      (setcar nested nested)
+      (dotimes (_ 200) (setq deep (list deep)))
+      (dolist (argument (list circle nested deep))
+        (backstaff-test-should-fail 'backstaff-argument-error "circular"
+          (backstaff-epc-call peer 'echo (list argument)))))
+    (dolist (argument (list (current-buffer) (make-hash-table) #'ignore
+                            (point-marker) (symbol-function 'car)))
+      (unless (symbolp argument)
+        (backstaff-test-should-fail 'backstaff-argument-error "of type"
+          (backstaff-epc-call peer 'echo (list argument)))))
+    (backstaff-test-should-fail 'backstaff-argument-error "16777215 are allowed"
+      (backstaff-epc-call peer 'echo (list (make-string 17000000 ?x))))
+    (should (equal (backstaff-epc-call peer 'echo '(1)) '(1)))))
+
+
+;;; Calls that fail alone
+
+(ert-deftest backstaff-epc-refusals-are-told-apart-from-values ()
+  (backstaff-test-with-connection peer
+    (backstaff-test-should-fail 'backstaff-remote-error "no such thing"
+      (backstaff-epc-call peer 'refuse nil))
+    (backstaff-test-should-fail 'backstaff-remote-error "no such method"
+      (backstaff-epc-call peer 'misuse nil))
+    (should (equal (backstaff-epc-call peer 'echo '(error "not one"))
+                   '(error "not one")))))
+
+(ert-deftest backstaff-epc-call-times-out ()
+  (backstaff-test-with-connection peer
+    (let ((start (float-time)))
+      (backstaff-test-should-fail 'backstaff-timeout
+          "the fake server did not answer stall within 0.2 seconds"
+        (backstaff-epc-call peer 'stall nil :timeout 0.2))
+      (should (< 0.2 (- (float-time) start) 2)))
+    (should (equal (backstaff-epc-call peer 'cancellations nil) '(1)))))
+
+(ert-deftest backstaff-epc-async-call-times-out-once ()
+  (backstaff-test-with-connection peer
+    (let ((ends nil))
+      (backstaff-epc-call-async peer 'stall nil :timeout 0.1
+                                :success-fn (lambda (_) (push 'value ends))
+                                :error-fn (lambda (problem) (push problem ends)))
+      (backstaff-test-wait-for ends)
+      ;; This makes the answer come after all.
+      (backstaff-epc-call peer 'echo nil)
+      (should (equal (mapcar #'car ends) '(backstaff-timeout))))))
+
+(ert-deftest backstaff-epc-late-answer-is-dropped-and-noted ()
+  (backstaff-test-with-connection peer
+    (backstaff-test-condition (backstaff-epc-call peer 'stall nil :timeout 0.1))
+    (should (equal (backstaff-epc-call peer 'echo '(mine)) '(mine)))
+    (should (equal backstaff-test-notes '("dropped a late or stray answer: return 1")))))
+
+(ert-deftest backstaff-epc-stray-answers-are-dropped-and-noted ()
+  (backstaff-test-with-connection peer
+    (should (eq (backstaff-epc-call peer 'twice nil) 'first))
+    (should (equal (backstaff-epc-call peer 'echo '(1)) '(1)))
+    (should (equal (reverse backstaff-test-notes)
+                   '("dropped a late or stray answer: return 999999"
+                     "dropped a late or stray answer: epc-error nil"
+                     "dropped a late or stray answer: return 1")))))
+
+(ert-deftest backstaff-epc-cancel-ends-a-call-once ()
+  (backstaff-test-with-connection peer
+    (let* ((ends nil)
+           (handle (backstaff-epc-call-async
+                    peer 'stall nil
+                    :success-fn (lambda (_) (push 'value ends))
+                    :error-fn (lambda (problem) (push (car problem) ends)))))
+      (should (backstaff-epc-cancel peer handle))
+      (should (equal ends '(backstaff-cancelled)))
+      (should-not (backstaff-epc-cancel peer handle))
+      (should (equal (backstaff-epc-call peer 'cancellations nil) (list handle)))
+      (should (equal ends '(backstaff-cancelled))))))
+
+(ert-deftest backstaff-epc-waiting-costs-no-time-of-the-processor ()
+  (backstaff-test-with-connection peer
+    (let ((before (get-internal-run-time)))
+      (backstaff-test-condition (backstaff-epc-call peer 'stall nil :timeout 1))
+      (should (< (float-time (time-subtract (get-internal-run-time) before))
+                 0.3)))))
+
+
+;;; Leaving a call
+
+(defun backstaff-epc-tests-quit-during (peer)
+  "Call PEER, let \\[keyboard-quit] be typed meanwhile, and check what comes of it."
+  (run-at-time 0.2 nil (lambda () (setq quit-flag t)))
+  (let ((start (float-time)))
+    (should (equal (backstaff-test-condition
+                     (backstaff-epc-call peer 'stall nil :timeout 5))
+                   '(quit)))
+    (should (< (- (float-time) start) 2)))
+  (should-not quit-flag)
+  (should (equal (backstaff-epc-call peer 'cancellations nil) '(1))))
+
+(ert-deftest backstaff-epc-quit-ends-the-wait ()
+  (backstaff-test-with-connection peer
+    (backstaff-epc-tests-quit-during peer)))
+
+(ert-deftest backstaff-epc-quit-ends-the-wait-where-quitting-is-inhibited ()
+  (backstaff-test-with-connection peer
+    (let ((inhibit-quit t))
+      (backstaff-epc-tests-quit-during peer))))
+
+(ert-deftest backstaff-epc-throw-ends-the-wait ()
+  (backstaff-test-with-connection peer
+    (should (eq 'left (with-timeout (0.1 'left)
+                        (backstaff-epc-call peer 'stall nil))))
+    (should (equal (backstaff-epc-call peer 'cancellations nil) '(1)))
+    (should (zerop (hash-table-count (backstaff-epc--pending peer))))))
+
+
+;;; Continuations
+
+(ert-deftest backstaff-epc-continuation-may-signal ()
+  (backstaff-test-with-connection peer
+    (let ((values nil) (inhibit-message t))
+      (dolist (end (list (lambda (_) (error "Mine"))
+                         (lambda (_) (signal 'quit nil))
+                         (lambda (value) (push value values))))
+        (backstaff-epc-call-async peer 'echo '(1) :success-fn end))
+      (backstaff-test-wait-for values)
+      (should (equal (backstaff-epc-call peer 'echo '(2)) '(2)))
+      (should (equal (reverse backstaff-test-notes)
+                     '("error in what waited for echo: Mine"
+                       "error in what waited for echo: Quit"))))))
+
+(ert-deftest backstaff-epc-continuation-may-call-and-wait ()
+  (backstaff-test-with-connection peer
+    (let ((values nil))
+      (dotimes (number 3)
+        (backstaff-epc-call-async
+         peer 'echo (list number)
+         :success-fn
+         (lambda (value)
+           (push (list value (backstaff-epc-call peer 'echo (list 'inner number)))
+                 values))))
+      (should (equal (backstaff-epc-call peer 'echo '(outer)) '(outer)))
+      (backstaff-test-wait-for (= (length values) 3))
+      (should (equal (sort values (lambda (a b) (< (caar a) (caar b))))
+                     '(((0) (inner 0)) ((1) (inner 1)) ((2) (inner 2))))))))
+
+(ert-deftest backstaff-epc-continuation-may-throw ()
+  (backstaff-test-with-connection peer
+    (let ((values nil))
+      (should (eq 'thrown
+                  (catch 'out
+                    (backstaff-epc-call-async peer 'echo nil
+                                              :success-fn (lambda (_) (throw 'out 'thrown)))
+                    (backstaff-epc-call-async peer 'echo '(1)
+                                              :success-fn (lambda (value) (push value values)))
+                    (backstaff-test-wait-for values))))
+      (backstaff-test-wait-for values)
+      (should (equal values '((1)))))))
+
+(ert-deftest backstaff-epc-call-works-in-another-filter ()
+  (backstaff-test-with-connection peer
+    (let* ((value nil)
+           (other (make-process
+                   :name "backstaff-other" :command '("cat") :connection-type 'pipe
+                   :noquery t :filter
+                   (lambda (_process _text)
+                     (setq value (list inhibit-quit
+                                       (backstaff-epc-call peer 'echo '(1))))))))
+      (process-send-string other "go\n")
+      (backstaff-test-wait-for value)
+      (should (equal value '(t (1)))))))
+
+(ert-deftest backstaff-epc-other-processes-are-served-in-a-long-wait ()
+  (backstaff-test-with-connection peer
+    (let* ((heard nil)
+           (other (make-process
+                   :name "backstaff-other" :command '("cat") :connection-type 'pipe
+                   :noquery t :filter (lambda (_ text) (setq heard text)))))
+      (process-send-string other "go\n")
+      (backstaff-test-condition (backstaff-epc-call peer 'stall nil :timeout 0.5))
+      (should (equal heard "go\n")))))
+
+
+;;; A peer that dies or hangs
+
+(ert-deftest backstaff-epc-death-fails-every-call-at-once ()
+  (backstaff-test-with-connection peer
+    (let ((ends nil) (start (float-time)))
+      (dotimes (_ 3)
+        (backstaff-epc-call-async peer 'stall nil
+                                  :error-fn (lambda (problem) (push problem ends))))
+      (run-at-time 0.1 nil (lambda ()
+                             (signal-process (backstaff-epc--process peer) 'KILL)))
+      (backstaff-test-should-fail 'backstaff-connection-lost
+          "the fake server was killed by signal 9"
+        (backstaff-epc-call peer 'stall nil))
+      (should (< (- (float-time) start) 2))
+      (should (equal (mapcar #'car ends) (make-list 3 'backstaff-connection-lost)))
+      (backstaff-test-should-fail 'backstaff-connection-lost "signal 9"
+        (backstaff-epc-call peer 'echo nil)))))
+
+(ert-deftest backstaff-epc-exit-is-told-with-its-status-and-last-words ()
+  (backstaff-test-with-connection peer
+    (backstaff-test-should-fail 'backstaff-connection-lost
+        "exited with status 7:\nfirst line\nlast words"
+      (backstaff-epc-call peer 'die nil))))
+
+(ert-deftest backstaff-epc-hang-up-without-an-exit-ends-at-the-deadline ()
+  (backstaff-test-with-connection peer
+    (backstaff-test-should-fail 'backstaff-timeout "hang-up within 0.3"
+      (backstaff-epc-call peer 'hang-up nil :timeout 0.3))))
+
+(ert-deftest backstaff-epc-half-a-frame-then-silence-ends-at-the-deadline ()
+  (backstaff-test-with-connection peer
+    (backstaff-test-should-fail 'backstaff-timeout "half within 0.2"
+      (backstaff-epc-call peer 'half nil :timeout 0.2))))
+
+(ert-deftest backstaff-epc-peer-stopped-in-a-call-ends-at-the-deadline ()
+  (backstaff-test-with-connection peer
+    (run-at-time 0.1 nil (lambda ()
+                           (signal-process (backstaff-epc--process peer) 'STOP)))
+    (backstaff-test-should-fail 'backstaff-timeout "stall within 0.3"
+      (backstaff-epc-call peer 'stall nil :timeout 0.3))
+    ;; Emacs sends nothing to a process that it knows to be stopped.
+    (backstaff-test-should-fail 'backstaff-connection-lost "stopped"
+      (backstaff-epc-call peer 'echo nil))))
+
+(ert-deftest backstaff-epc-deaf-peer-is-unresponsive-until-it-answers ()
+  (backstaff-test-with-connection peer
+    (backstaff-epc-call peer 'deaf nil)
+    (dotimes (_ 2)
+      (should-not (backstaff-epc-unresponsive-p peer))
+      (backstaff-test-should-fail 'backstaff-timeout "echo within 0.2"
+        (backstaff-epc-call peer 'echo nil :timeout 0.2)))
+    (should (backstaff-epc-unresponsive-p peer))
+    (signal-process (backstaff-epc--process peer) 'USR1)
+    (should (equal (backstaff-epc-call peer 'echo '(1)) '(1)))
+    (should-not (backstaff-epc-unresponsive-p peer))))
+
+(ert-deftest backstaff-epc-deaf-peer-holds-up-no-large-request ()
+  (backstaff-test-with-connection peer
+    (let ((large (make-string 500000 ?x)) (inhibit-quit t))
+      (backstaff-epc-call peer 'deaf nil)
+      (backstaff-test-should-fail 'backstaff-timeout "took no request within 0.3"
+        (backstaff-epc-call peer 'echo (list large) :timeout 0.3))
+      (signal-process (backstaff-epc--process peer) 'USR1)
+      ;; What was left of the request goes out before the next one.
+      (should (equal (backstaff-epc-call peer 'echo '(1)) '(1)))
+      (should (equal backstaff-test-notes
+                     '("dropped a late or stray answer: return 2"))))))
+
+(ert-deftest backstaff-epc-chatter-on-stderr-holds-up-nothing ()
+  (backstaff-test-with-connection peer
+    (should (eq (backstaff-epc-call peer 'chatter nil :timeout 5) 'done))))
+
+
+;;; A peer that talks nonsense
+
+(ert-deftest backstaff-epc-junk-breaks-the-connection ()
+  (backstaff-test-with-connection peer
+    (let ((ends nil))
+      (backstaff-epc-call-async peer 'stall nil
+                                :error-fn (lambda (problem) (push (car problem) ends)))
+      (backstaff-test-should-fail 'backstaff-protocol-error
+          "expected the length of a frame, got .*Traceback (most recent"
+        (backstaff-epc-call peer 'junk nil))
+      (should (equal ends '(backstaff-protocol-error)))
+      (should-not (backstaff-epc-live-p peer))
+      (should-not (process-live-p (backstaff-epc--process peer))))))
+
+(ert-deftest backstaff-epc-refused-message-breaks-the-connection ()
+  (backstaff-test-with-connection peer
+    (backstaff-test-should-fail 'backstaff-protocol-error
+        "unexpected text: .*#s(hash-table"
+      (backstaff-epc-call
+       peer 'raw '("(return %d #s(hash-table size 4000000000))")))))
+
+(defun backstaff-epc-tests-read (text)
+  "Return what the frame TEXT, a unibyte string, is read as."
+  (with-temp-buffer
+    (set-buffer-multibyte nil)
+    (insert "000000" text)
+    (backstaff-epc--read-frame 7 (point-max))))
+
+(ert-deftest backstaff-epc-plain-data-is-read ()
+  (pcase-dolist
+      (`(,text . ,value)
+       '(("(return 1 nil)\n" . (return 1 nil))
+         ("(return 1 (:a -1.5e3 . b))" . (return 1 (:a -1500.0 . b)))
+         ("(return 1 [1 (2)])" . (return 1 [1 (2)]))
+         ("(return 1 \"\\u0023 (\\\"\\\\\\n'?;`,\")" . (return 1 "# (\"\\\n'?;`,"))
+         ("(return 1 \"\\\\C-\\\\C-\")" . (return 1 "\\C-\\C-"))
+         ("(return 1 \"\303\251\")" . (return 1 "é"))
+         ("(return 1 (\"\\u00e9\" \"\\U0001F600\"))" . (return 1 ("é" "\N{GRINNING FACE}")))))
+    (should (equal (backstaff-epc-tests-read text) value))))
+
+(ert-deftest backstaff-epc-deepest-message-is-read ()
+  (should (backstaff-epc-tests-read
+           (concat (make-string 100 ?\() (make-string 100 ?\))))))
+
+(ert-deftest backstaff-epc-what-is-not-plain-data-is-not-read ()
+  (pcase-dolist
+      (`(,problem . ,texts)
+       `(("nests too deep"
+          ,(concat (make-string 1000000 ?\() (make-string 1000000 ?\)))
+          ,(concat (make-string 101 ?\() (make-string 101 ?\)))
+          ,(concat "(" (make-string 1000000 ?\[)))
+         ("unexpected text"
+          "(return 1 #s(hash-table size 4000000000))" "(return 1 #1=(#1#))"
+          "(return 1 #(\"x\" 0 1 (display t)))" "(return 1 #[0 \"\" []])"
+          "(return 1 \"#\")" "(return 1 #$)" "(return 1 #.(ding))" "(return 1 a#)"
+          ,(concat "(return 1 " (make-string 1000000 ?') "a)")
+          ,(concat "(return 1 " (make-string 1000000 ?`) "a)")
+          "(return 1 ,a)" "(return 1 ?\")" "(return 1 ;b\n2)" "(return 1 \\()"
+          "(return 1 ?\\C-\\C-a)" "(return 1 \303\251)")
+         ("unexpected escape"
+          ,(concat "(return 1 \"" (apply #'concat (make-list 100000 "\\C-")) "a\")")
+          "(return 1 \"\\^a\")" "(return 1 \"\\N{BULLET}\")" "(return 1 \"\\M-a\")"
+          "(return 1 \"2\\")
+         ("text follows" "(return 1 2) 3" "(return 1 2)(return 2 3)" "(return 1 2))"
+          "(return 1 2) ;")
+         ("not a list" "" "return" "\"(return 1 2)\"" " (return 1 2)")
+         ("has no end" "(return 1 2" "(return 1 \"2)")
+         ("cannot be read" "()" "(return 1 (1 . 2 3))" "(return 1 [2))"
+          "(return 1 \"\\U99999999\")")))
+    (dolist (text texts)
+      (ert-info ((truncate-string-to-width text 60))
+        (backstaff-test-should-fail 'backstaff-protocol-error problem
+          (backstaff-epc-tests-read text))))))
+
+(ert-deftest backstaff-epc-damaged-message-is-read-or-refused ()
+  (let ((honest (string-to-unibyte
+                 "(return 1 (:ok t :text \"a\\nb \\u00e9\" :data ((:size 1 :x nil) [2 3])))\n"))
+        (bytes "()[]\"\\#'`,;?.CM-^:x0\n\303\377")
+        (refused 0))
+    ;; The same damage each time.
+    (random "backstaff")
+    (dotimes (_ 5000)
+      (let ((text (copy-sequence honest)))
+        (dotimes (_ (1+ (random 4)))
+          (aset text (random (length text)) (aref bytes (random (length bytes)))))
+        (condition-case nil
+            (backstaff-epc-tests-read text)
+          (backstaff-protocol-error (cl-incf refused)))))
+    (should (< 2000 refused 5000))))
+
+(ert-deftest backstaff-epc-only-answers-are-accepted ()
+  (backstaff-test-clean
+    (dolist (text '("(call 1 f nil)" "(return 1)" "(return 1 2 3)" "(return \"1\" 2)"
+                    "(return 1.0 2)" "(1 return 2)" "(return 1 . 2)"))
+      (let ((peer (backstaff-test-connect)))
+        (ert-info (text)
+          (backstaff-test-should-fail 'backstaff-protocol-error
+              "not the form (return UID VALUE)"
+            (backstaff-epc-call peer 'raw (list text))))
+        (backstaff-epc-close peer "the test is over")))))
+
+(provide 'backstaff-epc-tests)
+;;; backstaff-epc-tests.el ends here

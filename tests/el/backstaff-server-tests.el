@@ -1,0 +1,305 @@
+;;; backstaff-server-tests.el --- Tests of backstaff-server.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-test-support)
+(require 'backstaff-server)
+
+(defun backstaff-server-tests-pid ()
+  "Return the process id of the server that answers."
+  (plist-get (plist-get (backstaff-server-call 'reply nil :timeout 10) :data) :pid))
+
+(defun backstaff-server-tests-process ()
+  "Return the process of the server."
+  (backstaff-epc--process (backstaff-server--connection backstaff-server--current)))
+
+(defmacro backstaff-server-tests-with-path (tree &rest body)
+  "Run BODY with TREE planted in a directory, its files programs on the path."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree ,tree
+     (dolist (file (directory-files-recursively root ""))
+       (set-file-modes file #o755))
+     (let ((exec-path (list root))
+           (backstaff-server-command nil)
+           (backstaff-server--python nil))
+       ,@body)))
+
+(defun backstaff-server-tests-shim ()
+  "Return the text of a program that hands over to the Python of the tests."
+  (format "#!/bin/sh\nexec '%s' \"$@\"\n" (backstaff-test-python)))
+
+
+;;; Finding the program
+
+(ert-deftest backstaff-server-command-is-taken-as-it-is ()
+  (let ((backstaff-server-command '("~/venv/bin/python" "-m" "backstaff")))
+    (should (equal (backstaff-server--command)
+                   (list (expand-file-name "~/venv/bin/python")
+                         "-m" "backstaff" "serve" "--stdio")))))
+
+(ert-deftest backstaff-server-command-must-be-strings ()
+  (dolist (backstaff-server-command '("python -m backstaff" (python)))
+    (backstaff-test-should-fail 'backstaff-connection-lost "not a list of strings"
+      (backstaff-server--command))))
+
+(ert-deftest backstaff-server-sources-are-found-beside-the-library ()
+  (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-server.el" . ""))
+                               ("py_backend" ("backstaff" ("__main__.py" . ""))))
+                              ("flat" ("backstaff-server.el" . "")
+                               ("py_backend" ("backstaff" ("__main__.py" . ""))))
+                              ("links" ("readme" . "")))
+    (make-symbolic-link (expand-file-name "pkg/elisp/backstaff-server.el")
+                        (expand-file-name "links/backstaff-server.el"))
+    (pcase-dolist (`(,loaded . ,sources) '(("pkg/elisp/" . "pkg/py_backend/")
+                                           ("flat/" . "flat/py_backend/")
+                                           ("links/" . "pkg/py_backend/")
+                                           ("." . nil)))
+      (let ((backstaff-server--directory (expand-file-name loaded)))
+        (should (equal (backstaff-server--sources)
+                       (and sources (expand-file-name sources))))))))
+
+(ert-deftest backstaff-server-own-environment-comes-first ()
+  (backstaff-test-with-tree '((".venv" ("bin" ("python" . "")))
+                              ("py_backend" ("backstaff" ("__main__.py" . ""))))
+    (let ((backstaff-server--directory root)
+          (backstaff-server-command nil)
+          (python (expand-file-name ".venv/bin/python")))
+      (set-file-modes python #o755)
+      (should (equal (backstaff-server--command)
+                     (list python "-I"
+                           (expand-file-name "py_backend/backstaff/__main__.py")
+                           "serve" "--stdio"))))))
+
+(ert-deftest backstaff-server-shim-is-told-from-the-interpreter ()
+  (backstaff-server-tests-with-path
+      `(("python3" . "#!/bin/sh\nexit 127\n")
+        ("python3.12" . ,(backstaff-server-tests-shim)))
+    (let ((python (backstaff-server--find-python root)))
+      (should (file-executable-p python))
+      (should-not (file-in-directory-p python root))
+      (should (equal python backstaff-server--python)))))
+
+(ert-deftest backstaff-server-python-without-libraries-does-not-fit ()
+  (backstaff-server-tests-with-path '(("python3" . "#!/bin/sh\nexit 0\n")
+                                      ("python3.11" . "#!/bin/sh\necho nonsense\n"))
+    (should-not (backstaff-server--find-python root))))
+
+(ert-deftest backstaff-server-installed-program-comes-last ()
+  (backstaff-server-tests-with-path '(("backstaff" . "#!/bin/sh\n"))
+    (let ((backstaff-server--directory nil))
+      (should (equal (backstaff-server--command)
+                     (list (expand-file-name "backstaff") "serve" "--stdio"))))))
+
+(ert-deftest backstaff-server-that-is-nowhere-is-a-clear-error ()
+  (backstaff-server-tests-with-path nil
+    (let ((backstaff-server--directory nil))
+      (backstaff-test-should-fail 'backstaff-connection-lost
+          "customize .backstaff-server-command"
+        (backstaff-server--command)))))
+
+
+;;; Starting
+
+(ert-deftest backstaff-server-starts-and-answers ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (should (integerp (backstaff-server-tests-pid)))
+    (should (equal (backstaff-server-tests-pid) (backstaff-server-tests-pid)))))
+
+(ert-deftest backstaff-server-start-does-not-wait ()
+  (backstaff-test-with-server (backstaff-test-fake-command "silent")
+    (should (< (backstaff-test-seconds
+                 (backstaff-server-call-async 'reply nil :error-fn #'ignore))
+               0.3))))
+
+(defun backstaff-server-tests-fails (command symbol regexp)
+  "Check that COMMAND ends in SYMBOL and a text like REGEXP, in under 5 seconds."
+  (backstaff-test-with-server command
+    (let ((ends nil) (start (float-time)))
+      (ignore-errors
+        (backstaff-server-call-async 'reply nil
+                                     :error-fn (lambda (problem) (push problem ends))))
+      (backstaff-test-should-fail symbol regexp
+        (backstaff-server-call 'reply nil :timeout 4.5))
+      (should (< (- (float-time) start) 5))
+      (dolist (problem ends)
+        (should (string-match-p regexp (backstaff-epc-error-text problem)))))))
+
+(ert-deftest backstaff-server-missing-program-is-a-clear-error ()
+  (backstaff-server-tests-fails '("/nowhere/python") 'backstaff-connection-lost
+                                "cannot be started: .*/nowhere/python"))
+
+(ert-deftest backstaff-server-missing-module-is-a-clear-error ()
+  (backstaff-server-tests-fails (backstaff-test-fake-command "fail")
+                                'backstaff-connection-lost
+                                "status 1:\nModuleNotFoundError: No module"))
+
+(ert-deftest backstaff-server-silent-exit-is-a-clear-error ()
+  (backstaff-server-tests-fails (backstaff-test-fake-command "exit")
+                                'backstaff-connection-lost "exited with status 0"))
+
+(ert-deftest backstaff-server-noise-is-a-clear-error ()
+  (backstaff-server-tests-fails (backstaff-test-fake-command "noisy")
+                                'backstaff-protocol-error "got \"Welcome!"))
+
+(ert-deftest backstaff-server-other-protocol-is-a-clear-error ()
+  (backstaff-server-tests-fails
+   (backstaff-test-fake-command "other-protocol") 'backstaff-connection-lost
+   "0\\.1\\.0 (protocol 1), the server is 0\\.1\\.0 (protocol 2).*backstaff-restart"))
+
+(ert-deftest backstaff-server-other-version-is-a-clear-error ()
+  (backstaff-server-tests-fails
+   (backstaff-test-fake-command "other-version") 'backstaff-connection-lost
+   "the server is 0\\.2\\.0 (protocol 1); update the older one"))
+
+(ert-deftest backstaff-server-foreign-server-is-a-clear-error ()
+  (backstaff-server-tests-fails (backstaff-test-fake-command "foreign")
+                                'backstaff-connection-lost "did not shake hands"))
+
+(ert-deftest backstaff-server-never-ready-ends-at-the-deadline ()
+  (backstaff-test-with-server (backstaff-test-fake-command "silent")
+    (backstaff-test-should-fail 'backstaff-timeout "reply within 0.5 seconds"
+      (backstaff-server-call 'reply nil :timeout 0.5))))
+
+(ert-deftest backstaff-server-patch-versions-get-along ()
+  (dolist (same '("0.1.0" "0.1.7" "0.1.0.dev1"))
+    (should (backstaff-server--compatible-p `(:protocol 1 :version ,same))))
+  (dolist (other '((:protocol 1 :version "1.1.0") (:protocol 1) (:version "0.1.0")
+                   (:protocol 1 :version "0.10.0") (:protocol 1 :version 1)
+                   t "0.1.0" (:protocol)))
+    (should-not (backstaff-server--compatible-p other))))
+
+(ert-deftest backstaff-server-sees-none-of-a-buffers-environment ()
+  (let ((process-environment (append '("PYTHONPATH=/elsewhere" "BACKSTAFF_TEST_GLOBAL=1")
+                                     process-environment)))
+    (with-temp-buffer
+      (setq-local process-environment (cons "BACKSTAFF_TEST_LOCAL=1" process-environment))
+      (setq-local exec-path nil)
+      (setq default-directory temporary-file-directory)
+      (backstaff-test-with-server (backstaff-test-fake-command)
+        (should (equal (backstaff-server-call 'environment nil)
+                       (list (directory-file-name (backstaff-server--sources))
+                             "BACKSTAFF_TEST_GLOBAL")))))))
+
+(ert-deftest backstaff-server-imports-nothing-from-a-project ()
+  (let ((trap "open('imported', 'w').close()\nraise SystemExit('trapped')\n"))
+    (backstaff-test-with-tree (mapcar (lambda (name) (cons name trap))
+                                      '("sexpdata.py" "json.py" "backstaff.py"
+                                        "sitecustomize.py" "pathspec.py"))
+      (let ((process-environment (cons "PYTHONPATH=." process-environment)))
+        (backstaff-test-with-server (backstaff-test-command)
+          (should (plist-get (backstaff-call 'agent-q/list_directory '(:path ".")) :ok))
+          (should-not (file-exists-p "imported")))))))
+
+
+;;; Dying
+
+(ert-deftest backstaff-server-that-died-is-started-by-the-next-call ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((pid (backstaff-server-tests-pid)))
+      (backstaff-test-should-fail 'backstaff-connection-lost "last words"
+        (backstaff-server-call 'die nil))
+      (should-not (equal (backstaff-server-tests-pid) pid)))))
+
+(ert-deftest backstaff-server-that-dies-again-is-left-alone ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (dotimes (_ 2)
+      (backstaff-test-should-fail 'backstaff-connection-lost "last words"
+        (backstaff-server-call 'die nil)))
+    (dotimes (_ 2)
+      (backstaff-test-should-fail 'backstaff-connection-lost
+          "M-x backstaff-show-log, then type M-x backstaff-restart"
+        (backstaff-server-call 'reply nil)))
+    (backstaff-restart)
+    (should (backstaff-server-tests-pid))))
+
+(ert-deftest backstaff-server-that-has-answered-may-die-again ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (dotimes (_ 4)
+      (should (backstaff-server-tests-pid))
+      (backstaff-test-condition (backstaff-server-call 'die nil)))))
+
+(ert-deftest backstaff-server-that-is-stuck-is-replaced ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((pid (backstaff-server-tests-pid)))
+      (backstaff-server-call 'deaf nil)
+      (dotimes (_ 2)
+        (backstaff-test-should-fail 'backstaff-timeout "within"
+          (backstaff-server-call 'reply nil :timeout 0.2)))
+      (should-not (equal (backstaff-server-tests-pid) pid)))))
+
+(ert-deftest backstaff-server-that-is-stopped-is-replaced ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((pid (backstaff-server-tests-pid)))
+      (signal-process (backstaff-server-tests-process) 'STOP)
+      (backstaff-test-wait-for
+       (eq (process-status (backstaff-server-tests-process)) 'stop))
+      (backstaff-test-condition (backstaff-server-call 'reply nil :timeout 0.2))
+      (should-not (equal (backstaff-server-tests-pid) pid)))))
+
+(ert-deftest backstaff-server-may-be-called-from-where-its-death-is-told ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((pid (backstaff-server-tests-pid)) (next nil))
+      (backstaff-server-call-async
+       'die nil :error-fn (lambda (_) (setq next (backstaff-server-tests-pid))))
+      (backstaff-test-wait-for next)
+      (should-not (equal next pid)))))
+
+(ert-deftest backstaff-stop-fails-what-waits-and-ends-the-process ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((ends nil) (pid (backstaff-server-tests-pid)))
+      (backstaff-server-call-async 'stall nil
+                                   :error-fn (lambda (problem) (push problem ends)))
+      (backstaff-stop)
+      (should (equal (mapcar #'car ends) '(backstaff-connection-lost)))
+      (should (string-match-p "was stopped" (cadar ends)))
+      (backstaff-test-wait-for (not (process-attributes pid)))
+      (should (backstaff-server-tests-pid)))))
+
+(ert-deftest backstaff-server-cancel-ends-a-call ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let* ((ends nil)
+           (handle (backstaff-server-call-async
+                    'stall nil :error-fn (lambda (problem) (push (car problem) ends)))))
+      (should (backstaff-server-cancel handle))
+      (should-not (backstaff-server-cancel handle))
+      (should (equal ends '(backstaff-cancelled))))))
+
+
+;;; Log
+
+(ert-deftest backstaff-server-log-keeps-its-end ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (backstaff-server-call 'chatter nil)
+    (backstaff-test-condition (backstaff-server-call 'die nil))
+    (let ((log (backstaff-test--log)))
+      (should (< (length log) (* 1.3 backstaff-server--log-size)))
+      (should (string-match-p "last words\n.*exited with status 7" log))
+      (should (string-prefix-p "0123456789abcde\n" log)))))
+
+(ert-deftest backstaff-server-log-may-be-killed ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (should (backstaff-server-tests-pid))
+    (kill-buffer backstaff-server--log-buffer)
+    (backstaff-server-call 'chatter nil)
+    (should (string-match-p "0123456789abcde" (backstaff-test--log)))))
+
+(ert-deftest backstaff-show-log-shows-the-log ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (backstaff-show-log)
+    (should (backstaff-server-tests-pid))
+    (with-current-buffer backstaff-server--log-buffer
+      (should (derived-mode-p 'special-mode))
+      (should buffer-read-only)
+      (should (string-match-p "connected: (:protocol 1" (buffer-string))))))
+
+(ert-deftest backstaff-server-tools-are-asked-once-in-a-servers-life ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((tools (backstaff-tools)))
+      (should (eq (backstaff-tools) tools))
+      (backstaff-restart)
+      (should-not (equal (backstaff-tools) tools)))))
+
+(provide 'backstaff-server-tests)
+;;; backstaff-server-tests.el ends here

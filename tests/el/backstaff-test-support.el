@@ -1,0 +1,201 @@
+;;; backstaff-test-support.el --- Fixtures for the tests of Backstaff  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; Every fixture cleans up after its body: the processes, timers and buffers
+;; that appeared during it must be gone at its end, or the test fails.  When a
+;; test fails, the log of the server is printed.
+;;
+;; The variable BACKSTAFF_PYTHON of the environment says which Python runs the
+;; servers.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'ert)
+(require 'subr-x)
+(require 'backstaff)
+
+(defconst backstaff-test-directory
+  (file-name-directory (or load-file-name buffer-file-name))
+  "Where the tests are.")
+
+(defconst backstaff-test-repository
+  (expand-file-name "../../" backstaff-test-directory)
+  "The whole project.")
+
+(defun backstaff-test-python ()
+  "Return the Python that runs the servers."
+  (or (getenv "BACKSTAFF_PYTHON")
+      (executable-find "python3")
+      (ert-skip "There is no Python")))
+
+(defun backstaff-test-main ()
+  "Return the file that starts our own server."
+  (expand-file-name "py_backend/backstaff/__main__.py" backstaff-test-repository))
+
+(defun backstaff-test-command ()
+  "Return the command for our own server, as `backstaff-server-command' has it."
+  (list (backstaff-test-python) "-I" (backstaff-test-main)))
+
+(defun backstaff-test-fake-command (&optional start)
+  "Return the command for a fake server that fails in the way START, if any."
+  (list (backstaff-test-python) "-I"
+        (expand-file-name "fake-servers/fake_server.py" backstaff-test-directory)
+        (or start "serve")))
+
+
+;;; Waiting
+
+(defmacro backstaff-test-wait-for (condition &optional seconds)
+  "Let processes and timers run until CONDITION holds, or fail after SECONDS.
+Return the value of CONDITION."
+  (declare (debug t))
+  (let ((value (make-symbol "value")))
+    `(with-timeout ((or ,seconds 5)
+                    (ert-fail (list "This never came true" ',condition)))
+       (let (,value)
+         (while (not (setq ,value ,condition))
+           (accept-process-output nil 0.01))
+         ,value))))
+
+(defmacro backstaff-test-seconds (&rest body)
+  "Run BODY and return how many seconds it took."
+  (declare (indent 0) (debug t))
+  (let ((start (make-symbol "start")))
+    `(let ((,start (float-time)))
+       ,@body
+       (- (float-time) ,start))))
+
+
+;;; Cleaning up
+
+(defun backstaff-test--log ()
+  "Return the text of the log."
+  (if-let ((buffer (get-buffer "*backstaff-log*")))
+      (with-current-buffer buffer (buffer-string))
+    ""))
+
+(defun backstaff-test--ours-p (thing)
+  "Return non-nil if THING, a process or a buffer, was made by our code."
+  (string-match-p "backstaff" (if (processp thing) (process-name thing)
+                                (or (buffer-name thing) ""))))
+
+(defun backstaff-test--remains ()
+  "Return the processes, buffers and timers of ours that there are."
+  (append (cl-remove-if-not #'backstaff-test--ours-p (process-list))
+          (cl-remove-if-not #'backstaff-test--ours-p (buffer-list))
+          (cl-remove-if-not (lambda (timer)
+                              (string-prefix-p
+                               "backstaff" (format "%s" (timer--function timer))))
+                            timer-list)))
+
+(defun backstaff-test--call-clean (body)
+  "Call BODY; then end the server and check that nothing of ours is left."
+  (let ((value nil)
+        (passed nil)
+        (before (process-list)))
+    (unwind-protect
+        (setq value (funcall body)
+              passed t)
+      (backstaff-stop)
+      (mapc #'delete-process (cl-set-difference (process-list) before))
+      (unless passed
+        (message "--- log\n%s---" (backstaff-test--log)))
+      (dolist (buffer (cl-remove-if-not #'backstaff-test--ours-p (buffer-list)))
+        (unless (string-prefix-p " " (buffer-name buffer))
+          (kill-buffer buffer))))
+    (should-not (backstaff-test--remains))
+    value))
+
+(defmacro backstaff-test-clean (&rest body)
+  "Run BODY with no server at first; then check that it leaves nothing."
+  (declare (indent 0) (debug t))
+  `(let ((backstaff-server--current nil)
+         (backstaff-server--python nil))
+     (backstaff-test--call-clean (lambda () ,@body))))
+
+
+;;; Fixtures
+
+(defun backstaff-test--plant (tree directory)
+  "Make in DIRECTORY what TREE says, as `backstaff-test-with-tree' has it."
+  (make-directory directory t)
+  (pcase-dolist (`(,name . ,content) tree)
+    (let ((file (expand-file-name name directory)))
+      (if (listp content)
+          (backstaff-test--plant content file)
+        (let ((coding-system-for-write 'no-conversion))
+          (write-region content nil file nil 'silent))))))
+
+(defmacro backstaff-test-with-tree (tree &rest body)
+  "Run BODY in a new directory that holds TREE.
+TREE is a list of (NAME . CONTENT); CONTENT is a string for a file, a list
+like TREE for a directory."
+  (declare (indent 1) (debug t))
+  `(let* ((root (file-name-as-directory
+                 (file-truename (make-temp-file "backstaff-test-" t))))
+          (default-directory root))
+     (unwind-protect
+         (progn (backstaff-test--plant ,tree root)
+                ,@body)
+       (delete-directory root t))))
+
+(defmacro backstaff-test-with-server (command &rest body)
+  "Run BODY with COMMAND as `backstaff-server-command'."
+  (declare (indent 1) (debug t))
+  `(let ((backstaff-server-command ,command)
+         (backstaff-call-timeout 10))
+     (backstaff-test-clean ,@body)))
+
+(defmacro backstaff-test-with-connection (variable &rest body)
+  "Run BODY with VARIABLE bound to a connection with a fake server."
+  (declare (indent 1) (debug (symbolp body)))
+  `(backstaff-test-clean
+     (let ((,variable (backstaff-test-connect)))
+       (unwind-protect (progn ,@body)
+         (backstaff-epc-close ,variable "the test is over")))))
+
+(defvar backstaff-test-notes nil
+  "What the connection of `backstaff-test-connect' noted, the last first.")
+
+(defun backstaff-test-connect ()
+  "Return a connection with a fake server."
+  (let* ((errors "")
+         (stderr (make-pipe-process
+                  :name "backstaff-stderr" :noquery t :sentinel #'ignore
+                  :buffer (get-buffer-create "*backstaff-test-stderr*")
+                  :filter (lambda (_ text) (setq errors (concat errors text))))))
+    (setq backstaff-test-notes nil)
+    (backstaff-epc-connect
+     (make-process :name "backstaff-fake" :command (backstaff-test-fake-command)
+                   :connection-type 'pipe :coding 'binary :noquery t
+                   :stderr stderr)
+     :name "the fake server"
+     :log-function (lambda (text) (push text backstaff-test-notes))
+     :stderr-function
+     (lambda ()
+       (while (accept-process-output stderr 0.05 nil t))
+       (delete-process stderr)
+       (substring errors (max 0 (- (length errors) 200)))))))
+
+(defmacro backstaff-test-condition (&rest body)
+  "Run BODY and return the `backstaff-error', or the quit, that it ends in."
+  (declare (indent 0) (debug t))
+  (let ((problem (make-symbol "problem")))
+    `(condition-case ,problem
+         (progn ,@body (ert-fail "No condition was signalled"))
+       ((backstaff-error quit) ,problem))))
+
+(defmacro backstaff-test-should-fail (symbol regexp &rest body)
+  "Check that BODY ends in condition SYMBOL with a text that matches REGEXP."
+  (declare (indent 2) (debug t))
+  (let ((problem (make-symbol "problem")))
+    `(let ((,problem (backstaff-test-condition ,@body)))
+       (should (eq (car ,problem) ,symbol))
+       (should (string-match-p ,regexp (backstaff-epc-error-text ,problem))))))
+
+(provide 'backstaff-test-support)
+;;; backstaff-test-support.el ends here

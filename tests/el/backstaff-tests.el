@@ -1,0 +1,444 @@
+;;; backstaff-tests.el --- Tests of backstaff.el and backstaff-list.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-test-support)
+(require 'backstaff)
+(require 'backstaff-list)
+(require 'lisp-mnt)
+
+(defvar project-find-functions)
+
+(defmacro backstaff-tests-with-project (tree &rest body)
+  "Run BODY in a project that holds TREE, with our own server."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree ,tree
+     (backstaff-test-with-server (backstaff-test-command)
+       ,@body)))
+
+(defmacro backstaff-tests-with-fake (start &rest body)
+  "Run BODY with a fake server that fails in the way START, if any."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-server (backstaff-test-fake-command ,start)
+     ,@body))
+
+(defun backstaff-tests-code (reply)
+  "Return the error code in REPLY, after checking that it is a whole failure."
+  (should (plist-member reply :ok))
+  (should-not (plist-get reply :ok))
+  (should (string-prefix-p "Error: " (plist-get reply :text)))
+  (should (stringp (plist-get (plist-get reply :error) :message)))
+  (plist-get (plist-get reply :error) :code))
+
+(defun backstaff-tests-async (id args &optional context)
+  "Call the tool ID with ARGS and CONTEXT asynchronously; return the one reply."
+  (let ((replies nil))
+    (backstaff-call-async id args (lambda (reply) (push reply replies)) context)
+    (should-not replies)
+    (backstaff-test-wait-for replies)
+    (should (= (length replies) 1))
+    (car replies)))
+
+
+;;; The package
+
+(ert-deftest backstaff-version-is-told-once ()
+  (let ((file (expand-file-name "elisp/backstaff.el" backstaff-test-repository)))
+    (should (equal (lm-version file) backstaff-server-version))))
+
+(ert-deftest backstaff-load-is-light-and-does-nothing ()
+  (with-temp-buffer
+    (call-process (expand-file-name invocation-name invocation-directory) nil t nil
+                  "-Q" "--batch"
+                  "-L" (expand-file-name "elisp" backstaff-test-repository)
+                  "--eval" "(setq before (list timer-list (buffer-list) post-command-hook
+                                               kill-emacs-hook file-name-handler-alist))"
+                  "-l" "backstaff"
+                  "--eval" "(prin1 (list (process-list)
+                                   (equal before (list timer-list (buffer-list) post-command-hook
+                                                       kill-emacs-hook file-name-handler-alist))
+                                   (mapcar #'featurep '(project json tramp transient backstaff-list))
+                                   (autoloadp (symbol-function 'backstaff-list-directory))))")
+    (should (equal (buffer-string) "(nil t (nil nil nil nil nil) t)"))))
+
+
+;;; Root
+
+(ert-deftest backstaff-root-is-the-projects ()
+  (backstaff-test-with-tree '((".git" ("HEAD" . "ref: refs/heads/main\n"))
+                              ("src" ("deep" ("a" . ""))))
+    (should (equal (file-truename (backstaff-root "src/deep/")) root))
+    (let ((default-directory (expand-file-name "src/")))
+      (should (equal (file-truename (backstaff-root)) root)))))
+
+(ert-deftest backstaff-root-outside-of-projects-is-the-directory ()
+  (backstaff-test-with-tree '(("src" ("a" . "")))
+    (let ((project-find-functions nil))
+      (should (equal (backstaff-root) root))
+      (should (equal (backstaff-root (concat "/:" root "src"))
+                     (expand-file-name "src/"))))))
+
+(defvar backstaff-tests-trap nil
+  "What a project's file would set if it were evaluated.")
+
+(ert-deftest backstaff-root-lets-a-project-evaluate-nothing ()
+  (backstaff-test-with-tree '((".git" ("HEAD" . "ref: refs/heads/main\n"))
+                              (".dir-locals.el" . "((nil . ((eval . (setq backstaff-tests-trap t)))))"))
+    (setq backstaff-tests-trap nil)
+    (should (equal (file-truename (backstaff-root)) root))
+    (should-not backstaff-tests-trap)))
+
+(ert-deftest backstaff-root-can-be-chosen ()
+  (let ((backstaff-root-function (lambda (directory) (concat directory "inner"))))
+    (should (equal (backstaff-root "/some/where/") "/some/where/inner/"))
+    (let ((backstaff-root-directory "/fixed"))
+      (should (equal (backstaff-root "/some/where/") "/fixed/")))))
+
+(defvar backstaff-tests-operations nil
+  "The operations that a file name handler was asked to perform.")
+
+(defun backstaff-tests-handler (operation &rest arguments)
+  "Note OPERATION and do the least for it with ARGUMENTS."
+  (push operation backstaff-tests-operations)
+  (pcase operation
+    ('file-remote-p "/remote:")
+    ('expand-file-name (car arguments))
+    (_ nil)))
+
+(defmacro backstaff-tests-with-remote (&rest body)
+  "Run BODY with names that start with /remote: handled, and each use noted."
+  (declare (indent 0) (debug t))
+  `(let ((file-name-handler-alist
+          (cons '("\\`/remote:" . backstaff-tests-handler) file-name-handler-alist)))
+     (setq backstaff-tests-operations nil)
+     ,@body))
+
+(ert-deftest backstaff-remote-directories-are-refused-untouched ()
+  (backstaff-tests-with-fake nil
+    (backstaff-tests-with-remote
+      (let ((default-directory "/remote:/home/"))
+        (backstaff-test-should-fail 'backstaff-remote-directory
+            "/remote:/home/ is on another machine"
+          (backstaff-call 'reply nil))
+        (should (equal (backstaff-tests-code (backstaff-tests-async 'reply nil))
+                       "REMOTE_DIRECTORY"))
+        (should (string-match-p "\\`Error: .*another machine"
+                                (backstaff-call-text 'reply nil))))
+      (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
+        (backstaff-call 'reply nil '(:root "/remote:/home/")))
+      (let ((backstaff-root-function (lambda (_) "/remote:/home/")))
+        (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
+          (backstaff-call 'reply nil)))
+      (should (equal (delete-dups backstaff-tests-operations) '(file-remote-p))))
+    (should-not backstaff-server--current)))
+
+
+;;; Calls
+
+(ert-deftest backstaff-call-takes-every-form-of-id-and-arguments ()
+  (backstaff-tests-with-project '(("src" ("a.el" . "1")))
+    (let ((expected (format "Directory: %ssrc/\nTotal: 1 file, 0 directories\n
+[FILE] a.el               (0.0 KB)\n" root)))
+      (dolist (id '(agent-q/list_directory "agent-q/list_directory" list_directory))
+        (dolist (args (list '(:path "src") '((path . "src")) "{\"path\": \"src\"}"
+                            (list :path (propertize "src" 'face 'bold)
+                                  :show_hidden :false)))
+          (let ((reply (backstaff-call id args)))
+            (should (plist-get reply :ok))
+            (should (equal (plist-get reply :tool) "agent-q/list_directory"))
+            (should (equal (plist-get reply :text) expected))
+            (should (equal (plist-get (plist-get reply :data) :files) 1))))))))
+
+(ert-deftest backstaff-call-returns-a-tools-failure ()
+  (backstaff-tests-with-project nil
+    (let ((reply (backstaff-call 'agent-q/list_directory '(:path "../"))))
+      (should (backstaff-tests-code reply))
+      (should (equal (plist-get reply :text)
+                     "Error: Path '../' is outside project root")))))
+
+(ert-deftest backstaff-call-takes-the-root-of-the-callers-directory ()
+  (backstaff-tests-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
+    (let ((project-find-functions nil) (replies nil))
+      (dolist (name '("one" "two"))
+        (let ((default-directory (expand-file-name (file-name-as-directory name))))
+          (backstaff-call-async 'agent-q/list_directory '(:path ".")
+                                (lambda (reply) (push reply replies)))))
+      (backstaff-test-wait-for (= (length replies) 2))
+      (should (equal (sort (mapcar (lambda (reply)
+                                     (plist-get (plist-get reply :data) :path))
+                                   replies)
+                           #'string<)
+                     (list (concat root "one/") (concat root "two/"))))
+      (should (equal (plist-get (plist-get (backstaff-call 'agent-q/list_directory
+                                                           '(:path ".")
+                                                           `(:root ,(concat root "two")))
+                                           :data)
+                                :path)
+                     (concat root "two/"))))))
+
+(ert-deftest backstaff-arguments-cannot-move-the-root ()
+  (backstaff-tests-with-project nil
+    (let ((reply (backstaff-call 'agent-q/list_directory '(:path "/etc" :root "/"))))
+      (should (equal (plist-get reply :text)
+                     "Error: Path '/etc' is outside project root")))))
+
+(ert-deftest backstaff-call-changes-none-of-its-arguments ()
+  (backstaff-tests-with-project nil
+    (let* ((context (list :max-output-bytes 4000))
+           (args (list :path (propertize "." 'face 'bold)))
+           (before (copy-tree (list context args))))
+      (backstaff-call 'agent-q/list_directory args context)
+      (should (equal-including-properties (list context args) before)))))
+
+(ert-deftest backstaff-call-signals-what-is-no-reply ()
+  (backstaff-tests-with-fake nil
+    (backstaff-test-should-fail 'backstaff-protocol-error "no reply"
+      (backstaff-call 'echo nil))
+    (should (equal (backstaff-tests-code (backstaff-tests-async 'echo nil))
+                   "PROTOCOL_ERROR"))))
+
+(ert-deftest backstaff-every-name-can-be-opened ()
+  (let ((names (list "plain" "with blank" "new\nline" "esc\e[31m" "\"quoted\"" "back\\351"
+                     "日本語" "emoji-\N{GRINNING FACE}" "é" "#hash#" "'quote" "(paren"
+                     (string-to-multibyte "stray-\351") (string-to-multibyte "\377\376")
+                     (concat "é" (string-to-multibyte "\351")))))
+    (backstaff-tests-with-project (mapcar (lambda (name) (cons name name)) names)
+      (let ((entries (plist-get (plist-get (backstaff-call 'agent-q/list_directory
+                                                           '(:path "."))
+                                           :data)
+                                :entries)))
+        (should (equal (sort (mapcar (lambda (entry) (plist-get entry :name)) entries)
+                             #'string<)
+                       (sort (copy-sequence names) #'string<)))
+        (dolist (entry entries)
+          (let* ((name (plist-get entry :name))
+                 (data (plist-get (backstaff-call 'agent-q/get_file_info
+                                                  (list :path name))
+                                  :data)))
+            (should (file-exists-p (expand-file-name name)))
+            (should (equal (plist-get data :path) (expand-file-name name)))
+            (should (equal (plist-get data :size) (plist-get entry :size)))))))))
+
+
+;;; Calls that fail
+
+(ert-deftest backstaff-async-failures-are-replies ()
+  (pcase-dolist (`(,code ,id . ,args)
+                 `(("CONNECTION_LOST" die) ("PROTOCOL_ERROR" junk) ("TIMEOUT" stall)
+                   ("REMOTE_ERROR" refuse) ("INVALID_ARGUMENT" reply ,(current-buffer))))
+    (backstaff-tests-with-fake nil
+      (let ((backstaff-call-timeout 0.5))
+        (ert-info (code)
+          (should (equal (backstaff-tests-code (backstaff-tests-async id args)) code)))))))
+
+(ert-deftest backstaff-async-call-of-a-server-that-cannot-start-is-a-reply ()
+  (backstaff-test-with-server '("/nowhere/python")
+    (should (equal (backstaff-tests-code (backstaff-tests-async 'reply nil))
+                   "CONNECTION_LOST"))))
+
+(ert-deftest backstaff-async-cancelled-call-is-a-reply ()
+  (backstaff-tests-with-fake nil
+    (let* ((replies nil)
+           (handle (backstaff-call-async 'stall nil (lambda (reply) (push reply replies)))))
+      (should (backstaff-cancel handle))
+      (should-not (backstaff-cancel handle))
+      (should (equal (mapcar #'backstaff-tests-code replies) '("CANCELLED"))))))
+
+(ert-deftest backstaff-call-times-out-after-the-option ()
+  (backstaff-tests-with-fake nil
+    (let ((backstaff-call-timeout 0.2))
+      (backstaff-test-should-fail 'backstaff-timeout "within 0.2 seconds"
+        (backstaff-call 'stall nil)))))
+
+
+;;; Text
+
+(ert-deftest backstaff-call-text-returns-plain-text ()
+  (backstaff-tests-with-fake nil
+    (let ((text (backstaff-call-text 'reply nil)))
+      (should (equal text "as text"))
+      (should (multibyte-string-p text))
+      (should-not (text-properties-at 0 text)))))
+
+(ert-deftest backstaff-call-text-never-signals ()
+  (pcase-dolist (`(,regexp ,id ,args)
+                 `(("connection lost" die nil)
+                   ("did not answer stall within 0.3 seconds" stall nil)
+                   ("no such thing" refuse nil)
+                   ("protocol error" junk nil)
+                   ("not sendable" reply ,(current-buffer))
+                   ("lost" 5 nil) ("lost" nil nil)))
+    (backstaff-tests-with-fake nil
+      (let ((debug-on-error t) (debug-on-signal t) (debug-on-quit t)
+            (backstaff-call-timeout 0.3))
+        (ert-info ((format "%S" id))
+          (should (string-match-p (concat "\\`Error: .*" regexp)
+                                  (backstaff-call-text id args))))))))
+
+(ert-deftest backstaff-call-text-turns-a-quit-into-text ()
+  (backstaff-tests-with-fake nil
+    (dolist (inhibit-quit '(nil t))
+      (run-at-time 0.2 nil (lambda () (setq quit-flag t)))
+      (should (equal (backstaff-call-text 'stall nil)
+                     "Error: The user cancelled the call"))
+      (should-not quit-flag))))
+
+(ert-deftest backstaff-call-text-works-in-another-filter ()
+  (backstaff-tests-with-project '(("a" . ""))
+    (let* ((texts nil)
+           (other (make-process
+                   :name "backstaff-other" :command '("cat") :connection-type 'pipe
+                   :noquery t :buffer (generate-new-buffer "*backstaff-other*") :sentinel #'ignore
+                   :filter
+                   (lambda (process _text)
+                     (with-current-buffer (process-buffer process)
+                       (push (list inhibit-quit (buffer-size)
+                                   (backstaff-call-text "list_directory" '(:path ".")))
+                             texts))))))
+      (process-send-string other "once\n")
+      (backstaff-test-wait-for texts)
+      (should (equal (butlast (car texts)) '(t 0)))
+      (should (string-match-p "^\\[FILE\\] a " (car (last (car texts))))))))
+
+
+;;; Buffers
+
+(defun backstaff-tests-info (path)
+  "Return the reply of get_file_info for PATH."
+  (backstaff-call 'agent-q/get_file_info (list :path path)))
+
+(defmacro backstaff-tests-with-visited (file variable &rest body)
+  "Run BODY with VARIABLE bound to a buffer that visits FILE."
+  (declare (indent 2) (debug (form symbolp body)))
+  `(let ((,variable (find-file-noselect ,file)))
+     (unwind-protect (progn ,@body)
+       (with-current-buffer ,variable
+         (set-buffer-modified-p nil)
+         (kill-buffer)))))
+
+(ert-deftest backstaff-file-info-knows-no-buffer-where-there-is-none ()
+  (backstaff-tests-with-project '(("a.txt" . ""))
+    (let ((data (plist-get (backstaff-tests-info "a.txt") :data)))
+      (should-not (plist-member data :buffer))
+      (should-not (plist-member data :buffer-modified)))))
+
+(ert-deftest backstaff-file-info-tells-of-the-buffer ()
+  (backstaff-tests-with-project '(("a.txt" . "x"))
+    (backstaff-tests-with-visited "a.txt" buffer
+      (let* ((saved (backstaff-tests-info "a.txt"))
+             (unsaved (with-current-buffer buffer
+                        (insert "more")
+                        (backstaff-tests-info "a.txt"))))
+        (should-not (string-match-p "Buffer" (plist-get saved :text)))
+        (should (equal (plist-get (plist-get saved :data) :buffer) "a.txt"))
+        (should (plist-member (plist-get saved :data) :buffer-modified))
+        (should-not (plist-get (plist-get saved :data) :buffer-modified))
+        (should (equal (plist-get unsaved :text)
+                       (concat (plist-get saved :text)
+                               "Buffer: a.txt (unsaved changes)\n")))
+        (should (eq (plist-get (plist-get unsaved :data) :buffer-modified) t))))))
+
+(ert-deftest backstaff-file-info-finds-a-buffer-that-came-through-a-link ()
+  (backstaff-tests-with-project '(("real" ("a.txt" . "x")))
+    (make-symbolic-link "real" (expand-file-name "link"))
+    (backstaff-tests-with-visited "link/a.txt" buffer
+      (should (equal (plist-get (plist-get (backstaff-tests-info "link/a.txt") :data)
+                                :buffer)
+                     (buffer-name buffer))))))
+
+(ert-deftest backstaff-file-info-finds-a-buffer-below-home ()
+  (backstaff-test-with-tree '(("a.txt" . ""))
+    (let ((process-environment
+           (cons (concat "HOME=" (directory-file-name root)) process-environment)))
+      (with-temp-buffer
+        (setq buffer-file-name "/elsewhere/a.txt"
+              buffer-file-truename "~/a.txt")
+        (unwind-protect
+            (should (eq (backstaff--visiting-buffer (concat root "a.txt"))
+                        (current-buffer)))
+          (setq buffer-file-name nil))))))
+
+(ert-deftest backstaff-file-info-writes-an-odd-buffer-name-on-one-line ()
+  (should (equal (backstaff--visible-name "a b-é.txt<2>") "a b-é.txt<2>"))
+  (should (equal (backstaff--visible-name "a\nType: file") "\"a\\nType: file\""))
+  (should (equal (backstaff--visible-name "a\e\u202e") "\"a\\33\\x202e\""))
+  (should (equal (backstaff--visible-name " a") "\" a\"")))
+
+(ert-deftest backstaff-models-paths-reach-no-handler ()
+  (backstaff-tests-with-project '(("a.txt" . ""))
+    (backstaff-tests-with-visited "a.txt" buffer
+      (backstaff-tests-with-remote
+        (dolist (tool '(agent-q/get_file_info agent-q/list_directory))
+          (should (backstaff-tests-code (backstaff-call tool '(:path "/remote:/etc")))))
+        (should-not (backstaff--visiting-buffer "/remote:/etc"))
+        (should-not backstaff-tests-operations)))))
+
+
+;;; What people see
+
+(defun backstaff-tests-shown (buffer)
+  "Return the text of BUFFER, once there is any."
+  (with-current-buffer buffer
+    (backstaff-test-wait-for (> (buffer-size) 0))
+    (buffer-string)))
+
+(ert-deftest backstaff-list-directory-shows-the-text ()
+  (backstaff-tests-with-project `((,(propertize "a.txt" 'face 'bold) . "") ("b\e[31m" . ""))
+    (let* ((project-find-functions nil)
+           (buffer (backstaff-list-directory root))
+           (text (backstaff-tests-shown buffer)))
+      (should (equal text (backstaff-call-text 'agent-q/list_directory '(:path "."))))
+      (should (string-match-p "\"b\\\\u001b\\[31m\"" text))
+      (with-current-buffer buffer
+        (should (derived-mode-p 'special-mode))
+        (should buffer-read-only)
+        (should-not (text-properties-at (point-min)))
+        (forward-line 3)
+        (write-region "" nil (expand-file-name "c.txt") nil 'silent)
+        (revert-buffer)
+        (backstaff-test-wait-for (string-match-p "c.txt" (buffer-string)))
+        (should (= (line-number-at-pos) 4))
+        (should (eq (key-binding "g") #'revert-buffer))))))
+
+(ert-deftest backstaff-file-info-shows-the-text ()
+  (backstaff-tests-with-project '(("a.txt" . "x"))
+    (should (string-prefix-p (concat "File: " root "a.txt\n\nType: file\n")
+                             (backstaff-tests-shown
+                              (backstaff-file-info (expand-file-name "a.txt")))))
+    (should (string-match-p "Type: directory"
+                            (backstaff-tests-shown (backstaff-file-info root))))))
+
+(ert-deftest backstaff-list-directory-does-not-wait ()
+  (backstaff-tests-with-fake "silent"
+    (let ((messages nil))
+      (cl-letf (((symbol-function 'message)
+                 (lambda (&rest arguments) (push arguments messages))))
+        (backstaff-test-with-tree nil
+          (let ((buffer nil))
+            (should (< (backstaff-test-seconds
+                         (setq buffer (backstaff-list-directory root)))
+                       0.4))
+            (should (< 0.4 (backstaff-test-seconds
+                             (backstaff-test-wait-for messages))))
+            (should (string-match-p "Waiting for" (caar messages)))
+            (let ((call (buffer-local-value 'backstaff-list--call buffer)))
+              (kill-buffer buffer)
+              ;; It was cancelled with the buffer.
+              (should-not (backstaff-cancel call)))))))))
+
+(ert-deftest backstaff-list-directory-shows-a-failure ()
+  (backstaff-test-with-server '("/nowhere/python")
+    (should (string-match-p "\\`Error: Backstaff connection lost: .*/nowhere/python"
+                            (backstaff-tests-shown
+                             (backstaff-list-directory temporary-file-directory))))))
+
+(ert-deftest backstaff-list-directory-refuses-a-remote-directory ()
+  (backstaff-tests-with-fake nil
+    (backstaff-tests-with-remote
+      (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
+        (backstaff-list-directory "/remote:/home/")))))
+
+(provide 'backstaff-tests)
+;;; backstaff-tests.el ends here
