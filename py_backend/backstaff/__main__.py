@@ -30,10 +30,10 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         _insist_on_utf8()
     options = _parser().parse_args(arguments)
-    _start_log(options)
     try:
+        _start_log(options)
         return int(options.command(options))
-    except SettingsError as error:
+    except (SettingsError, OSError) as error:
         print(f"backstaff: {error}", file=sys.stderr)
         return EXIT_USAGE
 

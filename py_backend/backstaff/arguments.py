@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from math import isfinite
+from sys import float_info
 
 from backstaff.errors import ErrorCode, ToolError
 
@@ -107,7 +107,12 @@ def decode(
     given = dict(_pairs(raw))
     values = {parameter.name: _value(parameter, given, settings) for parameter in parameters}
     unknown = given.keys() - values.keys()
-    return values, [f"Unknown argument ignored: {name}" for name in sorted(unknown)]
+    return values, [f"Unknown argument ignored: {_shown_name(name)}" for name in sorted(unknown)]
+
+
+def _shown_name(name: str) -> str:
+    """NAME on one line, whatever a model made of it."""
+    return name if name.isidentifier() else json.dumps(name)
 
 
 def _value(parameter: Parameter, given: Mapping[str, object], settings: object) -> object:
@@ -158,7 +163,8 @@ def _chosen(parameter: Parameter, value: str) -> str:
 
 def _number(parameter: Parameter, value: float) -> float:
     whole = parameter.whole or parameter.type is ParameterType.INTEGER
-    if not isfinite(value) or (whole and value != int(value)):
+    # Neither NaN nor an infinity passes, nor an integer that no float can hold.
+    if not abs(value) <= float_info.max or (whole and value != int(value)):
         raise _misfit(parameter, value)
     return int(value) if value == int(value) else value
 
@@ -183,7 +189,7 @@ def _shown(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case int() | float():
-            return f"the number {value}" if abs(value) < 10**15 else "a huge number"
+            return "a huge number" if abs(value) >= 10**15 else f"the number {value}"
         case str():
             return "a string"
         case Symbol():
@@ -219,11 +225,20 @@ def _json_object(text: str) -> dict[str, object]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "it is too deep"
-        raise _unreadable(f"the string is not JSON: {reason}") from error
+        raise _unreadable(f"the string is not JSON: {_reason(error)}") from error
     if not isinstance(value, dict):
         raise _unreadable("the JSON is not an object")
     return value
+
+
+def _reason(error: ValueError | RecursionError) -> str:
+    match error:
+        case json.JSONDecodeError():
+            return error.msg
+        case RecursionError():
+            return "it is too deep"
+        case _:
+            return "a number in it is too long"
 
 
 def _plist_pairs(raw: Sequence[object]) -> Iterator[tuple[str, object]]:

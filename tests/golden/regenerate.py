@@ -10,12 +10,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "py_backend"))
 
-from tests.golden.cases import Case, build, files, with_placeholders
-
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import defaults
 from backstaff.wire.lisp import ESCAPED, write
+from tests.golden.cases import Case, build, files, with_placeholders
 
 
 def main() -> None:

@@ -46,6 +46,9 @@ _PASS_FLAGS = (
     | os.O_CLOEXEC
 )
 _LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# "." can be named only with search permission, which reading a directory and asking about it do not
+# take; this name for a descriptor, where the system has it, takes none.
+_HELD = "/proc/self/fd/%d"
 _NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
 _NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}
 
@@ -76,7 +79,7 @@ class Place:
     def listing(self) -> int:
         """Open the directory for reading its names; the place closes it. Raises `PathError`."""
         try:
-            descriptor = os.open(".", _LIST_FLAGS, dir_fd=self.directory)
+            descriptor = _reopened(self.directory)
         except OSError as error:
             raise refusal(error) from error
         self._open.append(descriptor)
@@ -84,8 +87,10 @@ class Place:
 
     def accessible(self, mode: int) -> bool:
         """Whether access(2) grants MODE (`os.R_OK`, `os.W_OK`) to this user."""
-        name = "." if self.kind is Kind.DIRECTORY else self.name
-        return os.access(name, mode, dir_fd=self.directory, follow_symlinks=False)
+        if self.kind is not Kind.DIRECTORY:
+            return os.access(self.name, mode, dir_fd=self.directory, follow_symlinks=False)
+        here = os.access(".", mode, dir_fd=self.directory)
+        return here or os.access(_HELD % self.directory, mode)
 
     def __enter__(self) -> Self:
         """Nothing: the place is open already."""
@@ -134,8 +139,11 @@ class Root:
         return None
 
     def duplicate(self) -> int:
-        """A new descriptor of the root itself."""
-        return os.dup(self._descriptor)
+        """A new descriptor of the root itself. Raises `PathError`."""
+        try:
+            return os.dup(self._descriptor)
+        except OSError as error:
+            raise refusal(error) from error
 
     def close(self) -> None:
         """Let the directory go."""
@@ -337,6 +345,16 @@ def _checked(text: str) -> str:
     return os.fsdecode(name)
 
 
+def _reopened(directory: int) -> int:
+    try:
+        return os.open(".", _LIST_FLAGS, dir_fd=directory)
+    except PermissionError:
+        held = _HELD % directory
+        if not Path(held).exists():
+            raise
+        return os.open(held, _LIST_FLAGS & ~os.O_NOFOLLOW)
+
+
 def _open_root(given: str) -> tuple[str, int]:
     """The real path of GIVEN and a descriptor of that very directory."""
     given = _checked(given)
@@ -344,11 +362,17 @@ def _open_root(given: str) -> tuple[str, int]:
         raise InvalidPath("the project root must be an absolute path")
     for _ in range(MAX_RETRIES):
         path, descriptor = _at_root(given)
-        status, again = os.fstat(descriptor), Path(path).stat()
-        if (status.st_dev, status.st_ino) == (again.st_dev, again.st_ino):
+        if _is_still_at(path, descriptor):
             return path, descriptor
         os.close(descriptor)
     raise Unreachable("the project root changed while it was opened")
+
+
+def _is_still_at(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(Path(path).stat(), os.fstat(descriptor))
+    except OSError:
+        return False
 
 
 def _at_root(given: str) -> tuple[str, int]:
@@ -356,8 +380,8 @@ def _at_root(given: str) -> tuple[str, int]:
         path = os.path.realpath(given, strict=True)
         return path, os.open(path, _PASS_FLAGS)
     except FileNotFoundError as error:
-        raise NotFound(f"the project root {given} does not exist") from error
+        raise NotFound(f"the project root {given!r} does not exist") from error
     except NotADirectoryError as error:
-        raise NotADirectory(f"the project root {given} is not a directory") from error
+        raise NotADirectory(f"the project root {given!r} is not a directory") from error
     except OSError as error:
         raise refusal(error) from error

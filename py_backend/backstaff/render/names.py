@@ -1,8 +1,9 @@
 """The one rule for names in text: a name is data and can neither forge a row nor drive a terminal.
 
 A plain visible name stands bare. Any other (control, newline, bidi, invisible or undecodable
-characters, leading `[ ( < " ' -`, blanks at an end or doubled, a quote or a backslash) stands as a
-JSON string literal in which everything invisible is escaped, so a JSON reader gives it back.
+characters, leading `[ ( < " ' -` or combining mark, blanks at an end or doubled, a quote or a
+backslash) stands as a JSON string literal in which everything invisible is escaped, so a JSON
+reader gives it back.
 """
 
 import re
@@ -44,7 +45,7 @@ def is_plain(name: str) -> bool:
     """Whether NAME can stand bare."""
     if _PLAIN_ASCII.fullmatch(name):
         return True
-    return not _NEEDS_QUOTES.search(name) and not unicodedata.combining(name[0])
+    return not _NEEDS_QUOTES.search(name) and not unicodedata.category(name[0]).startswith("M")
 
 
 def literal(name: str) -> str:

@@ -66,14 +66,14 @@ def read(body: bytes) -> Message:
     """The message in BODY, its values as `backstaff.arguments` takes them. Raises `Unreadable`."""
     _, uid = head(body)
     try:
-        parsed = sexpdata.parse(_bytes_named(body.decode("utf-8", "surrogateescape")))
+        parsed = _value(sexpdata.parse(_bytes_named(body.decode("utf-8", "surrogateescape"))))
     except RecursionError:
         raise Unreadable("the request nests too deep", uid) from None
     except Exception as error:  # sexpdata has no error of its own: five kinds were seen
         raise Unreadable("the request is no readable Lisp", uid) from error
     match parsed:
-        case [[sexpdata.Symbol() as kind, int() as number, *rest]] if uid == number:
-            return Message(str(kind), number, [_value(item) for item in rest])
+        case [[Symbol(name=kind), int() as number, *rest]] if uid == number:
+            return Message(kind, number, rest)
     raise Unreadable("the request is not of the form (call UID METHOD ARGUMENTS)", uid)
 
 

@@ -72,6 +72,7 @@ def serve(server: Server) -> int:
     _silence_python_epc()
     listening = _OneClient(server)
     listening.print_port(sys.stdout)
+    sys.stdout = sys.stderr  # where a stray `print` goes from here on
     while not listening.admitted:
         listening.handle_request()
     return 0

@@ -78,7 +78,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     limit = _limit(context)
     header = _header(place, found, context.settings.header)
     listed = _ordered(found, arguments.sort_by.lower(), directory, limit // SHORTEST_ROW_BYTES)
-    shown, rows = _cut(listed, limit - len(header.encode()), found)
+    shown, rows = _cut(listed, header, limit, found)
     return Result(
         text=header + rows + _left_out(found.total - len(shown), limit, found),
         data={
@@ -148,11 +148,13 @@ def _limit(context: Context) -> int:
     return min(limit, REPLY_BYTES) if capacity is None else min(limit, capacity, REPLY_BYTES)
 
 
-def _cut(listed: Listed, room: int, found: Found) -> tuple[Listed, str]:
-    shown, rows = listed.cut(room)
+def _cut(listed: Listed, header: str, limit: int, found: Found) -> tuple[Listed, str]:
+    """The entries that fit between the HEADER and the last lines, and their rows."""
+    room = limit - len(header.encode())
+    shown, rows = listed.cut(room - len(_left_out(0, limit, found)))
     if len(shown) == found.total:
         return shown, rows
-    return listed.cut(room - len(_left_out(found.total, room, found)))
+    return listed.cut(room - len(_left_out(found.total, limit, found)))
 
 
 def _left_out(count: int, limit: int, found: Found) -> str:

@@ -1,0 +1,46 @@
+"""Servers in this process: with the real tools, or with tools made up by a test."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from backstaff.registry import Registry, discover
+from backstaff.server import Server
+from backstaff.settings import defaults
+from backstaff.tool import Context, Parameter, Result, ResultKind, Tool
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """The arguments of a tool that takes none."""
+
+
+Run = Callable[[Nothing, Context], Result]
+
+
+def server_at(root: Path | str, registry: Registry | None = None) -> Server:
+    """A server of REGISTRY's tools (default: the real ones) with the built-in settings."""
+    registry = registry or discover()
+    return Server(registry, defaults(registry.settings_tables()), str(root))
+
+
+def tool(run: Run, name: str = "probe", parameters: tuple[Parameter, ...] = ()) -> Tool[Nothing]:
+    """A tool that does RUN."""
+    return Tool(
+        name=name,
+        description=f"A tool called {name}.",
+        parameters=parameters,
+        arguments=lambda **_: Nothing(),
+        run=run,
+        result_kind=ResultKind.TEXT,
+    )
+
+
+def registry_of(**runs: Run) -> Registry:
+    """A registry of tools `test/NAME`."""
+    return Registry({f"test/{name}": tool(run, name) for name, run in runs.items()})
+
+
+def saying(text: str) -> Run:
+    """A run that returns TEXT."""
+    return lambda _, __: Result(text=text, data={})

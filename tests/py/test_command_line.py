@@ -1,0 +1,221 @@
+"""The command line, run as a user runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import sexpdata
+
+from backstaff import __version__
+from backstaff.registry import discover
+from tests.py.epc import DEADLINE, ISOLATED, SOURCE, plain
+from tests.py.trees import Plant
+
+Completed = subprocess.CompletedProcess[str]
+
+
+def run(
+    *arguments: str,
+    command: tuple[str, ...] = ISOLATED,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Completed:
+    """The outcome of a command; nothing of the user's own configuration is in the way."""
+    environment = {**os.environ, "XDG_CONFIG_HOME": "/nonexistent", **(env or {})}
+    return subprocess.run(  # noqa: S603
+        (*command, *arguments),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+        timeout=DEADLINE,
+        check=False,
+        cwd=cwd,
+        env=environment,
+    )
+
+
+@pytest.fixture
+def root(tree: Plant) -> Path:
+    return tree({"f": "12345", "d/": None})
+
+
+def call(root: Path, tool: str, arguments: object, *options: str) -> Completed:
+    return run("call", tool, json.dumps(arguments), "--root", str(root), *options)
+
+
+# ---------------------------------------------------------------------------- call
+
+
+def test_call_prints_text(root: Path) -> None:
+    done = call(root, "agent-q/list_directory", {"path": "."})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Directory: {root}/\nTotal: 1 file, 1 directory\n\n[DIR]  d/\n")
+    assert done.stdout.endswith("(0.0 KB)\n")
+
+
+def test_call_prints_json(root: Path) -> None:
+    done = call(root, "get_file_info", {"path": "f"}, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = json.loads(done.stdout)
+    assert (printed["path"], printed["size"], printed["type"]) == (f"{root}/f", 5, "file")
+
+
+def test_call_prints_lisp(root: Path) -> None:
+    done = call(root, "get_file_info", {"path": "f"}, "--format", "sexp")
+    assert (done.returncode, done.stderr) == (0, "")
+    printed = plain(sexpdata.loads(done.stdout))
+    assert printed[":ok"] is True
+    assert printed[":data"][":size"] == 5
+
+
+def test_failed_call_says_so(root: Path) -> None:
+    done = call(root, "agent-q/list_directory", {"path": "../x"})
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == "Error: Path '../x' is outside project root\n"
+
+
+def test_failed_call_has_a_form_for_programs(root: Path) -> None:
+    done = call(root, "get_file_info", {"path": "no"}, "--format", "json")
+    assert done.returncode == 1
+    printed = json.loads(done.stdout)
+    assert (printed["ok"], printed["error"]["code"]) == (False, "NOT_FOUND")
+    done = call(root, "get_file_info", {"path": "no"}, "--format", "sexp")
+    assert done.returncode == 1
+    assert plain(sexpdata.loads(done.stdout))[":error"][":code"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("agent-q/nothing",), "There is no tool 'agent-q/nothing'; known: agent-q/"),
+        (("agent-q/list_directory",), "Missing required argument 'path'"),
+        (("agent-q/list_directory", "{"), "not JSON"),
+        (("agent-q/list_directory", "[]"), "not an object"),
+        (("agent-q/list_directory", '{"path": 3}'), "must be a string"),
+        (("agent-q/list_directory", '{"path": "."}', "--root", "/nonexistent"), "does not exist"),
+    ],
+)
+def test_call_that_cannot_be_made_fails(arguments: tuple[str, ...], words: str) -> None:
+    done = run("call", *arguments)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("Error: ")
+    assert words in done.stdout
+
+
+def test_root_is_the_working_directory_or_relative_to_it(root: Path) -> None:
+    arguments = ("call", "list_directory", '{"path": "."}')
+    assert run(*arguments, cwd=root).stdout.startswith(f"Directory: {root}/\n")
+    inner = run(*arguments, "--root", "d", cwd=root)
+    assert inner.stdout.startswith(f"Directory: {root}/d/\n")
+
+
+def test_odd_names_are_printed(tree: Plant) -> None:
+    root = tree({"日本": ""})
+    (root / os.fsdecode(b"clich\xe9\n")).touch()
+    for environment in ({}, {"LC_ALL": "C"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}):
+        done = run(
+            *("call", "list_directory", '{"path": "."}', "--root", str(root)), env=environment
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "[FILE] 日本 " in done.stdout
+        assert '[FILE] "clich\\udce9\\n" ' in done.stdout
+
+
+# ---------------------------------------------------------------------------- tools
+
+
+def test_tools_are_printed_as_json() -> None:
+    done = run("tools", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == discover().definitions()
+
+
+def test_tools_are_printed_for_people() -> None:
+    done = run("tools")
+    assert (done.returncode, done.stderr) == (0, "")
+    for definition in discover().definitions():
+        assert f"{definition['id']}\n    {definition['description']}\n" in done.stdout
+
+
+def test_version_is_printed() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"backstaff {__version__}\n")
+
+
+def test_package_can_be_run_by_its_name(root: Path) -> None:
+    script = (sys.executable, "-m", "backstaff")
+    done = run("--version", command=script, cwd=root, env={"PYTHONPATH": str(SOURCE)})
+    assert (done.returncode, done.stdout) == (0, f"backstaff {__version__}\n")
+
+
+# ---------------------------------------------------------------------------- misuse
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("nothing",),
+        ("call",),
+        ("call", "x", "{}", "more"),
+        ("call", "x", "--format", "xml"),
+        ("serve", "--log-level", "loud"),
+        ("serve", "--port", "1"),
+        ("tools", "--root", "."),
+    ],
+)
+def test_misuse_is_told_with_the_usage(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: backstaff")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["call", "serve"])
+def test_configuration_that_cannot_be_used_stops_the_start(tmp_path: Path, command: str) -> None:
+    config = tmp_path / "mine.toml"
+    config.write_text('[tools."agent-q/list_directory"]\nmax_output_bytes = true\n')
+    tool = ("agent-q/list_directory",) if command == "call" else ()
+    done = run(command, *tool, "--config", str(config))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"backstaff: {config}:2: tools.agent-q/list_directory.max_output_bytes"
+        " must be a whole number from 256 to 15728640\n"
+    )
+
+
+def test_missing_configuration_stops_the_start(tmp_path: Path) -> None:
+    done = run("serve", "--config", str(tmp_path / "no.toml"))
+    assert done.returncode == 2
+    assert done.stderr.endswith("no.toml: cannot be read: No such file or directory\n")
+
+
+def test_log_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
+    done = run("serve", "--log-file", str(tmp_path / "no" / "log"))
+    assert done.returncode == 2
+    assert done.stderr.startswith("backstaff: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_configuration_applies(root: Path, tmp_path: Path) -> None:
+    config = tmp_path / "backstaff" / "config.toml"
+    config.parent.mkdir()
+    config.write_text('[tools."agent-q/list_directory"]\nheader = "relative"\n')
+    arguments = ("call", "list_directory", '{"path": "d"}', "--root", str(root))
+    named = run(*arguments, "--config", str(config))
+    found = run(*arguments, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    assert named.stdout == found.stdout == "Directory: d/\nTotal: 0 files, 0 directories\n\n"
+
+
+def test_configuration_in_the_project_is_never_read(root: Path) -> None:
+    for name in ("config.toml", "backstaff.toml", ".backstaff.toml", "backstaff/config.toml"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("broken = ")
+    arguments = ("call", "list_directory", '{"path": "d"}')
+    done = run(*arguments, cwd=root, env={"XDG_CONFIG_HOME": "", "HOME": str(root / "home")})
+    assert (done.returncode, done.stderr) == (0, "")

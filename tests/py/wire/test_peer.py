@@ -1,0 +1,80 @@
+"""Who is at the other end of a loopback connection."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backstaff.wire.peer import TABLE, same_user
+
+HEAD = (
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout\n"
+)
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """The server's and the client's end of a connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = socket.create_connection(listening.getsockname())
+        server, _ = listening.accept()
+        with client, server:
+            yield server, client
+
+
+def listed(address: tuple[str, int]) -> str:
+    """ADDRESS as the kernel's table has it on a little-endian machine."""
+    assert address[0] == "127.0.0.1"
+    return f"0100007F:{address[1]:04X}"
+
+
+def table(tmp_path: Path, *rows: tuple[str, str, int]) -> Path:
+    """A table of ROWS: local address, remote address, user."""
+    path = tmp_path / "tcp"
+    lines = [
+        f"  {number}: {local} {remote} 01 00000000:00000000 00:00000000 00000000 {user:5} 0 77\n"
+        for number, (local, remote, user) in enumerate(rows)
+    ]
+    path.write_text(HEAD + "".join(lines))
+    return path
+
+
+Ends = tuple[socket.socket, socket.socket]
+
+
+def test_kernel_tells_that_this_process_is_its_own_peer(ends: Ends) -> None:
+    assert same_user(ends[0])
+    assert same_user(ends[1])
+
+
+def test_owner_of_the_peer_s_end_decides(ends: Ends, tmp_path: Path) -> None:
+    server, client = ends
+    here, there = listed(server.getsockname()), listed(client.getsockname())
+    me, other = os.getuid(), os.getuid() + 1
+    assert same_user(server, table(tmp_path, (here, there, other), (there, here, me)))
+    assert not same_user(server, table(tmp_path, (here, there, me), (there, here, other)))
+
+
+def test_peer_that_is_not_listed_is_a_stranger(ends: Ends, tmp_path: Path) -> None:
+    server, client = ends
+    here, there = listed(server.getsockname()), listed(client.getsockname())
+    assert not same_user(server, table(tmp_path))
+    assert not same_user(server, table(tmp_path, (here, there, os.getuid())))
+    assert not same_user(server, table(tmp_path, (there, "0100007F:0001", os.getuid())))
+
+
+def test_peer_that_is_listed_twice_is_a_stranger(ends: Ends, tmp_path: Path) -> None:
+    server, client = ends
+    here, there = listed(server.getsockname()), listed(client.getsockname())
+    rows = [(there, here, os.getuid()), (there, here, os.getuid() + 1)]
+    assert not same_user(server, table(tmp_path, *rows))
+
+
+def test_nothing_is_known_without_a_table(ends: Ends, tmp_path: Path) -> None:
+    assert same_user(ends[0], tmp_path / "nothing")
+
+
+def test_table_is_the_kernel_s() -> None:
+    assert Path("/proc/net/tcp") == TABLE

@@ -1,0 +1,180 @@
+"""The server over TCP, as python-epc's own client and stock Emacs clients find it."""
+
+import logging
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from epc.client import EPCClient
+from epc.handler import EPCError, ReturnError
+from sexpdata import Symbol
+
+from backstaff.registry import discover
+from tests.py.epc import DEADLINE, SOURCE, Client, Start, frame, parsed, plain
+from tests.py.processes import as_nobody, in_child
+from tests.py.trees import Plant
+
+LOOPBACK = "127.0.0.1"
+
+
+class Stock:
+    """python-epc's client, which must be taken apart with care."""
+
+    def __init__(self, port: int) -> None:
+        logging.getLogger("epc").setLevel(logging.CRITICAL)
+        self.client = EPCClient((LOOPBACK, port))
+
+    def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401
+        return plain(self.client.call_sync(method, list(arguments), timeout=DEADLINE))
+
+    def methods(self) -> Any:  # noqa: ANN401
+        return plain(self.client.methods_sync(timeout=DEADLINE))
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self.client.socket.shutdown(socket.SHUT_RDWR)
+        self.client.handler_thread.join(DEADLINE)
+        self.client.socket.close()
+
+
+@pytest.fixture
+def server(tree: Plant, start: Start) -> Client:
+    """A server process over TCP."""
+    return start("serve", "--root", str(tree({"f": "12345"})))
+
+
+@pytest.fixture
+def port(server: Client) -> int:
+    """The port of that server."""
+    return int(server.line())
+
+
+@pytest.fixture
+def stock(port: int) -> Iterator[Stock]:
+    """A stock client that is admitted."""
+    client = Stock(port)
+    assert client.call("ping") is True
+    yield client
+    client.close()
+
+
+def receive(connection: socket.socket) -> bytes:
+    """The next frame's body, or nothing if the other end hung up."""
+    with connection.makefile("rb") as stream:
+        header = stream.read(6)
+        return stream.read(int(header, 16)) if header else b""
+
+
+def test_stock_client_calls_every_tool(stock: Stock) -> None:
+    tools = discover().by_id
+    for name, tool in tools.items():
+        required = [parameter.name for parameter in tool.parameters if parameter.required]
+        arguments = [item for key in required for item in (Symbol(f":{key}"), ".")]
+        value = stock.call(name, arguments)
+        assert value[":ok"] is True, value
+        assert value[":tool"] == name
+        assert value[":text"]
+    assert {name for name, *_ in stock.methods()} >= {*tools, "list_directory", "ping"}
+    assert {tool[":id"] for tool in stock.call("describe")} == set(tools)
+
+
+def test_stock_client_sees_errors(stock: Stock) -> None:
+    with pytest.raises(EPCError, match="No such method: nothing"):
+        stock.call("nothing")
+    with pytest.raises(ReturnError, match="cancel takes the UID"):
+        stock.call("cancel")
+    assert stock.call("get_file_info", [Symbol(":path"), "f"])[":data"][":size"] == 5
+
+
+def test_port_is_the_only_line_of_stdout(server: Client, port: int) -> None:
+    client = Stock(port)
+    client.call("list_directory", [Symbol(":path"), "."])
+    client.close()
+    assert server.wait() == 0
+    assert server.rest() == b""
+    assert server.log() == ""
+
+
+def test_messages_are_never_logged(tree: Plant, start: Start) -> None:
+    # python-epc would print every one of them.
+    root = tree({"a-secret-name": ""})
+    server = start("serve", "--root", str(root), "--log-level", "debug")
+    client = Stock(int(server.line()))
+    assert "a-secret-name" in client.call("list_directory", [Symbol(":path"), "."])[":text"]
+    client.close()
+    server.wait()
+    assert "secret" not in server.log()
+    assert "AutoLog" not in server.log()
+
+
+def test_server_ends_with_its_client(server: Client, stock: Stock) -> None:
+    stock.close()
+    assert server.wait() == 0
+
+
+def test_server_ends_with_a_client_that_breaks_the_stream(server: Client, port: int) -> None:
+    with socket.create_connection((LOOPBACK, port), DEADLINE) as connection:
+        connection.sendall(frame(b"(call 1 ping ())") + b"zzzzzz")
+        assert parsed(receive(connection)) == ("return", 1, True)
+        assert server.wait() == 0
+    assert "zzzzzz" in server.log()
+
+
+def test_second_client_is_refused(port: int, stock: Stock) -> None:
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((LOOPBACK, port), DEADLINE)
+    assert stock.call("ping") is True
+
+
+def test_only_the_loopback_address_is_listened_to(port: int) -> None:
+    # The whole of 127/8 is this machine: who listened everywhere would answer there as well.
+    for address in ("127.0.0.2", "::1"):
+        with pytest.raises(OSError, match=r"."):
+            socket.create_connection((address, port), DEADLINE).close()
+    socket.create_connection((LOOPBACK, port), DEADLINE).close()
+
+
+def test_other_user_is_refused_and_the_own_is_still_admitted(server: Client, port: int) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can become another user")
+
+    def knock() -> bytes:
+        with socket.create_connection((LOOPBACK, port), DEADLINE) as connection:
+            try:
+                connection.sendall(frame(b"(call 1 ping ())"))
+                return receive(connection)
+            except ConnectionError:
+                return b""
+
+    assert as_nobody(knock) == b""
+    assert parsed(in_child(knock)) == ("return", 1, True)
+    assert server.wait() == 0
+    assert "refused a client of another user" in server.log()
+
+
+def test_stray_print_does_not_reach_stdout(start: Start) -> None:
+    script = f"""
+import sys
+sys.path[:0] = [{str(SOURCE)!r}, {str(SOURCE.parent)!r}]
+from backstaff import __main__ as command_line
+from backstaff.tool import Result
+from tests.py.servers import registry_of
+
+def noisy(_, __):
+    print("noise", flush=True)
+    return Result(text="quiet", data={{}})
+
+command_line.discover = lambda: registry_of(noisy=noisy)
+command_line.main(["serve", "--root", "/"])
+"""
+    server = start(command=(sys.executable, "-c", script))
+    client = Stock(int(server.line()))
+    assert client.call("test/noisy")[":text"] == "quiet"
+    client.close()
+    server.wait()
+    assert server.rest() == b""
+    assert "noise" in server.log()
