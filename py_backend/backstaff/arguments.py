@@ -192,7 +192,7 @@ def _shown(value: object) -> str:
         case Symbol():
             return "a symbol"
         case list():
-            return "a list"
+            return "a list of other things"
         case _:
             return "an object"
 

@@ -209,9 +209,9 @@ def _check(arguments: Arguments, settings: Settings) -> None:
 
 def normalized(path: str) -> str:
     """PATH as the output shows it (FR-LD-VAL-10), relative; raises BadArgs or SandboxViolation."""
-    if _CONTROL.search(path):
-        raise _bad("path must not hold control characters")
     text = path.strip().replace("\\", "/")
+    if _CONTROL.search(text):
+        raise _bad("path must not hold control characters")
     if not text:
         raise _bad("path must not be empty")  # FR-LD-VAL-01
     parts = [part for part in text.split("/") if part not in ("", ".")]
