@@ -55,7 +55,9 @@ class Parameter:
     `default`, `minimum`, `maximum` and `choices` are part of the published schema and enforced.
     `setting` names the field of the tool's settings that fills in for an omitted argument, and
     goes before `default`. `absent` is the value of an omitted argument of which the schema
-    publishes no default. `whole` asks a `number` to be integral. `code` is the error code for a
+    publishes no default. `limits` are enforced like minimum and maximum, but not published, as
+    the contract tells them elsewhere. `whole` asks a `number` to be integral. `code` is the error
+    code for a
     value that does not fit, where the contract has one for it; else the tool's own is used.
     An array's items are strings.
     """
@@ -67,6 +69,7 @@ class Parameter:
     default: object = None
     minimum: int | None = None
     maximum: int | None = None
+    limits: tuple[int, int] | None = None
     choices: tuple[str, ...] = ()
     setting: str = ""
     absent: object = None
@@ -170,7 +173,7 @@ def _number(parameter: Parameter, value: float) -> float:
 
 
 def _in_range(parameter: Parameter, value: float) -> float:
-    low, high = parameter.minimum, parameter.maximum
+    low, high = parameter.limits or (parameter.minimum, parameter.maximum)
     if (low is None or value >= low) and (high is None or value <= high):
         return value
     limits = f"at least {low}" if high is None else f"from {low} to {high}"
@@ -180,7 +183,9 @@ def _in_range(parameter: Parameter, value: float) -> float:
 
 def _misfit(parameter: Parameter, value: object) -> ToolError:
     expected = "a whole number" if parameter.whole else _EXPECTED[parameter.type]
-    message = f"Argument '{parameter.name}' must be {expected}, not {_shown(value)}"
+    mixed = parameter.type is ParameterType.ARRAY and isinstance(value, list)
+    found = "a list of other things" if mixed else _shown(value)
+    message = f"Argument '{parameter.name}' must be {expected}, not {found}"
     return _refusal(parameter, message)
 
 

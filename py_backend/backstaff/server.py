@@ -13,7 +13,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.root import Root
 from backstaff.registry import Registry, table
-from backstaff.settings import Settings
+from backstaff.settings import Settings, Verdict
 from backstaff.tool import Context, Result, Tool
 
 logger = logging.getLogger(__name__)
@@ -112,6 +112,7 @@ class Server:
         tool_id, tool = found
         asked, _ = decode(CONTEXT_PARAMETERS, context)
         try:
+            self._admit(tool_id, approved=bool(asked["approved"]))
             result, warnings = self._run(tool_id, tool, arguments, asked, cancelled)
         except ToolError as error:
             return failure(tool_id, error)
@@ -123,6 +124,23 @@ class Server:
             truncated=result.truncated,
             warnings=(*warnings, *result.warnings),
         )
+
+    def definitions(self) -> list[dict[str, object]]:
+        """What `describe` answers: each tool's definition, and what the policy says of it."""
+        return [
+            definition | {"policy": self.settings.policy.verdict(str(definition["id"]))}
+            for definition in self.registry.definitions()
+        ]
+
+    def _admit(self, tool_id: str, *, approved: bool) -> None:
+        """Raise unless the policy lets the call through (SRD FR-LD-DEF-05)."""
+        match self.settings.policy.verdict(tool_id):
+            case Verdict.DENY:
+                message = f"The policy of this server denies the tool {tool_id}"
+                raise ToolError(ErrorCode.POLICY_DENIED, message)
+            case Verdict.PROMPT if not approved:
+                message = f"The tool {tool_id} needs the approval of a person first"
+                raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
 
     def _run(
         self,

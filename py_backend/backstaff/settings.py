@@ -2,15 +2,18 @@
 
 The file is `--config FILE`, else `$XDG_CONFIG_HOME/backstaff/config.toml`; never one inside the
 project being browsed. Each tool has a table of its own, `[tools.NAME]` or `[tools."toolset/name"]`,
-whose fields and defaults are those of the tool's settings dataclass. A file that holds anything
+whose fields and defaults are those of the tool's settings dataclass; a field's metadata may bound
+it (`limits`, lowest and highest) or list its `choices`. A file that holds anything
 unknown or of the wrong type is refused as a whole, naming file, line, key and what was expected:
 half-applied limits would be worse than none.
 """
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, fields
+from enum import StrEnum
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,18 +23,54 @@ from backstaff.errors import SettingsError
 MAX_FILE_BYTES = 64 * 1024
 MAX_LINE_BYTES = 1024  # a dotted key of 40 KB costs the TOML reader seconds
 
-_TYPES: Mapping[object, tuple[type, str]] = {
-    bool: (bool, "true or false"),
-    int: (int, "a whole number"),
-    str: (str, "a string"),
+_TYPES: Mapping[object, tuple[tuple[type, ...], str]] = {
+    bool: ((bool,), "true or false"),
+    int: ((int,), "a whole number"),
+    str: ((str,), "a string"),
+    tuple[str, ...]: ((list,), "a list of strings"),
+    str | tuple[str, ...]: ((str, list), "a string or a list of strings"),
 }
+
+
+class Verdict(StrEnum):
+    """What the policy says of a tool."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    PROMPT = "prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`[policy]`: globs over tool ids (SRD FR-LD-DEF-05).
+
+    `deny` goes before `prompt`, and that before `allow`; where `allow` names anything, what is in
+    none of the lists is denied.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    prompt: tuple[str, ...] = ()
+
+    def verdict(self, tool_id: str) -> Verdict:
+        """Whether the tool may be called, and whether a person has to agree."""
+
+        def listed(globs: tuple[str, ...]) -> bool:
+            return any(fnmatchcase(tool_id, glob) for glob in globs)
+
+        if listed(self.deny):
+            return Verdict.DENY
+        if listed(self.prompt):
+            return Verdict.PROMPT
+        return Verdict.ALLOW if not self.allow or listed(self.allow) else Verdict.DENY
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of every tool, by the name of its table."""
+    """The settings of every tool, by the name of its table, and the policy over all of them."""
 
     tables: Mapping[str, Any]
+    policy: Policy = Policy()
 
 
 Tables = Mapping[str, Callable[..., Any]]
@@ -54,11 +93,15 @@ def load(path: Path, tables: Tables) -> Settings:
     """The settings in the file PATH. Raises `SettingsError`."""
     text = _text(path)
     document = _Document(path, text, _parsed(path, text))
+    document.refuse_unknown(document.values, ("policy", "tools"))
+    policy = document.table("policy", document.section("policy"), Policy)
     tools = document.section("tools")
-    document.refuse_unknown(document.values, ("tools",), "")
     document.refuse_unknown(tools, tables, "tools")
-    built = {name: document.table(name, tools.get(name, {}), kind) for name, kind in tables.items()}
-    return Settings(MappingProxyType(built))
+    built = {
+        name: document.table(f"tools.{name}", tools.get(name, {}), make)
+        for name, make in tables.items()
+    }
+    return Settings(MappingProxyType(built), policy)
 
 
 def _text(path: Path) -> str:
@@ -92,47 +135,49 @@ class _Document:
     values: dict[str, Any]
 
     def section(self, name: str) -> dict[str, Any]:
-        value = self.values.get(name, {})
+        return self.mapping(self.values.get(name, {}), name)
+
+    def mapping(self, value: object, name: str) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise self.refusal(name, "", "must be a table")
+            raise self.refusal(name, "must be a table")
         return value
 
-    def table(self, name: str, values: object, kind: Callable[..., Any]) -> Any:  # noqa: ANN401  # the class is KIND
-        if not isinstance(values, dict):
-            raise self.refusal(name, "tools", "must be a table")
-        known: dict[str, Field[Any]] = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-        where = f"tools.{name}"
-        self.refuse_unknown(values, known, where)
-        return kind(
-            **{key: self.checked(known[key], value, where) for key, value in values.items()}
-        )
+    def table(self, name: str, values: object, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
+        known = {field.name: field for field in fields(make)}  # type: ignore[arg-type]  # a dataclass
+        given = self.mapping(values, name)
+        self.refuse_unknown(given, known, name)
+        return make(**{key: self.checked(known[key], value, name) for key, value in given.items()})
 
-    def checked(self, field: Field[Any], value: object, where: str) -> object:
-        kind, words = _TYPES[field.type]
-        low, high = (field.metadata.get(limit) for limit in ("minimum", "maximum"))
-        choices = field.metadata.get("choices", ())
-        if low is not None:
-            words += f" from {low} to {high}"
+    def checked(self, field: "Field[Any]", value: object, table: str) -> object:
+        kinds, words = _TYPES[field.type]
+        limits, choices = field.metadata.get("limits"), field.metadata.get("choices")
+        if limits:
+            words += f" from {limits[0]} to {limits[1]}"
         if choices:
             words = "one of " + ", ".join(f'"{choice}"' for choice in choices)
-        fits = type(value) is kind and (not choices or value in choices)
-        if fits and low is not None:
-            fits = low <= value <= high  # type: ignore[operator]  # an int, as just seen
-        if not fits:
-            raise self.refusal(field.name, where, f"must be {words}")
+        fits = type(value) in kinds and (not choices or value in choices)
+        if isinstance(value, list):
+            fits = fits and all(type(item) is str for item in value)
+            value = tuple(value)
+        if not fits or (limits and not limits[0] <= value <= limits[1]):
+            raise self.refusal(f"{table}.{field.name}", f"must be {words}")
         return value
 
-    def refuse_unknown(self, values: Mapping[str, Any], known: Any, where: str) -> None:  # noqa: ANN401
+    def refuse_unknown(self, values: Iterable[str], known: Iterable[str], where: str = "") -> None:
         for key in values:
             if key not in known:
-                raise self.refusal(key, where, f"is not known here; known: {', '.join(known)}")
+                name = f"{where}.{key}" if where else key
+                raise self.refusal(name, f"is not known; known here: {', '.join(known) or 'none'}")
 
-    def refusal(self, key: str, where: str, problem: str) -> SettingsError:
-        name = f"{where}.{key}" if where else key
-        return SettingsError(f"{self.path}:{self.line_of(key)}: {name} {problem}")
+    def refusal(self, name: str, problem: str) -> SettingsError:
+        return SettingsError(f"{self.path}:{self.line_of(name)}: {name} {problem}")
 
-    def line_of(self, key: str) -> int:
-        """The line on which KEY first stands (tomllib tells none)."""
-        pattern = re.compile(rf'^\s*\[?.*?"?{re.escape(key)}"?\s*[=\].]', re.MULTILINE)
-        match = pattern.search(self.text)
-        return self.text.count("\n", 0, match.start()) + 1 if match else 1
+    def line_of(self, name: str) -> int:
+        """The line on which the last part of the dotted NAME stands (tomllib tells none)."""
+        table, _, key = name.rpartition(".")
+        header = re.search(rf"^\s*\[.*{re.escape(table)}", self.text, re.MULTILINE)
+        start = header.start() if header else 0
+        found = re.compile(rf'^.*?"?{re.escape(key)}"?\s*[]=.]', re.MULTILINE).search(
+            self.text, start
+        )
+        return self.text.count("\n", 0, found.start() if found else start) + 1

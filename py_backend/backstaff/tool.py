@@ -74,6 +74,12 @@ class Context:
     available_capacity_bytes: int | None = None
     settings: Any = NO_SETTINGS
 
+    def text_limit(self, default: int) -> int:
+        """The bytes that the text may take: the caller's wish or DEFAULT, within the window."""
+        limit = default if self.max_output_bytes is None else self.max_output_bytes
+        capacity = self.available_capacity_bytes
+        return limit if capacity is None else min(limit, capacity)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:

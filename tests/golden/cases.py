@@ -28,10 +28,11 @@ def build(case: Case, root: Path) -> None:
     root.mkdir(parents=True)
     for name, content in case["tree"].items():
         make(root / name, content)
-    for name, content in reversed(case["tree"].items()):
+    asked = {root / name: content for name, content in case["tree"].items()}
+    for path in [root, *root.rglob("*")]:
+        content = asked.get(path)
         mtime = content.get("mtime", MTIME) if isinstance(content, dict) else MTIME
-        os.utime(root / name, (mtime, mtime), follow_symlinks=False)
-    os.utime(root, (MTIME, MTIME))
+        os.utime(path, (mtime, mtime), follow_symlinks=False)
 
 
 def make(path: Path, content: object) -> None:

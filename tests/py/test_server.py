@@ -8,8 +8,9 @@ import pytest
 
 from backstaff.arguments import NIL, Symbol
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.server import Reply
-from backstaff.tool import Context, Result
+from backstaff.server import Reply, Server
+from backstaff.settings import Policy, Settings
+from backstaff.tool import Context, NoSettings, Result
 from tests.py.servers import Nothing, registry_of, saying, server_at
 from tests.py.trees import Plant
 
@@ -183,6 +184,26 @@ def test_context_reaches_the_tool(folder: Path) -> None:
     assert seen[0].root.path == str(folder)
     assert seen[0].budget.cancelled is cancelled
     assert not seen[0].budget.expired()
+
+
+def with_policy(folder: Path, policy: Policy) -> Server:
+    registry = registry_of(probe=saying("done"))
+    return Server(registry, Settings({"test/probe": NoSettings()}, policy), str(folder))
+
+
+def test_denied_tool_is_not_called(folder: Path) -> None:
+    server = with_policy(folder, Policy(deny=("test/*",)))
+    for name in ("test/probe", "probe"):
+        assert code(server.call(name, None, {"approved": True})) == "POLICY_DENIED"
+    assert str(server.definitions()[0]["policy"]) == "deny"
+
+
+def test_tool_that_needs_approval_is_called_with_it(folder: Path) -> None:
+    server = with_policy(folder, Policy(prompt=("test/probe",)))
+    assert code(server.call("test/probe")) == "APPROVAL_REQUIRED"
+    assert code(server.call("test/probe", {"approved": True})) == "APPROVAL_REQUIRED"
+    assert server.call("test/probe", None, {"approved": True}).text == "done"
+    assert str(server.definitions()[0]["policy"]) == "prompt"
 
 
 def test_cancelled_call_says_so(tree: Plant) -> None:

@@ -17,7 +17,7 @@ class Budget:
     `deadline` is in seconds of the monotonic clock; `cancelled` is set from another thread.
     """
 
-    STRIDE: ClassVar[int] = 256
+    STRIDE: ClassVar[int] = 512
     """Entries between two looks at the clock: a look costs as much as several entries."""
 
     deadline: float = float("inf")

@@ -5,8 +5,10 @@ Everything works on an open descriptor and on single names, so nothing is looked
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from enum import StrEnum
+from itertools import islice
+from typing import TypeVar
 
 from backstaff.errors import NotFound, PathError, PermissionRefused, Unreachable
 from backstaff.fs.budget import Budget
@@ -41,20 +43,59 @@ def kind_of(status: os.stat_result) -> Kind:
     return _KINDS.get(stat.S_IFMT(status.st_mode), Kind.UNKNOWN)
 
 
-def names_in(directory: int, budget: Budget) -> Iterator[tuple[str, bool]]:
-    """Yield (name, is a directory) for each entry of the open DIRECTORY, in no order, unstatted.
+Named = tuple[str, Kind]
+"""A name and the kind that its directory tells: UNKNOWN for a special file, or if not asked."""
+
+
+def names_in(directory: int, budget: Budget) -> list[str]:
+    """The names in the open DIRECTORY, in no order. Stops early as `entries_in` does."""
+    return _read(directory, budget, _names)
+
+
+def entries_in(directory: int, budget: Budget) -> list[Named]:
+    """The names in the open DIRECTORY with their kinds, in no order; nothing is statted.
 
     Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
     `PathError` when the directory cannot be read.
     """
+    return _read(directory, budget, _entries)
+
+
+Found = TypeVar("Found")
+
+
+def _read(
+    directory: int, budget: Budget, take: Callable[[Iterable[os.DirEntry[str]]], list[Found]]
+) -> list[Found]:
+    found: list[Found] = []
     try:
         with os.scandir(directory) as entries:
-            for count, entry in enumerate(entries):
-                if not count % budget.STRIDE and budget.expired():
-                    return
-                yield entry.name, entry.is_dir(follow_symlinks=False)
+            while not budget.expired() and (chunk := take(islice(entries, budget.STRIDE))):
+                found += chunk
     except OSError as error:
         raise refusal(error) from error
+    return found
+
+
+def _names(entries: Iterable[os.DirEntry[str]]) -> list[str]:
+    return [entry.name for entry in entries]
+
+
+def _entries(entries: Iterable[os.DirEntry[str]]) -> list[Named]:
+    file, directory = Kind.FILE, Kind.DIRECTORY  # looking them up costs as much as asking
+    return [
+        (
+            entry.name,
+            file
+            if entry.is_file(follow_symlinks=False)
+            else directory
+            if entry.is_dir(follow_symlinks=False)
+            else Kind.SYMLINK
+            if entry.is_symlink()
+            else Kind.UNKNOWN,
+        )
+        for entry in entries
+    ]
 
 
 def lstat(name: str, directory: int) -> os.stat_result:

@@ -36,6 +36,11 @@ def show(name: str) -> str:
     return name if is_plain(name) else literal(name)
 
 
+def word(name: str) -> str:
+    """NAME as one word of a line of names: quoted, too, where a blank would end it."""
+    return name if " " not in name and is_plain(name) and name[-1] not in "@/…" else literal(name)
+
+
 def quote(text: str) -> str:
     """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal."""
     return literal(text) if _UNSAFE_IN_QUOTES.search(text) else f"'{text}'"

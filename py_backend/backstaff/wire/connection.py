@@ -164,7 +164,7 @@ class Connection:
         }
 
     def _describe(self, _: Sequence[object]) -> object:
-        return self._server.registry.definitions()
+        return self._server.definitions()
 
     def _ping(self, _: Sequence[object]) -> object:
         return True

@@ -11,7 +11,16 @@ import pytest
 
 from backstaff.errors import Cancelled, NotFound, PathError, PermissionRefused, Unreachable
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, kind_of, link_target, look, lstat, names_in, refusal
+from backstaff.fs.entry import (
+    Kind,
+    entries_in,
+    kind_of,
+    link_target,
+    look,
+    lstat,
+    names_in,
+    refusal,
+)
 from tests.py.trees import Plant
 
 
@@ -23,11 +32,17 @@ def opened(path: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
-def test_names_come_with_whether_they_are_directories(tree: Plant) -> None:
+def test_entries_come_with_the_kind_that_the_directory_tells(tree: Plant) -> None:
     root = tree({"d/": None, "f": "", "l": {"link": "d"}, "fifo": {"fifo": True}})
     with opened(root) as directory:
-        found = dict(names_in(directory, Budget()))
-    assert found == {"d": True, "f": False, "l": False, "fifo": False}
+        found = dict(entries_in(directory, Budget()))
+        assert sorted(names_in(directory, Budget())) == sorted(found)
+    assert found == {
+        "d": Kind.DIRECTORY,
+        "f": Kind.FILE,
+        "l": Kind.SYMLINK,
+        "fifo": Kind.UNKNOWN,
+    }
 
 
 def test_directory_can_be_read_twice(tree: Plant) -> None:

@@ -34,7 +34,7 @@ def look(root: Path, text: str) -> str:
 def names(root: Path, text: str) -> list[str]:
     """What is in the directory that TEXT names below ROOT."""
     with Root(str(root)) as opened, opened.resolve(text) as place:
-        return sorted(name for name, _ in names_in(place.listing(), Budget()))
+        return sorted(names_in(place.listing(), Budget()))
 
 
 def refusal(root: Path, text: str) -> PathError:

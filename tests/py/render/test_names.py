@@ -195,7 +195,8 @@ def test_lossy_text_can_be_encoded(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "columns"), [("abc", 3), ("日本", 4), ("cliche\u0301", 4), ("ﾊ", 1), ("😀", 2), ("", 0)]
+    ("text", "columns"),
+    [("abc", 3), ("日本", 4), ("cliche\u0301", 6), ("ﾊ", 1), ("😀", 2), ("", 0)],
 )
 def test_width_is_in_columns(text: str, columns: int) -> None:
     assert width(text) == columns

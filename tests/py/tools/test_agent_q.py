@@ -4,6 +4,7 @@ import errno
 import os
 import threading
 from collections.abc import Mapping
+from itertools import chain, cycle
 from pathlib import Path
 from typing import Any
 
@@ -345,10 +346,10 @@ def test_entry_that_vanishes_is_listed_as_unknown(
 def test_directory_that_cannot_be_read_to_its_end_is_told(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def names_in(_: int, __: Budget) -> None:
+    def entries_in(_: int, __: Budget) -> None:
         raise entry.refusal(OSError(errno.EIO, os.strerror(errno.EIO)))
 
-    monkeypatch.setattr(list_directory, "names_in", names_in)
+    monkeypatch.setattr(list_directory, "entries_in", entries_in)
     reply = listing(tree({"d/": None}), "d")
     assert reply.text == "Error: Cannot read directory 'd': input/output error"
 
@@ -377,7 +378,7 @@ def test_late_listing_keeps_within_its_limit_too(
     root = tree({f"f{number}": "" for number in range(10)})
     whole = len(run_with(root, Budget()).text)
     for limit in range(whole - 60, whole + len(LATE) + 2):
-        looks = iter([False, True])
+        looks = chain([False], cycle([True]))
         monkeypatch.setattr(Budget, "expired", lambda _, looks=looks: next(looks))
         result = run_with(root, Budget(), limit)
         assert len(result.text.encode()) <= limit

@@ -165,9 +165,9 @@ def test_undecodable_name_goes_both_ways(tree: Plant) -> None:
     line.send("(call 1 hello ((:escapes t)))")
     line.body()
     line.send(rb'(call 2 agent-q/get_file_info ((:path "clich\351")))')
-    assert b'/R/clich\xe9" :type :file :size 4 ' in line.body()
+    assert b'/R/clich\xe9" :type :file :size 6 ' in line.body()
     line.send(rb'(call 3 agent-q/get_file_info ((:path "clich\\351")))')
-    assert rb'/R/clich\\351" :type :file :size 7 ' in line.body()
+    assert rb'/R/clich\\351" :type :file :size 9 ' in line.body()
 
 
 def test_describe_tells_every_tool(line: Line) -> None:

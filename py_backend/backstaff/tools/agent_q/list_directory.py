@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from backstaff.errors import NotADirectory, PathError, ToolError
-from backstaff.fs.entry import Kind, look, names_in
+from backstaff.fs.entry import Kind, entries_in, look
 from backstaff.fs.root import Place
 from backstaff.render.names import quote, show
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -31,9 +31,7 @@ class Settings:
     """
 
     header: str = field(default="absolute", metadata={"choices": ("absolute", "relative")})
-    max_output_bytes: int = field(
-        default=1 << 20, metadata={"minimum": 256, "maximum": REPLY_BYTES}
-    )
+    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, REPLY_BYTES)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         raise NotADirectory("it is not a directory", last=True)
     directory = place.listing()
     found = _find(directory, arguments, context)
-    limit = _limit(context)
+    limit = min(context.text_limit(context.settings.max_output_bytes), REPLY_BYTES)
     header = _header(place, found, context.settings.header)
     listed = _ordered(found, arguments.sort_by.lower(), directory, limit // SHORTEST_ROW_BYTES)
     shown, rows = _cut(listed, header, limit, found)
@@ -103,9 +101,9 @@ def _no_directory(error: NotADirectory, path: str) -> ToolError:
 
 def _find(directory: int, arguments: Arguments, context: Context) -> Found:
     found = Found([], [], complete=True)
-    for name, is_directory in names_in(directory, context.budget):
+    for name, kind in entries_in(directory, context.budget):
         if arguments.show_hidden or not name.startswith("."):
-            (found.directories if is_directory else found.files).append(name)
+            (found.directories if kind is Kind.DIRECTORY else found.files).append(name)
     if context.budget.expired():
         return Found(found.directories, found.files, complete=False)
     return found
@@ -138,14 +136,6 @@ def _by_status(found: Found, sort_by: str, directory: int) -> Listed:
         order.append(sorted(by_name, key=lambda n: -getattr(statuses[n], attribute, -1)))
     directories, files = order
     return Listed(directories, files, [statuses[name] for name in (*directories, *files)])
-
-
-def _limit(context: Context) -> int:
-    """The bytes that the text may take: the caller's wish and window, else the setting."""
-    wished = context.max_output_bytes
-    limit = context.settings.max_output_bytes if wished is None else wished
-    capacity = context.available_capacity_bytes
-    return min(limit, REPLY_BYTES) if capacity is None else min(limit, capacity, REPLY_BYTES)
 
 
 def _cut(listed: Listed, header: str, limit: int, found: Found) -> tuple[Listed, str]:

@@ -1,0 +1,162 @@
+r"""Glob patterns on workspace-relative paths: whole-path, anchored, case-sensitive, linear in time.
+
+`*` and `?` stay within a name, `**` as a whole segment spans any number of them, `[ab]` `[!a]`
+`[a-z]` are classes, `{a,b}` alternatives, `\` takes the next character as it is; a leading dot is
+like any other character. Every path is tried as `p` and as `p/`, so `**/x/**` matches x itself.
+
+pathspec does the matching, bracex expands the braces. The regular expressions are ours: the ones
+that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long name. In a glob everything
+between two stars has a fixed length, so its leftmost match is as good as any, and is put into an
+atomic group that is never tried again; the same holds for whole segments between two `**`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import bracex
+from pathspec import PathSpec
+from pathspec.pattern import RegexPattern
+
+MAX_PATTERNS = 100
+MAX_PATTERN_CHARACTERS = 1024
+MAX_EXPANSIONS = 1000
+
+_TOKEN = re.compile(r"\\(?P<escaped>.)|(?P<class>\[[!^]?\]?[^\]]*\])|(?P<plain>[^\\])", re.DOTALL)
+_UNESCAPED = re.compile(r"\\.|(?P<brace>[{}])", re.DOTALL)
+_SEGMENT = re.compile(r"((?:\\.|\[[!^]?\]?[^\]/]*\]|[^/\\])*)(/|\Z|\\\Z)", re.DOTALL)
+
+
+class BadGlob(ValueError):
+    """A pattern that cannot be used; the message names it and says why."""
+
+
+class _LinearPattern(RegexPattern):
+    """A pattern whose text is the regular expression itself; it includes what it matches."""
+
+
+@lru_cache(maxsize=64)
+def compile_globs(patterns: tuple[str, ...]) -> "Globs":
+    """The PATTERNS, ready to match. Raises `BadGlob`."""
+    if len(patterns) > MAX_PATTERNS:
+        raise BadGlob(f"there are {len(patterns)} patterns, more than {MAX_PATTERNS}")
+    expanded = [(pattern, plain) for pattern in patterns for plain in _expanded(pattern)]
+    if len(expanded) > MAX_EXPANSIONS:
+        raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
+    return Globs(PathSpec([_compiled(pattern, plain) for pattern, plain in expanded]))
+
+
+class Globs:
+    """Compiled patterns."""
+
+    def __init__(self, spec: "PathSpec[RegexPattern]") -> None:
+        """Match with SPEC."""
+        self._spec = spec
+
+    def match(self, path: str) -> bool:
+        """Whether any pattern matches the relative PATH, written `a/b` without a slash at its end.
+
+        The cost is linear in the length of the path for each pattern.
+        """
+        return self._spec.match_file(path) or self._spec.match_file(path + "/")
+
+
+def _expanded(pattern: str) -> Sequence[str]:
+    if not pattern:
+        raise BadGlob("a pattern is empty")
+    if "\0" in pattern:
+        raise _bad(pattern, "holds a NUL character")
+    if len(pattern) > MAX_PATTERN_CHARACTERS:
+        raise _bad(pattern[:40] + "...", f"is longer than {MAX_PATTERN_CHARACTERS} characters")
+    _refuse_unbalanced_braces(pattern)
+    try:
+        return bracex.expand(pattern, keep_escapes=True, limit=MAX_EXPANSIONS)
+    except (bracex.ExpansionLimitException, RecursionError) as error:
+        raise _bad(pattern, f"stands for more than {MAX_EXPANSIONS} patterns") from error
+
+
+def _refuse_unbalanced_braces(pattern: str) -> None:
+    depth = 0
+    for match in _UNESCAPED.finditer(pattern):
+        depth += {"{": 1, "}": -1, None: 0}[match["brace"]]
+        if depth < 0:
+            break
+    if depth:
+        raise _bad(pattern, "has unbalanced braces")
+
+
+def _compiled(pattern: str, plain: str) -> _LinearPattern:
+    """PLAIN, one of the expansions of PATTERN, as a compiled pattern."""
+    try:
+        return _LinearPattern(rf"\A{_regex(plain)}\Z")
+    except (re.error, ValueError, RecursionError, OverflowError) as error:
+        raise _bad(pattern, str(error)) from error
+
+
+def _regex(pattern: str) -> str:
+    segments = list(_segments(pattern))
+    blocks: list[list[str]] = [[]]
+    for segment in segments:
+        if segment == "**":
+            blocks.append([])
+        else:
+            blocks[-1].append(segment)
+    first, *others = ["/".join(map(_segment_regex, block)) for block in blocks]
+    if not others:
+        return first
+    *middle, last = others
+    start = f"{first}/" if blocks[0] else ""
+    between = "".join(f"(?>(?:[^/]+/)*?{block}/)" for block in middle if block)
+    end = f"(?:[^/]+/)*?{last}" if blocks[-1] else ".*"
+    return start + between + end
+
+
+def _segments(pattern: str) -> Iterator[str]:
+    """The parts between the slashes; a class holds none."""
+    end = -1
+    while end < len(pattern):
+        match = _SEGMENT.match(pattern, end + 1)
+        if match is None or match[2] == "\\":
+            raise ValueError("ends with a backslash")
+        yield match[1]
+        end = match.end() - 1 if match[2] else match.end()
+
+
+def _segment_regex(segment: str) -> str:
+    """One segment: chunks between stars, each but the last at its leftmost place and final."""
+    chunks = [""]
+    for match in _TOKEN.finditer(segment):
+        if match["plain"] == "*":
+            chunks.append("")
+        else:
+            chunks[-1] += _token_regex(match)
+    first, *rest = chunks
+    if not rest:
+        return first
+    *middle, last = rest
+    if not any(chunks):
+        return "[^/]+"  # a name is never empty, so `src/*` does not match `src/`
+    return first + "".join(f"(?>[^/]*?{chunk})" for chunk in middle if chunk) + f"[^/]*{last}"
+
+
+def _token_regex(match: re.Match[str]) -> str:
+    if match["class"]:
+        return _class_regex(match["class"])
+    if match["plain"] in ("[", "]"):
+        raise ValueError("has unbalanced brackets")
+    if match["plain"] == "?":
+        return "[^/]"
+    return re.escape(match["escaped"] or match["plain"])
+
+
+def _class_regex(text: str) -> str:
+    negated = text[1] in "!^"
+    members = text[2:-1] if negated else text[1:-1]
+    if "[:" in members:
+        raise ValueError("uses a named character class, which is not supported")
+    escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", members)
+    return f"(?!/)[{'^' if negated else ''}{escaped}]"
+
+
+def _bad(pattern: str, reason: str) -> BadGlob:
+    return BadGlob(f"the pattern {pattern!r} {reason}")

@@ -1,0 +1,106 @@
+"""The one walk: pre-order below an open directory, by descriptor, never through a link.
+
+Each directory is opened by its name relative to the descriptor of its parent, with O_NOFOLLOW, so
+something swapped for a link meanwhile is not entered but told as unreadable. Nothing is
+statted unless the caller asks. The caller orders each directory and decides what is entered, so it
+can stop anywhere; as many descriptors are open as the walk is deep.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+from backstaff.errors import PathError
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind, Named, lstat, refusal
+
+_OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+Arrange = Callable[[int, str], Iterable[Named]]
+"""Reads an open directory, given with its path ("" for the start), and filters and orders it.
+
+It reads at once, raising `PathError`, but may go on ordering as the walk proceeds.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One entry. `path` is relative to the start, `depth` is 1 for the start's own children."""
+
+    name: str
+    path: str
+    kind: Kind
+    depth: int
+    directory: int
+
+    def lstat(self) -> os.stat_result:
+        """The status of the entry itself. Only valid until the walk goes on. Raises OSError."""
+        return lstat(self.name, self.directory)
+
+
+@dataclass(slots=True)
+class _Level:
+    directory: int
+    path: str
+    entries: Iterator[Named]
+
+
+@dataclass(slots=True)
+class Walk:
+    """An iterator over the entries below an open directory; use it as a context manager.
+
+    After a step that is a directory, `enter` makes the walk go into it next. `expired` tells that
+    the budget's time was up and entries are missing.
+    """
+
+    start: int
+    arrange: Arrange
+    budget: Budget
+    expired: bool = False
+    _levels: list[_Level] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        """Read the start. Raises `PathError` when it cannot be read."""
+        self._push(os.dup(self.start), "")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close every directory that is still open."""
+        while self._levels:
+            os.close(self._levels.pop().directory)
+
+    def __iter__(self) -> Iterator[Step]:
+        """Yield the steps in pre-order. Raises `Cancelled`."""
+        while self._levels:
+            level = self._levels[-1]
+            for name, kind in level.entries:
+                if self.budget.expired():
+                    self.expired = True
+                    return
+                path = f"{level.path}/{name}" if level.path else name
+                yield Step(name, path, kind, len(self._levels), level.directory)
+                break
+            else:
+                os.close(self._levels.pop().directory)
+
+    def enter(self, step: Step) -> PathError | None:
+        """Go into STEP, the directory just yielded, next; or tell why it cannot be read."""
+        try:
+            directory = os.open(step.name, _OPEN_FLAGS, dir_fd=step.directory)
+        except OSError as error:
+            return refusal(error)
+        try:
+            self._push(directory, step.path)
+        except PathError as error:
+            return error
+        return None
+
+    def _push(self, directory: int, path: str) -> None:
+        try:
+            level = _Level(directory, path, iter(self.arrange(directory, path)))
+            self.expired |= self.budget.expired()
+        except BaseException:
+            os.close(directory)
+            raise
+        self._levels.append(level)

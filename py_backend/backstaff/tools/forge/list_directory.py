@@ -1,0 +1,396 @@
+"""forge/list_directory: a listing as one canonical JSON object, bounded every way (contract 002).
+
+Two orders are at work. Traversal goes in pre-order, names by their UTF-8 bytes in each directory
+(SRD FR-LD-LST-05), and decides which entries are kept; the output is sorted by whole path
+(FR-LD-OUT-01). Only what is kept is statted. Exactly `max_entries` entries and not one more is not
+truncated: one more eligible entry is looked for. A cut by depth is no truncation.
+
+Beyond the SRD: a directory that cannot be read stands once, as `unknown`, in the place of its own
+entry; when the time is up the call fails, as the output has no word for that; a drive (`C:/`) is an
+absolute path on every system. `_bytes` budgets default to 1 MiB where the caller gives none.
+"""
+
+import errno
+import os
+import re
+import stat
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from heapq import merge, nsmallest
+from itertools import accumulate
+
+from backstaff.errors import (
+    InvalidPath,
+    NotADirectory,
+    NotFound,
+    OutsideRoot,
+    PathError,
+    ToolError,
+)
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind, Named, entries_in, kind_of, names_in
+from backstaff.fs.root import Place
+from backstaff.fs.walk import Arrange, Step, Walk
+from backstaff.render.canonical import to_json
+from backstaff.render.names import lossy, quote
+from backstaff.render.values import Rows
+from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+
+DEFAULT_OUTPUT_BYTES = 1 << 20
+ONLY_CHILDREN = 1
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_DRIVE = re.compile(r"[A-Za-z]:(/|\Z)")
+
+
+class Code(StrEnum):
+    """The SRD's errors (3.7)."""
+
+    BAD_ARGS = "BadArgs"
+    SANDBOX_VIOLATION = "SandboxViolation"
+    EXECUTION_FAILED = "ExecutionFailed"
+
+
+class Type(StrEnum):
+    """An entry's `type` (3.5)."""
+
+    FILE = "file"
+    DIR = "dir"
+    SYMLINK = "symlink"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+
+
+class Reason(StrEnum):
+    """An output's `truncated_reason` (3.5)."""
+
+    MAX_ENTRIES = "max_entries"
+    MAX_OUTPUT_BYTES = "max_output_bytes"
+
+
+_TYPES = {Kind.FILE: Type.FILE, Kind.DIRECTORY: Type.DIR, Kind.SYMLINK: Type.SYMLINK}
+_ERRORS = {
+    errno.EACCES: ("permission_denied", "permission denied"),
+    errno.EPERM: ("permission_denied", "permission denied"),
+    errno.EIO: ("io_error", "input/output error"),
+    errno.ENOENT: ("metadata_unavailable", "entry vanished"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`[tools.list_directory]` (CFG-LD-01 to -05): caps, and defaults of omitted arguments."""
+
+    max_entries: int = field(default=200, metadata={"limits": (1, 100_000)})
+    max_depth: int = field(default=4, metadata={"limits": (1, 64)})
+    include_hidden_default: bool = False
+    include_symlinks_default: bool = True
+    include_files_default: bool = True
+    include_dirs_default: bool = True
+    include_other_default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """As the normative schema (3.2); `max_depth` is None where it was omitted."""
+
+    path: str
+    recursive: bool
+    max_depth: int | None
+    max_entries: int
+    include_hidden: bool
+    include_files: bool
+    include_dirs: bool
+    include_symlinks: bool
+    include_other: bool
+
+    @property
+    def types(self) -> frozenset[Type]:
+        """The types that are wanted; `unknown` always is."""
+        asked = {
+            Type.FILE: self.include_files,
+            Type.DIR: self.include_dirs,
+            Type.SYMLINK: self.include_symlinks,
+            Type.OTHER: self.include_other,
+            Type.UNKNOWN: True,
+        }
+        return frozenset(kind for kind, wanted in asked.items() if wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry object; fields and their order are the SRD's."""
+
+    name: str
+    path: str
+    depth: int
+    type: Type
+    size_bytes: int | None
+    modified_epoch_ms: int | None
+    is_hidden: bool
+    error_code: str | None = None
+    error: str | None = None
+
+
+FIELDS = tuple(Entry.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The output object, its entries sorted."""
+
+    path: str
+    entries: list[Entry]
+    max_entries: int
+    reason: Reason | None
+
+    def head(self) -> str:
+        """The JSON before the entries."""
+        return f'{{"path":{to_json(self.path)},"entries":['
+
+    def tail(self) -> str:
+        """The JSON after the entries."""
+        rest = self.data()
+        del rest["path"], rest["entries"]
+        return "]," + to_json(rest).removeprefix("{")
+
+    def rows(self) -> Rows:
+        """The entries as data."""
+        return Rows({key: [getattr(entry, key) for entry in self.entries] for key in FIELDS})
+
+    def data(self) -> dict[str, object]:
+        """The object, keys in the SRD's order."""
+        return {
+            "path": self.path,
+            "entries": self.rows(),
+            "returned": len(self.entries),
+            "max_entries": self.max_entries,
+            "truncated": self.reason is not None,
+            "truncated_reason": self.reason,
+        }
+
+
+def run(arguments: Arguments, context: Context) -> Result:
+    """List, and fit the listing into the output budget. Errors are the SRD's three."""
+    depth = _depth(arguments, context.settings)
+    _check(arguments, context.settings)
+    path = normalized(arguments.path)
+    try:
+        with context.root.resolve(path) as place:
+            listing = _listed(place, path, depth, arguments, context)
+    except PathError as error:
+        raise _refusal(error) from error
+    text, listing = _fitted(listing, context.text_limit(DEFAULT_OUTPUT_BYTES))
+    return Result(text=text, data=listing.data(), truncated=listing.reason is not None)
+
+
+def _depth(arguments: Arguments, settings: Settings) -> int:
+    """The effective depth (FR-LD-VAL-02, -03, -06b)."""
+    asked = arguments.max_depth
+    if not arguments.recursive:
+        if asked not in (None, ONLY_CHILDREN):
+            raise _bad("max_depth must be absent or 1 when recursive is false")
+        return ONLY_CHILDREN
+    if asked is not None and asked > settings.max_depth:
+        raise _bad(f"max_depth must be at most {settings.max_depth}, but it is {asked}")
+    return settings.max_depth if asked is None else asked
+
+
+def _check(arguments: Arguments, settings: Settings) -> None:
+    if arguments.max_entries > settings.max_entries:  # FR-LD-VAL-04
+        cap = settings.max_entries
+        raise _bad(f"max_entries must be at most {cap}, but it is {arguments.max_entries}")
+    if not (arguments.include_files or arguments.include_dirs or arguments.include_symlinks):
+        # FR-LD-VAL-05
+        raise _bad("one of include_files, include_dirs and include_symlinks must be true")
+
+
+def normalized(path: str) -> str:
+    """PATH as the output shows it (FR-LD-VAL-10), relative; raises BadArgs or SandboxViolation."""
+    text = path.strip().replace("\\", "/")
+    if _CONTROL.search(text):
+        raise _bad("path must not hold control characters")
+    if not text:
+        raise _bad("path must not be empty")  # FR-LD-VAL-01
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if text.startswith("/") or _DRIVE.match(text) or ".." in parts:
+        message = f"path {quote(path)} is outside the sandbox: it must be relative, without '..'"
+        raise ToolError(Code.SANDBOX_VIOLATION, message)
+    return "/".join(parts) or "."
+
+
+def _bad(message: str) -> ToolError:
+    return ToolError(Code.BAD_ARGS, message)
+
+
+def _refusal(error: PathError) -> ToolError:
+    """ERROR as one of the SRD's (FR-LD-VAL-08, FR-LD-ERR-02, -03)."""
+    match error:
+        case OutsideRoot():
+            return ToolError(Code.SANDBOX_VIOLATION, "path leads outside the sandbox")
+        case InvalidPath():
+            return _bad(error.message)
+        case NotADirectory(last=True):
+            words = "path is not a directory"
+        case NotFound() | NotADirectory():
+            words = "path does not exist"
+        case _:
+            words = f"path cannot be read: {error.message}"
+    return ToolError(Code.EXECUTION_FAILED, words)
+
+
+def _listed(place: Place, path: str, depth: int, arguments: Arguments, context: Context) -> Listing:
+    if place.kind is not Kind.DIRECTORY:
+        raise NotADirectory("it is not a directory", last=True)
+    kept: list[Entry] = []
+    arrange = _arranger(arguments, kept, context.budget)
+    with Walk(place.listing(), arrange, context.budget) as walk:
+        for entry in _eligible(walk, depth, arguments):
+            if len(kept) == arguments.max_entries:
+                return _sorted(path, kept, arguments, Reason.MAX_ENTRIES)
+            kept.append(entry)
+        if walk.expired:
+            message = "the time was up before the listing was complete; list a smaller directory"
+            raise ToolError(Code.EXECUTION_FAILED, message)
+    return _sorted(path, kept, arguments, None)
+
+
+def _sorted(path: str, kept: list[Entry], arguments: Arguments, reason: Reason | None) -> Listing:
+    entries = sorted(kept, key=lambda entry: entry.path)
+    return Listing(lossy(path), entries, arguments.max_entries, reason)
+
+
+def _arranger(arguments: Arguments, kept: list[Entry], budget: Budget) -> Arrange:
+    """What filters (FR-LD-LST-06) and orders (-05) the entries of a directory.
+
+    Where every ordinary type is wanted, the names are all that is read, as what is kept will be
+    statted anyway; else the directory's own word on the kinds spares statting what is not wanted.
+    Directories that are not wanted themselves are ordered all, as what is in them may be.
+    """
+    ordinary = {Type.FILE, Type.DIR, Type.SYMLINK} <= arguments.types
+
+    def most() -> int:
+        return arguments.max_entries - len(kept) + 1
+
+    def by_name(directory: int, _path: str) -> Iterator[Named]:
+        names = names_in(directory, budget)
+        if not arguments.include_hidden:
+            names = [name for name in names if name[0] != "."]
+        return ((name, Kind.UNKNOWN) for name in _ordered(names, most()))
+
+    def by_kind(directory: int, _path: str) -> Iterator[Named]:
+        entries = dict(entries_in(directory, budget))
+        if not arguments.include_hidden:
+            entries = {name: kind for name, kind in entries.items() if name[0] != "."}
+        wanted = [n for n, kind in entries.items() if _told_type(kind) in arguments.types]
+        passed = [n for n in entries.keys() - set(wanted) if entries[n] is Kind.DIRECTORY]
+        names = merge(_ordered(wanted, most()), sorted(passed, key=_order), key=_order)
+        return ((name, entries[name]) for name in names)
+
+    return by_name if ordinary else by_kind
+
+
+def _ordered(names: list[str], most: int) -> Iterator[str]:
+    """NAMES in order, the first MOST quickly and the others, if they are asked for, too."""
+    key = None if _decodable(names) else _order
+    yield from nsmallest(most, names, key=key)
+    yield from sorted(names, key=key)[most:]
+
+
+def _decodable(names: list[str]) -> bool:
+    """Whether the names' own order is that of their UTF-8 bytes: no lossy conversion, that is."""
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _order(name: str) -> tuple[str, str]:
+    """By code point, which is the order of UTF-8 bytes; ties after lossy conversion by the raw."""
+    return lossy(name), name
+
+
+def _told_type(kind: Kind) -> Type:
+    return _TYPES.get(kind, Type.OTHER)
+
+
+def _eligible(walk: Walk, depth: int, arguments: Arguments) -> Iterator[Entry]:
+    """The entries that count, in traversal order, statted; enters directories as it goes."""
+    for step in walk:
+        entry = _entry(step)
+        if entry.type is Type.DIR and step.depth < depth and walk.enter(step) is not None:
+            entry = _failed(step, "read_dir_failed", "directory cannot be read")  # FR-LD-LST-08
+        if entry.type in arguments.types:
+            yield entry
+
+
+def _entry(step: Step) -> Entry:
+    try:
+        status = step.lstat()
+    except OSError as error:  # FR-LD-LST-04
+        return _failed(step, *_ERRORS.get(error.errno or 0, ("unknown", "metadata unavailable")))
+    size = status.st_size if stat.S_ISREG(status.st_mode) else None
+    return _described(step, _told_type(kind_of(status)), size, _milliseconds(status))
+
+
+def _milliseconds(status: os.stat_result) -> int | None:
+    return status.st_mtime_ns // 10**6 if status.st_mtime_ns >= 0 else None
+
+
+def _failed(step: Step, code: str, message: str) -> Entry:
+    return replace(_described(step, Type.UNKNOWN, None, None), error_code=code, error=message)
+
+
+def _described(step: Step, kind: Type, size: int | None, modified: int | None) -> Entry:
+    name = lossy(step.name)
+    return Entry(name, lossy(step.path), step.depth, kind, size, modified, name.startswith("."))
+
+
+def _fitted(listing: Listing, limit: int) -> tuple[str, Listing]:
+    """The JSON in at most LIMIT bytes, and the listing that it shows (FR-LD-OUT-03 to -08)."""
+    bodies = [to_json(row) for row in listing.rows().objects()]
+    text = listing.head() + ",".join(bodies) + listing.tail()
+    if len(text.encode()) <= limit:
+        return text, listing
+    ends = list(accumulate(len(body.encode()) + 1 for body in bodies))
+    for count in range(bisect_right(ends, limit), -1, -1):
+        cut = replace(listing, entries=listing.entries[:count], reason=Reason.MAX_OUTPUT_BYTES)
+        text = cut.head() + ",".join(bodies[:count]) + cut.tail()
+        if len(text.encode()) <= limit:
+            return text, cut
+    message = f"output budget too small: {limit} bytes cannot hold an empty listing"
+    raise ToolError(Code.EXECUTION_FAILED, message)
+
+
+def _flag(name: str, *, default: bool) -> Parameter:
+    return Parameter(
+        name=name, type=ParameterType.BOOLEAN, default=default, setting=f"{name}_default"
+    )
+
+
+TOOL = Tool(
+    name="list_directory",
+    description="List directory entries",
+    parameters=(
+        Parameter(name="path", type=ParameterType.STRING, required=True),
+        Parameter(name="recursive", type=ParameterType.BOOLEAN, default=False),
+        Parameter(name="max_depth", type=ParameterType.INTEGER, minimum=1),
+        Parameter(name="max_entries", type=ParameterType.INTEGER, minimum=1, setting="max_entries"),
+        _flag("include_hidden", default=False),
+        _flag("include_files", default=True),
+        _flag("include_dirs", default=True),
+        _flag("include_symlinks", default=True),
+        _flag("include_other", default=False),
+    ),
+    arguments=Arguments,
+    run=run,
+    result_kind=ResultKind.JSON,
+    categories=("filesystem", "navigation"),
+    allow_truncation=False,
+    invalid=Code.BAD_ARGS,
+    settings=Settings,
+    table="list_directory",
+)

@@ -1,0 +1,1 @@
+"""Tools that look at the workspace as a whole."""

@@ -1,0 +1,334 @@
+"""workspace/tree: the directories, or everything, below a directory as a tree (contract 001).
+
+Counting is the contract's: every returned node counts, the root too, and `limit_reached` is true
+as soon as `max_entries` is reached. The data are its TreeOutput. The text is for a model: the
+totals, then a line for each directory whose children are shown (its path, then the names in it:
+`sub/`, `sub/…` where the depth cut it off, `name@` for a link), and at last what was cut and how
+to see it. Each line stands alone, so a cut text loses whole lines only.
+
+Beyond the contract: special files are no nodes; a directory that cannot be read is a node without
+children and a warning; when the time is up, what was found so far is the answer, and says so.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import accumulate
+from typing import Any
+
+from backstaff.errors import (
+    ErrorCode,
+    InvalidPath,
+    NotADirectory,
+    NotFound,
+    OutsideRoot,
+    PathError,
+    ToolError,
+)
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind, Named, entries_in
+from backstaff.fs.globs import BadGlob, Globs, compile_globs
+from backstaff.fs.root import Place
+from backstaff.fs.walk import Arrange, Step, Walk
+from backstaff.render.names import quote, show, word
+from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+
+MAX_DEPTH, MAX_ENTRIES = 12, 1000
+DEFAULT_TEXT_BYTES = 1 << 20
+DEFAULT_EXCLUDES = frozenset(
+    (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
+)
+ORDER = {Kind.DIRECTORY: 0, Kind.FILE: 1, Kind.SYMLINK: 2}
+
+Node = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """TreeInput (4.1)."""
+
+    path: str
+    entry_kind: str
+    max_depth: int
+    max_entries: int
+    include_hidden: bool
+    exclude: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Tree:
+    """The tree as it grows: nodes as the contract has them, and the counts of its TreeOutput."""
+
+    root: Node
+    counts: dict[Kind, int] = field(
+        default_factory=lambda: {Kind.DIRECTORY: 1, Kind.FILE: 0, Kind.SYMLINK: 0}
+    )
+    limit_reached: bool = False
+    expired: bool = False
+    unreadable: list[str] = field(default_factory=list)
+
+    @property
+    def scanned(self) -> int:
+        """The nodes so far."""
+        return sum(self.counts.values())
+
+    def output(self) -> dict[str, object]:
+        """TreeOutput (4.2)."""
+        return {
+            "root": self.root,
+            "limit_reached": self.limit_reached,
+            "scanned_entries": self.scanned,
+            "total_dirs": self.counts[Kind.DIRECTORY],
+            "total_files": self.counts[Kind.FILE],
+            "total_symlinks": self.counts[Kind.SYMLINK],
+        }
+
+
+def run(arguments: Arguments, context: Context) -> Result:
+    """Walk in the contract's order: validate, check the root, list, filter, sort, recurse (5)."""
+    _validate(arguments)
+    excluded = _globs(arguments.exclude)
+    try:
+        with context.root.resolve(arguments.path) as place:
+            _check_root(place)
+            tree = _grown(place, arguments, excluded, context)
+    except PathError as error:
+        raise _refusal(error, arguments.path) from error
+    text, whole = _text(tree, arguments, context.text_limit(DEFAULT_TEXT_BYTES))
+    return Result(
+        text=text,
+        data=tree.output(),
+        truncated=tree.limit_reached or tree.expired or not whole,
+        warnings=tuple(_warnings(tree)),
+    )
+
+
+def _validate(arguments: Arguments) -> None:
+    if not arguments.path:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be empty")
+
+
+def _globs(patterns: tuple[str, ...]) -> Globs | None:
+    try:
+        return compile_globs(patterns) if patterns else None
+    except BadGlob as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'exclude': {error}") from error
+
+
+def _check_root(place: Place) -> None:
+    if place.through_link or place.kind is not Kind.DIRECTORY:
+        raise NotADirectory("it is not a directory", last=True)
+
+
+def _refusal(error: PathError, path: str) -> ToolError:
+    """ERROR with the contract's code (4.3); DESIGN adds SANDBOX_VIOLATION."""
+    match error:
+        case OutsideRoot():
+            code, words = ErrorCode.SANDBOX_VIOLATION, "is outside the workspace"
+        case NotADirectory(last=True) | NotFound(dangling=True):
+            code, words = ErrorCode.NOT_DIRECTORY, "is not a directory"
+        case NotFound() | NotADirectory():
+            code, words = ErrorCode.NOT_FOUND, "does not exist"
+        case InvalidPath():
+            code, words = ErrorCode.INVALID_ARGUMENT, f"cannot be used: {error.message}"
+        case _:
+            code, words = ErrorCode.INTERNAL, f"cannot be read: {error.message}"
+    return ToolError(code, f"Path {quote(path)} {words}")
+
+
+def _grown(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
+    base = "" if place.relative == "." else f"{place.relative}/"
+    tree = Tree(_node(place.name, place.relative, 0, Kind.DIRECTORY))
+    tree.limit_reached = arguments.max_entries == 1
+    if tree.limit_reached or arguments.max_depth == 0:
+        return tree if tree.limit_reached else _depth_cut(tree)
+    parents = {"": tree.root}
+    arrange = _arranger(arguments, excluded, base, tree, context.budget)
+    with Walk(place.listing(), arrange, context.budget) as walk:
+        for step in walk:
+            parent = parents[step.path.rpartition("/")[0]]
+            node = _node(step.name, base + step.path, step.depth, step.kind)
+            parent.setdefault("children", []).append(node)
+            tree.counts[step.kind] += 1
+            if tree.scanned >= arguments.max_entries:
+                tree.limit_reached = True
+                break
+            if step.kind is Kind.DIRECTORY and _opened(walk, step, node, arguments, tree):
+                parents[step.path] = node
+        tree.expired = walk.expired
+    return tree
+
+
+def _node(name: str, path: str, depth: int, kind: Kind) -> Node:
+    return {"name": name, "path": path, "depth": depth, "kind": kind}
+
+
+def _depth_cut(tree: Tree) -> Tree:
+    tree.root["truncated"] = True
+    return tree
+
+
+def _opened(walk: Walk, step: Step, node: Node, arguments: Arguments, tree: Tree) -> bool:
+    """Whether the walk goes into STEP's directory next; if not, NODE or TREE tell why."""
+    if step.depth == arguments.max_depth:
+        node["truncated"] = True
+        return False
+    if walk.enter(step) is None:
+        return True
+    tree.unreadable.append(node["path"])
+    return False
+
+
+def _arranger(
+    arguments: Arguments, excluded: Globs | None, base: str, tree: Tree, budget: Budget
+) -> Arrange:
+    """What filters (7) and orders (3.1) the entries of a directory; no more than can be returned.
+
+    The order in which filters are tried does not change what they leave, so the cheap go first.
+    """
+    kinds = ORDER if arguments.entry_kind == "all" else (Kind.DIRECTORY,)
+
+    def wanted(entry: Named, prefix: str) -> bool:
+        name, kind = entry
+        return (
+            kind in kinds
+            and name not in DEFAULT_EXCLUDES
+            and (arguments.include_hidden or not name.startswith("."))
+            and not (excluded and excluded.match(prefix + name))
+        )
+
+    def arrange(directory: int, path: str) -> list[Named]:
+        prefix = f"{base}{path}/" if path else base
+        left = (entry for entry in entries_in(directory, budget) if wanted(entry, prefix))
+        return nsmallest(arguments.max_entries - tree.scanned, left, key=_order)
+
+    return arrange
+
+
+def _order(entry: Named) -> tuple[int, bytes]:
+    """Directories, files, links; among them by UTF-16 code units."""
+    name, kind = entry
+    return ORDER[kind], name.encode("utf-16-be", "surrogatepass")
+
+
+def _warnings(tree: Tree) -> Iterator[str]:
+    for path in tree.unreadable:
+        yield f"Directory {quote(path)} cannot be read: its children are missing"
+    if tree.expired:
+        yield "The time was up before the tree was complete"
+
+
+def _text(tree: Tree, arguments: Arguments, limit: int) -> tuple[str, bool]:
+    """The text in at most LIMIT bytes, or its first and last lines; whether it is whole."""
+    head, notes = _head(tree), "".join(f"[{note}]\n" for note in _notes(tree, arguments))
+    lines = list(_lines(tree.root))
+    if len((head + "".join(lines) + notes).encode(errors="replace")) <= limit:
+        return head + "".join(lines) + notes, True
+    cut = "[{} more lines left out to keep within {} bytes]\n"
+    room = limit - len((head + notes + cut.format(len(lines), limit)).encode(errors="replace"))
+    costs = accumulate(len(line.encode(errors="replace")) for line in lines)
+    fitting = sum(1 for cost in costs if cost <= room)
+    left_out = cut.format(len(lines) - fitting, limit)
+    return head + "".join(lines[:fitting]) + notes + left_out, False
+
+
+def _head(tree: Tree) -> str:
+    nouns = (
+        (Kind.DIRECTORY, "directory", "directories"),
+        (Kind.FILE, "file", "files"),
+        (Kind.SYMLINK, "symlink", "symlinks"),
+    )
+    counts = [(tree.counts[kind], one, many) for kind, one, many in nouns]
+    said = ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts if n)
+    return f"Tree of {show(tree.root['path'] + '/')} with {said}, itself included\n"
+
+
+def _lines(node: Node) -> Iterator[str]:
+    """A line for NODE and each directory below it of which children are shown."""
+    if "children" in node:
+        names = " ".join(map(_name, node["children"]))
+        yield f"{word(node['path'])}/ {names}\n"
+        for child in node["children"]:
+            yield from _lines(child)
+
+
+def _name(node: Node) -> str:
+    suffix = {Kind.DIRECTORY: "/", Kind.SYMLINK: "@"}.get(node["kind"], "")
+    return word(node["name"]) + suffix + ("…" if "truncated" in node else "")
+
+
+def _notes(tree: Tree, arguments: Arguments) -> Iterator[str]:
+    """What was cut, and how to see it."""
+    if tree.limit_reached:
+        yield (
+            f"stopped at max_entries {arguments.max_entries}: there may be more;"
+            f" raise it (at most {MAX_ENTRIES}), exclude more, or give a directory as path"
+        )
+    if tree.expired:
+        yield "stopped as the time was up: exclude more, or give a directory as path"
+    if any("truncated" in node for node in _nodes(tree.root)):
+        yield (
+            f"/… is not opened, being at max_depth {arguments.max_depth}:"
+            f" raise it (at most {MAX_DEPTH}), or give that directory as path"
+        )
+    if tree.unreadable:
+        yield "cannot be read: " + " ".join(map(word, tree.unreadable))
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.get("children", ()):
+        yield from _nodes(child)
+
+
+TOOL = Tool(
+    name="tree",
+    description="Returns a workspace tree: directories only or directories with files.",
+    parameters=(
+        Parameter(
+            name="path",
+            type=ParameterType.STRING,
+            required=True,
+            description="Directory path in workspace.",
+        ),
+        Parameter(
+            name="entry_kind",
+            type=ParameterType.STRING,
+            choices=("directory", "all"),
+            default="directory",
+            description="Node types to include (default: directory).",
+        ),
+        Parameter(
+            name="max_depth",
+            type=ParameterType.NUMBER,
+            whole=True,
+            limits=(0, MAX_DEPTH),
+            default=3,
+            description="Maximum traversal depth (default: 3).",
+        ),
+        Parameter(
+            name="max_entries",
+            type=ParameterType.NUMBER,
+            whole=True,
+            limits=(1, MAX_ENTRIES),
+            default=100,
+            description="Maximum node count (default: 100).",
+        ),
+        Parameter(
+            name="include_hidden",
+            type=ParameterType.BOOLEAN,
+            default=False,
+            description="Include dot-prefixed entries (default: false).",
+        ),
+        Parameter(
+            name="exclude",
+            type=ParameterType.ARRAY,
+            absent=(),
+            description="Glob patterns to exclude paths.",
+        ),
+    ),
+    arguments=Arguments,
+    run=run,
+    result_kind=ResultKind.TREE,
+    categories=("filesystem", "navigation"),
+)
