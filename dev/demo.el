@@ -22,15 +22,28 @@
 (defconst demo-calls
   '(("agent-q/list_directory" (:path "."))
     ("agent-q/list_directory" (:path "elisp" :sort_by "size" :show_hidden t))
-    ("agent-q/get_file_info" (:path "README.md")))
-  "Calls that succeed, each a tool's id and its arguments.")
+    ("agent-q/get_file_info" (:path "README.md"))
+    ("forge/list_directory" (:path "py_backend/backstaff" :max_entries 3))
+    ("forge/list_directory" (:path "." :recursive t :include_dirs nil)
+     (:max-output-bytes 600))
+    ("workspace/tree" (:path "."))
+    ("workspace/tree" (:path "py_backend" :entry_kind "all" :max_depth 4
+                       :max_entries 40 :exclude ["**/__pycache__/**"])))
+  "Calls that succeed: a tool's id, its arguments and perhaps a context.")
 
 (defconst demo-refusals
   '(("agent-q/list_directory" (:path "../..") "SANDBOX_VIOLATION")
     ("agent-q/list_directory" (:path "no-such-directory") "NOT_FOUND")
     ("agent-q/list_directory" (:path "README.md") "NOT_DIRECTORY")
     ("agent-q/get_file_info" (:path "no-such-file") "NOT_FOUND")
-    ("agent-q/get_file_info" (:path 7) "INVALID_ARGUMENT"))
+    ("agent-q/get_file_info" (:path 7) "INVALID_ARGUMENT")
+    ("forge/list_directory" (:path "/etc") "SandboxViolation")
+    ("forge/list_directory" (:path "." :max_depth 2) "BadArgs")
+    ("forge/list_directory" (:path "README.md") "ExecutionFailed")
+    ("workspace/tree" (:path "." :exclude ["[a"]) "INVALID_ARGUMENT")
+    ("workspace/tree" (:path "no-such-directory") "NOT_FOUND")
+    ("workspace/tree" (:path "README.md") "NOT_DIRECTORY")
+    ("workspace/tree" (:path "..") "SANDBOX_VIOLATION"))
   "Calls that fail: a tool's id, its arguments and the code of the error.")
 
 (defconst demo-pings 200
@@ -112,13 +125,13 @@ EXPECTED is nil for success, or the code of an error."
     (demo-print-heading id)
     (demo-print-indented (plist-get tool :description))
     (dolist (argument (plist-get tool :arguments))
-      (demo-print "    %-12s %-8s %s"
+      (demo-print "    %-16s %-8s %s"
                   (plist-get argument :name)
                   (substring (symbol-name (plist-get argument :type)) 1)
-                  (plist-get argument :description)))
+                  (or (plist-get argument :description) "")))
     (let ((calls (cl-remove id demo-calls :key #'car :test-not #'equal)))
-      (pcase-dolist (`(,_ ,arguments) calls)
-        (demo-call id arguments nil nil))
+      (pcase-dolist (`(,_ ,arguments . ,rest) calls)
+        (demo-call id arguments (car rest) nil))
       (unless calls
         (demo-print "\n(The demo holds no call of this tool.)")))))
 

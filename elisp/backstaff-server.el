@@ -45,6 +45,15 @@ No variable of the environment whose name starts with PYTHON reaches it."
   :risky t
   :group 'backstaff)
 
+(defcustom backstaff-server-settings-file nil
+  "The file with the server's settings, in TOML.
+If nil, the server looks for config.toml in the folder backstaff below the
+user's configuration folder, and does without if there is none.  Settings
+are read when the server starts."
+  :type '(choice (const :tag "The usual one" nil) file)
+  :group 'backstaff
+  :risky t)
+
 
 ;;; Finding the program
 
@@ -57,12 +66,15 @@ No variable of the environment whose name starts with PYTHON reaches it."
   '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
   "The names under which a Python that is recent enough is looked for.")
 
+(defconst backstaff-server--libraries '("bracex" "epc" "pathspec" "sexpdata")
+  "The libraries that the server imports, by the names it imports them under.")
+
 (defconst backstaff-server--probe
-  "import sys
+  (format "import sys
 from importlib.util import find_spec
-libraries = ('epc', 'sexpdata', 'pathspec')
-if sys.version_info >= (3, 11) and all(map(find_spec, libraries)):
+if sys.version_info >= (3, 11) and all(map(find_spec, '%s'.split())):
     print(sys.executable)"
+          (string-join backstaff-server--libraries " "))
   "A program with which a Python that can run the server says where it is.
 A shim, as pyenv puts on the path, costs more than the whole start of the
 server, so it is taken only to find the real interpreter.")
@@ -103,7 +115,10 @@ Signal a `backstaff-connection-lost' if there is none."
               (backstaff-server--shipped-command)
               (backstaff-server--installed-command)
               (backstaff-server--no-command))
-          '("serve" "--stdio")))
+          '("serve" "--stdio")
+          (and backstaff-server-settings-file
+               (list "--config"
+                     (expand-file-name backstaff-server-settings-file)))))
 
 (defun backstaff-server--configured-command ()
   "Return what `backstaff-server-command' stands for, or nil."

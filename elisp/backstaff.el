@@ -89,6 +89,12 @@ If nil, `backstaff-root-function' finds it."
   :type '(choice (const :tag "The project's" nil) directory)
   :risky t)
 
+(defcustom backstaff-approval-function #'backstaff-ask-for-approval
+  "The function that decides on a call that the server's policy stops.
+It is called with a tool's id and the arguments; non-nil lets it run."
+  :type 'function
+  :risky t)
+
 
 ;;; Root
 
@@ -135,12 +141,21 @@ a model may say: a plist (:path \"src\"), an alist, or a string of JSON.
 CONTEXT is what it may not: a plist of `:root' (default: `backstaff-root'
 of the directory that is current now), `:max-output-bytes' and such.
 
-That a tool fails is a reply whose `:ok' is nil.  No reply within
-`backstaff-call-timeout' seconds, or a server that is lost or talks
-nonsense, is a `backstaff-error'."
+That a tool fails is a reply whose `:ok' is nil.  If the server's policy
+wants somebody's approval first, `backstaff-approval-function' is asked.
+No reply within `backstaff-call-timeout' seconds, or a server that is lost
+or talks nonsense, is a `backstaff-error'."
+  (let* ((context (backstaff--context context))
+         (reply (backstaff--call-once id args context)))
+    (if (and (backstaff--approval-required-p reply)
+             (backstaff--approved-p id args))
+        (backstaff--call-once id args (plist-put context :approved t))
+      reply)))
+
+(defun backstaff--call-once (id args context)
+  "Call the tool ID with ARGS and CONTEXT, wait, and return the reply."
   (backstaff--reply
-   (backstaff-server-call (backstaff--method id)
-                          (list args (backstaff--context context))
+   (backstaff-server-call (backstaff--method id) (list args context)
                           :timeout backstaff-call-timeout)))
 
 (defun backstaff-call-async (id args callback &optional context)
@@ -151,25 +166,74 @@ error there is a reply here, with `:ok' nil and a code such as
 CONNECTION_LOST, TIMEOUT or CANCELLED.
 
 Return a handle for `backstaff-cancel'."
-  (let ((fail (lambda (condition)
-                (funcall callback (backstaff--failure id condition)))))
+  (let ((handle (list nil)))
     (condition-case problem
-        (backstaff-server-call-async
-         (backstaff--method id) (list args (backstaff--context context))
-         :success-fn
-         (lambda (value)
-           (funcall callback (backstaff--reply-or-failure id value)))
-         :error-fn fail
-         :timeout backstaff-call-timeout)
+        (backstaff--send handle id args callback (backstaff--context context))
       (backstaff-error
-       (run-at-time 0 nil fail problem)
-       nil))))
+       (run-at-time 0 nil callback (backstaff--failure id problem))))
+    handle))
+
+(defun backstaff--send (handle id args callback context)
+  "Call the tool ID with ARGS and CONTEXT, and CALLBACK once with the reply.
+Until then what can be cancelled is in the car of HANDLE."
+  (setcar handle
+          (backstaff-server-call-async
+           (backstaff--method id) (list args context)
+           :success-fn
+           (lambda (value)
+             (let ((reply (backstaff--reply-or-failure id value)))
+               (if (backstaff--approval-required-p reply)
+                   ;; No question may be asked from within a process filter.
+                   (run-at-time 0 nil #'backstaff--send-if-approved
+                                handle id args callback context reply)
+                 (funcall callback reply))))
+           :error-fn
+           (lambda (condition)
+             (funcall callback (backstaff--failure id condition)))
+           :timeout backstaff-call-timeout)))
+
+(defun backstaff--send-if-approved (handle id args callback context refusal)
+  "Call the tool ID again if somebody approves; else CALLBACK gets REFUSAL.
+HANDLE, ARGS and CONTEXT are as in `backstaff--send'."
+  (if (condition-case nil
+          (let ((inhibit-quit nil))
+            (backstaff--approved-p id args))
+        (quit nil))
+      (condition-case problem
+          (backstaff--send handle id args callback
+                           (plist-put context :approved t))
+        (backstaff-error (funcall callback (backstaff--failure id problem))))
+    (funcall callback refusal)))
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
 Its callback gets a reply with the code CANCELLED.  Return nil if it has
 had its reply before."
-  (and handle (backstaff-server-cancel handle)))
+  (and (car handle) (backstaff-server-cancel (car handle))))
+
+
+;;; Approval
+
+(defun backstaff-ask-for-approval (id args)
+  "Ask whether the tool ID may run with ARGS.
+Where nobody can be asked the answer is no: in batch, and in the midst of
+another package's process filter."
+  (and (not noninteractive)
+       (not inhibit-quit)
+       (y-or-n-p (format "Let %s run with %s? " id
+                         (truncate-string-to-width
+                          (prin1-to-string args) 60 nil nil t)))))
+
+(defun backstaff--approval-required-p (reply)
+  "Return non-nil if REPLY says that somebody must approve of the call."
+  (equal (plist-get (plist-get reply :error) :code) "APPROVAL_REQUIRED"))
+
+(defun backstaff--approved-p (id args)
+  "Return non-nil if the user approves of a call of the tool ID with ARGS."
+  (funcall backstaff-approval-function (backstaff--method id) args))
+
+
+;;; Text and definitions
 
 (defun backstaff-call-text (id args)
   "Call the tool ID with ARGS and return the text of its reply.

@@ -163,6 +163,7 @@ class Server:
                 available_capacity_bytes=asked["available_capacity_bytes"],
                 settings=settings,
             )
+            context.budget.expired()  # the call may have been taken back while it waited
             return tool.run(tool.arguments(**values), context), warnings
 
 

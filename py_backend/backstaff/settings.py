@@ -84,7 +84,8 @@ def defaults(tables: Tables) -> Settings:
 
 def default_file() -> Path | None:
     """The user's configuration file, if there is one."""
-    home = os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
+    # os.path, as Path.expanduser fails for a user who has no home.
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
     path = Path(home, "backstaff", "config.toml")
     return path if path.is_absolute() and path.is_file() else None
 
@@ -175,9 +176,11 @@ class _Document:
     def line_of(self, name: str) -> int:
         """The line on which the last part of the dotted NAME stands (tomllib tells none)."""
         table, _, key = name.rpartition(".")
-        header = re.search(rf"^\s*\[.*{re.escape(table)}", self.text, re.MULTILINE)
-        start = header.start() if header else 0
-        found = re.compile(rf'^.*?"?{re.escape(key)}"?\s*[]=.]', re.MULTILINE).search(
-            self.text, start
-        )
-        return self.text.count("\n", 0, found.start() if found else start) + 1
+        start = self.start_of(rf"^[ \t]*\[.*{re.escape(table)}", 0)
+        found = self.start_of(rf'^[^#\n]*?\b{re.escape(key)}"?[ \t]*[]=.]', start)
+        return self.text.count("\n", 0, found) + 1
+
+    def start_of(self, pattern: str, start: int) -> int:
+        """Where PATTERN first matches in the text from START on; START if nowhere."""
+        match = re.compile(pattern, re.MULTILINE).search(self.text, start)
+        return match.start() if match else start

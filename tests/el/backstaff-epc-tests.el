@@ -72,7 +72,7 @@
   (backstaff-test-with-connection peer
     (let ((names (backstaff-epc-call peer 'names nil)))
       (should (equal names (list "é" "\N{GRINNING FACE}"
-                                 (concat "caf" (string (unibyte-char-to-multibyte #xe9)))
+                                 (concat "clich" (string (unibyte-char-to-multibyte #xe9)))
                                  (concat "é" (string (unibyte-char-to-multibyte #xff)))
                                  "ok")))
       (should (cl-every #'multibyte-string-p names)))))
@@ -108,8 +108,8 @@
                    "((\"b\" [\"é\" (\"b\" . \"é\")] ((:path . \"b\"))))"))))
 
 (ert-deftest backstaff-epc-stray-bytes-are-octal ()
-  (let ((names (list "caf\351" (string-to-multibyte "caf\351") "\\351" "é"))
-        (sent "((\"caf\\351\" \"caf\\351\" \"\\\\351\" \"é\"))"))
+  (let ((names (list "clich\351" (string-to-multibyte "clich\351") "\\351" "é"))
+        (sent "((\"clich\\351\" \"clich\\351\" \"\\\\351\" \"é\"))"))
     (should (equal (backstaff-epc-tests-sent names) sent))
     ;; What `prin1' writes depends on the buffer that is current.
     (with-temp-buffer

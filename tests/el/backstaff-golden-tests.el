@@ -81,9 +81,7 @@
 (ert-deftest backstaff-golden-cases-hold-with-json ()
   (backstaff-golden-with-cases cases
     (dolist (case cases)
-      (backstaff-golden--check case (decode-coding-string
-                                     (json-serialize (plist-get case :arguments))
-                                     'utf-8)))))
+      (backstaff-golden--check case (plist-get case :arguments_json)))))
 
 (provide 'backstaff-golden-tests)
 ;;; backstaff-golden-tests.el ends here

@@ -20,9 +20,13 @@
 (defvar epc:debug-out)
 
 (defvar backstaff-stock-epc-arguments
-  '((agent-q/list_directory :path ".") (agent-q/get_file_info :path "a.txt")
-    (commands/list_commands))
-  "Arguments for the tools that need any; the others are called with none.")
+  '((agent-q/get_file_info :path "a.txt"))
+  "Arguments for the tools that are content with neither none nor a path.")
+
+(defun backstaff-stock-epc-arguments-for (tool)
+  "Return arguments with which TOOL, a definition, will answer."
+  (or (alist-get (intern (plist-get tool :id)) backstaff-stock-epc-arguments)
+      (and (member "path" (plist-get tool :required)) '(:path "."))))
 
 (defmacro backstaff-stock-epc-with-manager (variable &rest body)
   "Run BODY with VARIABLE bound to epc.el's manager of our server."
@@ -58,7 +62,7 @@
       (dolist (tool tools)
         (let* ((id (intern (plist-get tool :id)))
                (reply (backstaff-stock-epc-call
-                       manager id (alist-get id backstaff-stock-epc-arguments))))
+                       manager id (backstaff-stock-epc-arguments-for tool))))
           (ert-info ((format "%s: %S" id reply))
             (should (eq (plist-get reply :ok) t))
             (should (equal (plist-get reply :tool) (symbol-name id)))

@@ -440,5 +440,73 @@
       (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
         (backstaff-list-directory "/remote:/home/")))))
 
+
+;;; Approval
+
+(defmacro backstaff-tests-with-policy (answer &rest body)
+  "Run BODY where every tool needs approval, and ANSWER is what the user says.
+In it `asked' is a list of what the user was asked about."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree '(("a.txt" . "a"))
+     (let* ((backstaff-server-settings-file
+             (make-temp-file "backstaff-" nil ".toml" "[policy]\nprompt = [\"*\"]\n"))
+            (asked nil)
+            (backstaff-approval-function
+             (lambda (id args) (push (list id args) asked) ,answer)))
+       (unwind-protect
+           (backstaff-test-with-server (backstaff-test-command) ,@body)
+         (delete-file backstaff-server-settings-file)))))
+
+(ert-deftest backstaff-approved-call-runs ()
+  (backstaff-tests-with-policy t
+    (should (plist-get (backstaff-call 'agent-q/list_directory '(:path ".")) :ok))
+    (should (equal asked '(("agent-q/list_directory" (:path ".")))))))
+
+(ert-deftest backstaff-refused-call-answers-with-the-refusal ()
+  (backstaff-tests-with-policy nil
+    (should (equal (backstaff-tests-code
+                    (backstaff-call 'agent-q/list_directory '(:path ".")))
+                   "APPROVAL_REQUIRED"))
+    (should (string-prefix-p "Error: The tool agent-q/list_directory needs the approval"
+                             (backstaff-call-text "list_directory" '(:path "."))))))
+
+(ert-deftest backstaff-approval-is-asked-for-asynchronous-calls-too ()
+  (backstaff-tests-with-policy t
+    (should (plist-get (backstaff-tests-async 'agent-q/list_directory '(:path ".")) :ok))
+    (should (= (length asked) 1))))
+
+(ert-deftest backstaff-refused-asynchronous-call-answers-once ()
+  (backstaff-tests-with-policy nil
+    (should (equal (backstaff-tests-code
+                    (backstaff-tests-async 'agent-q/list_directory '(:path ".")))
+                   "APPROVAL_REQUIRED"))))
+
+(ert-deftest backstaff-quit-at-the-question-is-a-refusal ()
+  ;; ERT lets no handler see a quit unless this is nil.
+  (backstaff-tests-with-policy (let ((debug-on-quit nil)) (signal 'quit nil))
+    (should (equal (backstaff-tests-code
+                    (backstaff-tests-async 'agent-q/list_directory '(:path ".")))
+                   "APPROVAL_REQUIRED"))
+    (should (equal (backstaff-call-text 'agent-q/list_directory '(:path "."))
+                   "Error: The user cancelled the call"))))
+
+(ert-deftest backstaff-nobody-is-asked-where-nobody-can-answer ()
+  (cl-letf (((symbol-function 'y-or-n-p) (lambda (_) (ert-fail "Somebody was asked"))))
+    (should-not (backstaff-ask-for-approval "a/b" '(:path ".")))
+    (let ((noninteractive nil) (inhibit-quit t))
+      (should-not (backstaff-ask-for-approval "a/b" '(:path "."))))))
+
+(ert-deftest backstaff-question-names-the-tool-and-its-arguments ()
+  (let ((noninteractive nil) question)
+    (cl-letf (((symbol-function 'y-or-n-p) (lambda (prompt) (setq question prompt) t)))
+      (should (backstaff-ask-for-approval "a/b" '(:path "x"))))
+    (should (equal question "Let a/b run with (:path \"x\")? "))))
+
+(ert-deftest backstaff-model-cannot-approve-of-itself ()
+  (backstaff-tests-with-policy nil
+    (should (equal (backstaff-tests-code
+                    (backstaff-call 'agent-q/list_directory '(:path "." :approved t)))
+                   "APPROVAL_REQUIRED"))))
+
 (provide 'backstaff-tests)
 ;;; backstaff-tests.el ends here

@@ -18,7 +18,8 @@ def main(folder: Path) -> None:
         root = folder / f"case-{number}"
         build(case, root)
         texts = {key: filled(case[key], root) for key in TEXTS if case.get(key)}
-        built.append(case | texts | {"root": str(root.resolve())})
+        added = {"root": str(root.resolve()), "arguments_json": json.dumps(case["arguments"])}
+        built.append(case | texts | added)
     (folder / "cases.json").write_text(json.dumps(built))
 
 

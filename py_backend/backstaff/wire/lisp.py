@@ -16,7 +16,7 @@ Values are those of `backstaff.tool.Result`: False, None and empty lists are nil
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from json.encoder import encode_basestring_ascii
 
 import sexpdata
@@ -166,8 +166,8 @@ class _Writer:
                 return "nil"
             case True:
                 return "t"
-            case Enum() | Word():
-                return f":{value}"
+            case StrEnum() | Word():
+                return _keyword(value)
             case str():
                 return self.quote(value)
             case int() | float():
@@ -201,6 +201,9 @@ class _Writer:
                 return map(self.quote, values)  # type: ignore[arg-type]  # all str
             case types if types == {int}:
                 return map(str, values)
+            case types if all(issubclass(kind, StrEnum | Word) for kind in types):
+                words = {value: self.text(value) for value in set(values)}
+                return map(words.__getitem__, values)
             case _:
                 return map(self.text, values)
 

@@ -155,7 +155,7 @@ def sized(uid: int, arguments: bytes) -> None:
 @method
 def names(uid: int, _: bytes) -> None:
     """Return names as our own server writes them: escapes, and stray bytes as they are."""
-    answer(uid, rb'("\u00e9" "\U0001F600" "' + b"caf\xe9" + rb'" "\u00e9' + b"\xff" + rb'" "ok")')
+    answer(uid, rb'("\u00e9" "\U0001F600" "' + b"clich\xe9" + rb'" "\u00e9' + b"\xff" + rb'" "ok")')
 
 
 @method

@@ -70,13 +70,24 @@ class Reason(StrEnum):
     MAX_OUTPUT_BYTES = "max_output_bytes"
 
 
+class Failure(StrEnum):
+    """An entry's `error_code` (3.5)."""
+
+    METADATA_UNAVAILABLE = "metadata_unavailable"
+    PERMISSION_DENIED = "permission_denied"
+    READ_DIR_FAILED = "read_dir_failed"
+    IO_ERROR = "io_error"
+    UNKNOWN = "unknown"
+
+
 _TYPES = {Kind.FILE: Type.FILE, Kind.DIRECTORY: Type.DIR, Kind.SYMLINK: Type.SYMLINK}
 _ERRORS = {
-    errno.EACCES: ("permission_denied", "permission denied"),
-    errno.EPERM: ("permission_denied", "permission denied"),
-    errno.EIO: ("io_error", "input/output error"),
-    errno.ENOENT: ("metadata_unavailable", "entry vanished"),
+    errno.EACCES: (Failure.PERMISSION_DENIED, "permission denied"),
+    errno.EPERM: (Failure.PERMISSION_DENIED, "permission denied"),
+    errno.EIO: (Failure.IO_ERROR, "input/output error"),
+    errno.ENOENT: (Failure.METADATA_UNAVAILABLE, "entry vanished"),
 }
+_OTHER_ERROR = (Failure.UNKNOWN, "metadata unavailable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +141,7 @@ class Entry:
     size_bytes: int | None
     modified_epoch_ms: int | None
     is_hidden: bool
-    error_code: str | None = None
+    error_code: Failure | None = None
     error: str | None = None
 
 
@@ -322,7 +333,8 @@ def _eligible(walk: Walk, depth: int, arguments: Arguments) -> Iterator[Entry]:
     for step in walk:
         entry = _entry(step)
         if entry.type is Type.DIR and step.depth < depth and walk.enter(step) is not None:
-            entry = _failed(step, "read_dir_failed", "directory cannot be read")  # FR-LD-LST-08
+            # FR-LD-LST-08
+            entry = _failed(step, Failure.READ_DIR_FAILED, "directory cannot be read")
         if entry.type in arguments.types:
             yield entry
 
@@ -331,7 +343,7 @@ def _entry(step: Step) -> Entry:
     try:
         status = step.lstat()
     except OSError as error:  # FR-LD-LST-04
-        return _failed(step, *_ERRORS.get(error.errno or 0, ("unknown", "metadata unavailable")))
+        return _failed(step, *_ERRORS.get(error.errno or 0, _OTHER_ERROR))
     size = status.st_size if stat.S_ISREG(status.st_mode) else None
     return _described(step, _told_type(kind_of(status)), size, _milliseconds(status))
 
@@ -340,7 +352,7 @@ def _milliseconds(status: os.stat_result) -> int | None:
     return status.st_mtime_ns // 10**6 if status.st_mtime_ns >= 0 else None
 
 
-def _failed(step: Step, code: str, message: str) -> Entry:
+def _failed(step: Step, code: Failure, message: str) -> Entry:
     return replace(_described(step, Type.UNKNOWN, None, None), error_code=code, error=message)
 
 
