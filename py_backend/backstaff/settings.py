@@ -175,9 +175,14 @@ class _Document:
     def line_of(self, name: str) -> int:
         """The line on which the last part of the dotted NAME stands (tomllib tells none)."""
         table, _, key = name.rpartition(".")
-        header = re.search(rf"^\s*\[.*{re.escape(table)}", self.text, re.MULTILINE)
+        opening = rf"^[ \t]*\[[^#\n]*{_whole(table.removeprefix('tools.'))}"
+        header = re.search(opening, self.text, re.MULTILINE) if table else None
         start = header.start() if header else 0
-        found = re.compile(rf'^.*?"?{re.escape(key)}"?\s*[]=.]', re.MULTILINE).search(
-            self.text, start
-        )
+        given = re.compile(rf"^[^#\n]*?{_whole(key)}[\"']?[ \t]*[]=.]", re.MULTILINE)
+        found = given.search(self.text, start)
         return self.text.count("\n", 0, found.start() if found else start) + 1
+
+
+def _whole(word: str) -> str:
+    """A regular expression for WORD where it is no part of another name."""
+    return rf"(?<![\w/-]){re.escape(word)}(?![\w/-])"
