@@ -128,7 +128,7 @@ def _server(options: argparse.Namespace) -> Server:
 def _settings(options: argparse.Namespace, registry: Registry) -> Settings:
     tables = registry.settings_tables()
     path = Path(options.config) if options.config else default_file()
-    return load(path, tables) if path else defaults(tables)
+    return load(path, tables, registry.by_id) if path else defaults(tables)
 
 
 def _start_log(options: argparse.Namespace) -> None:

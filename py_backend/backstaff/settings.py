@@ -10,7 +10,7 @@ half-applied limits would be worse than none.
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, fields
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -90,12 +90,17 @@ def default_file() -> Path | None:
     return path if path.is_absolute() and path.is_file() else None
 
 
-def load(path: Path, tables: Tables) -> Settings:
-    """The settings in the file PATH. Raises `SettingsError`."""
+def load(path: Path, tables: Tables, tool_ids: Collection[str] | None = None) -> Settings:
+    """The settings in the file PATH. Raises `SettingsError`.
+
+    Where TOOL_IDS are given, a glob of the policy that fits none of them is refused: a misspelt
+    denial would deny nothing.
+    """
     text = _text(path)
     document = _Document(path, text, _parsed(path, text))
     document.refuse_unknown(document.values, ("policy", "tools"))
     policy = document.table("policy", document.section("policy"), Policy)
+    document.refuse_idle(policy, tool_ids)
     tools = document.section("tools")
     document.refuse_unknown(tools, tables, "tools")
     built = {
@@ -170,17 +175,27 @@ class _Document:
                 name = f"{where}.{key}" if where else key
                 raise self.refusal(name, f"is not known; known here: {', '.join(known) or 'none'}")
 
+    def refuse_idle(self, policy: Policy, tool_ids: Collection[str] | None) -> None:
+        for field in fields(Policy):
+            for glob in getattr(policy, field.name):
+                if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
+                    problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
+                    raise self.refusal(f"policy.{field.name}", problem)
+
     def refusal(self, name: str, problem: str) -> SettingsError:
         return SettingsError(f"{self.path}:{self.line_of(name)}: {name} {problem}")
 
     def line_of(self, name: str) -> int:
         """The line on which the last part of the dotted NAME stands (tomllib tells none)."""
         table, _, key = name.rpartition(".")
-        start = self.start_of(rf"^[ \t]*\[.*{re.escape(table)}", 0)
-        found = self.start_of(rf'^[^#\n]*?\b{re.escape(key)}"?[ \t]*[]=.]', start)
-        return self.text.count("\n", 0, found) + 1
+        opening = rf"^[ \t]*\[[^#\n]*{_whole(table.removeprefix('tools.'))}"
+        header = re.search(opening, self.text, re.MULTILINE) if table else None
+        start = header.start() if header else 0
+        given = re.compile(rf"^[^#\n]*?{_whole(key)}[\"']?[ \t]*[]=.]", re.MULTILINE)
+        found = given.search(self.text, start)
+        return self.text.count("\n", 0, found.start() if found else start) + 1
 
-    def start_of(self, pattern: str, start: int) -> int:
-        """Where PATTERN first matches in the text from START on; START if nowhere."""
-        match = re.compile(pattern, re.MULTILINE).search(self.text, start)
-        return match.start() if match else start
+
+def _whole(word: str) -> str:
+    """A regular expression for WORD where it is no part of another name."""
+    return rf"(?<![\w/-]){re.escape(word)}(?![\w/-])"

@@ -1,8 +1,9 @@
 r"""Glob patterns on workspace-relative paths: whole-path, anchored, case-sensitive, linear in time.
 
 `*` and `?` stay within a name, `**` as a whole segment spans any number of them, `[ab]` `[!a]`
-`[a-z]` are classes, `{a,b}` alternatives, `\` takes the next character as it is; a leading dot is
-like any other character. Every path is tried as `p` and as `p/`, so `**/x/**` matches x itself.
+`[a-z]` are classes, `{a,b}` alternatives, `\` takes the next character as it is, also in a class;
+a leading dot is like any other character. Every path is tried as `p` and as `p/`, so `**/x/**`
+matches x itself.
 
 pathspec does the matching, bracex expands the braces. The regular expressions are ours: the ones
 that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long name. In a glob everything
@@ -22,9 +23,11 @@ MAX_PATTERNS = 100
 MAX_PATTERN_CHARACTERS = 1024
 MAX_EXPANSIONS = 1000
 
-_TOKEN = re.compile(r"\\(?P<escaped>.)|(?P<class>\[[!^]?\]?[^\]]*\])|(?P<plain>[^\\])", re.DOTALL)
+_CLASS = r"\[[!^]?+\]?+(?:\\[^/]|[^\\\]/])*\]"
+_TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<class>{_CLASS})|(?P<plain>[^\\])", re.DOTALL)
 _UNESCAPED = re.compile(r"\\.|(?P<brace>[{}])", re.DOTALL)
-_SEGMENT = re.compile(r"((?:\\.|\[[!^]?\]?[^\]/]*\]|[^/\\])*)(/|\Z|\\\Z)", re.DOTALL)
+_SEGMENT = re.compile(rf"((?:\\[^/]|{_CLASS}|[^/\\])*)(\\?/|\Z|\\\Z)", re.DOTALL)
+_MEMBER = re.compile(r"\\?(?P<first>.)(?:-\\?(?P<last>.))?", re.DOTALL)
 
 
 class BadGlob(ValueError):
@@ -43,7 +46,9 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     expanded = [(pattern, plain) for pattern in patterns for plain in _expanded(pattern)]
     if len(expanded) > MAX_EXPANSIONS:
         raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
-    return Globs(PathSpec([_compiled(pattern, plain) for pattern, plain in expanded]))
+    compiled = [_compiled(pattern, plain) for pattern, plain in expanded]
+    # The "best" backend is whatever is installed, and the others know no atomic groups.
+    return Globs(PathSpec(compiled, backend="simple"))
 
 
 class Globs:
@@ -100,14 +105,14 @@ def _regex(pattern: str) -> str:
         if segment == "**":
             blocks.append([])
         else:
-            blocks[-1].append(segment)
-    first, *others = ["/".join(map(_segment_regex, block)) for block in blocks]
+            blocks[-1].append(_segment_regex(segment))
+    first, *others = blocks
     if not others:
-        return first
+        return "/".join(first)
     *middle, last = others
-    start = f"{first}/" if blocks[0] else ""
-    between = "".join(f"(?>(?:[^/]+/)*?{block}/)" for block in middle if block)
-    end = f"(?:[^/]+/)*?{last}" if blocks[-1] else ".*"
+    start = "".join(f"{segment}/" for segment in first)
+    between = "".join(f"(?>(?:[^/]+/)*?{'/'.join(block)}/)" for block in middle if block)
+    end = f"(?:[^/]+/)*?{'/'.join(last)}" if last else "(?s:.*)"
     return start + between + end
 
 
@@ -154,8 +159,17 @@ def _class_regex(text: str) -> str:
     members = text[2:-1] if negated else text[1:-1]
     if "[:" in members:
         raise ValueError("uses a named character class, which is not supported")
-    escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", members)
-    return f"(?!/)[{'^' if negated else ''}{escaped}]"
+    ranges = "".join(_member_regex(match) for match in _MEMBER.finditer(members))
+    return f"(?!/)[{'^' if negated else ''}{ranges}]"
+
+
+def _member_regex(match: re.Match[str]) -> str:
+    first, last = match["first"], match["last"]
+    if last is None:
+        return re.escape(first)
+    if last < first:
+        raise ValueError(f"has a range that runs backwards: {match[0]!r}")
+    return f"{re.escape(first)}-{re.escape(last)}"
 
 
 def _bad(pattern: str, reason: str) -> BadGlob:

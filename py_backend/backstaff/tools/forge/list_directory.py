@@ -226,10 +226,11 @@ def normalized(path: str) -> str:
     if not text:
         raise _bad("path must not be empty")  # FR-LD-VAL-01
     parts = [part for part in text.split("/") if part not in ("", ".")]
-    if text.startswith("/") or _DRIVE.match(text) or ".." in parts:
+    normal = "/".join(parts) or "."
+    if text.startswith("/") or _DRIVE.match(normal) or ".." in parts:
         message = f"path {quote(path)} is outside the sandbox: it must be relative, without '..'"
         raise ToolError(Code.SANDBOX_VIOLATION, message)
-    return "/".join(parts) or "."
+    return normal
 
 
 def _bad(message: str) -> ToolError:
@@ -256,7 +257,7 @@ def _listed(place: Place, path: str, depth: int, arguments: Arguments, context: 
     if place.kind is not Kind.DIRECTORY:
         raise NotADirectory("it is not a directory", last=True)
     kept: list[Entry] = []
-    arrange = _arranger(arguments, kept, context.budget)
+    arrange = _arranger(arguments, depth, kept, context.budget)
     with Walk(place.listing(), arrange, context.budget) as walk:
         for entry in _eligible(walk, depth, arguments):
             if len(kept) == arguments.max_entries:
@@ -273,12 +274,13 @@ def _sorted(path: str, kept: list[Entry], arguments: Arguments, reason: Reason |
     return Listing(lossy(path), entries, arguments.max_entries, reason)
 
 
-def _arranger(arguments: Arguments, kept: list[Entry], budget: Budget) -> Arrange:
+def _arranger(arguments: Arguments, depth: int, kept: list[Entry], budget: Budget) -> Arrange:
     """What filters (FR-LD-LST-06) and orders (-05) the entries of a directory.
 
     Where every ordinary type is wanted, the names are all that is read, as what is kept will be
     statted anyway; else the directory's own word on the kinds spares statting what is not wanted.
-    Directories that are not wanted themselves are ordered all, as what is in them may be.
+    Directories that are not wanted themselves are ordered all where they are entered, as what is
+    in them may be wanted.
     """
     ordinary = {Type.FILE, Type.DIR, Type.SYMLINK} <= arguments.types
 
@@ -291,13 +293,17 @@ def _arranger(arguments: Arguments, kept: list[Entry], budget: Budget) -> Arrang
             names = [name for name in names if name[0] != "."]
         return ((name, Kind.UNKNOWN) for name in _ordered(names, most()))
 
-    def by_kind(directory: int, _path: str) -> Iterator[Named]:
+    def entered(path: str) -> bool:
+        return path.count("/") + 2 < depth if path else depth > ONLY_CHILDREN
+
+    def by_kind(directory: int, path: str) -> Iterator[Named]:
         entries = dict(entries_in(directory, budget))
         if not arguments.include_hidden:
             entries = {name: kind for name, kind in entries.items() if name[0] != "."}
         wanted = [n for n, kind in entries.items() if _told_type(kind) in arguments.types]
-        passed = [n for n in entries.keys() - set(wanted) if entries[n] is Kind.DIRECTORY]
-        names = merge(_ordered(wanted, most()), sorted(passed, key=_order), key=_order)
+        others = entries.keys() - set(wanted) if entered(path) else ()
+        passed = sorted((n for n in others if entries[n] is Kind.DIRECTORY), key=_order)
+        names = merge(_ordered(wanted, most()), passed, key=_order)
         return ((name, entries[name]) for name in names)
 
     return by_name if ordinary else by_kind

@@ -1,0 +1,179 @@
+"""The budget of a call: by itself, and in the hands of every tool there is."""
+
+import os
+import threading
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from backstaff.errors import Cancelled, ErrorCode, ToolError
+from backstaff.fs import budget as budget_module
+from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
+from backstaff.fs.root import Root
+from backstaff.registry import discover, table
+from backstaff.settings import defaults
+from backstaff.tool import Context, Result
+from tests.py.servers import server_at
+from tests.py.trees import Plant
+
+REGISTRY = discover()
+SETTINGS = defaults(REGISTRY.settings_tables())
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+    """The clock of budgets, which stands still."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(budget_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+# ---------------------------------------------------------------------------- a budget
+
+
+def test_budget_lasts_as_long_as_it_was_given(clock: SimpleNamespace) -> None:
+    budget = Budget.lasting(250, threading.Event())
+    clock.now += 0.25
+    assert not budget.expired()
+    clock.now += 0.001
+    assert budget.expired()
+
+
+def test_budget_without_a_deadline_never_expires(clock: SimpleNamespace) -> None:
+    clock.now = 1e300
+    assert not Budget().expired()
+
+
+def test_cancelled_budget_raises_whether_or_not_time_is_left(clock: SimpleNamespace) -> None:
+    cancelled = threading.Event()
+    budget = Budget.lasting(250, cancelled)
+    cancelled.set()
+    with pytest.raises(Cancelled) as caught:
+        budget.expired()
+    assert caught.value.code == ErrorCode.CANCELLED
+    clock.now += 1
+    with pytest.raises(Cancelled):
+        budget.expired()
+
+
+def test_budgets_are_not_cancelled_together() -> None:
+    one, other = Budget(), Budget()
+    one.cancelled.set()
+    assert not other.expired()
+
+
+# ---------------------------------------------------------------------------- every tool
+
+
+@pytest.fixture
+def full(tree: Plant) -> Path:
+    """A root in which every tool finds something."""
+    commands = {f".claude/commands/c{n}.md": "text" for n in range(5)}
+    return tree({f"d{n}/f": "" for n in range(5)} | commands)
+
+
+@pytest.fixture
+def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names that were read from directories so far."""
+    read: list[str] = []
+    real = os.scandir
+
+    class Reading:
+        def __init__(self, directory: int) -> None:
+            self.entries = real(directory)
+
+        def __enter__(self) -> Iterator[os.DirEntry[str]]:
+            for entry in self.entries:
+                read.append(entry.name)
+                yield entry
+
+        def __exit__(self, *_: object) -> None:
+            self.entries.close()
+
+    monkeypatch.setattr(os, "scandir", Reading)
+    return read
+
+
+def ran(tool_id: str, root: Path, budget: Budget) -> Result | ToolError:
+    """What the tool answers."""
+    tool = REGISTRY.by_id[tool_id]
+    settings = SETTINGS.tables[table(tool_id, tool)]
+    given = {"path": "."} if "path" in {p.name for p in tool.parameters} else {}
+    values = {
+        p.name: given.get(p.name, getattr(settings, p.setting) if p.setting else p.default)
+        for p in tool.parameters
+    }
+    absent = {p.name: p.absent for p in tool.parameters if values[p.name] is None}
+    with Root(str(root)) as opened:
+        try:
+            context = Context(root=opened, budget=budget, settings=settings)
+            return tool.run(tool.arguments(**values | absent), context)
+        except ToolError as error:
+            return error
+
+
+@pytest.mark.parametrize("tool_id", REGISTRY.by_id)
+def test_deadline_that_is_past_gives_an_answer_before_anything_is_read(
+    full: Path, tool_id: str, entries_read: list[str]
+) -> None:
+    answer = ran(tool_id, full, Budget(deadline=0))
+    assert entries_read == []
+    assert answer.message if isinstance(answer, ToolError) else answer.text
+
+
+@pytest.mark.parametrize("tool_id", REGISTRY.by_id)
+def test_cancelled_call_gives_an_answer_before_anything_is_read(
+    full: Path, tool_id: str, entries_read: list[str]
+) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    given = {"path": "."} if tool_id != "commands/list_commands" else {}
+    reply = server_at(full).call(tool_id, given, cancelled=cancelled)
+    assert entries_read == []
+    if tool_id != "agent-q/get_file_info":  # which is done with one look
+        assert not reply.ok
+        assert reply.error
+        assert reply.error["code"] == ErrorCode.CANCELLED
+
+
+def test_count_of_what_is_read_is_true(full: Path, entries_read: list[str]) -> None:
+    assert isinstance(ran("agent-q/list_directory", full, Budget()), Result)
+    assert len(entries_read) == 6
+
+
+def test_server_gives_each_call_the_default_deadline_or_the_callers(
+    full: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+    real = Budget.lasting
+
+    def noting(milliseconds: int, cancelled: threading.Event) -> Budget:
+        given.append(milliseconds)
+        return real(milliseconds, cancelled)
+
+    monkeypatch.setattr(Budget, "lasting", noting)
+    server = server_at(full)
+    server.call("workspace/tree", {"path": "."})
+    server.call("workspace/tree", {"path": "."}, {"deadline_ms": 7})
+    assert given == [DEFAULT_DEADLINE_MS, 7]
+
+
+@pytest.mark.parametrize("tool_id", sorted(set(REGISTRY.by_id) - {"agent-q/get_file_info"}))
+def test_time_that_is_up_at_any_moment_gives_an_answer_that_says_so(
+    full: Path, tool_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = server_at(full)
+    given = {"path": "."} if tool_id != "commands/list_commands" else {}
+    untimed = server.call(tool_id, given)
+    for moment in range(1, 60):
+        ticks = count()
+        monkeypatch.setattr(
+            budget_module, "time", SimpleNamespace(monotonic=lambda t=ticks: next(t) / 1000)
+        )
+        reply = server.call(tool_id, given, {"deadline_ms": moment})
+        complete = (reply.ok, reply.data) == (True, untimed.data)
+        assert complete or "the time was up" in reply.text, (moment, reply.text)
+    assert complete, reply.text
