@@ -8,6 +8,8 @@ def show_size(size: int) -> str:
 
     1280 is "1.3 KB", 307 is "0.3 KB", 0 is "0.0 KB" (Agent-Q list_directory, usage examples).
     """
-    divisor, unit = next((pair for pair in _UNITS if size >= pair[0]), (1 << 10, "KB"))
+    divisor, unit = 1 << 10, "KB"
+    if size >= _UNITS[-1][0]:
+        divisor, unit = next(pair for pair in _UNITS if size >= pair[0])
     tenths = (20 * size + divisor) // (2 * divisor)
     return f"{tenths // 10}.{tenths % 10} {unit}"
