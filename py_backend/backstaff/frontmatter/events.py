@@ -25,7 +25,7 @@ class _Mark(Protocol):
     line: int
 
 
-class Unreadable(ValueError):
+class Unreadable(Exception):
     """A block that is no mapping, or not one that is read here; the message says where and why."""
 
 
@@ -35,7 +35,7 @@ def mapping(block: str) -> Mapping[str, Value]:
         return _document(_bounded(yaml.parse(block, Loader=_LOADER)))
     except yaml.MarkedYAMLError as error:
         raise _unreadable(error.problem or "it is no YAML", error.problem_mark) from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise Unreadable("it holds a character that YAML does not allow") from error
 
 

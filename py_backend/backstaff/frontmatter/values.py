@@ -19,6 +19,7 @@ _WORDS: Mapping[str, bool | None] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("null", "Null", "NULL", "~", "")),
 }
+_NUMBER_STARTS = "+-.0123456789"
 _NUMBER = re.compile(
     r"[-+]?[0-9]++(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]++)?"
     r"|[-+]?\.[0-9]++(?:[eE][-+]?[0-9]++)?"
@@ -31,4 +32,4 @@ def plain(text: str) -> Value:
     """What the plain (unquoted) scalar TEXT stands for: `yes`, `on` and `1` are not true."""
     if text in _WORDS:
         return _WORDS[text]
-    return Number(text) if _NUMBER.fullmatch(text) else text
+    return Number(text) if text[0] in _NUMBER_STARTS and _NUMBER.fullmatch(text) else text

@@ -8,17 +8,21 @@ error in any case.
 
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from backstaff.errors import NotAFile
+from backstaff.errors import NotAFile, PathError
+from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, kind_of, refusal
+
+STRIDE = 32
+"""Files between two looks at the clock: a status can come from far away."""
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The first bytes of a file, its status just before they were read, and if that is `whole`."""
+class Content(NamedTuple):
+    """The first bytes of a file, its status just before they were read, and if they are `whole`."""
 
     head: bytes
     status: os.stat_result
@@ -42,20 +46,46 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
     return _insist(status)
 
 
-def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
-    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`."""
-    regular(name, directory, follow=follow)
+def regulars(
+    names: Iterable[str], directory: int, budget: Budget, *, follow: bool = False
+) -> Iterator[tuple[str, os.stat_result | PathError]]:
+    """What `regular` returns or raises for each of NAMES, until the time is up."""
+    for number, name in enumerate(names):
+        if not number % STRIDE and budget.expired():
+            return
+        try:
+            status = os.stat(name, dir_fd=directory, follow_symlinks=follow)
+        except OSError as error:
+            yield name, refusal(error)
+            continue
+        yield name, status if stat.S_ISREG(status.st_mode) else not_a_file(kind_of(status))
+
+
+def read(
+    name: str,
+    directory: int,
+    most: int,
+    *,
+    follow: bool = False,
+    looked: os.stat_result | None = None,
+) -> Content:
+    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`.
+
+    LOOKED is what `regular` says of it, if that was asked just now.
+    """
+    if looked is None:
+        regular(name, directory, follow=follow)
     flags = _FLAGS if follow else _FLAGS | os.O_NOFOLLOW
     try:
         descriptor = os.open(name, flags, dir_fd=directory)
         try:
             status = _insist(os.fstat(descriptor))
-            head = _first(descriptor, most)
+            head = _first(descriptor, min(most, status.st_size))
         finally:
             os.close(descriptor)
     except OSError as error:
         raise refusal(error) from error
-    return Content(head, status, whole=len(head) < most or status.st_size <= most)
+    return Content(head, status, status.st_size <= most)
 
 
 def _insist(status: os.stat_result) -> os.stat_result:
@@ -70,8 +100,8 @@ def not_a_file(kind: Kind) -> NotAFile:
 
 
 def _first(descriptor: int, most: int) -> bytes:
-    """The first MOST bytes; the system may give them in pieces."""
+    """The first MOST bytes; the system may give them in pieces, or fewer."""
     head = os.read(descriptor, most)
-    while head and len(head) < most and (more := os.read(descriptor, most - len(head))):
+    while len(head) < most and (more := os.read(descriptor, most - len(head))):
         head += more
     return head

@@ -13,17 +13,18 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import islice
+from operator import attrgetter, itemgetter
 from threading import Lock
 from typing import NamedTuple
 
 from backstaff.errors import PathError
-from backstaff.frontmatter.block import Document, parse
-from backstaff.frontmatter.values import Number, Value
+from backstaff.frontmatter.block import parse
+from backstaff.frontmatter.values import Value
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
 from backstaff.render.names import quote
 from backstaff.tools.commands._folders import SUFFIX, Folder, Folders
-from backstaff.tools.commands._paragraph import first_paragraph
 
 FIRST_BYTES = 4096
 HEAD_BYTES = 64 * 1024
@@ -34,6 +35,9 @@ MAX_KEPT = 20_000
 MAX_WARNINGS = 50
 RACY_NS = 20_000_000
 """Longer than the steps in which the kernel counts the times of files."""
+
+
+_STAMP = attrgetter("st_mtime_ns", "st_size", "st_ino", "st_dev", "st_ctime_ns")
 
 
 class About(NamedTuple):
@@ -57,10 +61,11 @@ class Stamp(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command: its name, the folder that it is in, and its file."""
+    """A command: its name, its folder (the label and the path), and its file."""
 
     name: str
-    folder: Folder
+    folder: str
+    directory: str
     stamp: Stamp
     about: About
 
@@ -69,28 +74,40 @@ class Command(NamedTuple):
         """The name of its file."""
         return self.name + SUFFIX
 
+    @property
+    def path(self) -> str:
+        """Where its file is."""
+        return f"{self.directory.rstrip('/')}/{self.file}"
 
-Kept = Mapping[str, tuple[Stamp, About]]
-"""What is known of the files of a folder, by their names."""
+    def warning(self) -> str:
+        """What is wrong with its file, which is named."""
+        return f"{label(self.folder, self.file)}: {self.about.warning}"
+
+
+Kept = Mapping[str, Command]
+"""The commands of a folder, by the names of their files."""
 
 
 @dataclass(slots=True)
 class Cache:
-    """What is known of the files of each folder, by its path; the folders used last come last."""
+    """The commands in each folder that was read; the folders that were asked for last come last."""
 
-    _folders: OrderedDict[str, Kept] = field(default_factory=OrderedDict)
+    _folders: OrderedDict[tuple[str, str], Kept] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def of(self, path: str) -> Kept:
-        """What is known of the files in the folder PATH."""
+    def of(self, folder: Folder) -> Kept:
+        """The commands that are known in FOLDER."""
+        key = folder.path, folder.label
         with self._lock:
-            return self._folders.get(path, {})
+            if key in self._folders:
+                self._folders.move_to_end(key)
+            return self._folders.get(key, {})
 
-    def keep(self, path: str, kept: Kept) -> None:
-        """Know KEPT, and nothing else, of the folder PATH; forget others when it gets too much."""
+    def keep(self, folder: Folder, kept: Kept) -> None:
+        """Know the commands KEPT and no others in FOLDER; forget others if that is too much."""
         with self._lock:
-            self._folders[path] = kept
-            self._folders.move_to_end(path)
+            self._folders.pop((folder.path, folder.label), None)
+            self._folders[folder.path, folder.label] = kept
             while sum(map(len, self._folders.values())) > MAX_KEPT:
                 self._folders.popitem(last=False)
 
@@ -113,11 +130,7 @@ class Catalog:
 
     def warnings(self, shown: Sequence[Command]) -> Iterator[str]:
         """What is to be said of files that were skipped, and of the commands SHOWN."""
-        said = self.skipped + [
-            f"{label(command.folder, command.file)}: {command.about.warning}"
-            for command in shown
-            if command.about.warning
-        ]
+        said = self.skipped + [command.warning() for command in shown if command.about.warning]
         yield from said[:MAX_WARNINGS]
         if len(said) > MAX_WARNINGS:
             yield f"{len(said) - MAX_WARNINGS} more files have problems"
@@ -133,91 +146,94 @@ def read_catalog(folders: Folders, budget: Budget) -> Catalog:
         found = _read_folder(folder, taken, catalog, budget)
         taken.update(command.file for command in found)
         catalog.commands += found
-    catalog.commands.sort(key=order)
+    catalog.commands.sort(key=itemgetter(0))  # of the names, which decide where the next key ties
+    catalog.commands.sort(key=lambda command: command.name.casefold())
     return catalog
 
 
-def about(content: Content) -> tuple[About, bool]:
+def _about(content: Content) -> tuple[About, bool]:
     """What the head of a file says, and if more of the file would say more."""
-    document = parse(content.head, whole=content.whole)
-    given = one_line(document.fields.get("description"))
-    text, ended = (given, True) if given else first_paragraph(document.body)
-    description = shortened(one_line(text)) or NO_DESCRIPTION
-    unsure = not content.whole and (document.unfinished or not ended)
-    return _about(document, description), unsure
+    fields, _, warning, unfinished = document = parse(content.head, whole=content.whole)
+    description, ended = _one_line(fields.get("description")), True
+    if not description:
+        from backstaff.tools.commands._paragraph import first_paragraph
 
-
-def _about(document: Document, description: str) -> About:
-    fields = document.fields
-    return About(
-        title=shortened(one_line(fields.get("title"))),
-        description=description,
-        tags=tuple(shortened(tag, MAX_TAG) for tag in _tags(fields.get("tags"))[:MAX_TAGS]),
-        is_dependency=fields.get("is_dependency") is True,
-        warning=document.warning,
+        text, ended = first_paragraph(document.body())
+        description = " ".join(text.split()) or NO_DESCRIPTION
+    said = About(
+        _shortened(_one_line(fields["title"])) if "title" in fields else "",
+        _shortened(description),
+        tuple(_tags(fields["tags"])) if "tags" in fields else (),
+        fields.get("is_dependency") is True,
+        warning,
     )
+    return said, not content.whole and (unfinished or not ended)
 
 
-def _tags(value: Value) -> list[str]:
-    """The tags: a list, or one text with commas; a plain number is a fine tag."""
-    match value:
-        case str():
-            return [tag for part in value.split(",") if (tag := " ".join(part.split()))]
-        case tuple():
-            return [" ".join(tag.split()) for tag in value if isinstance(tag, str)]
-        case _:
-            return []
+def _tags(value: Value) -> Iterator[str]:
+    """The first tags: of a list, or of one text with commas; a plain number is a fine tag."""
+    given = value.split(",") if isinstance(value, str) else value
+    if isinstance(given, Sequence):
+        tags = (" ".join(tag.split()) for tag in given if isinstance(tag, str))
+        yield from islice((_shortened(tag, MAX_TAG) for tag in tags if tag), MAX_TAGS)
 
 
-def one_line(value: Value) -> str:
+def _one_line(value: Value) -> str:
     """VALUE on one line if it is text, else ""; a plain number is none."""
-    return " ".join(value.split()) if isinstance(value, str) and type(value) is not Number else ""
+    return " ".join(value.split()) if type(value) is str else ""
 
 
-def shortened(text: str, most: int = MAX_DESCRIPTION) -> str:
+def _shortened(text: str, most: int = MAX_DESCRIPTION) -> str:
     """The one line TEXT in at most so many characters."""
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
-    """What of the STATUS changes whenever the file does."""
-    return Stamp(
-        status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, status.st_ctime_ns
-    )
-
-
-def read_head(folder: Folder, file: str) -> tuple[Stamp, About]:
-    """What FILE says of itself: from its first bytes, or from more if they do not tell."""
-    content = folder.read(file, FIRST_BYTES)
-    said, unsure = about(content)
-    if unsure:
-        content = folder.read(file, HEAD_BYTES)
-        said, _ = about(content)
-    return stamp_of(content.status), said
+def command_of(file: str, folder: Folder, content: Content) -> tuple[Command, bool]:
+    """The command in FILE by what was read of it, and if more of the file would say more."""
+    said, unsure = _about(content)
+    name, stamp = file.removesuffix(SUFFIX), Stamp._make(_STAMP(content.status))
+    return Command(name, folder.label, folder.path, stamp, said), unsure
 
 
 def _read_folder(
     folder: Folder, taken: AbstractSet[str], catalog: Catalog, budget: Budget
 ) -> list[Command]:
     """The commands in FOLDER whose files are not TAKEN by an earlier one, in no order."""
-    known, kept, found = CACHE.of(folder.path), {}, []
-    for file in _files(folder, catalog, budget):
-        if file in taken:
+    files = [file for file in _files(folder, catalog, budget) if file not in taken]
+    known, found, unchanged = CACHE.of(folder), [], 0
+    start = time.time_ns()
+    for file, looked in folder.statuses(files, budget):
+        command = known.get(file)
+        if command and not isinstance(looked, PathError) and _STAMP(looked) == command.stamp:
+            found.append(command)
+            unchanged += 1
             continue
-        if budget.expired():
-            break
         try:
-            now = time.time_ns()
-            stamp, said = _looked_at(folder, file, known)
+            found.append(_afresh(file, folder, looked, command))
         except PathError as error:
-            catalog.skipped.append(f"{label(folder, file)} is skipped: {error.message}")
-            continue
-        found.append(Command(file.removesuffix(SUFFIX), folder, stamp, said))
-        if now - stamp.changed_ns > RACY_NS:
-            kept[file] = stamp, said
+            named = label(folder.label, file)
+            catalog.skipped.append(f"{named} is skipped: {error.message}")
     catalog.complete &= not budget.expired()
-    CACHE.keep(folder.path, kept if catalog.complete else {**known, **kept})
+    if not unchanged == len(known) == len(found):
+        settled = (command for command in found if start - command.stamp.changed_ns > RACY_NS)
+        unseen = {} if catalog.complete else known
+        CACHE.keep(folder, {**unseen, **{command.file: command for command in settled}})
     return found
+
+
+def _afresh(
+    file: str, folder: Folder, looked: os.stat_result | PathError, known: Command | None
+) -> Command:
+    """The command in FILE, read from its first bytes, or from more if they do not tell."""
+    if isinstance(looked, PathError):
+        beyond = folder.status_beyond(file, looked)
+        if known is not None and _STAMP(beyond) == known.stamp:
+            return known
+        content = folder.read(file, FIRST_BYTES)
+    else:
+        content = folder.read(file, FIRST_BYTES, looked)
+    command, unsure = command_of(file, folder, content)
+    return command_of(file, folder, folder.read(file, HEAD_BYTES))[0] if unsure else command
 
 
 def _files(folder: Folder, catalog: Catalog, budget: Budget) -> list[str]:
@@ -229,17 +245,6 @@ def _files(folder: Folder, catalog: Catalog, budget: Budget) -> list[str]:
         return []
 
 
-def _looked_at(folder: Folder, file: str, known: Kept) -> tuple[Stamp, About]:
-    stamp = stamp_of(folder.status(file))
-    seen = known.get(file)
-    return seen if seen is not None and seen[0] == stamp else read_head(folder, file)
-
-
-def label(folder: Folder, file: str) -> str:
-    """FILE as a warning names it."""
-    return quote(f"{folder.label.rstrip('/')}/{file}")
-
-
-def order(command: Command) -> tuple[str, str]:
-    """Without regard to case, ties by code point."""
-    return command.name.casefold(), command.name
+def label(folder: str, file: str) -> str:
+    """FILE in the FOLDER of this label, as a warning names it."""
+    return quote(f"{folder.rstrip('/')}/{file}")

@@ -25,19 +25,14 @@ def modified_epoch(stamp: Stamp) -> int:
     return stamp.modified_ns // 10**9
 
 
-def path_of(command: Command) -> str:
-    """Where the command's file is."""
-    return f"{command.folder.path.rstrip('/')}/{command.file}"
-
-
 def folder_in_output(command: Command, *, several: bool) -> dict[str, object]:
     """The folder as an output of a contract tells it: only where there are SEVERAL."""
-    return {"folder": command.folder.label} if several else {}
+    return {"folder": command.folder} if several else {}
 
 
 def line(command: Command, *, several: bool, before: str = "", after: str = "") -> str:
     """A line of text: the name, the folder where there are SEVERAL, the description."""
-    folder = f" ({show(command.folder.label)})" if several else ""
+    folder = f" ({show(command.folder)})" if several else ""
     return f"{before}{word(command.name)}{folder}: {prose(command.about.description)}{after}\n"
 
 

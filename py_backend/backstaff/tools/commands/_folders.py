@@ -7,16 +7,15 @@ project is it the project's after all.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from backstaff.errors import NotADirectory, NotAFile, NotFound, OutsideRoot, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, names_in
-from backstaff.fs.file import Content, not_a_file, read, regular
+from backstaff.fs.file import Content, not_a_file, read, regular, regulars
 from backstaff.fs.root import Place, Root
 from backstaff.render.names import quote
 from backstaff.tool import Context
@@ -24,8 +23,6 @@ from backstaff.tool import Context
 TABLE = "list_commands"
 SUFFIX = ".md"
 NO_COMMAND = "README.md"
-
-Found = TypeVar("Found")
 
 
 class Code(StrEnum):
@@ -67,27 +64,40 @@ class Folder:
 
     def files(self, budget: Budget) -> list[str]:
         """The names of what may be commands by their names, in no order. Raises `PathError`."""
-        return [name for name in names_in(self.directory, budget) if is_command_file(name)]
+        names = names_in(self.directory, budget)
+        return [name for name in names if name.endswith(SUFFIX) and is_command_file(name)]
 
-    def status(self, file: str) -> os.stat_result:
-        """The status of the regular FILE. Raises `PathError`."""
-        return self._of(file, lambda name, at: regular(name, at, follow=self.free))
+    def statuses(
+        self, files: Sequence[str], budget: Budget
+    ) -> Iterator[tuple[str, os.stat_result | PathError]]:
+        """What the system says of each of FILES, or why it is no regular file; until time is up."""
+        return regulars(files, self.directory, budget, follow=self.free)
 
-    def read(self, file: str, most: int) -> Content:
-        """At most MOST bytes of the regular FILE. Raises `PathError`."""
-        return self._of(file, lambda name, at: read(name, at, most, follow=self.free))
+    def status_beyond(self, file: str, error: PathError) -> os.stat_result:
+        """The status of what FILE leads to, if ERROR says that it is a link. Raises `PathError`."""
+        with self._beyond(file, error) as target:
+            return regular(target.name, target.directory)
 
-    def _of(self, file: str, look: Callable[[str, int], Found]) -> Found:
-        """What LOOK sees in FILE, or in what it leads to within the root."""
+    def read(self, file: str, most: int, looked: os.stat_result | None = None) -> Content:
+        """At most MOST bytes of the regular FILE. Raises `PathError`.
+
+        LOOKED is what `statuses` says of it, if that was asked just now.
+        """
         try:
-            return look(file, self.directory)
+            return read(file, self.directory, most, follow=self.free, looked=looked)
         except NotAFile as error:
-            if error.kind != Kind.SYMLINK:
-                raise
+            with self._beyond(file, error) as target:
+                return read(target.name, target.directory, most)
+
+    @contextmanager
+    def _beyond(self, file: str, error: PathError) -> Iterator[Place]:
+        """The regular file to which the link FILE leads within the root; else raise ERROR."""
+        if not isinstance(error, NotAFile) or error.kind != Kind.SYMLINK:
+            raise error
         with self.root.resolve(f"{self.place.relative}/{file}") as target:
             if target.kind is not Kind.FILE:
                 raise not_a_file(target.kind)
-            return look(target.name, target.directory)
+            yield target
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,10 @@ class Folders:
     def __iter__(self) -> Iterator[Folder]:
         """The folders in the order in which their commands count."""
         return iter(self.folders)
+
+    def labelled(self, label: str) -> Folder:
+        """The folder that the settings call LABEL."""
+        return next(folder for folder in self.folders if folder.label == label)
 
 
 def is_command_file(name: str) -> bool:

@@ -23,13 +23,12 @@ from backstaff.fs.file import Content
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.commands._catalog import HEAD_BYTES, Command, about, label, stamp_of
+from backstaff.tools.commands._catalog import HEAD_BYTES, Command, command_of, label
 from backstaff.tools.commands._facts import (
     fitted,
     folder_in_output,
     last_modified,
     modified_epoch,
-    path_of,
 )
 from backstaff.tools.commands._folders import (
     SUFFIX,
@@ -42,7 +41,7 @@ from backstaff.tools.commands._folders import (
 
 MAX_CONTENT_BYTES = 1 << 20
 DEFAULT_TEXT_BYTES = 2 << 20
-MAX_WRITTEN = 3 << 20
+MAX_WRITTEN = 13 << 18
 """What the content may cost as a JSON string: text, data and output together take four times that,
 and a frame holds sixteen mebibytes."""
 MAX_NAME_BYTES = 255
@@ -104,9 +103,7 @@ def _found(name: str, folders: Folders, budget: Budget) -> tuple[Command, Conten
             except PathError as error:
                 failures.append(error)
                 continue
-            said, _ = about(content.first(HEAD_BYTES))
-            stamp = stamp_of(content.status)
-            return Command(file.removesuffix(SUFFIX), folder, stamp, said), content
+            return command_of(file, folder, content.first(HEAD_BYTES))[0], content
     raise _unreadable(name, failures[0]) if failures else _missing(name, folders, budget)
 
 
@@ -144,14 +141,14 @@ def _nearest(name: str, names: Sequence[str]) -> list[str]:
 def _result(command: Command, content: Content, context: Context, *, several: bool) -> Result:
     text, cut = _written(content)
     metadata = {
-        "path": path_of(command),
+        "path": command.path,
         "size": command.stamp.size,
         "last_modified": last_modified(command.stamp),
         "description": command.about.description,
     }
     more = {
         "modified_epoch": modified_epoch(command.stamp),
-        "folder": command.folder.label,
+        "folder": command.folder,
         "is_dependency": command.about.is_dependency,
     }
     told = metadata | folder_in_output(command, several=several)
@@ -179,7 +176,7 @@ def _text(command: Command, content: str, *, cut: bool, limit: int) -> tuple[str
     """What the file is, a line each, a blank line, and the content; and if that is all of it."""
     head = (
         f"Command: {show(command.name)}\n"
-        f"File: {show(path_of(command))} ({show_size(command.stamp.size)},"
+        f"File: {show(command.path)} ({show_size(command.stamp.size)},"
         f" {last_modified(command.stamp)})\n"
         f"Description: {prose(command.about.description)}\n\n"
     )
@@ -194,7 +191,7 @@ def _cut_note(command: Command) -> str:
 
 def _warnings(command: Command, *, cut: bool) -> Iterator[str]:
     if command.about.warning:
-        yield f"{label(command.folder, command.file)}: {command.about.warning}"
+        yield command.warning()
     if cut:
         yield f"{label(command.folder, command.file)} is {_cut_note(command)}"
 

@@ -26,7 +26,6 @@ from backstaff.tools.commands._facts import (
     last_modified,
     line,
     modified_epoch,
-    path_of,
 )
 from backstaff.tools.commands._folders import TABLE, Settings, open_folders
 
@@ -144,8 +143,8 @@ def _rows(commands: Sequence[Command]) -> Rows:
             "size": [command.stamp.size for command in commands],
             "last_modified": [last_modified(command.stamp) for command in commands],
             "modified_epoch": [modified_epoch(command.stamp) for command in commands],
-            "path": [path_of(command) for command in commands],
-            "folder": [command.folder.label for command in commands],
+            "path": [command.path for command in commands],
+            "folder": [command.folder for command in commands],
         }
     )
 

@@ -22,22 +22,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
-from heapq import nsmallest
+from heapq import nlargest
+from operator import attrgetter
 
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
 from backstaff.fs.budget import Budget
 from backstaff.render.names import quote
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.commands._catalog import HEAD_BYTES, Command, order, read_catalog
+from backstaff.tools.commands._catalog import HEAD_BYTES, Command, read_catalog
 from backstaff.tools.commands._facts import (
     DEFAULT_TEXT_BYTES,
     fitted,
     folder_in_output,
     line,
-    path_of,
 )
-from backstaff.tools.commands._folders import TABLE, Settings, open_folders
+from backstaff.tools.commands._folders import TABLE, Folders, Settings, open_folders
 
 MAX_QUERY_CHARACTERS = 500
 MAX_WORDS = 16
@@ -198,7 +198,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     with open_folders(context) as folders:
         catalog = read_catalog(folders, context.budget)
         commands = catalog.primary
-        matches = _best(query, commands, arguments.max_results, context.budget)
+        search = Search(query, folders, context.budget)
+        matches = search.best(commands, arguments.max_results)
         catalog.complete &= not context.budget.expired()
         answer = Answer(arguments.query, matches, len(commands), folders.several)
         notes = "" if catalog.complete else "[the time was up: there may be better ones]\n"
@@ -239,7 +240,7 @@ class Answer:
     def data(self) -> dict[str, object]:
         """The matches, with each command's file and folder."""
         results = [
-            _told(match) | {"path": path_of(match.command), "folder": match.command.folder.label}
+            _told(match) | {"path": match.command.path, "folder": match.command.folder}
             for match in self.matches
         ]
         return {"query": self.query, "results": results, "searched": self.searched}
@@ -263,35 +264,40 @@ def _told(match: Match) -> dict[str, object]:
     }
 
 
-def _best(query: Query, commands: Sequence[Command], most: int, budget: Budget) -> list[Match]:
-    """The MOST best matches. Contents are read only where they could make a difference."""
-    matches = [query.match(command) for command in commands if not budget.expired()]
-    best = _ranked(matches, most)
-    least = best[-1].score if len(best) == most else 0.0
-    return _ranked(_with_contents(matches, least, budget), most)
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search for QUERY in the open FOLDERS, while the budget lasts."""
+
+    query: Query
+    folders: Folders
+    budget: Budget
+
+    def best(self, commands: Sequence[Command], most: int) -> list[Match]:
+        """The MOST best matches. Contents are read only where they could make a difference."""
+        matches = [self.query.match(command) for command in commands if not self.budget.expired()]
+        best = _ranked(matches, most)
+        least = best[-1].score if len(best) == most else 0.0
+        return _ranked((self._completed(match, least) for match in matches), most)
+
+    def _completed(self, match: Match, least: float) -> Match:
+        """MATCH with what the content of its file holds, if it can come to a score of LEAST so."""
+        possible = match.with_content(match.missing)
+        promising = match.missing and possible.found and possible.score >= least
+        if not promising or self.budget.expired():
+            return match
+        try:
+            folder = self.folders.labelled(match.command.folder)
+            content = folder.read(match.command.file, HEAD_BYTES)
+        except PathError:
+            return match
+        body = _folded(parse(content.head, whole=content.whole).body())
+        return match.with_content(word for word in match.missing if word in body)
 
 
 def _ranked(matches: Iterable[Match], most: int) -> list[Match]:
+    """The MOST first of MATCHES, which stand in the order of names, that found enough."""
     found = (match for match in matches if match.found)
-    return nsmallest(most, found, key=lambda match: (-match.score, *order(match.command)))
-
-
-def _with_contents(matches: Iterable[Match], least: float, budget: Budget) -> Iterator[Match]:
-    """The MATCHES, with what the contents hold of those that could come to a score of LEAST so."""
-    for match in matches:
-        possible = match.with_content(match.missing)
-        promising = match.missing and possible.found and possible.score >= least
-        yield _read(match) if promising and not budget.expired() else match
-
-
-def _read(match: Match) -> Match:
-    """MATCH with what the content of its file holds; as it is if that cannot be read any more."""
-    try:
-        content = match.command.folder.read(match.command.file, HEAD_BYTES)
-    except PathError:
-        return match
-    body = _folded(parse(content.head, whole=content.whole).body)
-    return match.with_content(word for word in match.missing if word in body)
+    return nlargest(most, found, key=attrgetter("score"))
 
 
 def _hit(word: str, texts: Mapping[Place, str]) -> Hit | None:
