@@ -19,8 +19,12 @@
   (expand-file-name "../" (file-name-directory load-file-name))
   "This repository.")
 
+(defconst demo-example
+  (list :root (expand-file-name "dev/example/" demo-root))
+  "The context of a small project with a few commands.")
+
 (defconst demo-calls
-  '(("agent-q/list_directory" (:path "."))
+  `(("agent-q/list_directory" (:path "."))
     ("agent-q/list_directory" (:path "elisp" :sort_by "size" :show_hidden t))
     ("agent-q/get_file_info" (:path "README.md"))
     ("forge/list_directory" (:path "py_backend/backstaff" :max_entries 3))
@@ -28,11 +32,16 @@
      (:max-output-bytes 600))
     ("workspace/tree" (:path "."))
     ("workspace/tree" (:path "py_backend" :entry_kind "all" :max_depth 4
-                       :max_entries 40 :exclude ["**/__pycache__/**"])))
+                       :max_entries 40 :exclude ["**/__pycache__/**"]))
+    ,@(mapcar (lambda (page)
+                `("commands/list_commands" (:page ,page :page_size 2) ,demo-example))
+              '(1 2 3))
+    ("commands/search_commands" (:query "test quality") ,demo-example)
+    ("commands/get_command" (:command_name "review") ,demo-example))
   "Calls that succeed: a tool's id, its arguments and perhaps a context.")
 
 (defconst demo-refusals
-  '(("agent-q/list_directory" (:path "../..") "SANDBOX_VIOLATION")
+  `(("agent-q/list_directory" (:path "../..") "SANDBOX_VIOLATION")
     ("agent-q/list_directory" (:path "no-such-directory") "NOT_FOUND")
     ("agent-q/list_directory" (:path "README.md") "NOT_DIRECTORY")
     ("agent-q/get_file_info" (:path "no-such-file") "NOT_FOUND")
@@ -43,8 +52,14 @@
     ("workspace/tree" (:path "." :exclude ["[a"]) "INVALID_ARGUMENT")
     ("workspace/tree" (:path "no-such-directory") "NOT_FOUND")
     ("workspace/tree" (:path "README.md") "NOT_DIRECTORY")
-    ("workspace/tree" (:path "..") "SANDBOX_VIOLATION"))
-  "Calls that fail: a tool's id, its arguments and the code of the error.")
+    ("workspace/tree" (:path "..") "SANDBOX_VIOLATION")
+    ("commands/list_commands" (:page 0) "INVALID_PAGE" ,demo-example)
+    ("commands/list_commands" (:page_size 101) "INVALID_PAGE_SIZE" ,demo-example)
+    ("commands/list_commands" nil "DIRECTORY_NOT_FOUND")
+    ("commands/search_commands" (:query "") "INVALID_QUERY" ,demo-example)
+    ("commands/get_command" (:command_name "../README") "INVALID_COMMAND_NAME" ,demo-example)
+    ("commands/get_command" (:command_name "revue") "COMMAND_NOT_FOUND" ,demo-example))
+  "Calls that fail: a tool's id, arguments, the error's code, perhaps a context.")
 
 (defconst demo-pings 200
   "How many round trips to measure.")
@@ -169,8 +184,8 @@ It lies in a root of its own: the caller chooses the root, never a model."
   (let ((default-directory demo-root))
     (mapc #'demo-tool (backstaff-tools))
     (demo-print-heading "Errors are replies, too")
-    (pcase-dolist (`(,id ,arguments ,code) demo-refusals)
-      (demo-call id arguments nil code))
+    (pcase-dolist (`(,id ,arguments ,code . ,rest) demo-refusals)
+      (demo-call id arguments (car rest) code))
     (if (zerop (user-uid))
         (demo-print "\n(Root may read everything: no permission is refused here.)")
       (demo-unreadable-directory))

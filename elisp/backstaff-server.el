@@ -66,7 +66,7 @@ are read when the server starts."
   '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
   "The names under which a Python that is recent enough is looked for.")
 
-(defconst backstaff-server--libraries '("bracex" "epc" "pathspec" "sexpdata")
+(defconst backstaff-server--libraries '("bracex" "epc" "pathspec" "sexpdata" "yaml")
   "The libraries that the server imports, by the names it imports them under.")
 
 (defconst backstaff-server--probe

@@ -15,6 +15,7 @@ class ErrorCode(StrEnum):
     SANDBOX_VIOLATION = "SANDBOX_VIOLATION"
     NOT_FOUND = "NOT_FOUND"
     NOT_DIRECTORY = "NOT_DIRECTORY"
+    NOT_FILE = "NOT_FILE"
     PERMISSION_DENIED = "PERMISSION_DENIED"
     IO_ERROR = "IO_ERROR"
     UNKNOWN_TOOL = "UNKNOWN_TOOL"
@@ -80,6 +81,16 @@ class NotADirectory(PathError):
     def __init__(self, message: str, *, last: bool = False) -> None:
         super().__init__(message)
         self.last = last
+
+
+class NotAFile(PathError):
+    """A regular file was needed and something of another `kind` is there."""
+
+    CODE = ErrorCode.NOT_FILE
+
+    def __init__(self, message: str, *, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class PermissionRefused(PathError):

@@ -20,7 +20,9 @@
 (defvar epc:debug-out)
 
 (defvar backstaff-stock-epc-arguments
-  '((agent-q/get_file_info :path "a.txt"))
+  '((agent-q/get_file_info :path "a.txt")
+    (commands/get_command :command_name "go")
+    (commands/search_commands :query "go"))
   "Arguments for the tools that are content with neither none nor a path.")
 
 (defun backstaff-stock-epc-arguments-for (tool)

@@ -43,6 +43,10 @@ def make(path: Path, content: object) -> None:
             path.mkdir()
         case str():
             path.write_text(content)
+        case {"text": str() as text, "bytes": int() as size}:
+            path.write_text(text.ljust(size, "\n"))
+        case {"text": str() as text}:
+            path.write_text(text)
         case {"bytes": int() as size}:
             path.write_bytes(b"x" * size)
         case {"link": str() as target}:

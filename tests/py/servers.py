@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from backstaff.registry import Registry, discover
 from backstaff.server import Server
@@ -44,3 +45,12 @@ def registry_of(**runs: Run) -> Registry:
 def saying(text: str) -> Run:
     """A run that returns TEXT."""
     return lambda _, __: Result(text=text, data={})
+
+
+FITTING = {"path": ".", "query": "go", "command_name": "go"}
+"""A value for each argument that some tool requires, in a tree with a command named go."""
+
+
+def fitting(tool: Tool[Any]) -> dict[str, object]:
+    """Arguments with which TOOL answers."""
+    return {p.name: FITTING[p.name] for p in tool.parameters if p.required}

@@ -26,6 +26,11 @@ _PLAIN_ASCII = re.compile(
 )
 _NEEDS_QUOTES = re.compile(rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$")
 _ESCAPED = re.compile(f"[{_INVISIBLE}]")
+_EMOJI = "[\u203c\u2049\u2122-\u27bf\u2934-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+_HIDDEN = re.compile(
+    f"(?<!{_EMOJI})\ufe0f|(?<!{_EMOJI})(?<!{_EMOJI}\ufe0f)\u200d"
+    f"|(?![\ufe0f\u200d\t\n\xa0\u2000-\u200a\u202f\u3000])[{_INVISIBLE}]"
+)
 _LAST_SINGLE = 0xFFFF
 _NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _UNSAFE_IN_QUOTES = re.compile(f"[{_INVISIBLE}']")
@@ -44,6 +49,19 @@ def word(name: str) -> str:
 def quote(text: str) -> str:
     """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal."""
     return literal(text) if _UNSAFE_IN_QUOTES.search(text) else f"'{text}'"
+
+
+def visible(text: str) -> str:
+    """TEXT of several lines with whatever is invisible written as escapes, but for blanks.
+
+    What joins the parts of an emoji stays, between them; elsewhere it could carry a message.
+    """
+    return _HIDDEN.sub(lambda match: _escape(match[0]), text)
+
+
+def prose(text: str) -> str:
+    """TEXT that someone wrote freely, on one line, with whatever is invisible escaped."""
+    return visible(" ".join(text.split()))
 
 
 def is_plain(name: str) -> bool:

@@ -16,6 +16,7 @@ from sexpdata import Symbol
 from backstaff.registry import discover
 from tests.py.epc import DEADLINE, SOURCE, Client, Start, frame, parsed, plain
 from tests.py.processes import as_nobody, in_child
+from tests.py.servers import fitting
 from tests.py.trees import Plant
 
 LOOPBACK = "127.0.0.1"
@@ -44,7 +45,7 @@ class Stock:
 @pytest.fixture
 def server(tree: Plant, start: Start) -> Client:
     """A server process over TCP."""
-    return start("serve", "--root", str(tree({"f": "12345"})))
+    return start("serve", "--root", str(tree({"f": "12345", ".claude/commands/go.md": "text"})))
 
 
 @pytest.fixture
@@ -72,8 +73,8 @@ def receive(connection: socket.socket) -> bytes:
 def test_stock_client_calls_every_tool(stock: Stock) -> None:
     tools = discover().by_id
     for name, tool in tools.items():
-        required = [parameter.name for parameter in tool.parameters if parameter.required]
-        arguments = [item for key in required for item in (Symbol(f":{key}"), ".")]
+        pairs = fitting(tool).items()
+        arguments = [item for key, value in pairs for item in (Symbol(f":{key}"), value)]
         value = stock.call(name, arguments)
         assert value[":ok"] is True, value
         assert value[":tool"] == name

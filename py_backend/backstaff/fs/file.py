@@ -1,0 +1,107 @@
+"""Reading the head of one file: a regular file or nothing, never waiting, never more than asked.
+
+What a name stands for is looked at before it is opened, as opening alone can do something to a
+device; then it is opened without waiting for a writer, a carrier or a lease, and looked at again,
+as it may have been replaced in between. Reading a fifo, a terminal or `/dev/zero` so comes to an
+error in any case.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from backstaff.errors import NotAFile, PathError
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind, kind_of, refusal
+
+STRIDE = 32
+"""Files between two looks at the clock: a status can come from far away."""
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Content(NamedTuple):
+    """The first bytes of a file, its status just before they were read, and if they are `whole`."""
+
+    head: bytes
+    status: os.stat_result
+    whole: bool
+
+    def first(self, most: int) -> "Content":
+        """The same with at most MOST bytes."""
+        return Content(self.head[:most], self.status, self.whole and len(self.head) <= most)
+
+
+def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_result:
+    """The status of the regular file NAME in the open DIRECTORY. Raises `PathError`.
+
+    A link is not a regular file, unless FOLLOW lets it stand for what it leads to, wherever that
+    is: so FOLLOW is for folders that a person has chosen, and never for what came with a project.
+    """
+    try:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=follow)
+    except OSError as error:
+        raise refusal(error) from error
+    return _insist(status)
+
+
+def regulars(
+    names: Iterable[str], directory: int, budget: Budget, *, follow: bool = False
+) -> Iterator[tuple[str, os.stat_result | PathError]]:
+    """What `regular` returns or raises for each of NAMES, until the time is up."""
+    for number, name in enumerate(names):
+        if not number % STRIDE and budget.expired():
+            return
+        try:
+            status = os.stat(name, dir_fd=directory, follow_symlinks=follow)
+        except OSError as error:
+            yield name, refusal(error)
+            continue
+        yield name, status if stat.S_ISREG(status.st_mode) else not_a_file(kind_of(status))
+
+
+def read(
+    name: str,
+    directory: int,
+    most: int,
+    *,
+    follow: bool = False,
+    looked: os.stat_result | None = None,
+) -> Content:
+    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`.
+
+    LOOKED is what `regular` says of it, if that was asked just now.
+    """
+    if looked is None:
+        regular(name, directory, follow=follow)
+    flags = _FLAGS if follow else _FLAGS | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(name, flags, dir_fd=directory)
+        try:
+            status = _insist(os.fstat(descriptor))
+            head = _first(descriptor, min(most, status.st_size))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise refusal(error) from error
+    return Content(head, status, status.st_size <= most)
+
+
+def _insist(status: os.stat_result) -> os.stat_result:
+    if not stat.S_ISREG(status.st_mode):
+        raise not_a_file(kind_of(status))
+    return status
+
+
+def not_a_file(kind: Kind) -> NotAFile:
+    """The error for something of this KIND where a regular file was needed."""
+    return NotAFile(f"it is a {kind.replace('-', ' ')}", kind=kind)
+
+
+def _first(descriptor: int, most: int) -> bytes:
+    """The first MOST bytes; the system may give them in pieces, or fewer."""
+    head = os.read(descriptor, most)
+    while len(head) < most and (more := os.read(descriptor, most - len(head))):
+        head += more
+    return head

@@ -1,0 +1,1 @@
+"""Tools for the commands of a project and its user: Markdown files with front matter."""

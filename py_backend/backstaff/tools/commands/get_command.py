@@ -1,0 +1,220 @@
+"""commands/get_command: one command, whole.
+
+Dependencies are served: a command that needs one names it. The name is the one that list_commands
+tells, literally; with `.md` at its end it is taken for the file's, unless a command is called so.
+A file of more than a mebibyte is cut, and so is one of which a reply could not hold the text and
+the data; the answer says so. The data and the output hold the content as it is written, but for
+what is not UTF-8; in the text, whatever is invisible stands as an escape.
+"""
+
+import codecs
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+from backstaff.errors import NotFound, PathError, PermissionRefused, ToolError, Unreachable
+from backstaff.fs.budget import Budget
+from backstaff.fs.file import Content
+from backstaff.render.names import prose, quote, show, visible
+from backstaff.render.sizes import show_size
+from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tools.commands._catalog import HEAD_BYTES, Command, command_of, label
+from backstaff.tools.commands._facts import (
+    fitted,
+    folder_in_output,
+    last_modified,
+    modified_epoch,
+)
+from backstaff.tools.commands._folders import (
+    SUFFIX,
+    TABLE,
+    Folders,
+    Settings,
+    is_command_file,
+    open_folders,
+)
+
+MAX_CONTENT_BYTES = 1 << 20
+DEFAULT_TEXT_BYTES = 2 << 20
+MAX_WRITTEN = 13 << 18
+"""What the content may cost as a JSON string: text, data and output together take four times that,
+and a frame holds sixteen mebibytes."""
+MAX_NAME_BYTES = 255
+NEAREST = 5
+
+# Of the surrogates only those that stand for a byte of a name can be in one.
+_NO_NAME = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.|\A\Z")
+
+
+class Code(StrEnum):
+    """The errors of this tool."""
+
+    INVALID_COMMAND_NAME = "INVALID_COMMAND_NAME"
+    COMMAND_NOT_FOUND = "COMMAND_NOT_FOUND"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What is asked for."""
+
+    command_name: str
+
+
+def run(arguments: Arguments, context: Context) -> Result:
+    """Find the command by its name, in the folders in their order, and hand it over."""
+    name = arguments.command_name
+    _check(name)
+    with open_folders(context) as folders:
+        command, content = _found(name, folders, context.budget)
+        return _result(command, content, context, several=folders.several)
+
+
+def _check(name: str) -> None:
+    """Raise unless NAME could be one: it is a name, and never a path."""
+    if _NO_NAME.search(name):
+        words = "holds a separator, '..' or a control character" if name else "is empty"
+        raise ToolError(Code.INVALID_COMMAND_NAME, f"Argument 'command_name' {words}")
+    if not list(_files(name)):
+        words = "is longer than a file's name can be"
+        raise ToolError(Code.INVALID_COMMAND_NAME, f"Argument 'command_name' {words}")
+
+
+def _files(name: str) -> Iterator[str]:
+    """The names of the files that NAME may mean, what list_commands calls so first."""
+    for file in (name + SUFFIX, name):
+        if file.endswith(SUFFIX) and len(os.fsencode(file)) <= MAX_NAME_BYTES:
+            yield file
+
+
+def _found(name: str, folders: Folders, budget: Budget) -> tuple[Command, Content]:
+    """The command NAME and the beginning of its file."""
+    failures: list[PathError] = []
+    for file in filter(is_command_file, _files(name)):
+        for folder in folders:
+            try:
+                content = folder.read(file, MAX_CONTENT_BYTES)
+            except NotFound:
+                continue
+            except PathError as error:
+                failures.append(error)
+                continue
+            return command_of(file, folder, content.first(HEAD_BYTES))[0], content
+    raise _unreadable(name, failures[0]) if failures else _missing(name, folders, budget)
+
+
+def _unreadable(name: str, error: PathError) -> ToolError:
+    """The error for a NAME that something has, but no file that can be read."""
+    faults = (PermissionRefused, Unreachable)
+    code = error.code if isinstance(error, faults) else Code.COMMAND_NOT_FOUND
+    return ToolError(code, f"Command {quote(name)} cannot be read: {error.message}")
+
+
+def _missing(name: str, folders: Folders, budget: Budget) -> ToolError:
+    """The error for a NAME that nothing has, with the NEAREST names."""
+    names = sorted({file.removesuffix(SUFFIX) for file in _all_files(folders, budget)})
+    nearest = _nearest(name.removesuffix(SUFFIX), names)
+    hint = f"; did you mean {' or '.join(map(quote, nearest))}?" if nearest else ""
+    message = f"Command {quote(name)} not found{hint}"
+    return ToolError(Code.COMMAND_NOT_FOUND, message, nearest=nearest)
+
+
+def _all_files(folders: Folders, budget: Budget) -> Iterator[str]:
+    for folder in folders:
+        with suppress(PathError):
+            yield from folder.files(budget)
+
+
+def _nearest(name: str, names: Sequence[str]) -> list[str]:
+    """Those of NAMES that are most like NAME, without regard to case, the nearest first."""
+    by_folded: dict[str, list[str]] = {}
+    for candidate in names:
+        by_folded.setdefault(candidate.casefold(), []).append(candidate)
+    folded = get_close_matches(name.casefold(), by_folded, NEAREST)
+    return [candidate for key in folded for candidate in by_folded[key]][:NEAREST]
+
+
+def _result(command: Command, content: Content, context: Context, *, several: bool) -> Result:
+    text, cut = _written(content)
+    metadata = {
+        "path": command.path,
+        "size": command.stamp.size,
+        "last_modified": last_modified(command.stamp),
+        "description": command.about.description,
+    }
+    more = {
+        "modified_epoch": modified_epoch(command.stamp),
+        "folder": command.folder,
+        "is_dependency": command.about.is_dependency,
+    }
+    told = metadata | folder_in_output(command, several=several)
+    whole = {"name": command.name, "content": text, "truncated": cut}
+    shown, fits = _text(command, text, cut=cut, limit=context.text_limit(DEFAULT_TEXT_BYTES))
+    return Result(
+        text=shown,
+        data=whole | {"metadata": metadata | more},
+        output=whole | {"metadata": told},
+        truncated=cut or not fits,
+        warnings=tuple(_warnings(command, cut=cut)),
+    )
+
+
+def _written(content: Content) -> tuple[str, bool]:
+    """The content as text, and whether it was cut."""
+    text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
+    text, cut = text.removeprefix("\ufeff"), not content.whole
+    while len(json.dumps(text)) > MAX_WRITTEN:
+        text, cut = text[: len(text) // 2], True
+    return text, cut
+
+
+def _text(command: Command, content: str, *, cut: bool, limit: int) -> tuple[str, bool]:
+    """What the file is, a line each, a blank line, and the content; and if that is all of it."""
+    head = (
+        f"Command: {show(command.name)}\n"
+        f"File: {show(command.path)} ({show_size(command.stamp.size)},"
+        f" {last_modified(command.stamp)})\n"
+        f"Description: {prose(command.about.description)}\n\n"
+    )
+    plain = visible(content.replace("\r\n", "\n")).removesuffix("\n") + "\n"
+    notes = f"[{_cut_note(command)}]\n" if cut else ""
+    return fitted(head, plain.splitlines(keepends=True), notes, limit)
+
+
+def _cut_note(command: Command) -> str:
+    return f"cut: the file has {command.stamp.size} bytes, and this is only how it begins"
+
+
+def _warnings(command: Command, *, cut: bool) -> Iterator[str]:
+    if command.about.warning:
+        yield command.warning()
+    if cut:
+        yield f"{label(command.folder, command.file)} is {_cut_note(command)}"
+
+
+TOOL = Tool(
+    name="get_command",
+    description=(
+        "Get one command by its name: its whole content, and its path, size, modification time and"
+        " description. list_commands and search_commands tell the names."
+    ),
+    parameters=(
+        Parameter(
+            name="command_name",
+            type=ParameterType.STRING,
+            required=True,
+            description="Name of the command, with or without '.md'",
+            code=Code.INVALID_COMMAND_NAME,
+        ),
+    ),
+    arguments=Arguments,
+    run=run,
+    result_kind=ResultKind.TEXT,
+    categories=("commands", "discovery"),
+    settings=Settings,
+    table=TABLE,
+)

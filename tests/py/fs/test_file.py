@@ -1,0 +1,169 @@
+"""Reading one file: regular files only, without waiting, no more than asked."""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backstaff.errors import NotAFile, NotFound, PermissionRefused, Unreachable
+from backstaff.fs.budget import Budget
+from backstaff.fs.file import read, regular, regulars
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[int]:
+    """The test's directory, open."""
+    descriptor = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    yield descriptor
+    os.close(descriptor)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what is opened."""
+    names: list[str] = []
+    system_open = os.open
+
+    def open_and_note(path: str, flags: int, *, dir_fd: int | None = None) -> int:
+        names.append(path)
+        return system_open(path, flags, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", open_and_note)
+    return names
+
+
+def test_a_file_is_read(tmp_path: Path, directory: int) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    for most, head, whole in (
+        (4, b"0123", False),
+        (10, b"0123456789", True),
+        (99, b"0123456789", True),
+    ):
+        content = read("f", directory, most)
+        assert (content.head, content.whole, content.status.st_size) == (head, whole, 10)
+
+
+def test_the_first_bytes_of_what_was_read(tmp_path: Path, directory: int) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    content = read("f", directory, 10)
+    assert content.first(4)[::2] == (b"0123", False)
+    assert content.first(10) == content
+
+
+def test_a_file_of_many_gigabytes_costs_what_is_read_of_it(tmp_path: Path, directory: int) -> None:
+    with (tmp_path / "f").open("wb") as out:
+        out.truncate(8 << 30)
+    assert read("f", directory, 100).head == bytes(100)
+
+
+def test_pieces_are_put_together(
+    tmp_path: Path, directory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    system_read = os.read
+    monkeypatch.setattr(os, "read", lambda descriptor, most: system_read(descriptor, min(most, 3)))
+    assert read("f", directory, 99).head == b"0123456789"
+
+
+def make_special(path: Path, kind: str) -> None:
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "symlink":
+            (path.parent / "target").write_text("x")
+            path.symlink_to("target")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory", "symlink", "device"])
+def test_anything_else_is_refused_unopened(
+    tmp_path: Path, directory: int, opened: list[str], kind: str
+) -> None:
+    make_special(tmp_path / "s", kind)
+    told = "symlink" if kind == "device" else kind
+    with pytest.raises(NotAFile, match=f"it is a {told}") as caught:
+        read("s", directory, 10)
+    assert caught.value.kind == told
+    assert opened == []
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory", "device"])
+def test_followed_links_must_lead_to_a_file(
+    tmp_path: Path, directory: int, opened: list[str], kind: str
+) -> None:
+    make_special(tmp_path / "s", kind)
+    (tmp_path / "l").symlink_to("s")
+    with pytest.raises(NotAFile):
+        read("l", directory, 10, follow=True)
+    assert opened == []
+
+
+def test_a_followed_link_is_read_wherever_it_leads(tmp_path: Path, directory: int) -> None:
+    make_special(tmp_path / "s", "symlink")
+    assert read("s", directory, 10, follow=True).head == b"x"
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "symlink"])
+def test_what_took_a_file_s_place_meanwhile_is_refused_at_once(
+    tmp_path: Path, directory: int, kind: str
+) -> None:
+    (tmp_path / "f").write_text("x")
+    looked = regular("f", directory)
+    make_special(tmp_path / "s", kind)
+    os.replace(tmp_path / "s", tmp_path / "f")  # noqa: PTH105  # a link itself, not its target
+    with pytest.raises(NotAFile if kind == "fifo" else Unreachable):
+        read("f", directory, 10, looked=looked)
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [
+        (errno.EACCES, PermissionRefused),
+        (errno.ENOENT, NotFound),
+        (errno.EMFILE, Unreachable),
+        (errno.EIO, Unreachable),
+        (errno.EWOULDBLOCK, Unreachable),
+    ],
+)
+@pytest.mark.parametrize("call", ["stat", "open", "fstat", "read"])
+def test_what_the_system_refuses_is_told(  # noqa: PLR0913, PLR0917  # a fault is all of this
+    tmp_path: Path,
+    directory: int,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    number: int,
+    error: type[Exception],
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    (tmp_path / "f").write_text("x")
+    free = os.dup(directory)
+    os.close(free)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, fail)
+        with pytest.raises(error):
+            read("f", directory, 10)
+    again = os.dup(directory)
+    os.close(again)
+    assert again == free, "nothing stays open"
+
+
+def test_many_are_looked_at_and_each_is_told(tmp_path: Path, directory: int) -> None:
+    (tmp_path / "a").write_text("abc")
+    os.mkfifo(tmp_path / "b")
+    told = dict(regulars(["a", "b", "c"], directory, Budget()))
+    assert isinstance(told["a"], os.stat_result)
+    assert isinstance(told["b"], NotAFile)
+    assert isinstance(told["c"], NotFound)
+    assert told["a"] == regular("a", directory)
+
+
+def test_when_the_time_is_up_nothing_more_is_looked_at(tmp_path: Path, directory: int) -> None:
+    (tmp_path / "a").write_text("abc")
+    assert list(regulars(["a"], directory, Budget(deadline=0))) == []

@@ -1,0 +1,314 @@
+"""Front matter: what counts as what, and that no file can hurt."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from backstaff.frontmatter import block, events
+from backstaff.frontmatter.block import KEYS, MAX_BYTES, parse
+from backstaff.frontmatter.events import MAX_EVENTS, Unreadable, mapping
+from backstaff.frontmatter.values import Number
+
+repeatable = settings(deadline=None, derandomize=True, max_examples=300)
+
+
+def fields(text: str) -> dict[str, Any]:
+    """What the front matter TEXT says."""
+    return dict(parse(f"---\n{text}\n---\nbody\n".encode()).fields)
+
+
+@pytest.mark.parametrize("text", ["true", "True", "TRUE", "true   ", "true # yes", "!!bool true"])
+def test_true_in_yaml_1_2_is_true(text: str) -> None:
+    assert fields(f"is_dependency: {text}")["is_dependency"] is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes", "on", "y", "1", "tRUE", '"true"', "'true'", "!!str true", "[true]", "false", "null"],
+)
+def test_nothing_else_is_true(text: str) -> None:
+    assert fields(f"is_dependency: {text}")["is_dependency"] is not True
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Analyze logs", "Analyze logs"),
+        ("2025-11-15", "2025-11-15"),
+        ("12:30:45", "12:30:45"),
+        ("'it''s'", "it's"),
+        ('"a\\tb"', "a\tb"),
+        ("|\n  two\n  lines", "two\nlines\n"),
+        (">-\n  one\n  line", "one line"),
+        ("two\n  lines", "two lines"),
+        ("C# and a:b", "C# and a:b"),
+        ("42", Number("42")),
+        ("-1.5e3", Number("-1.5e3")),
+        ("0x1F", Number("0x1F")),
+        (".inf", Number(".inf")),
+        ("1.2.3", "1.2.3"),
+        ("~", None),
+        ("", None),
+        ("Größe", "Größe"),
+    ],
+)
+def test_values(text: str, value: object) -> None:
+    found = fields(f"description: {text}")["description"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "text", ["[a, 'b c', 3]", "\n  - a\n  - b c\n  - 3", "\n- a\n- b c\n- 3", "[a, b c, 3]"]
+)
+def test_a_list_is_a_tuple(text: str) -> None:
+    assert fields(f"tags: {text}")["tags"] == ("a", "b c", "3")
+
+
+def test_only_the_keys_that_are_asked_for_are_kept() -> None:
+    assert fields("name: x\ndescription: y") == {"description": "y"}
+    assert fields("name: [x]\ndescription: y") == {"description": "y"}
+
+
+def test_of_a_key_given_twice_the_last_counts() -> None:
+    assert fields("title: a\ntitle: b") == fields("title: 'a'\ntitle: 'b'") == {"title": "b"}
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("eol", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("value", [b"plain", b"'quoted'"])
+def test_a_byte_order_mark_and_any_line_ends_are_fine(bom: bytes, eol: bytes, value: bytes) -> None:
+    lines = (b"---", b"description: " + value, b"is_dependency: true", b"---  ", b"one", b"two")
+    document = parse(bom + eol.join(lines))
+    assert dict(document.fields) == {
+        "description": value.decode().strip("'"),
+        "is_dependency": True,
+    }
+    assert document.body() == "one\ntwo"
+    assert not document.warning
+
+
+@pytest.mark.parametrize(
+    "text", ["", "body", "----\na: b\n---\n", " ---\na: b\n---\n", "--- a\n---\n", "---"]
+)
+def test_without_front_matter_all_is_body(text: str) -> None:
+    assert parse(text.encode()) == block.Document(rest=text.encode())
+
+
+def test_an_empty_block_says_nothing() -> None:
+    for text in ("---\n---\nbody", "---\n\n---\nbody", "---\n# no 'keys'\n---\nbody"):
+        document = parse(text.encode())
+        assert (dict(document.fields), document.body(), document.warning) == ({}, "body", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: &x 1\ndescription: D", "anchor"),
+        ("description: D\na: *x", "alias"),
+        ("*x", "alias"),
+        ("a:\n  <<: {b: 1}\ndescription: D", "merge key"),
+        ("<<: [{a: 1}]\ndescription: D", "merge key"),
+        ("description: D\na: " + "[" * 40 + "]" * 40, "nests deeper"),
+        ("description: D: E", "mapping values"),
+        ("description: D\n  bad: [", ""),
+        ("description: D\n\x07bell: x", "character"),
+        ("- a list\n- 'description'", "not a mapping"),
+        ("just text", "not a mapping"),
+        ("description: D\n...\n---x: y", ""),
+        ("description: 'D'\n... \nmore: x", ""),
+        ("description: D\n\ttab: x", ""),
+    ],
+)
+def test_a_broken_block_is_a_warning_and_read_line_by_line(text: str, problem: str) -> None:
+    document = parse(f"---\n{text}\n---\nbody".encode())
+    assert "front matter" in document.warning
+    assert problem in document.warning
+    assert document.body() == "body"
+    assert ("description" in document.fields) == ("description: " in text)
+    if "description" in document.fields:
+        assert str(document.fields["description"]).startswith("D")
+
+
+def test_the_warning_names_the_line_of_the_file() -> None:
+    assert "line 3" in parse(b"---\ntitle: 'x'\na: *b\n---\n").warning
+
+
+def test_a_quoted_merge_key_is_a_key() -> None:
+    assert not parse(b"---\n'<<': {a: 1}\ntitle: x\n---\n").warning
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("description: Fix: the thing", "Fix: the thing"),
+        ('description: "quoted: too" ', "quoted: too"),
+        ("description: x # comment: no", "x"),
+        ("is_dependency: true # yes", True),
+        ("is_dependency: 'true'", "true"),
+        ("tags: [a, 'b', ]", ("a", "b")),
+        ("description:", None),
+    ],
+)
+def test_lines_of_a_broken_block(line: str, value: object) -> None:
+    assert fields(f"{line}\nbroken: a: b")[line.partition(":")[0]] == value
+
+
+@pytest.mark.parametrize("body", ["", "\n# Title\n"])
+def test_a_block_without_an_end_is_a_warning(body: str) -> None:
+    document = parse(f"---\ndescription: D\nis_dependency: true\n{body}".encode())
+    assert dict(document.fields) == {"description": "D", "is_dependency": True}
+    assert "not closed by" in document.warning
+    assert not document.unfinished
+
+
+def test_a_text_that_begins_with_a_rule_keeps_its_body() -> None:
+    assert parse(b"---\n\nA text.\n").body() == "---\n\nA text.\n"
+
+
+def test_a_block_that_does_not_end_in_what_was_read_asks_for_more() -> None:
+    assert parse(b"---\ndescription: D\n", whole=False).unfinished
+    assert not parse(b"---\ndescription: D\n---\n", whole=False).unfinished
+
+
+@pytest.mark.parametrize("line", [b"key: value\n", b"key: 'value'\n"])
+def test_a_block_is_cut_at_64_kib(line: bytes) -> None:
+    start = b"---\ndescription: D\n"
+    fill = line * ((MAX_BYTES - len(start) - 4) // len(line))
+    assert parse(start + fill + b"---\n").body() == ""
+    assert "64 KiB" not in parse(start + fill + b"---\n").warning
+    document = parse(start + fill + line * 2 + b"---\nbody")
+    assert document.fields["description"] == "D"
+    assert "not closed within 64 KiB" in document.warning
+    assert document.body() == ""
+
+
+def test_what_is_not_utf_8_is_told() -> None:
+    latin = parse("---\ndescription: Größe\n---\n".encode("latin-1"))
+    assert latin.fields["description"] == "Gr\ufffd\ufffde"
+    assert "not UTF-8" in latin.warning
+    for name in ("utf-16", "utf-16-le", "utf-16-be"):
+        bom = b"" if name == "utf-16" else "\ufeff".encode(name)
+        assert parse(bom + "---\ntitle: x\n---\n".encode(name)).warning == "the text is UTF-16"
+
+
+@pytest.fixture
+def events_read(monkeypatch: pytest.MonkeyPatch) -> list[yaml.Event]:
+    """The events that were asked for of the YAML library."""
+    read: list[yaml.Event] = []
+    library = yaml.parse
+
+    def parse_and_note(*arguments: Any, **options: Any) -> Iterator[yaml.Event]:  # noqa: ANN401
+        for event in library(*arguments, **options):
+            read.append(event)
+            yield event
+
+    monkeypatch.setattr(yaml, "parse", parse_and_note)
+    return read
+
+
+ALIAS_BOMB = "a: &a [x, x]\n" + "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
+MERGE_BOMB = "a: &a {x: 1}\n" + "".join(
+    f"{b}: &{b} {{<<: [{', '.join([f'*{a}'] * 9)}]}}\n"
+    for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize("bomb", [ALIAS_BOMB, MERGE_BOMB, "a: {<<: *b}\n"])
+def test_a_bomb_is_refused_before_it_is_read(events_read: list[yaml.Event], bomb: str) -> None:
+    with pytest.raises(Unreadable, match="refused"):
+        mapping(bomb)
+    assert len(events_read) < 10
+
+
+def test_the_constructor_of_the_library_is_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*_: object) -> None:
+        raise AssertionError
+
+    for loader in (yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        monkeypatch.setattr(loader, "construct_document", build)
+        monkeypatch.setattr(loader, "compose_node", build, raising=False)
+    assert fields("title: 'x'\ntags: [a]") == {"title": "x", "tags": ("a",)}
+
+
+@pytest.mark.parametrize("unit", ["a: b\n", "'a': b\n", "- a\n", "{}, ", "? \n", "[", "a: [", "'"])
+def test_how_much_is_read_is_bounded(events_read: list[yaml.Event], unit: str) -> None:
+    parse(f"---\nt: 'x'\n{unit * (MAX_BYTES // len(unit) - 20)}\n---\n".encode())
+    assert len(events_read) <= MAX_EVENTS + 1
+
+
+WORDS = st.text(alphabet="abTrue019 .:#-'\"[]{}&*!|>%@`,?~<=\\/\t\u00e9\u3000\x85", max_size=12)
+LINES = st.one_of(
+    st.builds("{}: {}".format, st.sampled_from((*KEYS, "name", "a-b", "<<")), WORDS),
+    st.builds("{}:{}".format, st.sampled_from(KEYS), WORDS),
+    st.builds("# {}".format, WORDS),
+    WORDS,
+)
+
+
+@repeatable
+@given(st.lists(LINES, max_size=6))
+@example(["description: a", " b"])
+@example(["description:", "- a"])
+@example(["description: a # b"])
+@example(["description: a :b"])
+@example(["description: a:"])
+@example(["description: ---"])
+@example(["title: \u3000x"])
+def test_simple_lines_mean_what_the_library_says(lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    head = f"---\n{text}---\n".encode()
+    simple = block._SIMPLE.match(head)  # noqa: SLF001  # the way in which it was read
+    found = simple and block._simple_fields(simple[0])  # noqa: SLF001
+    if found is not None and simple is not None and simple.end() == len(head):
+        said = mapping(text)
+        assert parse(head).fields == {key: said[key] for key in KEYS if key in said}
+
+
+@repeatable
+@given(
+    head=st.one_of(
+        st.binary(),
+        st.builds(b"---\n%b\n---\n%b".__mod__, st.tuples(st.binary(), st.binary())),
+        st.text().map(lambda text: f"---\n{text}\n---\n".encode()),
+        st.lists(LINES).map(lambda lines: "\n".join(["---", *lines, "---", ""]).encode()),
+    ),
+    whole=st.booleans(),
+)
+@example(head=b'---\na: "\\UFFFFFFFF"\n---\n', whole=True)
+@example(head=b"---\n%YAML 9999999999999999999.1\n--- \n---\n", whole=True)
+def test_nothing_raises(*, head: bytes, whole: bool) -> None:
+    document = parse(head, whole=whole)
+    assert set(document.fields) <= set(KEYS)
+    document.body().encode()
+
+
+@pytest.fixture
+def without_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyYAML as it is where it was built without its C part."""
+    monkeypatch.setattr(events, "_LOADER", yaml.SafeLoader)
+
+
+@pytest.mark.usefixtures("without_c")
+def test_the_library_without_its_c_part_says_the_same() -> None:
+    assert fields("title: 'x'\ntags: [1, b]\ndescription: >-\n  a\n  b\nis_dependency: true") == {
+        "title": "x",
+        "tags": ("1", "b"),
+        "description": "a b",
+        "is_dependency": True,
+    }
+    for bomb in (ALIAS_BOMB, MERGE_BOMB):
+        with pytest.raises(Unreadable, match=r"line 2: .* refused"):
+            mapping(bomb)
+
+
+@pytest.mark.usefixtures("without_c")
+@pytest.mark.parametrize("text", ['"\\UFFFFFFFF"', "\x00", "'open", "{", "!<x", "\t\t- a", "%"])
+def test_the_library_without_its_c_part_raises_nothing_else(text: str) -> None:
+    assert parse(f"---\ntitle: 'x'\na: {text}\n---\n".encode()).warning
