@@ -148,11 +148,12 @@ Signal a `backstaff-connection-lost' if there is none."
   (signal 'backstaff-connection-lost
           (list (concat
                  (if (backstaff-server--sources)
-                     "found no Python 3.11 or newer that has the libraries epc,\
- sexpdata and pathspec"
+                     (format "found no Python 3.11 or newer that has the libraries\
+ %s; run make setup beside the sources"
+                             (string-join backstaff-server--libraries ", "))
                    "found neither the server's sources nor a program named\
  backstaff")
-                 "; customize `backstaff-server-command'"))))
+                 ", or customize `backstaff-server-command'"))))
 
 (defun backstaff-server--find-python (sources)
   "Return a Python that can run the server in SOURCES, or nil."
@@ -442,7 +443,10 @@ Signal a `backstaff-error' if none comes within TIMEOUT seconds."
 (defun backstaff-stop ()
   "Stop the server; the next call will start it again."
   (interactive)
-  (backstaff-server--stop "the server was stopped"))
+  (let ((running backstaff-server--current))
+    (backstaff-server--stop "the server was stopped")
+    (when (called-interactively-p 'interactive)
+      (message (if running "The server is stopped" "There was no server")))))
 
 ;;;###autoload
 (defun backstaff-restart ()
@@ -450,7 +454,9 @@ Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (interactive)
   (backstaff-server--stop "the server was restarted")
   (setq backstaff-server--python nil)
-  (backstaff-server--start nil))
+  (backstaff-server--start nil)
+  (when (called-interactively-p 'interactive)
+    (message "The server is started anew")))
 
 (provide 'backstaff-server)
 ;;; backstaff-server.el ends here

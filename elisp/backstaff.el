@@ -91,7 +91,8 @@ If nil, `backstaff-root-function' finds it."
 
 (defcustom backstaff-approval-function #'backstaff-ask-for-approval
   "The function that decides on a call that the server's policy stops.
-It is called with a tool's id and the arguments; non-nil lets it run."
+It is called with a tool's id and the arguments.  Non-nil lets it run, nil
+refuses, and `:unasked' says that there was nobody to ask."
   :type 'function
   :risky t)
 
@@ -122,6 +123,8 @@ signal a `backstaff-remote-directory' and leave that machine alone."
 
 (defun backstaff--local-root (root)
   "Return ROOT in the form that the server takes, if it is a local directory."
+  (unless (stringp root)
+    (signal 'backstaff-argument-error (list (format "%S is no root" root))))
   (backstaff--check-local root)
   (file-name-as-directory (file-name-unquote (expand-file-name root))))
 
@@ -147,10 +150,12 @@ No reply within `backstaff-call-timeout' seconds, or a server that is lost
 or talks nonsense, is a `backstaff-error'."
   (let* ((context (backstaff--context context))
          (reply (backstaff--call-once id args context)))
-    (if (and (backstaff--approval-required-p reply)
-             (backstaff--approved-p id args))
-        (backstaff--call-once id args (plist-put context :approved t))
-      reply)))
+    (if (not (backstaff--approval-required-p reply))
+        reply
+      (pcase (backstaff--ask id args)
+        (:unasked reply)
+        ('nil (backstaff--refusal id))
+        (_ (backstaff--call-once id args (plist-put context :approved t)))))))
 
 (defun backstaff--call-once (id args context)
   "Call the tool ID with ARGS and CONTEXT, wait, and return the reply."
@@ -166,7 +171,10 @@ error there is a reply here, with `:ok' nil and a code such as
 CONNECTION_LOST, TIMEOUT or CANCELLED.
 
 Return a handle for `backstaff-cancel'."
-  (let ((handle (list nil)))
+  (unless (functionp callback)
+    (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
+  (let ((handle (make-symbol "backstaff-call")))
+    (set handle nil)
     (condition-case problem
         (backstaff--send handle id args callback (backstaff--context context))
       (backstaff-error
@@ -175,62 +183,83 @@ Return a handle for `backstaff-cancel'."
 
 (defun backstaff--send (handle id args callback context)
   "Call the tool ID with ARGS and CONTEXT, and CALLBACK once with the reply.
-Until then what can be cancelled is in the car of HANDLE."
-  (setcar handle
-          (backstaff-server-call-async
-           (backstaff--method id) (list args context)
-           :success-fn
-           (lambda (value)
-             (let ((reply (backstaff--reply-or-failure id value)))
-               (if (backstaff--approval-required-p reply)
-                   ;; No question may be asked from within a process filter.
-                   (run-at-time 0 nil #'backstaff--send-if-approved
-                                handle id args callback context reply)
-                 (funcall callback reply))))
-           :error-fn
-           (lambda (condition)
-             (funcall callback (backstaff--failure id condition)))
-           :timeout backstaff-call-timeout)))
+Until then what can be cancelled is the value of HANDLE, a symbol, as what
+prints as a word does not fill the echo area."
+  (set handle
+       (backstaff-server-call-async
+        (backstaff--method id) (list args context)
+        :success-fn
+        (lambda (value)
+          (let ((reply (backstaff--reply-or-failure id value)))
+            (if (backstaff--approval-required-p reply)
+                ;; No question may be asked from within a process filter.
+                (run-at-time 0 nil #'backstaff--send-if-approved
+                             handle id args callback context reply)
+              (funcall callback reply))))
+        :error-fn
+        (lambda (condition)
+          (funcall callback (backstaff--failure id condition)))
+        :timeout backstaff-call-timeout)))
 
-(defun backstaff--send-if-approved (handle id args callback context refusal)
-  "Call the tool ID again if somebody approves; else CALLBACK gets REFUSAL.
-HANDLE, ARGS and CONTEXT are as in `backstaff--send'."
-  (if (condition-case nil
-          (let ((inhibit-quit nil))
-            (backstaff--approved-p id args))
-        (quit nil))
-      (condition-case problem
-          (backstaff--send handle id args callback
-                           (plist-put context :approved t))
-        (backstaff-error (funcall callback (backstaff--failure id problem))))
-    (funcall callback refusal)))
+(defun backstaff--send-if-approved (handle id args callback context reply)
+  "Call the tool ID again if somebody approves, else end the call.
+REPLY is what CALLBACK gets if nobody could be asked.  HANDLE, ARGS and
+CONTEXT are as in `backstaff--send'."
+  (pcase (condition-case nil
+             (let ((inhibit-quit nil))
+               (backstaff--ask id args))
+           (quit nil))
+    (:unasked (funcall callback reply))
+    ('nil (funcall callback (backstaff--refusal id)))
+    (_ (condition-case problem
+           (backstaff--send handle id args callback
+                            (plist-put context :approved t))
+         (backstaff-error
+          (funcall callback (backstaff--failure id problem)))))))
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
 Its callback gets a reply with the code CANCELLED.  Return nil if it has
 had its reply before."
-  (and (car handle) (backstaff-server-cancel (car handle))))
+  (and (symbol-value handle) (backstaff-server-cancel (symbol-value handle))))
 
 
 ;;; Approval
 
 (defun backstaff-ask-for-approval (id args)
-  "Ask whether the tool ID may run with ARGS.
-Where nobody can be asked the answer is no: in batch, and in the midst of
+  "Ask whether the tool ID may run with ARGS, on one line.
+Return `:unasked' where nobody can be asked: in batch, and in the midst of
 another package's process filter."
-  (and (not noninteractive)
-       (not inhibit-quit)
-       (y-or-n-p (format "Let %s run with %s? " id
-                         (truncate-string-to-width
-                          (prin1-to-string args) 60 nil nil t)))))
+  (if (or noninteractive inhibit-quit)
+      :unasked
+    (y-or-n-p (format "Let %s run with %s? " id
+                      (truncate-string-to-width
+                       (backstaff--on-one-line args) 60 nil nil t)))))
+
+(defun backstaff--on-one-line (object)
+  "Return OBJECT as Lisp in which all that is not plain ASCII is escaped.
+A model chose the arguments; they must not pass for another question."
+  (let ((print-escape-newlines t)
+        (print-escape-control-characters t)
+        (print-escape-multibyte t))
+    (prin1-to-string object)))
 
 (defun backstaff--approval-required-p (reply)
   "Return non-nil if REPLY says that somebody must approve of the call."
   (equal (plist-get (plist-get reply :error) :code) "APPROVAL_REQUIRED"))
 
-(defun backstaff--approved-p (id args)
-  "Return non-nil if the user approves of a call of the tool ID with ARGS."
+(defun backstaff--ask (id args)
+  "Return what `backstaff-approval-function' says of the tool ID with ARGS."
   (funcall backstaff-approval-function (backstaff--method id) args))
+
+(defun backstaff--refusal (id)
+  "Return the reply to a call of the tool ID that the user did not approve of."
+  (let ((message (format "The user did not approve of the call of %s"
+                         (backstaff--method id))))
+    (list :ok nil :tool (backstaff--method id)
+          :text (concat "Error: " message) :data nil
+          :error (list :code "APPROVAL_REFUSED" :message message)
+          :truncated nil :warnings nil :elapsed-ms 0)))
 
 
 ;;; Text and definitions
@@ -373,10 +402,7 @@ file names: one of them might start a program for it."
   "Return NAME, as a literal if it could pass for more than a name."
   (if (string-match-p backstaff--plain-name-regexp name)
       name
-    (let ((print-escape-newlines t)
-          (print-escape-control-characters t)
-          (print-escape-multibyte t))
-      (prin1-to-string name))))
+    (backstaff--on-one-line name)))
 
 (provide 'backstaff)
 ;;; backstaff.el ends here

@@ -33,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _start_log(options)
         return int(options.command(options))
+    except BrokenPipeError:  # whoever read our answer has read enough, as head(1) does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
     except (SettingsError, OSError) as error:
         print(f"backstaff: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -67,7 +70,13 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _add_call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", help="the tool, e.g. agent-q/list_directory")
     parser.add_argument("json", nargs="?", default="{}", help="its arguments as a JSON object")
-    parser.add_argument("--format", choices=("text", "json", "sexp"), default="text")
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "sexp"),
+        default="text",
+        help="the text; the tool's output (or the reply that tells of a failure) as JSON;"
+        " the whole reply as Lisp",
+    )
     _add_common(parser)
     parser.set_defaults(command=_call)
 
@@ -95,6 +104,8 @@ def _serve(options: argparse.Namespace) -> int:
 def _call(options: argparse.Namespace) -> int:
     reply = _server(options).call(options.id, options.json, {"json": options.format == "json"})
     print(_formatted(reply, options.format).removesuffix("\n"))
+    for warning in reply.warnings:
+        print(f"backstaff: {warning}", file=sys.stderr)
     return EXIT_OK if reply.ok else EXIT_TOOL_ERROR
 
 

@@ -239,7 +239,7 @@ def _json_object(text: str) -> dict[str, object]:
 def _reason(error: ValueError | RecursionError) -> str:
     match error:
         case json.JSONDecodeError():
-            return error.msg
+            return f"{error.msg} at character {error.pos + 1}"
         case RecursionError():
             return "it is too deep"
         case _:

@@ -110,7 +110,7 @@ class Server:
             known = ", ".join(self.registry.by_id)
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool '{name}'; known: {known}")
         tool_id, tool = found
-        asked, _ = decode(CONTEXT_PARAMETERS, context)
+        asked, unknown = decode(CONTEXT_PARAMETERS, context)
         try:
             self._admit(tool_id, approved=bool(asked["approved"]))
             result, warnings = self._run(tool_id, tool, arguments, asked, cancelled)
@@ -122,7 +122,7 @@ class Server:
             data=result.data,
             json=result.json() if asked["json"] else None,
             truncated=result.truncated,
-            warnings=(*warnings, *result.warnings),
+            warnings=(*map(_of_context, unknown), *warnings, *result.warnings),
         )
 
     def definitions(self) -> list[dict[str, object]]:
@@ -170,6 +170,10 @@ class Server:
 def _in_the_words_of(tool: Tool[Any], error: ToolError) -> ToolError:
     code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
     return ToolError(code, error.message, **error.details)
+
+
+def _of_context(warning: str) -> str:
+    return warning.replace("argument", "context key")
 
 
 def unexpected() -> ToolError:

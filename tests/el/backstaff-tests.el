@@ -466,8 +466,8 @@ In it `asked' is a list of what the user was asked about."
   (backstaff-tests-with-policy nil
     (should (equal (backstaff-tests-code
                     (backstaff-call 'agent-q/list_directory '(:path ".")))
-                   "APPROVAL_REQUIRED"))
-    (should (string-prefix-p "Error: The tool agent-q/list_directory needs the approval"
+                   "APPROVAL_REFUSED"))
+    (should (string-prefix-p "Error: The user did not approve of the call of list_directory"
                              (backstaff-call-text "list_directory" '(:path "."))))))
 
 (ert-deftest backstaff-approval-is-asked-for-asynchronous-calls-too ()
@@ -479,22 +479,30 @@ In it `asked' is a list of what the user was asked about."
   (backstaff-tests-with-policy nil
     (should (equal (backstaff-tests-code
                     (backstaff-tests-async 'agent-q/list_directory '(:path ".")))
-                   "APPROVAL_REQUIRED"))))
+                   "APPROVAL_REFUSED"))))
 
 (ert-deftest backstaff-quit-at-the-question-is-a-refusal ()
   ;; ERT lets no handler see a quit unless this is nil.
   (backstaff-tests-with-policy (let ((debug-on-quit nil)) (signal 'quit nil))
     (should (equal (backstaff-tests-code
                     (backstaff-tests-async 'agent-q/list_directory '(:path ".")))
-                   "APPROVAL_REQUIRED"))
+                   "APPROVAL_REFUSED"))
     (should (equal (backstaff-call-text 'agent-q/list_directory '(:path "."))
                    "Error: The user cancelled the call"))))
 
 (ert-deftest backstaff-nobody-is-asked-where-nobody-can-answer ()
   (cl-letf (((symbol-function 'y-or-n-p) (lambda (_) (ert-fail "Somebody was asked"))))
-    (should-not (backstaff-ask-for-approval "a/b" '(:path ".")))
+    (should (eq (backstaff-ask-for-approval "a/b" '(:path ".")) :unasked))
     (let ((noninteractive nil) (inhibit-quit t))
-      (should-not (backstaff-ask-for-approval "a/b" '(:path "."))))))
+      (should (eq (backstaff-ask-for-approval "a/b" '(:path ".")) :unasked)))))
+
+(ert-deftest backstaff-call-that-nobody-was-asked-about-keeps-the-servers-words ()
+  (backstaff-tests-with-policy :unasked
+    (should (string-prefix-p "Error: The tool agent-q/list_directory needs the approval"
+                             (backstaff-call-text "list_directory" '(:path "."))))
+    (should (equal (backstaff-tests-code
+                    (backstaff-tests-async 'agent-q/list_directory '(:path ".")))
+                   "APPROVAL_REQUIRED"))))
 
 (ert-deftest backstaff-question-names-the-tool-and-its-arguments ()
   (let ((noninteractive nil) question)
@@ -502,11 +510,38 @@ In it `asked' is a list of what the user was asked about."
       (should (backstaff-ask-for-approval "a/b" '(:path "x"))))
     (should (equal question "Let a/b run with (:path \"x\")? "))))
 
+(ert-deftest backstaff-question-cannot-be-forged-by-the-arguments ()
+  (let ((noninteractive nil) question)
+    (cl-letf (((symbol-function 'y-or-n-p) (lambda (prompt) (setq question prompt) t)))
+      (backstaff-ask-for-approval "a/b" '(:path "x\n\n\u202eLet c/d\e[31m run? ")))
+    (should (string-match-p "\\`Let a/b run with (:path \"x[ -~]*…?\\? \\'" question))))
+
 (ert-deftest backstaff-model-cannot-approve-of-itself ()
   (backstaff-tests-with-policy nil
     (should (equal (backstaff-tests-code
                     (backstaff-call 'agent-q/list_directory '(:path "." :approved t)))
-                   "APPROVAL_REQUIRED"))))
+                   "APPROVAL_REFUSED"))))
+
+
+;;; Misuse
+
+(ert-deftest backstaff-unknown-context-key-is-a-warning ()
+  (backstaff-tests-with-project '(("a.txt" . "a"))
+    (should (equal (plist-get (backstaff-call 'list_directory '(:path ".") '(:foo 1)) :warnings)
+                   '("Unknown context key ignored: foo")))))
+
+(ert-deftest backstaff-root-that-is-no-string-is-refused ()
+  (should (equal (should-error (backstaff-call 'list_directory nil '(:root 7)))
+                 '(backstaff-argument-error "7 is no root"))))
+
+(ert-deftest backstaff-callback-that-is-no-function-is-refused ()
+  (should (equal (should-error (backstaff-call-async 'list_directory nil nil))
+                 '(backstaff-argument-error "nil is no callback"))))
+
+(ert-deftest backstaff-unknown-tool-is-answered-with-the-known-ones ()
+  (backstaff-tests-with-project '(("a.txt" . "a"))
+    (should (string-match-p "No such method: nosuch (there are agent-q/get_file_info, "
+                            (backstaff-call-text "nosuch" nil)))))
 
 (provide 'backstaff-tests)
 ;;; backstaff-tests.el ends here

@@ -78,7 +78,8 @@ class Connection:
             case Message("call", uid, [Symbol(name=method), arguments]):
                 self._call(uid, method, [] if arguments is NIL else arguments)
             case Message("call", uid, [method, _]):
-                self._reply(uid, "epc-error", f"No such method: {method}")
+                name = "nil" if method is NIL else method
+                self._reply(uid, "epc-error", f"No such method: {name}")
             case Message("methods", uid, []):
                 self._reply(uid, "return", self._signatures())
             case Message("return" | "return-error" | "epc-error"):
@@ -95,7 +96,10 @@ class Connection:
             except (Misuse, ToolError) as error:
                 self._reply(uid, "return-error", str(error))
         elif self._server.registry.find(method) is None:
-            self._reply(uid, "epc-error", f"No such method: {method}")
+            known = ", ".join(self._server.registry.by_id)
+            self._reply(uid, "epc-error", f"No such method: {method} (there are {known})")
+        elif arguments and isinstance(arguments[0], Symbol):
+            self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:

@@ -153,7 +153,7 @@ def check_cut(reply: Reply, whole: Reply, limit: int, minimum: int) -> None:
     assert reply.text.splitlines()[:3] == whole.text.splitlines()[:3]
     left_out = total - shown
     noun = "entry" if left_out == 1 else "entries"
-    said = f"... {left_out} more {noun} left out to keep within {limit} bytes\n"
+    said = f"... {left_out} more {noun} left out for a limit of {limit} bytes\n"
     assert reply.text.endswith(said) == bool(left_out)
 
 
@@ -164,7 +164,7 @@ def test_text_keeps_within_any_limit_in_whole_rows(project: Path) -> None:
     shown = []
     for limit in range(size + 2):
         reply = listing(project, context={"max_output_bytes": limit})
-        last_line = f"... 9 more entries left out to keep within {limit} bytes\n"
+        last_line = f"... 9 more entries left out for a limit of {limit} bytes\n"
         check_cut(reply, whole, limit, minimum=head + len(last_line))
         shown.append(len(rows(reply)))
     assert shown == sorted(shown), "a higher limit shows less"
@@ -183,7 +183,7 @@ def test_window_of_the_model_is_a_limit_too(project: Path) -> None:
     narrow = listing(project, context={"available_capacity_bytes": 400})
     assert narrow.truncated
     assert len(narrow.text.encode()) <= 400
-    assert "to keep within 400 bytes" in narrow.text
+    assert "for a limit of 400 bytes" in narrow.text
     both = {"available_capacity_bytes": 100_000, "max_output_bytes": 400}
     assert listing(project, context=both).text == narrow.text
     wide = {"available_capacity_bytes": 400, "max_output_bytes": 100_000}
@@ -193,7 +193,7 @@ def test_window_of_the_model_is_a_limit_too(project: Path) -> None:
 def test_one_entry_left_out_is_in_the_singular(tree: Plant) -> None:
     root = tree({"a": "", "b" * 200: ""})
     reply = listing(root, context={"max_output_bytes": 220})
-    assert "... 1 more entry left out to keep within 220 bytes\n" in reply.text
+    assert "... 1 more entry left out for a limit of 220 bytes\n" in reply.text
 
 
 @given(limit=st.integers(0, 3000), found=st.lists(st.text(min_size=1), max_size=20, unique=True))

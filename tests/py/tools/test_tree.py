@@ -346,7 +346,7 @@ def test_every_text_budget_keeps_whole_lines_and_says_how_many_are_left_out(
             continue
         lines = reply.text.splitlines(keepends=True)
         kept = len(lines) - 2 - len(notes)
-        left_out = f"[{len(names) - kept} more lines left out to keep within {limit} bytes]\n"
+        left_out = f"[{len(names) - kept} more lines left out for a limit of {limit} bytes]\n"
         assert lines == [full[0], *names[:kept], *notes, left_out]
         assert kept == 0 or len(reply.text.encode()) <= limit
         assert kept >= kept_before
@@ -360,7 +360,7 @@ def test_every_text_budget_keeps_whole_lines_and_says_how_many_are_left_out(
 def test_smaller_of_the_two_budgets_counts(tree: Plant) -> None:
     root = tree({f"d{n}/e/": None for n in range(40)})
     context = {"max_output_bytes": 100_000, "available_capacity_bytes": 300}
-    assert "within 300 bytes" in tree_of(root, context).text
+    assert "limit of 300 bytes" in tree_of(root, context).text
 
 
 # ---------------------------------------------------------------------------- done

@@ -152,7 +152,7 @@ def _left_out(count: int, limit: int, found: Found) -> str:
     lines = ""
     if count:
         noun = "entry" if count == 1 else "entries"
-        lines += f"... {count} more {noun} left out to keep within {limit} bytes\n"
+        lines += f"... {count} more {noun} left out for a limit of {limit} bytes\n"
     if not found.complete:
         lines += "... the directory was not read to its end, as the time was up\n"
     return lines

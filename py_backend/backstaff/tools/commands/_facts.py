@@ -44,7 +44,7 @@ def fitted(head: str, lines: Sequence[str], notes: str, limit: int) -> tuple[str
     whole = "".join((head, *lines, notes))
     if _bytes(whole) <= limit:
         return whole, True
-    cut = "[{} more lines left out to keep within {} bytes]\n"
+    cut = "[{} more lines left out for a limit of {} bytes]\n"
     room = limit - _bytes(head + notes + cut.format(len(lines), limit))
     fitting = sum(1 for cost in accumulate(map(_bytes, lines)) if cost <= room)
     left_out = cut.format(len(lines) - fitting, limit)

@@ -224,7 +224,7 @@ def _text(tree: Tree, arguments: Arguments, limit: int) -> tuple[str, bool]:
     lines = list(_lines(tree.root))
     if len((head + "".join(lines) + notes).encode(errors="replace")) <= limit:
         return head + "".join(lines) + notes, True
-    cut = "[{} more lines left out to keep within {} bytes]\n"
+    cut = "[{} more lines left out for a limit of {} bytes]\n"
     room = limit - len((head + notes + cut.format(len(lines), limit)).encode(errors="replace"))
     costs = accumulate(len(line.encode(errors="replace")) for line in lines)
     fitting = sum(1 for cost in costs if cost <= room)
