@@ -19,7 +19,6 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from backstaff.errors import (
@@ -96,12 +95,7 @@ class Place:
         """Nothing: the place is open already."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close every descriptor that the place holds."""
         for descriptor in self._open:
             os.close(descriptor)
@@ -153,12 +147,7 @@ class Root:
         """Nothing: the root is open already."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let the directory go."""
         self.close()
 
@@ -186,12 +175,7 @@ class _Resolution:
         self.stack.append(self.root.duplicate())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for descriptor in self.stack:
             os.close(descriptor)
 

@@ -1,8 +1,6 @@
-"""Commands as the answers of the tools tell of them, and texts that keep within their bytes."""
+"""Commands as the answers of the tools tell of them."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
 
 from backstaff.render.names import prose, show, word
 from backstaff.tools.commands._catalog import Command, Stamp
@@ -34,22 +32,3 @@ def line(command: Command, *, several: bool, before: str = "", after: str = "") 
     """A line of text: the name, the folder where there are SEVERAL, the description."""
     folder = f" ({show(command.folder)})" if several else ""
     return f"{before}{word(command.name)}{folder}: {prose(command.about.description)}{after}\n"
-
-
-def fitted(head: str, lines: Sequence[str], notes: str, limit: int) -> tuple[str, bool]:
-    """HEAD, LINES and NOTES in at most LIMIT bytes, and if that is all.
-
-    Where they take more, lines are left out from the end, and a last line tells how many.
-    """
-    whole = "".join((head, *lines, notes))
-    if _bytes(whole) <= limit:
-        return whole, True
-    cut = "[{} more lines left out for a limit of {} bytes]\n"
-    room = limit - _bytes(head + notes + cut.format(len(lines), limit))
-    fitting = sum(1 for cost in accumulate(map(_bytes, lines)) if cost <= room)
-    left_out = cut.format(len(lines) - fitting, limit)
-    return "".join((head, *lines[:fitting], notes, left_out)), False
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode(errors="replace"))

@@ -20,12 +20,12 @@ from enum import StrEnum
 from backstaff.errors import NotFound, PathError, PermissionRefused, ToolError, Unreachable
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
+from backstaff.render.lines import fitted
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, command_of, label
 from backstaff.tools.commands._facts import (
-    fitted,
     folder_in_output,
     last_modified,
     modified_epoch,

@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from backstaff.render.lines import fitted
 from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import Command, read_catalog
 from backstaff.tools.commands._facts import (
     DEFAULT_TEXT_BYTES,
-    fitted,
     folder_in_output,
     last_modified,
     line,

@@ -28,12 +28,12 @@ from operator import attrgetter
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
 from backstaff.fs.budget import Budget
+from backstaff.render.lines import fitted
 from backstaff.render.names import quote
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, read_catalog
 from backstaff.tools.commands._facts import (
     DEFAULT_TEXT_BYTES,
-    fitted,
     folder_in_output,
     line,
 )

@@ -13,7 +13,6 @@ children and a warning; when the time is up, what was found so far is the answer
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import accumulate
 from typing import Any
 
 from backstaff.errors import (
@@ -30,6 +29,7 @@ from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
+from backstaff.render.lines import fitted
 from backstaff.render.names import quote, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 
@@ -220,16 +220,8 @@ def _warnings(tree: Tree) -> Iterator[str]:
 
 def _text(tree: Tree, arguments: Arguments, limit: int) -> tuple[str, bool]:
     """The text in at most LIMIT bytes, or its first and last lines; whether it is whole."""
-    head, notes = _head(tree), "".join(f"[{note}]\n" for note in _notes(tree, arguments))
-    lines = list(_lines(tree.root))
-    if len((head + "".join(lines) + notes).encode(errors="replace")) <= limit:
-        return head + "".join(lines) + notes, True
-    cut = "[{} more lines left out for a limit of {} bytes]\n"
-    room = limit - len((head + notes + cut.format(len(lines), limit)).encode(errors="replace"))
-    costs = accumulate(len(line.encode(errors="replace")) for line in lines)
-    fitting = sum(1 for cost in costs if cost <= room)
-    left_out = cut.format(len(lines) - fitting, limit)
-    return head + "".join(lines[:fitting]) + notes + left_out, False
+    notes = "".join(f"[{note}]\n" for note in _notes(tree, arguments))
+    return fitted(_head(tree), list(_lines(tree.root)), notes, limit)
 
 
 def _head(tree: Tree) -> str:
