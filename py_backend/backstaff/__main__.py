@@ -126,8 +126,12 @@ def _tools(options: argparse.Namespace) -> int:
     if options.json:
         print(to_json(definitions))
     else:
-        for definition in definitions:
-            print(f"{definition['id']}\n    {definition['description']}")
+        for tool_id, tool in discover().by_id.items():
+            print(f"{tool_id}\n    {tool.description}")
+            for parameter in tool.parameters:
+                needed = "required" if parameter.required else "optional"
+                facts = f"{parameter.type}, {needed}"
+                print(f"      {parameter.name} ({facts})  {parameter.description}".rstrip())
     return EXIT_OK
 
 

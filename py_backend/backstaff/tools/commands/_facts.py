@@ -1,5 +1,6 @@
 """Commands as the answers of the tools tell of them."""
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from backstaff.render.names import prose, show, word
@@ -21,6 +22,13 @@ def last_modified(stamp: Stamp) -> str:
 def modified_epoch(stamp: Stamp) -> int:
     """The same in seconds, as Emacs wants times."""
     return stamp.modified_ns // 10**9
+
+
+def counted(warnings: Sequence[str]) -> Iterator[str]:
+    """A note for the text, where a model sees no others: how many WARNINGS, and the first."""
+    if warnings:
+        noun = "warning" if len(warnings) == 1 else "warnings, the first"
+        yield f"{len(warnings)} {noun}: {prose(warnings[0])}"
 
 
 def folder_in_output(command: Command, *, several: bool) -> dict[str, object]:

@@ -135,7 +135,8 @@ def _nearest(name: str, names: Sequence[str]) -> list[str]:
     for candidate in names:
         by_folded.setdefault(candidate.casefold(), []).append(candidate)
     folded = get_close_matches(name.casefold(), by_folded, NEAREST)
-    return [candidate for key in folded for candidate in by_folded[key]][:NEAREST]
+    near = [candidate for key in folded for candidate in by_folded[key] if candidate != name]
+    return near[:NEAREST]
 
 
 def _result(command: Command, content: Content, context: Context, *, several: bool) -> Result:

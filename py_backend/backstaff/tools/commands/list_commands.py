@@ -22,6 +22,7 @@ from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind
 from backstaff.tools.commands._catalog import Command, read_catalog
 from backstaff.tools.commands._facts import (
     DEFAULT_TEXT_BYTES,
+    counted,
     folder_in_output,
     last_modified,
     line,
@@ -94,7 +95,9 @@ def run(arguments: Arguments, context: Context) -> Result:
     with open_folders(context) as folders:
         catalog = read_catalog(folders, context.budget)
         page = _page(catalog.primary, arguments)
-        notes = "".join(f"[{note}]\n" for note in _notes(page, complete=catalog.complete))
+        warnings = tuple(catalog.warnings(page.commands))
+        told = (*_notes(page, complete=catalog.complete), *counted(warnings))
+        notes = "".join(f"[{note}]\n" for note in told)
         lines = [line(command, several=folders.several) for command in page.commands]
         text, whole = fitted(page.head(), lines, notes, context.text_limit(DEFAULT_TEXT_BYTES))
         return Result(
@@ -102,7 +105,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             data={"commands": _rows(page.commands), "pagination": page.pagination()},
             output=_output(page, several=folders.several),
             truncated=not (whole and catalog.complete),
-            warnings=tuple(catalog.warnings(page.commands)),
+            warnings=warnings,
         )
 
 

@@ -34,6 +34,7 @@ from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, read_catalog
 from backstaff.tools.commands._facts import (
     DEFAULT_TEXT_BYTES,
+    counted,
     folder_in_output,
     line,
 )
@@ -201,8 +202,11 @@ def run(arguments: Arguments, context: Context) -> Result:
         search = Search(query, folders, context.budget)
         matches = search.best(commands, arguments.max_results)
         catalog.complete &= not context.budget.expired()
-        answer = Answer(arguments.query, matches, len(commands), folders.several)
-        notes = "" if catalog.complete else "[the time was up: there may be better ones]\n"
+        partly = sum(command.stamp.size > HEAD_BYTES for command in commands)
+        answer = Answer(arguments.query, matches, len(commands), folders.several, partly)
+        warnings = tuple(catalog.warnings([match.command for match in matches]))
+        told = (*_notes(answer, arguments, complete=catalog.complete), *counted(warnings))
+        notes = "".join(f"[{note}]\n" for note in told)
         limit = context.text_limit(DEFAULT_TEXT_BYTES)
         text, whole = fitted(answer.head(), list(answer.lines()), notes, limit)
         return Result(
@@ -210,7 +214,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             data=answer.data(),
             output=answer.output(),
             truncated=not (whole and catalog.complete),
-            warnings=tuple(catalog.warnings([match.command for match in matches])),
+            warnings=warnings,
         )
 
 
@@ -222,6 +226,7 @@ class Answer:
     matches: Sequence[Match]
     searched: int
     several: bool
+    partly: int
 
     def head(self) -> str:
         """The first line of the text."""
@@ -252,6 +257,17 @@ class Answer:
             for match in self.matches
         ]
         return {"query": self.query, "results": results, "searched": self.searched}
+
+
+def _notes(answer: Answer, arguments: Arguments, *, complete: bool) -> Iterator[str]:
+    """What may be missing, and how to see it."""
+    if not complete:
+        yield "the time was up: there may be better ones"
+    if len(answer.matches) == arguments.max_results:
+        yield f"there may be more: raise max_results (at most {MAX_RESULTS})"
+    if answer.partly:
+        noun = "command is" if answer.partly == 1 else "commands are"
+        yield f"{answer.partly} {noun} searched in the first {HEAD_BYTES >> 10} KiB only"
 
 
 def _told(match: Match) -> dict[str, object]:
