@@ -438,6 +438,20 @@ Signal a `backstaff-error' if none comes within TIMEOUT seconds."
               (backstaff-epc-call (backstaff-server--connection server)
                                   'describe nil :timeout timeout)))))
 
+(cl-defun backstaff-server-tools-async (&key success-fn error-fn timeout)
+  "Ask what `backstaff-server-tools' returns and return at once.
+SUCCESS-FN, ERROR-FN and TIMEOUT are as in `backstaff-epc-call-async', but
+SUCCESS-FN is called before this returns if the answer is known already."
+  (let ((server (backstaff-server-ensure)))
+    (if-let ((tools (backstaff-server--tools server)))
+        (funcall success-fn tools)
+      (backstaff-epc-call-async
+       (backstaff-server--connection server) 'describe nil
+       :success-fn (lambda (tools)
+                     (setf (backstaff-server--tools server) tools)
+                     (funcall success-fn tools))
+       :error-fn error-fn :timeout timeout))))
+
 ;;;###autoload
 (defun backstaff-stop ()
   "Stop the server; the next call will start it again."
