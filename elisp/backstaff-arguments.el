@@ -122,8 +122,9 @@ nil.  What the tool says of its argument stands in a line of its own."
             (plist-get definition :name)
             (format " (%s): "
                     (string-join
-                     (delq nil (list hint (backstaff-arguments-default-text
-                                           definition)))
+                     (delq nil (list (backstaff-arguments-default-text
+                                     definition)
+                                    hint))
                      ", ")))))
 
 (defun backstaff-arguments--problem (definition value)

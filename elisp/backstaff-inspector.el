@@ -97,7 +97,8 @@ FORMS is a list of `text', `plist' and `json', by default all of them."
             (backstaff-inspector--make-request
              :id id :arguments arguments :root root
              :forms (or forms '(text plist json)))))
-    (pop-to-buffer buffer)
+    ;; As wide as can be, for the sake of the columns.
+    (pop-to-buffer buffer '(display-buffer-same-window))
     (backstaff-inspector--split (selected-window))
     (backstaff-inspector--run)
     buffer))
@@ -376,10 +377,20 @@ Beyond the position LIMIT leave by a `throw'."
   (cl-loop for (key value) on plist by #'cddr
            for first = t then nil
            do (unless first (insert "\n" (make-string column ?\s)))
-           (insert (backstaff-inspector--print key) " ")
-           (backstaff-inspector--insert-lisp
-            value (+ column (length (symbol-name key)) 1) limit))
+           (insert (backstaff-inspector--print key))
+           (backstaff-inspector--insert-value
+            value (+ column (length (symbol-name key)) 1) (+ column 2) limit))
   (insert ")"))
+
+(defun backstaff-inspector--insert-value (value column below limit)
+  "Insert VALUE at COLUMN if it has room there, else at BELOW, a line further.
+LIMIT is where to stop."
+  (if (or (atom value)
+          (<= (+ column (length (backstaff-inspector--print value)))
+              backstaff-inspector-column-width))
+      (setq below nil))
+  (insert (if below (concat "\n" (make-string below ?\s)) " "))
+  (backstaff-inspector--insert-lisp value (or below column) limit))
 
 (defun backstaff-inspector--insert-items (list column limit)
   "Insert LIST, whose items start at COLUMN; LIMIT is where to stop."
