@@ -84,7 +84,8 @@ A path is below ROOT.  CURRENT is the value to edit, or nil."
              (setq value (backstaff-arguments--read-typed
                           definition root current problem)
                    problem (backstaff-arguments--problem definition value))
-             problem))
+             problem)
+      (setq current (or value current)))
     value))
 
 (defun backstaff-arguments--read-typed (definition root current problem)

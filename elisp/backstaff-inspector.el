@@ -451,7 +451,8 @@ Emacs is slow to show a line as long as canonical JSON is."
       (backstaff-inspector--insert-call request)
       (backstaff-inspector--insert-outcome reply seconds)
       (backstaff-inspector--insert-costs texts)
-      (dolist (form forms)
+      ;; A failure has a text and nothing else.
+      (dolist (form (if (plist-get reply :ok) forms (mapcar #'car texts)))
         (backstaff-inspector--insert-form form (alist-get form texts)
                                           (plist-get reply :data))))
     (goto-char (point-min))))

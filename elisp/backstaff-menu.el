@@ -118,12 +118,19 @@ An answer that comes later is at hand when the menu is opened again."
     (while (and (not answered) (< (float-time) deadline))
       (accept-process-output nil 0.05))))
 
+(defun backstaff-menu--tool-p (tool)
+  "Return non-nil if TOOL is the definition of a tool."
+  (and (proper-list-p tool)
+       (stringp (plist-get tool :id))
+       (cl-every (lambda (definition)
+                   (stringp (ignore-errors (plist-get definition :name))))
+                 (plist-get tool :arguments))))
+
 (defun backstaff-menu--take (tools)
   "Offer TOOLS, as the server described them."
   (setq backstaff-menu--tools
-        (cl-remove-if-not (lambda (tool)
-                            (stringp (ignore-errors (plist-get tool :id))))
-                          tools)
+        (and (proper-list-p tools)
+             (cl-remove-if-not #'backstaff-menu--tool-p tools))
         backstaff-menu--problem
         (and (null backstaff-menu--tools) "The server has no tools")))
 
@@ -387,6 +394,7 @@ That is the current file for what describes a file, else the directory."
     ("c" "Commands" backstaff-list-commands
      :if (lambda () (fboundp 'backstaff-list-commands)))]
    ["Tools"
+    :class transient-column
     :setup-children backstaff-menu--tool-entries]
    ["Server"
     ("r" "Restart" backstaff-restart)
@@ -402,6 +410,7 @@ That is the current file for what describes a file, else the directory."
   "Choose arguments for TOOL, a definition, and run it."
   [:description
    backstaff-menu--tool-heading
+   :class transient-column
    :setup-children backstaff-menu--argument-entries]
   ["Do"
    ("RET" backstaff-menu-run)
