@@ -70,6 +70,7 @@ looked at.  CLEANUPS are functions that end what is under way."
   (let ((check (backstaff-doctor--make-check :name name)))
     (setf (backstaff-doctor--run-checks run)
           (append (backstaff-doctor--run-checks run) (list check)))
+    (backstaff-doctor--render run)
     check))
 
 (defun backstaff-doctor--settle (run check state text &optional advice)
@@ -177,7 +178,9 @@ checks again and \\[backstaff-doctor-copy] copies it."
   "Begin a new round of checks in the current buffer, about DIRECTORY."
   (backstaff-doctor--stop)
   (let ((run (backstaff-doctor--make-run :buffer (current-buffer)
-                                         :directory directory)))
+                                         :directory directory))
+        ;; Were it on another machine, expanding ~ would ask that one.
+        (default-directory "/"))
     (setq backstaff-doctor--run run)
     (backstaff-doctor--check-emacs run)
     (backstaff-doctor--check-package run)

@@ -208,7 +208,7 @@ It makes sense within the menu alone, so it is not offered elsewhere."
              ,(format "Set the argument %s of the tool %s."
                       (plist-get definition :name) (plist-get tool :id))
              :class 'backstaff-menu-argument
-             :definition ',definition)
+             :tool-argument ',definition)
           t)
     (put symbol 'completion-predicate #'ignore)
     symbol))
@@ -217,21 +217,21 @@ It makes sense within the menu alone, so it is not offered elsewhere."
 ;;; Arguments
 
 (defclass backstaff-menu-argument (transient-infix)
-  ((definition :initarg :definition)
+  ((tool-argument :initarg :tool-argument)
    (format :initform " %k %d  %v")
    (unsavable :initform t)
    (always-read :initform t))
-  "An argument of a tool; `definition' is the tool's own.")
+  "An argument of a tool; `tool-argument' is its definition.")
 
 (cl-defmethod transient-init-value ((obj backstaff-menu-argument))
   "Start with what the prefix says for OBJ, or with nothing."
   (oset obj value
-        (alist-get (backstaff-arguments-keyword (oref obj definition))
+        (alist-get (backstaff-arguments-keyword (oref obj tool-argument))
                    (oref transient--prefix value))))
 
 (cl-defmethod transient-infix-read ((obj backstaff-menu-argument))
   "Toggle OBJ if it is a boolean, else read its new value."
-  (let ((definition (oref obj definition))
+  (let ((definition (oref obj tool-argument))
         (overriding-terminal-local-map nil))
     (if (eq (plist-get definition :type) :boolean)
         (backstaff-menu--toggle definition (oref obj value))
@@ -244,12 +244,12 @@ It makes sense within the menu alone, so it is not offered elsewhere."
 (cl-defmethod transient-infix-value ((obj backstaff-menu-argument))
   "Return the keyword and the value of OBJ, or nil if it has no value."
   (when-let ((value (oref obj value)))
-    (cons (backstaff-arguments-keyword (oref obj definition)) value)))
+    (cons (backstaff-arguments-keyword (oref obj tool-argument)) value)))
 
 (cl-defmethod transient-format-value ((obj backstaff-menu-argument))
   "Return what OBJ is set to, or else what it is by default."
   (let ((value (oref obj value))
-        (definition (oref obj definition)))
+        (definition (oref obj tool-argument)))
     (cond (value
            (propertize (backstaff-arguments-value-text value)
                        'face 'transient-value))
