@@ -22,24 +22,24 @@
   (expand-file-name "../" (file-name-directory load-file-name))
   "This repository.")
 
-(defconst screenshots-size '(900 . 600)
-  "How wide and how high a picture is, in pixels.")
+(defconst screenshots-size '(880 . 600)
+  "How wide, but for the fringes, and how high a picture is, in pixels.")
 
 (defconst screenshots-patience 20
   "For how many seconds to wait for what a scene shall bring about.")
 
 (defconst screenshots-scenes
   '(("listing" backstaff-list-directory
-     "M-x backstaff-list-directory RET C-a C-k py_backend/backstaff/ RET"
-     "__main__")
+     "M-x backstaff-list-directory RET C-a C-k elisp/ RET"
+     "backstaff-epc")
     ("tree" backstaff-tree
      "M-x backstaff-tree RET C-a C-k py_backend/ RET"
      "backstaff")
     ("menu" backstaff "M-x backstaff RET" "List a directory")
     ("tool" backstaff "M-x backstaff RET W t - e a l l RET - m 2 RET"
-     "entry_kind +all[^z-a]*max_depth +2")
+     "max_depth +2")
     ("inspector" backstaff-run-tool
-     "M-x backstaff RET W t - p C-a C-k py_backend RET - e a l l RET - m 2 RET RET"
+     "M-x backstaff RET W t - p C-a C-k py_backend RET - e a l l RET - x **/__pycache__ RET RET RET"
      "total-files")
     ("doctor" backstaff-doctor "M-x backstaff-doctor RET" "All is well"))
   "What is drawn: a name, the command it needs, keys, and a regexp.
@@ -55,26 +55,28 @@ The picture is ready when the regexp matches in a window.")
         ring-bell-function #'ignore
         use-dialog-box nil
         frame-resize-pixelwise t
-        frame-title-format "Emacs"
-        x-gtk-use-system-tooltips nil)
-  (menu-bar-mode -1)
-  (tool-bar-mode -1)
-  (scroll-bar-mode -1)
+        cursor-in-non-selected-windows nil
+        pop-up-windows nil
+        enable-local-variables nil
+        make-backup-files nil)
   (blink-cursor-mode -1)
-  (fringe-mode '(12 . 4))
+  (modify-frame-parameters nil '((menu-bar-lines . 0) (tool-bar-lines . 0)
+                                 (vertical-scroll-bars) (left-fringe . 10)
+                                 (right-fringe . 10)))
   (load-theme 'modus-operandi t)
-  (set-face-attribute 'default nil :family "JetBrains Mono" :height 98)
+  (set-face-attribute 'default nil :family "JetBrains Mono" :height 90)
   (set-frame-position nil 0 0)
   (set-frame-size nil (car screenshots-size) (cdr screenshots-size) t))
 
 (defun screenshots-begin ()
-  "Show nothing but this repository's README."
+  "Show nothing but a source file of this repository."
   (delete-other-windows)
   (mapc (lambda (buffer)
           (when (string-match-p "\\`\\*backstaff" (buffer-name buffer))
             (kill-buffer buffer)))
         (buffer-list))
-  (find-file (expand-file-name "README.md" screenshots-root))
+  (find-file (expand-file-name "py_backend/backstaff/server.py" screenshots-root))
+  (setq default-directory screenshots-root)
   (goto-char (point-min)))
 
 
@@ -89,12 +91,6 @@ The picture is ready when the regexp matches in a window.")
                  (re-search-forward regexp nil t))))
            (window-list nil 'no-minibuffer)))
 
-(defun screenshots-wait (regexp)
-  "Let processes and timers run until REGEXP matches in a window."
-  (with-timeout (screenshots-patience (error "%S never appeared" regexp))
-    (while (not (screenshots-shown-p regexp))
-      (accept-process-output nil 0.05))))
-
 (defun screenshots-save (name)
   "Draw this frame to the file of the picture NAME."
   (message nil)
@@ -107,41 +103,78 @@ The picture is ready when the regexp matches in a window.")
       (insert (x-export-frames nil 'png))
       (write-region nil nil file nil 'silent))))
 
-(defun screenshots-scene (name command keys regexp)
-  "Draw the picture NAME if there is COMMAND: type KEYS, wait for REGEXP."
-  (if (not (fboundp command))
-      (princ (format "screenshots: there is no %s, so no picture of it\n" command)
-             #'external-debugging-output)
-    (screenshots-begin)
-    (setq unread-command-events (listify-key-sequence (kbd keys)))
-    (run-at-time 1 nil #'screenshots-finish name regexp)
-    (recursive-edit)))
+(defun screenshots-play (scenes)
+  "Draw the first of SCENES and then the others, then leave Emacs."
+  (pcase scenes
+    ('nil (kill-emacs 0))
+    (`((,name ,command . ,_) . ,rest)
+     (if (fboundp command)
+         (screenshots-scene scenes)
+       (princ (format "screenshots: no picture %s, as there is no %s\n" name command)
+              #'external-debugging-output)
+       (screenshots-play rest)))))
 
-(defun screenshots-finish (name regexp)
-  "Draw the picture NAME once REGEXP matches, and end the scene."
-  (when (input-pending-p)
-    (error "The scene %s did not take all its keys" name))
-  (screenshots-wait regexp)
-  (screenshots-save name)
-  (setq unread-command-events
-        (append (listify-key-sequence (kbd "C-g C-g")) nil))
-  (run-at-time 0.3 nil #'exit-recursive-edit))
+(defun screenshots-scene (scenes)
+  "Type the keys of the first of SCENES, and draw it when it is ready."
+  (pcase-let ((`((,_ ,_ ,keys ,_) . ,_) scenes))
+    (screenshots-begin)
+    (screenshots-type (listify-key-sequence (kbd keys))
+                      #'screenshots-poll scenes
+                      (+ (float-time) screenshots-patience))))
+
+(defun screenshots-type (keys function &rest arguments)
+  "Type KEYS and then call FUNCTION with ARGUMENTS.
+One is typed after the other: a menu that redraws itself at the first key
+of a sequence forgets those that came with it."
+  (cond ((null keys)
+         (apply #'screenshots-later 0.5 function arguments))
+        (t
+         (unless unread-command-events
+           (setq unread-command-events (list (pop keys))))
+         (apply #'screenshots-later 0.02 #'screenshots-type
+                keys function arguments))))
+
+(defun screenshots-later (seconds function &rest arguments)
+  "Call FUNCTION with ARGUMENTS in SECONDS, and let it fail loudly.
+What happens between is the command loop, which takes the keys."
+  (run-at-time seconds nil
+               (lambda ()
+                 (condition-case problem
+                     (apply function arguments)
+                   (error (screenshots-fail problem))))))
+
+(defun screenshots-poll (scenes deadline)
+  "Draw the first of SCENES if it is ready, or look again until DEADLINE."
+  (pcase-let ((`((,name ,_ ,_ ,regexp) . ,rest) scenes))
+    (cond ((screenshots-shown-p regexp)
+           (screenshots-save name)
+           (screenshots-type (listify-key-sequence (kbd "C-g C-g C-g"))
+                             #'screenshots-play rest))
+          ((> (float-time) deadline)
+           (error "%S never appeared" regexp))
+          (t
+           (screenshots-later 0.2 #'screenshots-poll scenes deadline)))))
 
 (defun screenshots-draw ()
   "Draw all pictures, then leave Emacs; with failure if one is not had."
-  (run-at-time 120 nil #'kill-emacs 2)
-  (condition-case problem
-      (progn
-        (unless (fboundp 'x-export-frames)
-          (error "This Emacs cannot draw itself: it lacks Cairo"))
-        (screenshots-prepare)
-        (dolist (scene screenshots-scenes)
-          (apply #'screenshots-scene scene))
-        (kill-emacs 0))
-    (error
-     (princ (format "screenshots: %s\n" (error-message-string problem))
-            #'external-debugging-output)
-     (kill-emacs 1))))
+  (screenshots-later 0.5 (lambda ()
+                           (unless (fboundp 'x-export-frames)
+                             (error "This Emacs cannot draw itself: it lacks Cairo"))
+                           (screenshots-prepare)
+                           (screenshots-play screenshots-scenes))))
+
+(defun screenshots-fail (problem)
+  "Leave Emacs because of PROBLEM, an error."
+  (princ (format "screenshots: %s; keys left: %S; on the screen is:\n%s\n"
+                 (error-message-string problem) unread-command-events
+                 (mapconcat (lambda (window)
+                              (with-current-buffer (window-buffer window)
+                                (buffer-substring (window-start window)
+                                                  (min (point-max)
+                                                       (+ (window-start window) 2000)))))
+                            (window-list nil t) "\n----\n"))
+         #'external-debugging-output)
+  (kill-emacs 1))
 
 (provide 'screenshots)
 ;;; screenshots.el ends here

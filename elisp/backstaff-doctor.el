@@ -295,7 +295,8 @@ checks again and \\[backstaff-doctor-copy] copies it."
     (backstaff-doctor--tell
      run "Emacs" (if fits 'ok 'failed)
      (format "%s, %s, %s" emacs-version system-configuration
-             (or window-system "text terminal"))
+             (if window-system (format "window system %s" window-system)
+               "text terminal"))
      (unless fits "Update Emacs to 28.1 or newer"))))
 
 (defun backstaff-doctor--check-package (run)

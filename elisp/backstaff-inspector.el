@@ -495,7 +495,7 @@ Emacs is slow to show a line as long as canonical JSON is."
 (defun backstaff-inspector--insert-costs (texts)
   "Insert a table of what each of TEXTS, by form, would cost an agent."
   (insert (propertize (format "\n%-10s %12s   %s\n" "Form" "bytes"
-                              "tokens, roughly (bytes/4 to bytes/2.5)")
+                              "tokens, roughly: bytes/4 to /2.5")
                       'face 'backstaff-inspector-label))
   (pcase-dolist (`(,form . ,text) texts)
     (let ((bytes (backstaff-inspector--bytes text)))
