@@ -27,10 +27,11 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el lint types layers compile fix golden bench clean
+.PHONY: help setup demo test test-py test-el test-emacs30 lint types layers compile fix golden \
+    bench screenshots draw clean
 
 help: ## list what can be done
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
 
 setup: ## install what is missing and make .venv (all others do this first)
 	@dev/setup
@@ -46,6 +47,10 @@ test-py: setup ## run pytest
 
 test-el: setup ## run the ERT tests; SELECTOR picks some
 	@$(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
+
+# Not part of `test`: it needs root and, the first time, some minutes.
+test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a Debian 13 of its own
+	@dev/debian-13 make compile test-el demo
 
 lint: setup types layers ## check style, types and layering of the Python code, and spelling
 	@$(BIN)/ruff check --quiet $(PYTHON_FILES)
@@ -80,6 +85,17 @@ golden: setup ## write the golden cases anew; review the difference like code
 
 bench: setup ## measure a ping against the stock EPC client; CALLS says how many
 	@$(WITH_PACKAGES) -l dev/bench.el -f bench-batch
+
+# In the same Debian 13, whose Emacs can draw; this one is for text terminals.
+screenshots: ## draw docs/*.png anew; look at them before they are committed
+	@dev/debian-13 make setup draw
+	@cp .cache/debian-13/home/me/backstaff/docs/screenshot-*.png docs/
+	@ls -l docs/screenshot-*.png
+
+# The number of the display is likely to be free: --auto-servernum sees no display outside of chroot.
+draw: setup
+	@xvfb-run --server-num=$$((1000 + $$$$ % 9000)) --server-args='-screen 0 1200x900x24' \
+	    $(EMACS) -q --no-site-file -l dev/batch.el -L elisp -l dev/screenshots.el -f screenshots-draw
 
 clean: ## remove all that make has made
 	rm -rf .venv .cache .hypothesis .import_linter_cache dist

@@ -12,8 +12,9 @@
 ;;
 ;; 1. `backstaff-server-command', if that is non-nil;
 ;; 2. the sources shipped beside this file, run by the Python in the `.venv'
-;;    beside them, or by the first Python on `exec-path' that is recent
-;;    enough and has the libraries;
+;;    beside them, or by the one that `backstaff-install-server' made, or by
+;;    the first Python on `exec-path' that is recent enough and has the
+;;    libraries;
 ;; 3. a program named `backstaff' on `exec-path'.
 ;;
 ;; It runs in the folder of its sources and isolated from the environment, so
@@ -29,6 +30,9 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff-epc)
+
+(defconst backstaff-server-version "0.1.0"
+  "The version of this package, and of the server that belongs to it.")
 
 
 ;;; Options
@@ -149,40 +153,84 @@ Signal a `backstaff-connection-lost' if there is none."
           (list (concat
                  (if (backstaff-server--sources)
                      (format "found no Python 3.11 or newer that has the libraries\
- %s; run make setup beside the sources"
+ %s; type M-x backstaff-install-server, run make setup beside the sources, or"
                              (string-join backstaff-server--libraries ", "))
                    "found neither the server's sources nor a program named\
- backstaff")
-                 ", or customize `backstaff-server-command'"))))
+ backstaff;")
+                 " customize `backstaff-server-command'"))))
 
 (defun backstaff-server--find-python (sources)
   "Return a Python that can run the server in SOURCES, or nil."
-  (let ((own (expand-file-name "../.venv/bin/python" sources)))
-    (cond ((file-executable-p own) own)
-          ((and backstaff-server--python
-                (file-executable-p backstaff-server--python))
+  (or (backstaff-server--own-python sources)
+      (backstaff-server--made-python)
+      (and backstaff-server--python
+           (file-executable-p backstaff-server--python)
            backstaff-server--python)
-          (t (setq backstaff-server--python
-                   (cl-some #'backstaff-server--fitting-python
-                            backstaff-server--python-names))))))
+      (setq backstaff-server--python
+            (cl-some #'backstaff-server--fitting-python
+                     backstaff-server--python-names))))
+
+(defun backstaff-server--own-python (sources)
+  "Return the Python of the environment beside SOURCES, or nil."
+  (let ((python (expand-file-name "../.venv/bin/python" sources)))
+    (and (file-executable-p python) python)))
 
 (defun backstaff-server--fitting-python (name)
   "Return the interpreter that a program called NAME leads to, if it fits."
-  (when-let ((program (executable-find name)))
-    (with-temp-buffer
-      (let ((process (make-process
-                      :name "backstaff-probe" :buffer (current-buffer)
-                      :command (list program "-I" "-c" backstaff-server--probe)
-                      :connection-type 'pipe :noquery t :sentinel #'ignore))
-            (deadline (+ (float-time) 3)))
-        (unwind-protect
-            (while (and (process-live-p process) (< (float-time) deadline))
-              (accept-process-output process 0.05 nil t))
-          (accept-process-output process 0 nil t)
-          (delete-process process))
-        (let ((answer (string-trim (buffer-string))))
-          (and (file-name-absolute-p answer) (file-executable-p answer)
-               answer))))))
+  (when-let ((program (executable-find name))
+             (answer (backstaff-server--ask-python
+                      program backstaff-server--probe)))
+    (and (file-name-absolute-p answer) (file-executable-p answer)
+         answer)))
+
+(defun backstaff-server--ask-python (program script)
+  "Return what PROGRAM, a Python, prints for SCRIPT within three seconds."
+  (with-temp-buffer
+    (let ((process (make-process
+                    :name "backstaff-probe" :buffer (current-buffer)
+                    :command (list program "-I" "-c" script)
+                    :connection-type 'pipe :noquery t :sentinel #'ignore))
+          (deadline (+ (float-time) 3)))
+      (unwind-protect
+          (while (and (process-live-p process) (< (float-time) deadline))
+            (accept-process-output process 0.05 nil t))
+        (accept-process-output process 0 nil t)
+        (delete-process process))
+      (string-trim (buffer-string)))))
+
+
+;;; Environments made for this package
+
+(defconst backstaff-server--ready-mark "backstaff-ready"
+  "The file that an environment has once all that it needs is in it.")
+
+(defun backstaff-server--environments ()
+  "Return the folder of the Python environments made for this package."
+  (expand-file-name (locate-user-emacs-file "backstaff/")))
+
+(defun backstaff-server--environment (python-version)
+  "Return the folder of an environment with Python PYTHON-VERSION.
+It belongs to this version of the package alone: an update makes its own."
+  (expand-file-name (format "%s-py%s/" backstaff-server-version python-version)
+                    (backstaff-server--environments)))
+
+(defun backstaff-server--made-python ()
+  "Return the newest Python that `backstaff-install-server' made, or nil.
+One that was made in part does not count, nor one for another version."
+  (let* ((folder (backstaff-server--environments))
+         (prefix (concat backstaff-server-version "-py"))
+         (names (and (file-directory-p folder)
+                     (cl-remove-if-not
+                      (apply-partially #'string-prefix-p prefix)
+                      (directory-files folder)))))
+    (cl-loop for name in (sort names (lambda (a b) (string-version-lessp b a)))
+             for environment = (expand-file-name name folder)
+             for python = (expand-file-name "bin/python" environment)
+             when (and (file-executable-p python)
+                       (file-exists-p (expand-file-name
+                                       backstaff-server--ready-mark
+                                       environment)))
+             return python)))
 
 
 ;;; Log
@@ -232,9 +280,6 @@ Signal a `backstaff-connection-lost' if there is none."
 
 
 ;;; One server
-
-(defconst backstaff-server-version "0.1.0"
-  "The version of this package, and of the server that belongs to it.")
 
 (defconst backstaff-server--protocol 1
   "The version of the protocol that both have to speak.")
@@ -438,6 +483,20 @@ Signal a `backstaff-error' if none comes within TIMEOUT seconds."
         (setf (backstaff-server--tools server)
               (backstaff-epc-call (backstaff-server--connection server)
                                   'describe nil :timeout timeout)))))
+
+(cl-defun backstaff-server-tools-async (&key success-fn error-fn timeout)
+  "Ask what `backstaff-server-tools' returns and return at once.
+SUCCESS-FN, ERROR-FN and TIMEOUT are as in `backstaff-epc-call-async', but
+SUCCESS-FN is called before this returns if the answer is known already."
+  (let ((server (backstaff-server-ensure)))
+    (if-let ((tools (backstaff-server--tools server)))
+        (funcall success-fn tools)
+      (backstaff-epc-call-async
+       (backstaff-server--connection server) 'describe nil
+       :success-fn (lambda (tools)
+                     (setf (backstaff-server--tools server) tools)
+                     (funcall success-fn tools))
+       :error-fn error-fn :timeout timeout))))
 
 ;;;###autoload
 (defun backstaff-stop ()

@@ -62,6 +62,10 @@
 
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
 (autoload 'backstaff-file-info "backstaff-list" nil t)
+(autoload 'backstaff "backstaff-menu" nil t)
+(autoload 'backstaff-run-tool "backstaff-inspector" nil t)
+(autoload 'backstaff-install-server "backstaff-install" nil t)
+(autoload 'backstaff-doctor "backstaff-doctor" nil t)
 
 
 ;;; Options

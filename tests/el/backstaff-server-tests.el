@@ -22,6 +22,7 @@
      (dolist (file (directory-files-recursively root ""))
        (set-file-modes file #o755))
      (let ((exec-path (list root))
+           (user-emacs-directory root)
            (backstaff-server-command nil)
            (backstaff-server--python nil))
        ,@body)))

@@ -70,6 +70,26 @@ Return the value of CONDITION."
        (- (float-time) ,start))))
 
 
+;;; Keys
+
+(defun backstaff-test--call-typing (keys body)
+  "Call BODY from a command while KEYS are typed, and return its value."
+  (let* ((value nil)
+         (map (make-sparse-keymap))
+         (minor-mode-map-alist (cons (cons t map) minor-mode-map-alist))
+         (enable-recursive-minibuffers t)
+         ;; In batch Emacs sleeps where else it would wait for a key.
+         (minibuffer-message-timeout 0))
+    (define-key map [f13] (lambda () (interactive) (setq value (funcall body))))
+    (execute-kbd-macro (vconcat [f13] (kbd keys)))
+    value))
+
+(defmacro backstaff-test-typing (keys &rest body)
+  "Run BODY while the user types KEYS, a string for `kbd'; return its value."
+  (declare (indent 1) (debug t))
+  `(backstaff-test--call-typing ,keys (lambda () ,@body)))
+
+
 ;;; Cleaning up
 
 (defun backstaff-test--log ()

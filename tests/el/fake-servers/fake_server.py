@@ -1,7 +1,8 @@
 """An EPC server whose methods show every way in which a server can misbehave.
 
-`fake_server.py [START]`: START says what goes wrong before the first call, if anything. What is
-called chooses the fault. Frames are written by hand, as most faults are in them.
+`fake_server.py START`: START says what goes wrong before the first call, if anything, or `A=B` lets
+the method B answer in A's place. Else what is called chooses the fault. Frames are written by hand,
+as most faults are in them.
 """
 
 import os
@@ -200,6 +201,12 @@ def hello(uid: int, _: bytes) -> None:
 
 
 @method
+def ping(uid: int, _: bytes) -> None:
+    """Give a sign of life."""
+    answer(uid, b"t")
+
+
+@method
 def reply(uid: int, _: bytes) -> None:
     """Answer as a tool does."""
     answer(uid, b'(:ok t :tool "fake/reply" :text "as text" :data (:pid %d))' % os.getpid())
@@ -219,6 +226,12 @@ def serve(methods: dict[str, Method] = METHODS) -> None:
             raise SystemExit("unreadable request")
         name, arguments = match[2].decode(), match[3]
         methods[name](int(match[1]), arguments)
+
+
+def serve_with(exchange: str) -> None:
+    """Serve, but for EXCHANGE: in `A=B`, B answers in A's place."""
+    name, _, other = exchange.partition("=")
+    serve({**METHODS, name: METHODS[other]})
 
 
 def start_silent() -> None:
@@ -267,4 +280,7 @@ STARTS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    STARTS[sys.argv[1]]()
+    if "=" in sys.argv[1]:
+        serve_with(sys.argv[1])
+    else:
+        STARTS[sys.argv[1]]()

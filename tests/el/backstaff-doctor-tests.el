@@ -1,0 +1,280 @@
+;;; backstaff-doctor-tests.el --- Tests of backstaff-doctor.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-test-support)
+(require 'backstaff-doctor)
+(require 'project)
+
+(defmacro backstaff-doctor-tests-with (command &rest body)
+  "Run BODY in a project with COMMAND for a server, settings out of sight.
+Each check of the doctor may take half a second."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree '(("project" ("a.txt" . "")) ("config" ("readme" . "")))
+     (let ((process-environment (cons (concat "XDG_CONFIG_HOME=" root "config")
+                                      process-environment))
+           (user-emacs-directory root)
+           (project-find-functions nil)
+           (kill-ring nil)
+           (inhibit-message t)
+           (backstaff-doctor-limit 0.5))
+       (backstaff-test-with-server ,command
+         (save-window-excursion
+           (let ((default-directory (expand-file-name "project/")))
+             ,@body))))))
+
+(defun backstaff-doctor-tests-wait (buffer)
+  "Return the report in BUFFER once it is whole."
+  (with-current-buffer buffer
+    (backstaff-test-wait-for (backstaff-doctor--run-done backstaff-doctor--run) 10)
+    (buffer-substring-no-properties (point-min) (point-max))))
+
+(defun backstaff-doctor-tests-report ()
+  "Return the whole report of the doctor."
+  (backstaff-doctor-tests-wait (backstaff-doctor)))
+
+(defun backstaff-doctor-tests-check (name report)
+  "Return the state, the text and the advice of the check NAME in REPORT."
+  (should (string-match (format "^\\(ok\\|note\\|FAILED\\) +%s +\\(\\(?:.\\|\n \\)*\\)" name)
+                        report))
+  (let ((state (match-string 1 report))
+        (text (replace-regexp-in-string "[ \n]+" " " (match-string 2 report))))
+    (if (string-match " To do: " text)
+        (list state (substring text 0 (match-beginning 0)) (substring text (match-end 0)))
+      (list state text nil))))
+
+
+;;; All is well
+
+(ert-deftest backstaff-doctor-finds-our-own-server-well ()
+  (backstaff-doctor-tests-with (backstaff-test-command)
+    (let ((report (backstaff-doctor-tests-report)))
+      (should (string-match-p "^All is well\\.$" report))
+      (should-not (string-match-p "FAILED\\|To do:" report))
+      (pcase-dolist (`(,name ,regexp)
+                     `(("Emacs" ,(regexp-quote emacs-version))
+                       ("Package" ,(regexp-quote backstaff-server-version))
+                       ("Sources" "py_backend/") ("Root" "/project/")
+                       ("Settings" "none, as there is no .*/config/backstaff/config.toml")
+                       ("Running" "no server") ("Command" "by `backstaff-server-command'")
+                       ("Handshake" "server 0\\.1\\.0, protocol 1, Python 3\\.")
+                       ("Round trip" "[0-9.]+ ms, the median of 25 pings")
+                       ("Tools" "agent-q/list_directory, allowed.*workspace/tree, allowed")))
+        (ert-info (name)
+          (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report))))))
+      (should (string-match-p "The log ends with:\n\n\\(?:.\\|\n\\)*connected:" report)))))
+
+(ert-deftest backstaff-doctor-leaves-the-server-in-use-alone ()
+  (backstaff-doctor-tests-with (backstaff-test-command)
+    (backstaff-call "agent-q/list_directory" '(:path "."))
+    (let ((server backstaff-server--current))
+      (should (equal (nth 1 (backstaff-doctor-tests-check "Running"
+                                                          (backstaff-doctor-tests-report)))
+                     (format "process %d" (process-id (backstaff-epc--process
+                                                       (backstaff-server--connection server))))))
+      (should (eq backstaff-server--current server))
+      (should (backstaff-epc-live-p (backstaff-server--connection server))))))
+
+(ert-deftest backstaff-doctor-leaves-no-server-behind ()
+  (backstaff-doctor-tests-with (backstaff-test-command)
+    (backstaff-doctor-tests-report)
+    (should-not backstaff-server--current)
+    (should-not (cl-find-if #'backstaff-test--ours-p (process-list)))))
+
+(ert-deftest backstaff-doctor-says-what-the-policy-says ()
+  (backstaff-doctor-tests-with (backstaff-test-command)
+    (write-region "[policy]\ndeny = [\"forge/*\"]\nprompt = [\"workspace/*\"]\n" nil
+                  (expand-file-name "../settings.toml") nil 'silent)
+    (let* ((backstaff-server-settings-file (expand-file-name "../settings.toml"))
+           (report (backstaff-doctor-tests-report)))
+      (should (string-match-p "settings\\.toml"
+                              (nth 1 (backstaff-doctor-tests-check "Settings" report))))
+      (should (string-match-p "forge/list_directory, denied.*workspace/tree, asks first"
+                              (nth 1 (backstaff-doctor-tests-check "Tools" report)))))))
+
+
+;;; What can be wrong
+
+(defun backstaff-doctor-tests-fails (command name text advice)
+  "Check that with COMMAND the check NAME fails with TEXT and ADVICE, regexps."
+  (ert-info ((format "%S" (last command)))
+    (backstaff-doctor-tests-with command
+      (let ((report nil))
+        (should (< (backstaff-test-seconds
+                     (setq report (backstaff-doctor-tests-report)))
+                   3))
+        (pcase-let ((`(,state ,actual-text ,actual-advice)
+                     (backstaff-doctor-tests-check name report)))
+          (should (equal state "FAILED"))
+          (should (string-match-p text actual-text))
+          (should (string-match-p advice actual-advice)))
+        (should (string-match-p "^One check failed\\.$" report))))))
+
+(ert-deftest backstaff-doctor-knows-every-way-to-fail-at-the-start ()
+  (pcase-dolist (`(,start . ,expected)
+                 '(("silent" "within 0\\.5 seconds" "does not answer")
+                   ("fail" "No module named 'sexpdata'" "backstaff-install-server")
+                   ("exit" "exited with status 0" "ended by itself")
+                   ("other-protocol" "the server is 0\\.1\\.0 (protocol 2)" "Update the older")
+                   ("other-version" "the server is 0\\.2\\.0 (protocol 1)" "Update the older")
+                   ("foreign" "did not shake hands" "not as Backstaff's server does")
+                   ("noisy" "got \"Welcome!" "not as Backstaff's server does")))
+    (apply #'backstaff-doctor-tests-fails (backstaff-test-fake-command start)
+           "Handshake" expected)))
+
+(ert-deftest backstaff-doctor-knows-every-way-to-fail-at-a-call ()
+  (pcase-dolist (`(,method . ,expected)
+                 '(("stall" "within [0-9.]+ seconds" "does not answer")
+                   ("die" "exited with status 7:.*last words" "ended by itself")
+                   ("answer-and-die" "exited with status 0" "ended by itself")
+                   ("hang-up" "lost\\|closed\\|exited\\|within" ".")
+                   ("junk" "got \"Traceb" "not as Backstaff's server does")
+                   ("half" "within [0-9.]+ seconds" "does not answer")
+                   ("refuse" "no such thing" "Read the log")
+                   ("misuse" "no such method" "Read the log")))
+    (apply #'backstaff-doctor-tests-fails
+           (backstaff-test-fake-command (concat "ping=" method)) "Round trip" expected)))
+
+(ert-deftest backstaff-doctor-knows-a-server-that-describes-nonsense ()
+  (dolist (method '("echo" "largest" "names"))
+    (unless (equal method "echo")
+      (backstaff-doctor-tests-fails (backstaff-test-fake-command (concat "describe=" method))
+                                    "Tools" "." "."))))
+
+(ert-deftest backstaff-doctor-survives-a-deaf-server ()
+  (backstaff-doctor-tests-fails (backstaff-test-fake-command "ping=deaf")
+                                "Round trip" "within [0-9.]+ seconds" "does not answer"))
+
+(ert-deftest backstaff-doctor-knows-a-program-that-is-not-there ()
+  (backstaff-doctor-tests-fails '("/nowhere/python") "Command" "no program /nowhere/python"
+                                "Customize `backstaff-server-command'"))
+
+(ert-deftest backstaff-doctor-knows-a-command-that-is-none ()
+  (backstaff-doctor-tests-fails "python -m backstaff" "Command" "not a list of strings"
+                                "to be a list of strings"))
+
+(ert-deftest backstaff-doctor-knows-settings-that-are-wrong ()
+  (backstaff-doctor-tests-with (backstaff-test-command)
+    (write-region "[policy]\nforbid = 1\n" nil (expand-file-name "../settings.toml") nil 'silent)
+    (let ((backstaff-server-settings-file (expand-file-name "../settings.toml")))
+      (pcase-let ((`(,state ,text ,advice)
+                   (backstaff-doctor-tests-check "Handshake" (backstaff-doctor-tests-report))))
+        (should (equal state "FAILED"))
+        (should (string-match-p "settings\\.toml:2: .*forbid" text))
+        (should (string-match-p "Mend the settings file" advice))))))
+
+(ert-deftest backstaff-doctor-knows-settings-that-are-missing ()
+  (backstaff-doctor-tests-with (backstaff-test-command)
+    (let ((backstaff-server-settings-file "/nowhere/settings.toml"))
+      (should (equal (car (backstaff-doctor-tests-check "Settings"
+                                                        (backstaff-doctor-tests-report)))
+                     "FAILED")))))
+
+(ert-deftest backstaff-doctor-refuses-remote-directories-untouched ()
+  (backstaff-doctor-tests-with (backstaff-test-command)
+    (let* ((operations nil)
+           (file-name-handler-alist
+            (cons (cons "\\`/remote:"
+                        (lambda (operation &rest arguments)
+                          (push operation operations)
+                          (pcase operation
+                            ('file-remote-p "/remote:")
+                            ((or 'expand-file-name 'abbreviate-file-name) (car arguments)))))
+                  file-name-handler-alist))
+           (report (let ((default-directory "/remote:/home/"))
+                     (backstaff-doctor))))
+      (pcase-let ((`(,state ,text ,advice)
+                   (backstaff-doctor-tests-check "Root" (backstaff-doctor-tests-wait report))))
+        (should (equal state "FAILED"))
+        (should (string-match-p "another machine" text))
+        (should (string-match-p "this machine alone" advice)))
+      (should (equal (delete-dups operations) '(file-remote-p))))))
+
+(ert-deftest backstaff-doctor-knows-a-root-that-is-not-there ()
+  (backstaff-doctor-tests-with (backstaff-test-command)
+    (let* ((backstaff-root-directory "/nowhere/")
+           (report (backstaff-doctor-tests-report)))
+      (should (equal (car (backstaff-doctor-tests-check "Root" report)) "FAILED")))))
+
+
+;;; Pythons
+
+(defmacro backstaff-doctor-tests-with-pythons (scripts &rest body)
+  "Run BODY where SCRIPTS, an alist of names and shell scripts, are on the path.
+The sources of the server are a copy without an environment beside it."
+  (declare (indent 1) (debug t))
+  `(backstaff-doctor-tests-with nil
+     (let ((old-exec-path exec-path)
+           (backstaff-server--directory (expand-file-name "../package/elisp/")))
+       (make-directory backstaff-server--directory t)
+       (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)
+                           (expand-file-name "../package/py_backend"))
+       (make-directory (expand-file-name "../bin"))
+       (pcase-dolist (`(,name . ,script) ,scripts)
+         (let ((file (expand-file-name name (expand-file-name "../bin"))))
+           (write-region (concat "#!/bin/sh\n" script "\n") nil file nil 'silent)
+           (set-file-modes file #o755)))
+       (setq-default exec-path (list (expand-file-name "../bin/")))
+       (unwind-protect (progn ,@body)
+         (setq-default exec-path old-exec-path)))))
+
+(ert-deftest backstaff-doctor-tries-one-python-after-the-other ()
+  (backstaff-doctor-tests-with-pythons
+      `(("python3" . "exec /bin/sleep 60")
+        ("python3.14" . "printf '3.14.1\\n/bin/sh\\nbracex epc\\n'")
+        ("python3.13" . "printf '3.10.0\\n/bin/sh\\n\\n'")
+        ("python3.12" . "echo nonsense")
+        ("python3.11" . ,(format "exec '%s' \"$@\"" (backstaff-test-python))))
+    (let ((report (backstaff-doctor-tests-report)))
+      (dolist (regexp '("note +Python .*says nothing for 0\\.5 seconds"
+                        "note +Python .* 3\\.14\\.1, .*lacks bracex, epc"
+                        "note +Python .* 3\\.10\\.0, .*older than 3\\.11"
+                        "note +Python .*does not say what it is"
+                        "ok +Python .*has all libraries" "ok +Handshake"))
+        (should (string-match-p regexp report))))))
+
+(ert-deftest backstaff-doctor-without-any-python-says-what-to-do ()
+  (backstaff-doctor-tests-with-pythons '(("python3" . "printf '3.12.1\\n/bin/sh\\nepc\\n'"))
+    (pcase-let ((`(,state ,text ,advice)
+                 (backstaff-doctor-tests-check "Command" (backstaff-doctor-tests-report))))
+      (should (equal state "FAILED"))
+      (should (string-match-p "no Python that can run the server" text))
+      (should (string-match-p "M-x backstaff-install-server" advice)))))
+
+(ert-deftest backstaff-doctor-without-sources-says-what-to-do ()
+  (backstaff-doctor-tests-with-pythons nil
+    (let ((backstaff-server--directory nil))
+      (should (string-match-p "py_backend"
+                              (nth 2 (backstaff-doctor-tests-check
+                                      "Command" (backstaff-doctor-tests-report))))))))
+
+
+;;; The buffer
+
+(ert-deftest backstaff-doctor-does-not-wait ()
+  (backstaff-doctor-tests-with (backstaff-test-fake-command "silent")
+    (let ((buffer nil))
+      (should (< (backstaff-test-seconds (setq buffer (backstaff-doctor))) 0.4))
+      (with-current-buffer buffer
+        (should (string-match-p "^\\.\\.\\. +Handshake +being checked" (buffer-string)))
+        (should (string-match-p "Still checking" (buffer-string)))
+        (kill-buffer))
+      (should-not (cl-find-if #'backstaff-test--ours-p (process-list))))))
+
+(ert-deftest backstaff-doctor-checks-again-and-copies ()
+  (backstaff-doctor-tests-with (backstaff-test-fake-command "silent")
+    (backstaff-doctor)
+    (setq backstaff-server-command (backstaff-test-command))
+    (execute-kbd-macro (kbd "g"))
+    (let ((report (backstaff-doctor-tests-wait "*backstaff doctor*")))
+      (should (string-match-p "All is well" report))
+      (execute-kbd-macro (kbd "w"))
+      (should (equal (car kill-ring) report)))))
+
+(ert-deftest backstaff-doctor-writes-nothing-that-drives-a-terminal ()
+  (should (equal (backstaff-doctor--indented "a\e[31m\nb" 2) "a?[31m\n  b")))
+
+(provide 'backstaff-doctor-tests)
+;;; backstaff-doctor-tests.el ends here

@@ -1,0 +1,264 @@
+;;; backstaff-inspector-tests.el --- Tests of backstaff-inspector.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-test-support)
+(require 'backstaff-inspector)
+(require 'json)
+(require 'project)
+
+(defmacro backstaff-inspector-tests-with (command &rest body)
+  "Run BODY in a project with COMMAND for a server, and one window."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree '(("src" ("a.el" . "1") ("b.el" . "2")) ("c.txt" . "3"))
+     (backstaff-test-with-server ,command
+       (save-window-excursion
+         (delete-other-windows)
+         (with-temp-buffer
+           (switch-to-buffer (current-buffer))
+           (setq default-directory root)
+           (let ((project-find-functions nil)
+                 (inhibit-message t)
+                 (kill-ring nil))
+             ,@body))))))
+
+(defun backstaff-inspector-tests-text (buffer)
+  "Return the text of BUFFER once the call is over."
+  (with-current-buffer buffer
+    (backstaff-test-wait-for (null backstaff-inspector--call))
+    (buffer-substring-no-properties (point-min) (point-max))))
+
+(defun backstaff-inspector-tests-type (keys)
+  "Type KEYS in the selected window and return the text of the inspector then."
+  (let ((minibuffer-message-timeout 0))
+    (execute-kbd-macro (kbd keys)))
+  (backstaff-inspector-tests-text (window-buffer)))
+
+(defun backstaff-inspector-tests-section (heading text)
+  "Return what TEXT has below HEADING."
+  (should (string-match (format "^\\* %s\n\\(\\(?:.\\|\n\\)*?\\)\\(?:\n\\* \\|\\'\\)" heading) text))
+  (match-string 1 text))
+
+
+;;; What is shown
+
+(ert-deftest backstaff-run-tool-asks-and-shows-all-forms ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let ((text (backstaff-inspector-tests-type
+                 "M-x backstaff-run-tool RET forge/li TAB RET src RET y RET RET RET RET RET RET RET RET")))
+      (should (string-match-p
+               "(backstaff-call \"forge/list_directory\" '(:path \"src\" :recursive t))" text))
+      (should (string-match-p (concat "Root +" (regexp-quote root)) text))
+      (should (string-match-p "Success +and complete" text))
+      (should (string-match-p "Time +[0-9]+ ms in the server, [0-9.]+ ms there and back" text))
+      (let* ((reply (backstaff-call "forge/list_directory" '(:path "src" :recursive t)
+                                    '(:json t)))
+             (json-object-type 'plist) (json-array-type 'list) (json-false nil) (json-null nil))
+        (should (equal (backstaff-inspector-tests-section "Text" text)
+                       (concat (plist-get reply :text) "\n")))
+        (should (equal (read (backstaff-inspector-tests-section "Plist" text))
+                       (plist-get reply :data)))
+        (should (equal (json-read-from-string (backstaff-inspector-tests-section "JSON" text))
+                       (json-read-from-string (plist-get reply :json))))
+        (should (string-match-p
+                 (format "JSON +%d +%d to %d" (string-bytes (plist-get reply :json))
+                         (/ (+ 3 (string-bytes (plist-get reply :json))) 4)
+                         (ceiling (string-bytes (plist-get reply :json)) 2.5))
+                 text))))))
+
+(ert-deftest backstaff-inspector-shows-a-failure ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let ((text (backstaff-inspector-tests-text
+                 (backstaff-run-tool "workspace/tree" '(:path "../")))))
+      (should (string-match-p "Failure +SANDBOX_VIOLATION" text))
+      (should (string-match-p "^Error: " text))
+      (should-not (string-match-p "^\\* Plist" text)))))
+
+(ert-deftest backstaff-inspector-shows-what-was-cut-and-warned-of ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let ((text (backstaff-inspector-tests-text
+                 (backstaff-run-tool "forge/list_directory"
+                                     '(:path "." :max_entries 1 :nonsense 1)))))
+      (should (string-match-p "Success +but truncated" text))
+      (should (string-match-p "^Warning +.*nonsense" text)))))
+
+(ert-deftest backstaff-inspector-shows-a-server-that-fails ()
+  (pcase-dolist (`(,command ,code) `((("/nowhere/python") "CONNECTION_LOST")
+                                     (,(backstaff-test-fake-command "noisy") "PROTOCOL_ERROR")))
+    (backstaff-inspector-tests-with command
+      (should (string-match-p (concat "Failure +" code)
+                              (backstaff-inspector-tests-text
+                               (backstaff-run-tool "workspace/tree" '(:path "."))))))))
+
+(ert-deftest backstaff-inspector-measures-in-full-what-it-shows-in-part ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let* ((backstaff-inspector-max-characters 40)
+           (text (backstaff-inspector-tests-text
+                  (backstaff-run-tool "agent-q/list_directory" '(:path "."))))
+           (reply (backstaff-call "agent-q/list_directory" '(:path "."))))
+      (should (string-match-p (format "Text +%d " (string-bytes (plist-get reply :text))) text))
+      (dolist (form '("Text" "Plist" "JSON"))
+        (should (string-match-p (format "more: %s has [0-9,]+ characters" form) text))
+        (should (< (length (backstaff-inspector-tests-section form text)) 150)))
+      (should (< (length text) 1000)))))
+
+(ert-deftest backstaff-inspector-counts-bytes-and-tokens ()
+  (should (= (backstaff-inspector--bytes "aé日") 6))
+  (should (equal (backstaff-inspector--tokens 0) "0 to 0"))
+  (should (equal (backstaff-inspector--tokens 10001) "2,501 to 4,001"))
+  (should (equal (mapcar #'backstaff-inspector--number '(0 999 1000 1234567))
+                 '("0" "999" "1,000" "1,234,567"))))
+
+(ert-deftest backstaff-inspector-lays-out-any-plist-so-that-it-can-be-read ()
+  (dolist (object `((:a 1 :b "x\ny" :c nil :d ,(make-string 100 ?x) :e (1 2 (:f "é")))
+                    (:entries ,(cl-loop for i below 30 collect `(:name ,(format "n%d" i) :size ,i)))
+                    ,(make-list 200 'item)))
+    (with-temp-buffer
+      (backstaff-inspector--insert-plist object)
+      (goto-char (point-min))
+      (should (equal (read (current-buffer)) object))
+      (should (string-match-p "\n" (buffer-string))))))
+
+(ert-deftest backstaff-inspector-lays-out-any-json-so-that-it-is-the-same ()
+  (dolist (json '("{}" "[]" "{\"a\":\"},{\\\"\\\\\",\"b\":[{\"c\":[1,2]},{\"d\":{}}]}"
+                  "[{\"a\":1},{\"b\":2}]" "{\"a\":\"cut off in a str" "{\"a\":\"cut\\"))
+    (with-temp-buffer
+      (backstaff-inspector--insert-json json)
+      (should (equal (replace-regexp-in-string "\n *" "" (buffer-string)) json)))))
+
+
+;;; Keys
+
+(ert-deftest backstaff-inspector-runs-again-and-edits ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (backstaff-inspector-tests-text
+     (backstaff-run-tool "agent-q/list_directory" '(:path ".")))
+    (write-region "" nil (expand-file-name "new.txt") nil 'silent)
+    (should (string-match-p "new\\.txt" (backstaff-inspector-tests-type "g")))
+    (let ((text (backstaff-inspector-tests-type "e C-a C-k src RET RET RET")))
+      (should (string-match-p "'(:path \"src\"))" text))
+      (should (string-match-p "b\\.el" text)))))
+
+(ert-deftest backstaff-inspector-copies-and-folds ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (backstaff-inspector-tests-text
+     (backstaff-run-tool "agent-q/list_directory" '(:path "." :show_hidden t)))
+    (backstaff-inspector-tests-type "w")
+    (should (equal (car kill-ring)
+                   "(backstaff-call \"agent-q/list_directory\" '(:path \".\" :show_hidden t))"))
+    (backstaff-inspector-tests-type "W")
+    (should (equal (car kill-ring) "{\"path\":\".\",\"show_hidden\":true}"))
+    (backstaff-inspector-tests-type "n TAB")
+    (with-current-buffer (window-buffer)
+      (should (looking-at "\\* Text"))
+      (should (invisible-p (line-end-position))))))
+
+(ert-deftest backstaff-inspector-quits ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let ((backstaff-inspector-column-width 3)
+          (before (window-buffer)))
+      (backstaff-inspector-tests-text (backstaff-run-tool "workspace/tree" '(:path ".")))
+      (should (> (length (window-list)) 1))
+      (execute-kbd-macro (kbd "q"))
+      (should (= (length (window-list)) 1))
+      (should (eq (window-buffer) before)))))
+
+(ert-deftest backstaff-inspector-quit-in-any-of-its-windows-quits-all ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let ((backstaff-inspector-column-width 3))
+      (backstaff-inspector-tests-text (backstaff-run-tool "workspace/tree" '(:path ".")))
+      (other-window 1)
+      (execute-kbd-macro (kbd "q"))
+      (should (= (length (window-list)) 1))
+      (should-not (string-match-p "backstaff" (buffer-name (window-buffer)))))))
+
+
+;;; Windows
+
+(defun backstaff-inspector-tests-columns (width)
+  "Return what the windows start with where a column is WIDTH wide."
+  (let ((backstaff-inspector-column-width width))
+    (backstaff-inspector-tests-text
+     (backstaff-run-tool "workspace/tree" '(:path ".")))
+    (mapcar (lambda (window)
+              (with-current-buffer (window-buffer window)
+                (save-excursion
+                  (goto-char (window-start window))
+                  (buffer-substring-no-properties (point) (line-end-position)))))
+            (sort (window-list) (lambda (a b) (< (window-left-column a) (window-left-column b)))))))
+
+(ert-deftest backstaff-inspector-shows-as-many-forms-as-have-room ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let ((call "(backstaff-call \"workspace/tree\" '(:path \".\"))")
+          (window-min-width 2)
+          (window-safe-min-width 2)
+          (width (window-total-width)))
+      (should (equal (backstaff-inspector-tests-columns (1+ (/ width 2))) (list call)))
+      (should (equal (backstaff-inspector-tests-columns (/ width 2)) (list call "* Plist")))
+      (should (equal (backstaff-inspector-tests-columns (/ width 3))
+                     (list call "* Plist" "* JSON")))
+      (should (equal (backstaff-inspector-tests-columns (1+ (/ width 2))) (list call))))))
+
+
+;;; Waiting
+
+(ert-deftest backstaff-inspector-does-not-wait-and-can-be-cancelled ()
+  (backstaff-inspector-tests-with (backstaff-test-fake-command)
+    (let ((buffer nil))
+      (should (< (backstaff-test-seconds (setq buffer (backstaff-run-tool "stall" nil))) 0.4))
+      (with-current-buffer buffer
+        (should backstaff-inspector--call)
+        (should (equal mode-line-process ":run")))
+      (should (string-match-p "Failure +CANCELLED" (backstaff-inspector-tests-type "C-g")))
+      (with-current-buffer buffer
+        (should-not mode-line-process)
+        (should-not backstaff-inspector--progress))
+      (should (equal (length (backstaff-server-call 'cancellations nil)) 1)))))
+
+(ert-deftest backstaff-inspector-says-that-it-waits ()
+  (backstaff-inspector-tests-with (backstaff-test-fake-command)
+    (let ((messages nil))
+      (cl-letf (((symbol-function 'message)
+                 (lambda (&rest arguments) (push (apply #'format arguments) messages))))
+        (let ((start (float-time)))
+          (backstaff-run-tool "stall" nil)
+          (backstaff-test-wait-for messages)
+          (should (< 0.4 (- (float-time) start) 1.5)))
+        (should (string-match-p "Waiting for stall" (car messages)))))))
+
+(ert-deftest backstaff-inspector-forgets-a-call-with-its-buffer ()
+  (backstaff-inspector-tests-with (backstaff-test-fake-command)
+    (with-current-buffer (backstaff-run-tool "stall" nil)
+      (let ((call backstaff-inspector--call))
+        (kill-buffer)
+        (should-not (backstaff-cancel call))))))
+
+(ert-deftest backstaff-inspector-shows-the-last-of-two-calls ()
+  (backstaff-inspector-tests-with (backstaff-test-fake-command)
+    (let ((buffer (backstaff-run-tool "stall" nil)))
+      (with-current-buffer buffer
+        (setq backstaff-inspector--request
+              (backstaff-inspector--make-request :id "reply" :arguments nil :root root))
+        (revert-buffer))
+      (should (string-match-p "as text" (backstaff-inspector-tests-text buffer)))
+      (should (string-match-p "^(backstaff-call \"reply\" 'nil)"
+                              (backstaff-inspector-tests-text buffer))))))
+
+(ert-deftest backstaff-inspector-lays-a-long-reply-out-in-no-time ()
+  (let ((reply (list :ok t :text (make-string 3000000 ?x) :elapsed-ms 1
+                     :data (list :entries (cl-loop for i below 20000
+                                                   collect (list :name (format "name-%d" i)
+                                                                 :size i :kind :file)))
+                     :json (concat "[" (mapconcat (lambda (i) (format "{\"name\":\"n%d\"}" i))
+                                                  (number-sequence 1 50000) ",")
+                                   "]"))))
+    (with-temp-buffer
+      (should (< (backstaff-test-seconds
+                   (backstaff-inspector--insert
+                    (backstaff-inspector--make-request :id "a" :root "/") reply 0.1))
+                 2)))))
+
+(provide 'backstaff-inspector-tests)
+;;; backstaff-inspector-tests.el ends here
