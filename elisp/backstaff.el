@@ -235,16 +235,16 @@ another package's process filter."
 
 ;;; Text and definitions
 
-(defun backstaff-call-text (id args)
+(defun backstaff-call-text (id args &optional context)
   "Call the tool ID with ARGS and return the text of its reply.
-ID and ARGS are as in `backstaff-call'.  Never signal anything: an error
-or a quit is a text that starts with \"Error: \".  This may be called from
-anywhere, also from another package's process filter."
+ID, ARGS and CONTEXT are as in `backstaff-call'.  Never signal anything:
+an error or a quit is a text that starts with \"Error: \".  This may be
+called from anywhere, also from another package's process filter."
   (let ((debug-on-signal nil))
     (condition-case problem
-        (backstaff--plain-text (plist-get (backstaff-call id args) :text))
-      (quit "Error: The user cancelled the call")
-      (error (backstaff--error-text problem)))))
+        (backstaff--plain-text
+         (plist-get (backstaff-call id args context) :text))
+      ((error quit) (backstaff--error-text problem)))))
 
 (defun backstaff-tools ()
   "Return what there is to call: a list of plists, one a tool.
@@ -284,7 +284,9 @@ is worth more than no answer."
 
 (defun backstaff--error-text (condition)
   "Return the text that stands for CONDITION in place of a tool's."
-  (concat "Error: " (backstaff-epc-error-text condition)))
+  (concat "Error: " (if (eq (car condition) 'quit)
+                        "The user cancelled the call"
+                      (backstaff-epc-error-text condition))))
 
 (defun backstaff--failure (id condition)
   "Return a reply to the call of the tool ID that CONDITION ended."
