@@ -21,16 +21,14 @@
 ;;; Emacs
 
 (defvar *answer-timeout* 60
-  "For how many seconds to wait for Emacs. It gives up on its server long before.")
-
-(defmacro with-answer-timeout (&body body)
-  "Run BODY, and signal an error if it takes too long, where the implementation can."
-  #+sbcl `(sb-ext:with-timeout *answer-timeout* ,@body)
-  #-sbcl `(progn ,@body))
+  "For how many seconds to wait for Emacs, in SBCL. It gives up on its server long before.")
 
 (defun ask (form)
   "The value of FORM in Emacs; a string, too, if Agent-Q says that there was an error."
-  (with-answer-timeout (agent-q.tools:eval-in-emacs form)))
+  #+sbcl (handler-case (sb-ext:with-timeout *answer-timeout*
+                         (agent-q.tools:eval-in-emacs form))
+           (sb-ext:timeout () (error "Emacs did not answer within ~A seconds" *answer-timeout*)))
+  #-sbcl (agent-q.tools:eval-in-emacs form))
 
 (defun project-root ()
   "Agent-Q's project root as the operating system names it."

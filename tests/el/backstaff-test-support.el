@@ -46,6 +46,11 @@
         (expand-file-name "fake-servers/fake_server.py" backstaff-test-directory)
         (or start "serve")))
 
+(defun backstaff-test-process ()
+  "Return the process of the server, started if need be."
+  (backstaff-epc--process
+   (backstaff-server--connection (backstaff-server-ensure))))
+
 
 ;;; Waiting
 
