@@ -85,12 +85,18 @@ as nobody knows which directory is current in a filter."
 (defun backstaff-agent-q-definitions ()
   "Return the definitions of Agent-Q's tools, as its `define-tool' takes them.
 That is a list of plists of strings, keywords and lists, which any wire
-to a Lisp carries.  A tool that the server's policy denies is among them:
-it is to answer that it is denied, not to be replaced by another."
-  (mapcar #'backstaff-agent-q--definition
-          (cl-remove-if-not
-           (lambda (tool) (equal (plist-get tool :toolset) "agent-q"))
-           (backstaff-tools))))
+to a Lisp carries; or text that starts with \"Error: \", for SLIME would
+let a user debug an error, and the Lisp wait meanwhile.
+
+A tool that the server's policy denies is among them: it is to answer that
+it is denied, not to be replaced by another."
+  (let ((debug-on-signal nil))
+    (condition-case problem
+        (mapcar #'backstaff-agent-q--definition
+                (cl-remove-if-not
+                 (lambda (tool) (equal (plist-get tool :toolset) "agent-q"))
+                 (backstaff-tools)))
+      ((error quit) (backstaff--error-text problem)))))
 
 (defun backstaff-agent-q--definition (tool)
   "Return the definition of TOOL, of `backstaff-tools'."
@@ -153,7 +159,11 @@ Agent-Q must be loaded there, and Emacs must let the Lisp evaluate; see
 
 (defun backstaff-agent-q--report (result)
   "Tell the user RESULT, a list of what the form printed and of its value."
-  (message "Agent-Q calls Backstaff for: %s" (cadr result)))
+  (let ((value (cadr result)))
+    (message (if (string-prefix-p "\"Error: " value)
+                 "Agent-Q is as it was: %s"
+               "Agent-Q calls Backstaff for: %s")
+             value)))
 
 (provide 'backstaff-agent-q)
 ;;; backstaff-agent-q.el ends here

@@ -148,5 +148,5 @@ A parser may have NIL for false, for null and for an empty array: PARAMETERS tel
   "Register all of Backstaff's tools for Agent-Q and return their names."
   (let ((definitions (ask '(backstaff-agent-q-definitions))))
     (unless (consp definitions)
-      (error "Emacs did not say which tools there are: ~A" definitions))
+      (error "Emacs did not say which tools there are. ~A" definitions))
     (mapcar #'register definitions)))

@@ -62,6 +62,11 @@
 
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
 (autoload 'backstaff-file-info "backstaff-list" nil t)
+(autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
+(autoload 'backstaff-llm-tools "backstaff-llm")
+(autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
+(autoload 'backstaff-agent-q-call "backstaff-agent-q")
+(autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
 
 
 ;;; Options

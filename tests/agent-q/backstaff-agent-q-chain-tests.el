@@ -261,6 +261,13 @@ Emacs itself is elsewhere."
     (should (string-prefix-p "Directory: "
                              (backstaff-chain-call "list_directory" "path" ".")))))
 
+(ert-deftest backstaff-chain-setup-tells-why-it-failed ()
+  (backstaff-chain-with-lisp nil
+    (let ((backstaff-server-command '("/nowhere/python")))
+      (backstaff-stop)
+      (should (string-match-p "\\`Agent-Q is as it was: .*/nowhere/python"
+                              (backstaff-chain-setup))))))
+
 (ert-deftest backstaff-chain-setup-refuses-what-would-hang ()
   (backstaff-chain-with-lisp nil
     (should-not (backstaff-agent-q-problem))

@@ -92,6 +92,11 @@
                       :required ("path") :safety-level :safe
                       :categories (:filesystem :navigation)))))))
 
+(ert-deftest backstaff-agent-q-definitions-never-signal ()
+  (backstaff-test-with-server '("/nowhere/python")
+    (let ((debug-on-error t) (debug-on-signal t))
+      (should (string-match-p "\\`Error: .*/nowhere/python" (backstaff-agent-q-definitions))))))
+
 (ert-deftest backstaff-agent-q-problem-says-what-to-set ()
   (cl-letf (((symbol-function 'sly-connected-p) #'ignore)
             ((symbol-function 'slime-connected-p) #'ignore))
