@@ -16,7 +16,8 @@ WITH_PACKAGES := $(EMACS) -q --no-site-file --batch -l dev/batch.el -f package-i
 BIN := .venv/bin
 ELISP := $(wildcard elisp/*.el)
 ELISP_TESTS := $(wildcard tests/el/*-tests.el)
-ELISP_AROUND := $(wildcard dev/*.el tests/el/*.el)
+AGENT_Q_TESTS := $(wildcard tests/agent-q/*-tests.el)
+ELISP_AROUND := $(wildcard dev/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el)
 PYTHON_FILES := py_backend tests
 
 export EMACS PYTHON SELECTOR CALLS
@@ -27,7 +28,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el test-emacs30 lint types layers compile fix golden \
+.PHONY: help setup demo test test-py test-el test-agent-q test-emacs30 lint types layers compile fix golden \
     bench screenshots draw clean
 
 help: ## list what can be done
@@ -40,13 +41,17 @@ demo: setup ## start the server from Emacs and call every tool on this repositor
 	@$(BARE) -l dev/demo.el -f demo-batch
 
 # pytest comes last: its closing line counts what passed and failed.
-test: lint compile test-el test-py ## run all checks and all tests
+test: lint compile test-el test-agent-q test-py ## run all checks and all tests
 
 test-py: setup ## run pytest
 	@$(BIN)/pytest
 
 test-el: setup ## run the ERT tests; SELECTOR picks some
 	@$(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
+
+test-agent-q: setup ## call the tools from a real Lisp, through SLIME, where Debian has them
+	@dev/setup agent-q
+	@$(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(AGENT_Q_TESTS)) -f run-ert-batch
 
 # Not part of `test`: it needs root and, the first time, some minutes.
 test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a Debian 13 of its own

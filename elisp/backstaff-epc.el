@@ -473,8 +473,8 @@ symbols, numbers, and lists and vectors of these."
   "Return how many bytes the peer of CONNECTION may not have read yet."
   (- (backstaff-epc--sent connection) (backstaff-epc--read connection)))
 
-(defun backstaff-epc--send (connection frame timeout)
-  "Send FRAME over CONNECTION; give up after TIMEOUT seconds if non-nil.
+(defun backstaff-epc--send (connection uid frame timeout)
+  "Send FRAME, call UID, over CONNECTION; give up after TIMEOUT seconds.
 Emacs waits while the pipe is full, for ever if need be, so that only what
 surely fits is sent without a guard.  What has not gone out then stays in
 Emacs's own queue, and the next frame follows it: none is ever torn."
@@ -489,13 +489,17 @@ Emacs's own queue, and the next frame follows it: none is ever torn."
           (process-send-string process frame))
       (backstaff-timeout (signal (car problem) (cdr problem)))
       (error
-       (backstaff-epc--break
-        connection 'backstaff-connection-lost
-        (format "%s takes no more requests (%s)"
-                (backstaff-epc--name connection)
-                (if (eq (process-status process) 'stop) "it is stopped"
-                  (error-message-string problem))))
-       (backstaff-epc--check-open connection)))))
+       ;; Each call is told once: this one by the error that is signalled
+       ;; here, unless the connection broke before and told it with the rest.
+       (let ((untold (backstaff-epc--pop-call connection uid)))
+         (backstaff-epc--break
+          connection 'backstaff-connection-lost
+          (format "%s takes no more requests (%s)"
+                  (backstaff-epc--name connection)
+                  (if (eq (process-status process) 'stop) "it is stopped"
+                    (error-message-string problem))))
+         (when untold
+           (backstaff-epc--check-open connection)))))))
 
 (defun backstaff-epc--give-up-sending (connection timeout)
   "Signal that the peer of CONNECTION read nothing for TIMEOUT seconds."
@@ -534,7 +538,7 @@ the sending."
                   :end (+ (backstaff-epc--sent connection) (length frame)))
              (backstaff-epc--pending connection))
     (unwind-protect
-        (progn (backstaff-epc--send connection frame timeout)
+        (progn (backstaff-epc--send connection uid frame timeout)
                (setq sent t))
       (unless sent
         (backstaff-epc--pop-call connection uid)))

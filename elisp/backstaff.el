@@ -66,6 +66,11 @@
 (autoload 'backstaff-run-tool "backstaff-inspector" nil t)
 (autoload 'backstaff-install-server "backstaff-install" nil t)
 (autoload 'backstaff-doctor "backstaff-doctor" nil t)
+(autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
+(autoload 'backstaff-llm-tools "backstaff-llm")
+(autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
+(autoload 'backstaff-agent-q-call "backstaff-agent-q")
+(autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
 
 
 ;;; Options
@@ -268,16 +273,16 @@ A model chose the arguments; they must not pass for another question."
 
 ;;; Text and definitions
 
-(defun backstaff-call-text (id args)
+(defun backstaff-call-text (id args &optional context)
   "Call the tool ID with ARGS and return the text of its reply.
-ID and ARGS are as in `backstaff-call'.  Never signal anything: an error
-or a quit is a text that starts with \"Error: \".  This may be called from
-anywhere, also from another package's process filter."
+ID, ARGS and CONTEXT are as in `backstaff-call'.  Never signal anything:
+an error or a quit is a text that starts with \"Error: \".  This may be
+called from anywhere, also from another package's process filter."
   (let ((debug-on-signal nil))
     (condition-case problem
-        (backstaff--plain-text (plist-get (backstaff-call id args) :text))
-      (quit "Error: The user cancelled the call")
-      (error (backstaff--error-text problem)))))
+        (backstaff--plain-text
+         (plist-get (backstaff-call id args context) :text))
+      ((error quit) (backstaff--error-text problem)))))
 
 (defun backstaff-tools ()
   "Return what there is to call: a list of plists, one a tool.
@@ -317,7 +322,9 @@ is worth more than no answer."
 
 (defun backstaff--error-text (condition)
   "Return the text that stands for CONDITION in place of a tool's."
-  (concat "Error: " (backstaff-epc-error-text condition)))
+  (concat "Error: " (if (eq (car condition) 'quit)
+                        "The user cancelled the call"
+                      (backstaff-epc-error-text condition))))
 
 (defun backstaff--failure (id condition)
   "Return a reply to the call of the tool ID that CONDITION ended."

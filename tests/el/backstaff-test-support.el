@@ -9,7 +9,9 @@
 ;; test fails, the log of the server is printed.
 ;;
 ;; The variable BACKSTAFF_PYTHON of the environment says which Python runs the
-;; servers.
+;; servers.  BACKSTAFF_GPTEL_DIR and BACKSTAFF_LLM_DIR may say where the real
+;; gptel and llm are, and what these need, as folders with colons between; else
+;; fakes stand in, unless the real ones are on `load-path'.
 
 ;;; Code:
 
@@ -46,6 +48,21 @@
         (expand-file-name "fake-servers/fake_server.py" backstaff-test-directory)
         (or start "serve")))
 
+(defun backstaff-test-process ()
+  "Return the process of the server, started if need be."
+  (backstaff-epc--process
+   (backstaff-server--connection (backstaff-server-ensure))))
+
+(defun backstaff-test-require (library variable)
+  "Load LIBRARY from the folders that VARIABLE of the environment names.
+Without these it may be anywhere on `load-path', and else is the fake."
+  (let ((load-path
+         (append (and (getenv variable)
+                      (split-string (getenv variable) path-separator t))
+                 load-path
+                 (list (expand-file-name "fakes" backstaff-test-directory)))))
+    (require library)))
+
 
 ;;; Waiting
 
@@ -68,6 +85,29 @@ Return the value of CONDITION."
     `(let ((,start (float-time)))
        ,@body
        (- (float-time) ,start))))
+
+(defun backstaff-test-answers (&rest calls)
+  "Make CALLS, functions of a callback, at once, and return what each is told.
+Each callback must be called once, with text, and not before the call that
+it belongs to has returned."
+  (let ((answers (make-vector (length calls) nil))
+        (returned (make-vector (length calls) nil))
+        (early nil))
+    (cl-loop for call in calls
+             for index from 0
+             do (let ((index index))
+                  (funcall call (lambda (&rest arguments)
+                                  (unless (aref returned index)
+                                    (push arguments early))
+                                  (push arguments (aref answers index))))
+                  (aset returned index t)))
+    (backstaff-test-wait-for (cl-every #'identity answers) 20)
+    (should-not early)
+    (mapcar (lambda (told)
+              (should (equal (mapcar #'length told) '(1)))
+              (should (stringp (caar told)))
+              (caar told))
+            answers)))
 
 
 ;;; Keys

@@ -238,6 +238,19 @@
     (should (equal (backstaff-tests-code (backstaff-tests-async 'reply nil))
                    "CONNECTION_LOST"))))
 
+(ert-deftest backstaff-async-call-that-cannot-be-sent-is-one-reply ()
+  (backstaff-tests-with-fake nil
+    (backstaff-call 'reply nil)
+    (let ((replies nil) (others nil))
+      (backstaff-call-async 'stall nil (lambda (reply) (push reply others)))
+      (cl-letf (((symbol-function 'process-send-string) (lambda (&rest _) (error "Broken pipe"))))
+        (backstaff-call-async 'reply nil (lambda (reply) (push reply replies))))
+      (should-not replies)
+      (backstaff-test-wait-for (and replies others))
+      (should-not (accept-process-output nil 0.05))
+      (should (equal (mapcar #'backstaff-tests-code replies) '("CONNECTION_LOST")))
+      (should (equal (mapcar #'backstaff-tests-code others) '("CONNECTION_LOST"))))))
+
 (ert-deftest backstaff-async-cancelled-call-is-a-reply ()
   (backstaff-tests-with-fake nil
     (let* ((replies nil)

@@ -1,0 +1,169 @@
+;;; backstaff-agent-q.el --- The tools for Agent-Q  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; Agent-Q is an agent that lives in a Lisp image and looks at files through
+;; Emacs, to which SLY or SLIME connects it.  Its tools list_directory and
+;; get_file_info are Backstaff's toolset agent-q.
+;;
+;; With a Lisp connected that has Agent-Q loaded, M-x backstaff-agent-q-setup
+;; makes Agent-Q's registry call Backstaff.  Or, in the Lisp image itself, after
+;; Agent-Q:
+;;
+;;   (load "/path/to/backstaff/elisp/backstaff-agent-q.lisp")
+;;   (backstaff-agent-q:install)
+;;
+;; Either way a call goes from the Lisp to Emacs, as Agent-Q's own do, to
+;; `backstaff-agent-q-call', from there to the server, and back as one string.
+;; Emacs must let the Lisp evaluate forms: `sly-enable-evaluate-in-emacs', which
+;; Agent-Q sets itself, or `slime-enable-evaluate-in-emacs'.  That lets the
+;; Lisp do anything in Emacs, so it is not set here.  Without it Agent-Q would
+;; wait for ever; `backstaff-agent-q-problem' tells.
+
+;;; Code:
+
+(require 'backstaff-agent)
+
+(declare-function sly-connected-p "ext:sly" ())
+(declare-function sly-eval-async "ext:sly"
+                  (sexp &optional cont package env))
+(declare-function slime-connected-p "ext:slime" ())
+(declare-function slime-eval-async "ext:slime" (sexp &optional cont package))
+(defvar sly-enable-evaluate-in-emacs)
+(defvar slime-enable-evaluate-in-emacs)
+
+(defconst backstaff-agent-q--directory
+  (let ((file (or load-file-name buffer-file-name)))
+    (and file (file-name-directory file)))
+  "Where this library was loaded from.")
+
+
+;;; Calls from the Lisp
+
+(defconst backstaff-agent-q--largest-answer (* 1024 1024)
+  "How many bytes go to the Lisp at most.
+A message of 16 MiB would cost the connection, and an answer may take
+twice its size on the way.")
+
+;;;###autoload
+(defun backstaff-agent-q-call (name arguments root)
+  "Call Agent-Q's tool NAME below ROOT and return the text of its reply.
+ARGUMENTS is the model's, a string of JSON; ROOT, an absolute name, is
+Agent-Q's.  Never signal anything: an error or a quit is a text that
+starts with \"Error: \".  This is called in SLY's or SLIME's filter."
+  (save-match-data
+    (let ((debug-on-signal nil))
+      (condition-case problem
+          (backstaff-agent-q--fit
+           (backstaff-call-text (concat "agent-q/" name) arguments
+                                (backstaff-agent-q--context root)))
+        ((error quit) (backstaff--error-text problem))))))
+
+(defun backstaff-agent-q--context (root)
+  "Return the context of a call below ROOT.
+Signal an error if ROOT is no absolute name: there is no other to take,
+as nobody knows which directory is current in a filter."
+  (unless (and (stringp root) (file-name-absolute-p root))
+    (error "Agent-Q's project root is not absolute: %S" root))
+  (append
+   ;; The Lisp runs here: what looks like the name of a host is none.
+   (list :root (file-name-quote (substring-no-properties root) t))
+   (list :max-output-bytes
+         (min (or backstaff-agent-max-output-bytes most-positive-fixnum)
+              backstaff-agent-q--largest-answer))))
+
+(defun backstaff-agent-q--fit (text)
+  "Return TEXT, or what stands for it if the connection could not carry it."
+  (let ((size (string-bytes text)))
+    (if (<= size backstaff-agent-q--largest-answer) text
+      (format "Error: The answer has %d bytes, %d are allowed" size
+              backstaff-agent-q--largest-answer))))
+
+;;;###autoload
+(defun backstaff-agent-q-definitions ()
+  "Return the definitions of Agent-Q's tools, as its `define-tool' takes them.
+That is a list of plists of strings, keywords and lists, which any wire
+to a Lisp carries; or text that starts with \"Error: \", for SLIME would
+let a user debug an error, and the Lisp wait meanwhile.
+
+A tool that the server's policy denies is among them: it is to answer that
+it is denied, not to be replaced by another."
+  (let ((debug-on-signal nil))
+    (condition-case problem
+        (mapcar #'backstaff-agent-q--definition
+                (cl-remove-if-not
+                 (lambda (tool) (equal (plist-get tool :toolset) "agent-q"))
+                 (backstaff-tools)))
+      ((error quit) (backstaff--error-text problem)))))
+
+(defun backstaff-agent-q--definition (tool)
+  "Return the definition of TOOL, of `backstaff-tools'."
+  (list :name (plist-get tool :name)
+        :description (plist-get tool :description)
+        :parameters (mapcar #'backstaff-agent-q--parameter
+                            (plist-get tool :arguments))
+        :required (plist-get tool :required)
+        :safety-level (plist-get tool :safety-level)
+        :categories (plist-get tool :categories)))
+
+(defun backstaff-agent-q--parameter (parameter)
+  "Return what `define-tool' is told of PARAMETER."
+  (cl-loop for key in '(:name :type :description :enum)
+           for value = (plist-get parameter key)
+           when value append (list key value)))
+
+
+;;; Setup
+
+;;;###autoload
+(defun backstaff-agent-q-setup ()
+  "Make the Agent-Q in the connected Lisp call Backstaff's tools.
+Agent-Q must be loaded there, and Emacs must let the Lisp evaluate; see
+`backstaff-agent-q-problem'."
+  (interactive)
+  (when-let ((problem (backstaff-agent-q-problem)))
+    (user-error "%s" problem))
+  (if (eq (backstaff-agent-q--client) 'sly)
+      (sly-eval-async `(slynk:eval-and-grab-output ,(backstaff-agent-q--form))
+        #'backstaff-agent-q--report)
+    (slime-eval-async `(swank:eval-and-grab-output ,(backstaff-agent-q--form))
+      #'backstaff-agent-q--report)))
+
+(defun backstaff-agent-q-problem ()
+  "Return what keeps Agent-Q from calling Emacs, a sentence, or nil."
+  (pcase (backstaff-agent-q--client)
+    ('nil "No Lisp is connected, neither by SLY nor by SLIME")
+    ('sly (unless (bound-and-true-p sly-enable-evaluate-in-emacs)
+            (backstaff-agent-q--locked 'sly-enable-evaluate-in-emacs)))
+    ('slime (unless (bound-and-true-p slime-enable-evaluate-in-emacs)
+              (backstaff-agent-q--locked 'slime-enable-evaluate-in-emacs)))))
+
+(defun backstaff-agent-q--client ()
+  "Return through what a Lisp is connected: `sly', `slime', or nil."
+  (cond ((and (fboundp 'sly-connected-p) (sly-connected-p)) 'sly)
+        ((and (fboundp 'slime-connected-p) (slime-connected-p)) 'slime)))
+
+(defun backstaff-agent-q--locked (variable)
+  "Say what it means that VARIABLE is nil."
+  (format "The Lisp may not evaluate in Emacs, so that a tool of Agent-Q would\
+ wait for ever; set `%s' to t to let it do anything in Emacs" variable))
+
+(defun backstaff-agent-q--form ()
+  "Return a form, as text, that installs the tools and says so, or why not."
+  (format "(handler-case (progn (load %S) (funcall (intern \"INSTALL\"\
+ \"BACKSTAFF-AGENT-Q\"))) (error (problem) (format nil \"Error: ~A\" problem)))"
+          (expand-file-name "backstaff-agent-q.lisp"
+                            backstaff-agent-q--directory)))
+
+(defun backstaff-agent-q--report (result)
+  "Tell the user RESULT, a list of what the form printed and of its value."
+  (let ((value (cadr result)))
+    (message (if (string-prefix-p "\"Error: " value)
+                 "Agent-Q is as it was: %s"
+               "Agent-Q calls Backstaff for: %s")
+             value)))
+
+(provide 'backstaff-agent-q)
+;;; backstaff-agent-q.el ends here

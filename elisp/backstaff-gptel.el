@@ -1,0 +1,71 @@
+;;; backstaff-gptel.el --- The tools for gptel  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; `backstaff-gptel-register' makes the tools known to gptel, where the menu
+;; and `gptel-tools' choose among them, together with a preset named backstaff
+;; that adds all of them to a request:
+;;
+;;   (backstaff-gptel-register)                    all tools
+;;   (backstaff-gptel-register "workspace")        those of one toolset
+;;   (backstaff-gptel-register '("forge" "workspace"))
+;;
+;; A model in a buffer sees the project that the buffer is in.
+
+;;; Code:
+
+(require 'backstaff-agent)
+
+(declare-function gptel-make-tool "ext:gptel-request" (&rest slots))
+(declare-function gptel-make-preset "ext:gptel" (name &rest keys))
+(defvar gptel-confirm-tool-calls)
+
+;;;###autoload
+(defun backstaff-gptel-register (&optional toolsets)
+  "Make the tools of TOOLSETS known to gptel and return them.
+TOOLSETS is the name of a toolset, a list of names, or nil for all.  They
+are in the category \"backstaff\", and so is the preset that adds them.
+
+A tool that the server's policy wants somebody's approval of asks for
+confirmation in gptel; one that the policy denies is left out."
+  (interactive)
+  (require 'gptel)
+  (let ((tools (mapcar #'backstaff-gptel--make-tool
+                       (backstaff-agent-tools toolsets))))
+    (when (fboundp 'gptel-make-preset)
+      (gptel-make-preset 'backstaff
+        :description "Look around the project, change nothing"
+        :tools (list :append tools)))
+    (when (called-interactively-p 'interactive)
+      (message "gptel has %d tools of Backstaff, and the preset of that name"
+               (length tools)))
+    tools))
+
+(defun backstaff-gptel--make-tool (tool)
+  "Make TOOL, of `backstaff-agent-tools', known to gptel and return gptel's."
+  (let ((confirm (eq (plist-get tool :policy) :prompt)))
+    (gptel-make-tool
+     :name (copy-sequence (plist-get tool :name))
+     :description (copy-sequence (plist-get tool :description))
+     :args (backstaff-agent-parameters tool)
+     :function (backstaff-agent-function
+                tool (lambda () (backstaff-gptel--confirmed-p confirm)))
+     :async t
+     :category "backstaff"
+     :confirm confirm
+     ;; A listing is soon out of date and long: later turns had better ask
+     ;; again than read it again.
+     :include 'call)))
+
+(defun backstaff-gptel--confirmed-p (confirm)
+  "Return non-nil if gptel has asked before it called a tool.
+CONFIRM is the tool's own wish, which counts as the user has set it."
+  (pcase (bound-and-true-p gptel-confirm-tool-calls)
+    ('nil nil)
+    ('t t)
+    (_ confirm)))
+
+(provide 'backstaff-gptel)
+;;; backstaff-gptel.el ends here

@@ -1,0 +1,136 @@
+;;; backstaff-agent-q-tests.el --- Tests of the tools for Agent-Q, without a Lisp  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; What goes on with a real Lisp is tested in tests/agent-q/.
+
+;;; Code:
+
+(require 'backstaff-test-support)
+(require 'backstaff-agent-q)
+
+(defvar sly-enable-evaluate-in-emacs)
+(defvar slime-enable-evaluate-in-emacs)
+
+(defmacro backstaff-agent-q-tests-with-project (tree &rest body)
+  "Run BODY beside a project that holds TREE, with our own server."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree ,tree
+     (backstaff-test-with-server (backstaff-test-command)
+       (let ((default-directory "/"))
+         ,@body))))
+
+(ert-deftest backstaff-agent-q-call-answers-below-the-root-it-is-told ()
+  (backstaff-agent-q-tests-with-project '(("src" ("a" . "")))
+    (should (string-prefix-p (format "Directory: %ssrc/\n" root)
+                             (backstaff-agent-q-call "list_directory" "{\"path\":\"src\"}" root)))
+    (should (equal (backstaff-agent-q-call "list_directory" "{\"path\":\"/etc\",\"root\":\"/\"}" root)
+                   "Error: Path '/etc' is outside project root"))))
+
+(ert-deftest backstaff-agent-q-call-takes-no-root-but-the-agents ()
+  (backstaff-agent-q-tests-with-project nil
+    (let ((default-directory root))
+      (dolist (wrong '(nil "" "src" t 5))
+        (should (string-match-p "\\`Error: .*not absolute"
+                                (backstaff-agent-q-call "list_directory" "{\"path\":\".\"}" wrong))))
+      ;; No such directory here: it is not looked for on another machine.
+      (should (string-prefix-p "Error: "
+                               (backstaff-agent-q-call "list_directory" "{\"path\":\".\"}"
+                                                       "/ssh:nowhere.invalid:/"))))))
+
+(ert-deftest backstaff-agent-q-call-never-signals ()
+  (backstaff-agent-q-tests-with-project nil
+    (let ((debug-on-error t) (debug-on-signal t))
+      (pcase-dolist (`(,name ,arguments)
+                     '(("list_directory" "{") ("list_directory" "[]") ("list_directory" "")
+                       ("list_directory" "{\"path\":5}") ("no_such_tool" "{}") ("" "{}")
+                       (nil "{}") (5 "{}") ("list_directory" 5)))
+        (ert-info ((format "%S" (list name arguments)))
+          (should (string-prefix-p "Error: " (backstaff-agent-q-call name arguments root))))))))
+
+(ert-deftest backstaff-agent-q-call-leaves-no-trace-in-the-filter ()
+  (backstaff-agent-q-tests-with-project nil
+    (with-temp-buffer
+      (insert "00002a(:eval 1 1 form)")
+      (string-match "b" "abc")
+      (backstaff-agent-q-call "list_directory" "{\"path\":\".\"}" root)
+      (should (equal (match-beginning 0) 1))
+      (should (equal (buffer-string) "00002a(:eval 1 1 form)")))))
+
+(ert-deftest backstaff-agent-q-call-returns-a-plain-string-of-limited-size ()
+  (backstaff-agent-q-tests-with-project
+      (mapcar (lambda (number) (list (format "%d-日本語-%s" number (make-string 60 ?x))))
+              (number-sequence 1 400))
+    (let ((text (backstaff-agent-q-call "list_directory" "{\"path\":\".\"}" root)))
+      (should (multibyte-string-p text))
+      (should-not (text-properties-at 0 text))
+      (should (<= (string-bytes text) backstaff-agent-max-output-bytes))
+      (let ((backstaff-agent-max-output-bytes nil))
+        (should (> (string-bytes (backstaff-agent-q-call "list_directory" "{\"path\":\".\"}" root))
+                   (string-bytes text)))))))
+
+(ert-deftest backstaff-agent-q-definitions-are-those-of-the-toolset ()
+  (backstaff-agent-q-tests-with-project nil
+    (should (equal (backstaff-agent-q-definitions)
+                   '((:name "get_file_info"
+                      :description "Get detailed information about a file or directory including\
+ size, timestamps, and permissions."
+                      :parameters ((:name "path" :type :string
+                                    :description "File or directory path (relative to project root)"))
+                      :required ("path") :safety-level :safe :categories (:filesystem :navigation))
+                     (:name "list_directory"
+                      :description "List files and subdirectories in a directory. Returns names,\
+ types, and sizes."
+                      :parameters ((:name "path" :type :string
+                                    :description "Directory path (relative to project root)")
+                                   (:name "show_hidden" :type :boolean
+                                    :description "Include hidden files (default false)")
+                                   (:name "sort_by" :type :string
+                                    :description "Sort by: name, size, modified (default: name)"))
+                      :required ("path") :safety-level :safe
+                      :categories (:filesystem :navigation)))))))
+
+(ert-deftest backstaff-agent-q-definitions-never-signal ()
+  (backstaff-test-with-server '("/nowhere/python")
+    (let ((debug-on-error t) (debug-on-signal t))
+      (should (string-match-p "\\`Error: .*/nowhere/python" (backstaff-agent-q-definitions))))))
+
+(ert-deftest backstaff-agent-q-problem-says-what-to-set ()
+  (cl-letf (((symbol-function 'sly-connected-p) #'ignore)
+            ((symbol-function 'slime-connected-p) #'ignore))
+    (should (string-match-p "No Lisp is connected" (backstaff-agent-q-problem)))
+    (should-error (backstaff-agent-q-setup) :type 'user-error)
+    (pcase-dolist (`(,predicate ,variable)
+                   '((slime-connected-p slime-enable-evaluate-in-emacs)
+                     (sly-connected-p sly-enable-evaluate-in-emacs)))
+      (cl-letf (((symbol-function predicate) #'always))
+        (cl-progv (list variable) '(nil)
+          (should (string-match-p (symbol-name variable) (backstaff-agent-q-problem)))
+          (should-error (backstaff-agent-q-setup) :type 'user-error))
+        (cl-progv (list variable) '(t)
+          (should-not (backstaff-agent-q-problem)))))))
+
+(ert-deftest backstaff-agent-q-setup-speaks-to-sly-and-to-slime ()
+  (dolist (client '(sly slime))
+    (let ((sent nil) (said nil)
+          (sly-enable-evaluate-in-emacs t) (slime-enable-evaluate-in-emacs t))
+      (cl-letf (((symbol-function 'sly-connected-p) (lambda () (eq client 'sly)))
+                ((symbol-function 'slime-connected-p) #'always)
+                ((symbol-function 'sly-eval-async)
+                 (lambda (form callback) (push form sent) (funcall callback '("" "(\"x\")"))))
+                ((symbol-function 'slime-eval-async)
+                 (lambda (form callback) (push form sent) (funcall callback '("" "(\"x\")"))))
+                ((symbol-function 'message)
+                 (lambda (format &rest arguments) (setq said (apply #'format format arguments)))))
+        (backstaff-agent-q-setup))
+      (should (equal said "Agent-Q calls Backstaff for: (\"x\")"))
+      (pcase-let ((`((,function ,text)) sent))
+        (should (eq function (if (eq client 'sly) 'slynk:eval-and-grab-output
+                               'swank:eval-and-grab-output)))
+        (should (string-match "(load \"\\([^\"]*\\)\")" text))
+        (should (file-exists-p (match-string 1 text)))))))
+
+(provide 'backstaff-agent-q-tests)
+;;; backstaff-agent-q-tests.el ends here

@@ -1,0 +1,311 @@
+;;; backstaff-agent-tests.el --- Tests of what every agent gets  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-test-support)
+(require 'backstaff-agent)
+
+(defmacro backstaff-agent-tests-with-project (tree &rest body)
+  "Run BODY in a project that holds TREE, with our own server."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree ,tree
+     (backstaff-test-with-server (backstaff-test-command)
+       (let ((project-find-functions nil))
+         ,@body))))
+
+(defvar project-find-functions)
+
+(defmacro backstaff-agent-tests-with-settings (text &rest body)
+  "Run BODY in a project, with our own server and TEXT as its settings."
+  (declare (indent 1) (debug t))
+  `(let ((backstaff-server-settings-file (make-temp-file "backstaff-" nil ".toml" ,text)))
+     (unwind-protect (backstaff-agent-tests-with-project nil ,@body)
+       (delete-file backstaff-server-settings-file))))
+
+(defun backstaff-agent-tests-tool (id)
+  "Return the tool ID as agents get it."
+  (cl-find id (backstaff-agent-tools) :key (lambda (tool) (plist-get tool :id)) :test #'equal))
+
+(defun backstaff-agent-tests-names (&optional toolsets)
+  "Return an alist of the ids and names of the tools of TOOLSETS."
+  (mapcar (lambda (tool) (cons (plist-get tool :id) (plist-get tool :name)))
+          (backstaff-agent-tools toolsets)))
+
+(defun backstaff-agent-tests-call (id &rest values)
+  "Call the tool ID with VALUES, as an agent does, and return the text."
+  (car (backstaff-test-answers
+        (lambda (callback)
+          (apply (backstaff-agent-function (backstaff-agent-tests-tool id)) callback values)))))
+
+(defun backstaff-agent-tests-calling (id &optional args)
+  "Return a function of a callback that calls the tool ID with ARGS."
+  (lambda (callback) (backstaff-agent-call id args callback)))
+
+
+;;; Tools
+
+(ert-deftest backstaff-agent-tools-have-names-of-their-own ()
+  (backstaff-agent-tests-with-project nil
+    (let ((names (backstaff-agent-tests-names)))
+      (should (equal (mapcar #'car names)
+                     (mapcar (lambda (tool) (plist-get tool :id)) (backstaff-tools))))
+      (should-not (cl-set-difference names (cl-delete-duplicates names :key #'cdr :test #'equal)))
+      (should (equal (cdr (assoc "agent-q/list_directory" names)) "list_directory"))
+      (should (equal (cdr (assoc "forge/list_directory" names)) "forge_list_directory")))
+    (should (equal (backstaff-agent-tests-names "forge")
+                   '(("forge/list_directory" . "list_directory"))))
+    (should (equal (backstaff-agent-tests-names '("forge" "agent-q"))
+                   '(("forge/list_directory" . "list_directory")
+                     ("agent-q/get_file_info" . "get_file_info")
+                     ("agent-q/list_directory" . "agent_q_list_directory"))))))
+
+(ert-deftest backstaff-agent-tools-say-what-the-server-says ()
+  (backstaff-agent-tests-with-project nil
+    (cl-loop for tool in (backstaff-agent-tools)
+             for described in (backstaff-tools)
+             do (dolist (key '(:id :description :toolset :arguments :policy))
+                  (should (equal (plist-get tool key) (plist-get described key)))))
+    (should (equal (plist-get (backstaff-agent-tests-tool "forge/list_directory") :description)
+                   "List directory entries"))))
+
+(ert-deftest backstaff-agent-unknown-toolset-is-named ()
+  (backstaff-agent-tests-with-project nil
+    (let ((problem (should-error (backstaff-agent-tools '("forge" "forget")) :type 'user-error)))
+      (should (string-match-p "no toolset forget; there are: .*forge" (cadr problem))))))
+
+(ert-deftest backstaff-agent-denied-tools-are-left-out ()
+  (backstaff-agent-tests-with-settings
+      "[policy]\ndeny = [\"agent-q/*\"]\nprompt = [\"workspace/tree\"]\n"
+    (let ((names (backstaff-agent-tests-names)))
+      (should-not (assoc "agent-q/list_directory" names))
+      (should (equal (cdr (assoc "forge/list_directory" names)) "list_directory")))
+    (should-not (backstaff-agent-tools "agent-q"))
+    (should (eq (plist-get (backstaff-agent-tests-tool "workspace/tree") :policy) :prompt))))
+
+(ert-deftest backstaff-agent-parameters-are-typed ()
+  (backstaff-agent-tests-with-project nil
+    (should (equal (backstaff-agent-parameters (backstaff-agent-tests-tool "workspace/tree"))
+                   '((:name "path" :type string :description "Directory path in workspace.")
+                     (:name "entry_kind" :type string
+                      :description "Node types to include (default: directory)."
+                      :enum ["directory" "all"] :optional t)
+                     (:name "max_depth" :type number
+                      :description "Maximum traversal depth (default: 3)." :optional t)
+                     (:name "max_entries" :type number
+                      :description "Maximum node count (default: 100)." :optional t)
+                     (:name "include_hidden" :type boolean
+                      :description "Include dot-prefixed entries (default: false)." :optional t)
+                     (:name "exclude" :type array :description "Glob patterns to exclude paths."
+                      :items (:type string) :optional t))))))
+
+(ert-deftest backstaff-agent-parameters-are-fresh ()
+  (backstaff-agent-tests-with-project nil
+    (let* ((tool (backstaff-agent-tests-tool "workspace/tree"))
+           (before (copy-tree (backstaff-agent-parameters tool) t)))
+      (dolist (parameter (backstaff-agent-parameters tool))
+        (aset (plist-get parameter :name) 0 ?X)
+        (when-let ((enum (plist-get parameter :enum)))
+          (aset (aref enum 0) 0 ?X)
+          (aset enum 1 "spoilt"))
+        (when-let ((items (plist-get parameter :items)))
+          (setf (plist-get items :type) "string"))
+        (setf (plist-get parameter :type) "spoilt"))
+      (should (equal (backstaff-agent-parameters tool) before))
+      (should (equal (plist-get (car (plist-get tool :arguments)) :name) "path")))))
+
+
+;;; Arguments
+
+(ert-deftest backstaff-agent-missing-arguments-are-left-out ()
+  (let ((parameters '((:name "path" :type :string :required t) (:name "flag" :type :boolean)
+                      (:name "must" :type :boolean :required t) (:name "list" :type :array))))
+    (pcase-dolist (`(,values . ,args)
+                   '((("a" t t ["x"]) . (:path "a" :flag t :must t :list ["x"]))
+                     (("a" nil nil nil) . (:path "a" :must :false))
+                     (("a" :null :null :null) . (:path "a" :must :false))
+                     (("a" :json-false :json-false []) . (:path "a" :flag :false :must :false :list []))
+                     (("a" :false) . (:path "a" :flag :false))
+                     ((nil) . nil)))
+      (should (equal (backstaff-agent--arguments parameters values) args)))))
+
+(ert-deftest backstaff-agent-values-reach-the-tool ()
+  (backstaff-agent-tests-with-project '(("a" ("b" . "") (".c" . "")) (".d" . "") ("e.log" . ""))
+    (should (equal (backstaff-agent-tests-call "workspace/tree" "." "all" 2 nil :json-false
+                                               ["**/b" "*.log"])
+                   (backstaff-call-text "workspace/tree"
+                                        '(:path "." :entry_kind "all" :max_depth 2
+                                          :exclude ("**/b" "*.log")))))
+    (should (string-match-p "\\.d" (backstaff-agent-tests-call "workspace/tree" "." "all" nil nil t)))
+    (should (string-match-p
+             "\"path\":\"e.log\""
+             (backstaff-agent-tests-call "forge/list_directory" "." nil nil nil nil nil)))
+    (should-not (string-match-p
+                 "e.log"
+                 (backstaff-agent-tests-call "forge/list_directory" "." nil nil nil nil :json-false)))
+    (should (string-match-p "\\`Error: .*path"
+                            (backstaff-agent-tests-call "agent-q/list_directory" nil)))))
+
+
+;;; Calls
+
+(ert-deftest backstaff-agent-root-is-taken-when-the-model-calls ()
+  (backstaff-agent-tests-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
+    (let ((function (backstaff-agent-function
+                     (backstaff-agent-tests-tool "agent-q/list_directory"))))
+      (should (equal (apply #'backstaff-test-answers
+                            (mapcar (lambda (name)
+                                      (lambda (callback)
+                                        (let ((default-directory (concat root name)))
+                                          (funcall function callback "."))))
+                                    '("one/" "two/")))
+                     (mapcar (lambda (names)
+                               (format "Directory: %s%s\nTotal: 1 file, 0 directories\n\n%s"
+                                       root (car names) (cdr names)))
+                             '(("one/" . "[FILE] a                  (0.0 KB)\n")
+                               ("two/" . "[FILE] b                  (0.0 KB)\n"))))))))
+
+(ert-deftest backstaff-agent-text-is-limited-by-the-option ()
+  (backstaff-agent-tests-with-project
+      (mapcar (lambda (number) (list (format "%03d-%s" number (make-string 60 ?x))))
+              (number-sequence 1 400))
+    (let ((whole (backstaff-call-text "agent-q/list_directory" '(:path "."))))
+      (should (> (string-bytes whole) 20000))
+      (dolist (limit '(1000 16384))
+        (let ((backstaff-agent-max-output-bytes limit))
+          (dolist (id '("agent-q/list_directory" "forge/list_directory"))
+            (let ((text (backstaff-agent-tests-call id ".")))
+              (should (<= (/ limit 2) (string-bytes text) limit))
+              (when (equal id "forge/list_directory")
+                (should (eq (plist-get (json-parse-string text :object-type 'plist) :truncated)
+                            t)))))))
+      (let ((backstaff-agent-max-output-bytes nil))
+        (should (equal (backstaff-agent-tests-call "agent-q/list_directory" ".") whole))))))
+
+(ert-deftest backstaff-agent-approval-is-the-callers-to-say ()
+  (backstaff-agent-tests-with-settings "[policy]\nprompt = [\"*\"]\n"
+    (let* ((asked 0)
+           (backstaff-approval-function (lambda (&rest _) (cl-incf asked) nil))
+           (tool (backstaff-agent-tests-tool "agent-q/list_directory")))
+      (pcase-dolist (`(,approved . ,regexp)
+                     '((t . "\\`Directory: ") (nil . "\\`Error: .*did not approve")))
+        (should (string-match-p
+                 regexp
+                 (car (backstaff-test-answers
+                       (lambda (callback)
+                         (funcall (backstaff-agent-function tool (lambda () approved))
+                                  callback ".")))))))
+      (should (= asked 1)))))
+
+(ert-deftest backstaff-agent-calls-never-signal ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((debug-on-error t)
+          (backstaff-call-timeout 0.3))
+      (pcase-dolist (`(,regexp ,id ,args)
+                     `(("connection lost" die nil) ("protocol error" junk nil)
+                       ("within 0.3 seconds" stall nil) ("no such thing" refuse nil)
+                       ("not sendable" reply ,(current-buffer)) ("" 5 nil)))
+        (ert-info ((format "%S" id))
+          (should (string-match-p
+                   (concat "\\`Error: .*" regexp)
+                   (car (backstaff-test-answers (backstaff-agent-tests-calling id args)))))
+          (backstaff-restart))))))
+
+(ert-deftest backstaff-agent-trouble-with-the-root-is-a-text ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((debug-on-quit nil))
+      (pcase-dolist (`(,text . ,function)
+                     `(("Error: Symbol’s value as variable is void: no-such-root"
+                        . ,(lambda (_) (signal 'void-variable '(no-such-root))))
+                       ("Error: The user cancelled the call" . ,(lambda (_) (signal 'quit nil)))))
+        (let ((backstaff-root-function function)
+              (text-quoting-style 'curve))
+          (should (equal (backstaff-test-answers (backstaff-agent-tests-calling 'reply))
+                         (list text))))))))
+
+(ert-deftest backstaff-agent-server-that-cannot-start-is-a-text ()
+  (backstaff-test-with-server '("/nowhere/python")
+    (should (string-match-p "\\`Error: .*/nowhere/python"
+                            (car (backstaff-test-answers
+                                  (backstaff-agent-tests-calling 'reply)))))))
+
+(ert-deftest backstaff-agent-answers-once-though-quit-late ()
+  (let ((answers nil) (debug-on-quit nil))
+    (cl-letf (((symbol-function 'backstaff-call-async)
+               (lambda (_id _args callback _context)
+                 (run-at-time 0 nil callback '(:ok t :text "an answer"))
+                 (signal 'quit nil))))
+      (backstaff-agent-call 'reply nil (lambda (text) (push text answers)))
+      (should-not answers)
+      (backstaff-test-wait-for answers)
+      (accept-process-output nil 0.05)
+      (should (= (length answers) 1)))))
+
+(ert-deftest backstaff-agent-error-in-a-callback-is-the-callers-alone ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((inhibit-message t) (debug-on-error nil) (calls 0))
+      (backstaff-agent-call 'reply nil (lambda (_) (cl-incf calls) (error "Mine")))
+      (should (equal (backstaff-test-answers (backstaff-agent-tests-calling 'reply))
+                     '("as text")))
+      (should (= calls 1)))))
+
+
+;;; Stress
+
+(ert-deftest backstaff-agent-fifty-calls-at-once-get-each-their-own-answer ()
+  (let ((names (mapcar (lambda (number) (format "d%d" number)) (number-sequence 1 50))))
+    (backstaff-agent-tests-with-project (mapcar #'list names)
+      (should (equal (apply #'backstaff-test-answers
+                            (mapcar (lambda (name)
+                                      (backstaff-agent-tests-calling 'agent-q/list_directory
+                                                                     (list :path name)))
+                                    names))
+                     (mapcar (lambda (name)
+                               (format "Directory: %s%s/\nTotal: 0 files, 0 directories\n\n"
+                                       root name))
+                             names))))))
+
+(ert-deftest backstaff-agent-quit-in-one-call-leaves-the-others-alone ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((texts (backstaff-test-answers
+                  (backstaff-agent-tests-calling 'stall)
+                  (lambda (callback)
+                    (run-at-time 0.1 nil (lambda () (setq quit-flag t)))
+                    (should (equal (backstaff-call-text 'stall nil)
+                                   "Error: The user cancelled the call"))
+                    (backstaff-agent-call 'reply nil callback))
+                  (backstaff-agent-tests-calling 'stall)
+                  ;; Only this lets the server answer those that stall.
+                  (backstaff-agent-tests-calling 'echo))))
+      (should (equal (nth 1 texts) "as text"))
+      (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1)))))
+
+(ert-deftest backstaff-agent-dead-server-answers-every-call-with-text ()
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((texts (apply #'backstaff-test-answers
+                        (append (make-list 50 (backstaff-agent-tests-calling 'stall))
+                                (list (backstaff-agent-tests-calling 'die))))))
+      (dolist (text texts)
+        (should (string-match-p "\\`Error: Backstaff connection lost: .*status 7" text))))
+    (should (equal (backstaff-test-answers (backstaff-agent-tests-calling 'reply))
+                   '("as text")))))
+
+(ert-deftest backstaff-agent-killed-server-loses-no-call ()
+  (backstaff-agent-tests-with-project nil
+    (backstaff-call-text 'agent-q/list_directory '(:path "."))
+    (let* ((process (backstaff-epc--process
+                     (backstaff-server--connection (backstaff-server-ensure))))
+           (calling (backstaff-agent-tests-calling 'agent-q/list_directory '(:path ".")))
+           (texts (apply #'backstaff-test-answers
+                         (append (make-list 25 calling)
+                                 (list (lambda (callback)
+                                         (signal-process process 'KILL)
+                                         (funcall calling callback)))
+                                 (make-list 25 calling)))))
+      (dolist (text texts)
+        (should (string-match-p "\\`\\(Directory: \\|Error: Backstaff connection lost: \\)" text)))
+      (should (string-prefix-p "Directory: " (car (backstaff-test-answers calling)))))))
+
+(provide 'backstaff-agent-tests)
+;;; backstaff-agent-tests.el ends here
