@@ -284,7 +284,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
 
 (defun backstaff-doctor--file (name)
   "Return NAME, of a file, as the report has it."
-  (backstaff--visible-name (abbreviate-file-name name)))
+  (backstaff-names-show (abbreviate-file-name name)))
 
 
 ;;; Checks that need nobody's answer

@@ -463,7 +463,7 @@ Emacs is slow to show a line as long as canonical JSON is."
                request))
     (insert (backstaff-arguments-lisp id arguments) "\n\n")
     (backstaff-inspector--insert-line
-     "Root" (backstaff--visible-name (abbreviate-file-name root)))))
+     "Root" (backstaff-names-show (abbreviate-file-name root)))))
 
 (defun backstaff-inspector--insert-line (label text &optional face)
   "Insert a line of LABEL and TEXT, that in FACE."

@@ -50,18 +50,29 @@
 ;;
 ;; Programs call `backstaff-call', `backstaff-call-async' or, for no more
 ;; than the text, `backstaff-call-text'; `backstaff-tools' tells what there
-;; is to call.  People start with M-x backstaff-list-directory.
+;; is to call.  People start with M-x backstaff-tree and
+;; M-x backstaff-list-directory.  No key is bound: `backstaff-map' waits for it.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-names)
 (require 'backstaff-server)
 
 (declare-function project-root "project" (project))
 
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
-(autoload 'backstaff-file-info "backstaff-list" nil t)
+(autoload 'backstaff-list-entries "backstaff-list" nil t)
+(autoload 'backstaff-list-jump "backstaff-list")
+(autoload 'backstaff-list-open "backstaff-list")
+(autoload 'backstaff-tree "backstaff-tree" nil t)
+(autoload 'backstaff-tree-jump "backstaff-tree")
+(autoload 'backstaff-tree-open "backstaff-tree")
+(autoload 'backstaff-file-info "backstaff-info" nil t)
+(autoload 'backstaff-info-open "backstaff-info")
+(autoload 'backstaff-list-commands "backstaff-commands" nil t)
+(autoload 'backstaff-find-command "backstaff-commands" nil t)
 (autoload 'backstaff "backstaff-menu" nil t)
 (autoload 'backstaff-run-tool "backstaff-inspector" nil t)
 (autoload 'backstaff-install-server "backstaff-install" nil t)
@@ -104,6 +115,23 @@ It is called with a tool's id and the arguments.  Non-nil lets it run, nil
 refuses, and `:unasked' says that there was nobody to ask."
   :type 'function
   :risky t)
+
+
+;;; Keys
+
+(defvar backstaff-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "l") #'backstaff-list-directory)
+    (define-key map (kbd "e") #'backstaff-list-entries)
+    (define-key map (kbd "t") #'backstaff-tree)
+    (define-key map (kbd "i") #'backstaff-file-info)
+    (define-key map (kbd "c") #'backstaff-list-commands)
+    (define-key map (kbd "f") #'backstaff-find-command)
+    (define-key map (kbd "L") #'backstaff-show-log)
+    (define-key map (kbd "R") #'backstaff-restart)
+    map)
+  "Keymap of the commands, for you to bind to a key that you like.
+For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
 
 
 ;;; Root
@@ -374,7 +402,7 @@ unsaved changes, a last line of the text says so."
           (plist-put reply :text (backstaff--with-line
                                   (plist-get reply :text)
                                   (format "Buffer: %s (unsaved changes)"
-                                          (backstaff--visible-name name)))))
+                                          (backstaff-names-show name)))))
         reply)
     reply))
 
@@ -402,18 +430,6 @@ file names: one of them might start a program for it."
   (if (string-suffix-p "\n" text)
       (concat text line "\n")
     (concat text "\n" line)))
-
-(defconst backstaff--plain-name-regexp
-  ;; All of ASCII but the double quote, the backslash and what is invisible.
-  (let ((visible "]!#-[^-~[:alnum:]"))
-    (format "\\`[./~_[:alnum:]]\\(?:[%s ]*[%s]\\)?\\'" visible visible))
-  "What matches a name that can stand in a text as it is.")
-
-(defun backstaff--visible-name (name)
-  "Return NAME, as a literal if it could pass for more than a name."
-  (if (string-match-p backstaff--plain-name-regexp name)
-      name
-    (backstaff--on-one-line name)))
 
 (provide 'backstaff)
 ;;; backstaff.el ends here

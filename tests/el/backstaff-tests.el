@@ -1,4 +1,4 @@
-;;; backstaff-tests.el --- Tests of backstaff.el and backstaff-list.el  -*- lexical-binding: t; -*-
+;;; backstaff-tests.el --- Tests of backstaff.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,7 +6,6 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff)
-(require 'backstaff-list)
 (require 'lisp-mnt)
 
 (defvar project-find-functions)
@@ -373,12 +372,6 @@
                         (current-buffer)))
           (setq buffer-file-name nil))))))
 
-(ert-deftest backstaff-file-info-writes-an-odd-buffer-name-on-one-line ()
-  (should (equal (backstaff--visible-name "a b-é.txt<2>") "a b-é.txt<2>"))
-  (should (equal (backstaff--visible-name "a\nType: file") "\"a\\nType: file\""))
-  (should (equal (backstaff--visible-name "a\e\u202e") "\"a\\33\\x202e\""))
-  (should (equal (backstaff--visible-name " a") "\" a\"")))
-
 (ert-deftest backstaff-models-paths-reach-no-handler ()
   (backstaff-tests-with-project '(("a.txt" . ""))
     (backstaff-tests-with-visited "a.txt" buffer
@@ -387,71 +380,6 @@
           (should (backstaff-tests-code (backstaff-call tool '(:path "/remote:/etc")))))
         (should-not (backstaff--visiting-buffer "/remote:/etc"))
         (should-not backstaff-tests-operations)))))
-
-
-;;; What people see
-
-(defun backstaff-tests-shown (buffer)
-  "Return the text of BUFFER, once there is any."
-  (with-current-buffer buffer
-    (backstaff-test-wait-for (> (buffer-size) 0))
-    (buffer-string)))
-
-(ert-deftest backstaff-list-directory-shows-the-text ()
-  (backstaff-tests-with-project `((,(propertize "a.txt" 'face 'bold) . "") ("b\e[31m" . ""))
-    (let* ((project-find-functions nil)
-           (buffer (backstaff-list-directory root))
-           (text (backstaff-tests-shown buffer)))
-      (should (equal text (backstaff-call-text 'agent-q/list_directory '(:path "."))))
-      (should (string-match-p "\"b\\\\u001b\\[31m\"" text))
-      (with-current-buffer buffer
-        (should (derived-mode-p 'special-mode))
-        (should buffer-read-only)
-        (should-not (text-properties-at (point-min)))
-        (forward-line 3)
-        (write-region "" nil (expand-file-name "c.txt") nil 'silent)
-        (revert-buffer)
-        (backstaff-test-wait-for (string-match-p "c.txt" (buffer-string)))
-        (should (= (line-number-at-pos) 4))
-        (should (eq (key-binding "g") #'revert-buffer))))))
-
-(ert-deftest backstaff-file-info-shows-the-text ()
-  (backstaff-tests-with-project '(("a.txt" . "x"))
-    (should (string-prefix-p (concat "File: " root "a.txt\n\nType: file\n")
-                             (backstaff-tests-shown
-                              (backstaff-file-info (expand-file-name "a.txt")))))
-    (should (string-match-p "Type: directory"
-                            (backstaff-tests-shown (backstaff-file-info root))))))
-
-(ert-deftest backstaff-list-directory-does-not-wait ()
-  (backstaff-tests-with-fake "silent"
-    (let ((messages nil))
-      (cl-letf (((symbol-function 'message)
-                 (lambda (&rest arguments) (push arguments messages))))
-        (backstaff-test-with-tree nil
-          (let ((buffer nil))
-            (should (< (backstaff-test-seconds
-                         (setq buffer (backstaff-list-directory root)))
-                       0.4))
-            (should (< 0.4 (backstaff-test-seconds
-                             (backstaff-test-wait-for messages))))
-            (should (string-match-p "Waiting for" (caar messages)))
-            (let ((call (buffer-local-value 'backstaff-list--call buffer)))
-              (kill-buffer buffer)
-              ;; It was cancelled with the buffer.
-              (should-not (backstaff-cancel call)))))))))
-
-(ert-deftest backstaff-list-directory-shows-a-failure ()
-  (backstaff-test-with-server '("/nowhere/python")
-    (should (string-match-p "\\`Error: Backstaff connection lost: .*/nowhere/python"
-                            (backstaff-tests-shown
-                             (backstaff-list-directory temporary-file-directory))))))
-
-(ert-deftest backstaff-list-directory-refuses-a-remote-directory ()
-  (backstaff-tests-with-fake nil
-    (backstaff-tests-with-remote
-      (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
-        (backstaff-list-directory "/remote:/home/")))))
 
 
 ;;; Approval

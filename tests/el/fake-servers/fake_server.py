@@ -218,6 +218,19 @@ def describe(uid: int, _: bytes) -> None:
     answer(uid, b'((:id "fake/reply" :pid %d))' % os.getpid())
 
 
+class Otherwise(dict[str, Method]):
+    """All methods, and one that answers to every other name."""
+
+    def __init__(self, other: Method) -> None:
+        """Let OTHER be that one."""
+        super().__init__(METHODS)
+        self.other = other
+
+    def __missing__(self, _name: str) -> Method:
+        """The method for a name that is not among them."""
+        return self.other
+
+
 def serve(methods: dict[str, Method] = METHODS) -> None:
     """Answer until standard input ends."""
     while header := IN.read(6):
@@ -262,6 +275,16 @@ def start_foreign() -> None:
     serve({**METHODS, "hello": misuse})
 
 
+def start_stalling() -> None:
+    """Let all tools stall."""
+    serve(Otherwise(stall))
+
+
+def start_dying() -> None:
+    """Die at the first call of a tool."""
+    serve(Otherwise(die))
+
+
 def start_noisy() -> None:
     """Print a greeting to where frames belong."""
     write(b"Welcome!\n")
@@ -277,6 +300,8 @@ STARTS: dict[str, Callable[[], None]] = {
     "other-version": start_other_version,
     "foreign": start_foreign,
     "noisy": start_noisy,
+    "stalling": start_stalling,
+    "dying": start_dying,
 }
 
 if __name__ == "__main__":

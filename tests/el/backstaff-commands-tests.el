@@ -1,0 +1,205 @@
+;;; backstaff-commands-tests.el --- Tests of backstaff-commands.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-view-fixtures)
+(require 'backstaff-commands)
+
+(defmacro backstaff-commands-tests-shown (commands &rest body)
+  "Run BODY in a project that has COMMANDS, a list of (FILE . CONTENT).
+Skip the test if the server has no tools for them."
+  (declare (indent 1) (debug t))
+  `(backstaff-view-test-project (list (list ".claude" (cons "commands" ,commands)))
+     (backstaff-commands-tests-need-tools)
+     ,@body))
+
+(defun backstaff-commands-tests-need-tools ()
+  "Skip the test if the server does not have the tools."
+  (let ((ids (mapcar (lambda (tool) (plist-get tool :id)) (backstaff-tools))))
+    (dolist (id '("commands/list_commands" "commands/search_commands"
+                  "commands/get_command"))
+      (unless (member id ids)
+        (ert-skip (format "The server has no tool %s" id))))))
+
+(defconst backstaff-commands-tests-commands
+  '(("deploy.md" . "---\ndescription: Put it on the servers\n---\n# Deploy\nNow.\n")
+    ("review.md" . "# Review\n\nLook at a change twice.\n")
+    ("test-all.md" . "Run all tests, also the slow ones.\n"))
+  "Some commands.")
+
+(defun backstaff-commands-tests-many (count)
+  "Return COUNT commands."
+  (cl-loop for n from 1 to count
+           collect (cons (format "c%03d.md" n) (format "Number %d.\n" n))))
+
+
+;;; Listing
+
+(ert-deftest backstaff-commands-are-listed ()
+  (backstaff-commands-tests-shown backstaff-commands-tests-commands
+    (set-file-times (expand-file-name ".claude/commands/review.md")
+                    (encode-time 0 23 14 15 1 2026))
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (should (derived-mode-p 'tabulated-list-mode))
+    (should (equal (backstaff-view-test-names) '("deploy" "review" "test-all")))
+    (should (member (concat " review                    34  2026-01-15 14:23"
+                            "  Look at a change twice.")
+                    (backstaff-view-test-lines)))
+    (should (string-match-p "3 commands · page 1 of 1" (backstaff-view-test-header)))))
+
+(ert-deftest backstaff-commands-show-one ()
+  (backstaff-commands-tests-shown backstaff-commands-tests-commands
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (backstaff-view-test-go-to "deploy")
+    (backstaff-view-test-press "w")
+    (should (equal (current-kill 0) (concat root ".claude/commands/deploy.md")))
+    (backstaff-view-test-press "RET")
+    (should (eq major-mode 'backstaff-command-mode))
+    (should (equal (buffer-name) "*backstaff command: deploy*"))
+    (should (string-match-p "\\`Command: deploy\n\\(.*\n\\)*# Deploy\nNow.\n"
+                            (buffer-string)))
+    (backstaff-view-test-press "RET")
+    (should (equal buffer-file-name (concat root ".claude/commands/deploy.md")))))
+
+(ert-deftest backstaff-commands-lead-back-and-forth ()
+  (backstaff-commands-tests-shown backstaff-commands-tests-commands
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (backstaff-view-test-go-to "review")
+    (backstaff-view-test-press "RET" "w")
+    (should (equal (current-kill 0) (concat root ".claude/commands/review.md")))
+    (backstaff-view-test-press "^")
+    (should (eq major-mode 'backstaff-commands-mode))
+    (should (equal (backstaff-view-test-name) "review"))
+    (backstaff-view-test-press "o")
+    (should (equal buffer-file-name (concat root ".claude/commands/review.md")))))
+
+(ert-deftest backstaff-commands-turn-pages ()
+  (backstaff-commands-tests-shown (backstaff-commands-tests-many 7)
+    (let ((backstaff-commands-page-size 3))
+      (backstaff-view-test-open #'backstaff-list-commands)
+      (should (equal (backstaff-view-test-names) '("c001" "c002" "c003")))
+      (should (string-match-p "] shows the next page" (backstaff-view-test-notes)))
+      (dolist (keys '(("]" "[") ("N" "P")))
+        (backstaff-view-test-press (car keys))
+        (should (equal (backstaff-view-test-names) '("c004" "c005" "c006")))
+        (should (equal (backstaff-view-test-name) "c004"))
+        (backstaff-view-test-press (car keys))
+        (should (equal (backstaff-view-test-names) '("c007")))
+        (should-error (execute-kbd-macro (kbd (car keys))) :type 'user-error)
+        (backstaff-view-test-press "g" (cadr keys) (cadr keys))
+        (should (string-match-p "page 1 of 3" (backstaff-view-test-header)))
+        (should-error (execute-kbd-macro (kbd (cadr keys))) :type 'user-error)))))
+
+(ert-deftest backstaff-commands-lines-run-on-through-the-pages ()
+  (backstaff-commands-tests-shown (backstaff-commands-tests-many 5)
+    (let ((backstaff-commands-page-size 2)
+          (seen nil))
+      (backstaff-view-test-open #'backstaff-list-commands)
+      (dotimes (_ 4)
+        (push (backstaff-view-test-name) seen)
+        (backstaff-view-test-press "n"))
+      (push (backstaff-view-test-name) seen)
+      (should (equal (nreverse seen) '("c001" "c002" "c003" "c004" "c005")))
+      (should-error (execute-kbd-macro "n") :type 'user-error)
+      (should (equal (backstaff-view-test-name) "c005"))
+      (backstaff-view-test-press "p")
+      (should (equal (backstaff-view-test-name) "c004"))
+      (backstaff-view-test-press "p" "p")
+      (should (equal (backstaff-view-test-name) "c002"))
+      (backstaff-view-test-press "p")
+      (should-error (execute-kbd-macro "p") :type 'user-error)
+      (should (equal (backstaff-view-test-name) "c001")))))
+
+(ert-deftest backstaff-commands-are-searched ()
+  (backstaff-commands-tests-shown backstaff-commands-tests-commands
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (backstaff-view-test-press "s slow SPC tests RET")
+    (should (equal (backstaff-view-test-names) '("test-all")))
+    (should (string-match-p "1 found for slow tests · 3 searched"
+                            (backstaff-view-test-header)))
+    (should (string-match-p
+             "^ test-all +0\\.[0-9][0-9]  description +Run all tests"
+             (buffer-string)))
+    (should-error (execute-kbd-macro "]") :type 'user-error)
+    (backstaff-view-test-press "^")
+    (should (= (length (backstaff-view-test-names)) 3))
+    (should-error (execute-kbd-macro "^") :type 'user-error)
+    (backstaff-view-test-press "s RET")
+    (should (string-match-p "\\`Error: Argument 'query' is empty" (buffer-string)))
+    (backstaff-view-test-press "^")
+    (should (= (length (backstaff-view-test-names)) 3))))
+
+(ert-deftest backstaff-commands-without-a-folder-say-so ()
+  (backstaff-view-test-project nil
+    (backstaff-commands-tests-need-tools)
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (should (string-match-p "\\`Error: Commands directory '.claude/commands' does not exist"
+                            (buffer-string)))
+    (make-directory (expand-file-name ".claude/commands" root) t)
+    (backstaff-view-test-press "g")
+    (should (string-match-p "There are no commands" (backstaff-view-test-notes)))))
+
+(ert-deftest backstaff-commands-show-names-and-descriptions-harmlessly ()
+  (backstaff-commands-tests-shown
+      `(("new\nline.md" . "Turns \u202e round.\n")
+        (,(string-to-multibyte "stray-\351.md") . "It has a byte.\n"))
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (should-not (string-match-p "[\0-\11\13-\37\u202e\200-\377]" (buffer-string)))
+    (dolist (name (list "new\nline" (string-to-multibyte "stray-\351")))
+      (backstaff-view-test-open #'backstaff-list-commands)
+      (backstaff-view-test-go-to (backstaff-names-show name))
+      (backstaff-view-test-press "o")
+      (should (equal (encode-coding-string buffer-file-name 'utf-8-emacs)
+                     (encode-coding-string (format "%s.claude/commands/%s.md" root name)
+                                           'utf-8-emacs))))))
+
+
+;;; Completion
+
+(ert-deftest backstaff-find-command-completes ()
+  (backstaff-commands-tests-shown backstaff-commands-tests-commands
+    (execute-kbd-macro (kbd "M-x backstaff-find-command RET dep RET"))
+    (backstaff-view-test-settle)
+    (should (equal (buffer-name) "*backstaff command: deploy*"))))
+
+(ert-deftest backstaff-find-command-annotates ()
+  (backstaff-commands-tests-shown backstaff-commands-tests-commands
+    (let* ((entries (backstaff-commands--fetch root))
+           (table (backstaff-commands--table (lambda () entries)))
+           (metadata (completion-metadata "" table nil)))
+      (should (eq (completion-metadata-get metadata 'category) 'backstaff-command))
+      (should (equal (sort (all-completions "" table) #'string<)
+                     '("deploy" "review" "test-all")))
+      (should (string-match-p
+               "\\` +Put it on the servers\\'"
+               (funcall (completion-metadata-get metadata 'annotation-function)
+                        "deploy"))))))
+
+(ert-deftest backstaff-find-command-knows-all-pages ()
+  (backstaff-commands-tests-shown (backstaff-commands-tests-many 230)
+    (should (= (hash-table-count (backstaff-commands--fetch root)) 230))
+    (execute-kbd-macro (kbd "M-x backstaff-find-command RET c229 RET"))
+    (backstaff-view-test-settle)
+    (should (string-match-p "Number 229" (buffer-string)))))
+
+(ert-deftest backstaff-find-command-prompts-before-it-asks ()
+  (backstaff-view-test-fake "stalling"
+    (let ((asked nil))
+      (cl-letf (((symbol-function 'completing-read)
+                 (lambda (_prompt table &rest _)
+                   (should-not backstaff-server--current)
+                   (completion-metadata "" table nil)
+                   (should-not backstaff-server--current)
+                   ;; What completion in the background does when a key is hit.
+                   (setq asked (while-no-input
+                                 (run-at-time 0.2 nil (lambda () (throw 'key 'key)))
+                                 (catch 'key (all-completions "" table))))
+                   "")))
+        (should-error (call-interactively #'backstaff-find-command) :type 'user-error)
+        (should (eq asked 'key))
+        (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))))
+
+(provide 'backstaff-commands-tests)
+;;; backstaff-commands-tests.el ends here

@@ -1,0 +1,412 @@
+;;; backstaff-list-tests.el --- Tests of backstaff-list.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-view-fixtures)
+(require 'backstaff-list)
+(require 'backstaff-tree)
+(require 'bookmark)
+
+(defconst backstaff-list-tests-tree
+  `(("big.bin" . ,(make-string 3000 ?x)) ("Small" . "12") (".hidden" . "")
+    ("sub" ("inner" ("deep.txt" . "")) ("x" . "")) ("also" ("y" . "")))
+  "A project.")
+
+
+;;; What is shown
+
+(ert-deftest backstaff-list-shows-a-table ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (set-file-times (expand-file-name "big.bin" root) (encode-time 0 23 14 15 1 2026))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (should (derived-mode-p 'tabulated-list-mode))
+    (should buffer-read-only)
+    (should truncate-lines)
+    (should (equal (backstaff-view-test-names) '("also" "sub" "big.bin" "Small")))
+    (backstaff-view-test-go-to "big.bin")
+    (should (equal (buffer-substring-no-properties
+                    (line-beginning-position) (line-end-position))
+                   " big.bin              file      2.9k  2026-01-15 14:23"))
+    (should (eq (get-text-property (point) 'face) 'default))
+    (backstaff-view-test-go-to "sub/")
+    (should (eq (get-text-property (point) 'face) 'backstaff-directory))
+    (should (equal (backstaff-view-test-header)
+                   (format " %s  2 files, 2 directories · hidden off"
+                           (directory-file-name root))))
+    (should (equal (backstaff-view-test-notes) ""))
+    (should (equal default-directory root))))
+
+(ert-deftest backstaff-list-opens-at-the-first-entry ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (should (equal (backstaff-view-test-name) "also"))
+    (backstaff-view-test-press "n" "n")
+    (should (equal (backstaff-view-test-name) "big.bin"))
+    (backstaff-view-test-press "p")
+    (should (equal (backstaff-view-test-name) "sub"))))
+
+(ert-deftest backstaff-list-directory-asks-for-one ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (execute-kbd-macro (kbd "M-x backstaff-list-directory RET sub/ RET"))
+    (backstaff-view-test-settle)
+    (should (equal (backstaff-view-test-names) '("inner" "x")))))
+
+(ert-deftest backstaff-list-directory-with-a-prefix-takes-the-root ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (let ((backstaff-root-function (lambda (_) root))
+          (default-directory (expand-file-name "sub/" root)))
+      (execute-kbd-macro (kbd "C-u M-x backstaff-list-directory RET"))
+      (backstaff-view-test-settle)
+      (should (equal (plist-get backstaff-view-state :path) "."))
+      (should (member "sub" (backstaff-view-test-names))))))
+
+(ert-deftest backstaff-list-reuses-its-buffer ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (let ((first (current-buffer)))
+      (backstaff-view-test-press ".")
+      (backstaff-view-test-open #'backstaff-list-directory root)
+      (should (eq (current-buffer) first))
+      (should (member ".hidden" (backstaff-view-test-names)))
+      (backstaff-view-test-open #'backstaff-list-entries root)
+      (should-not (eq (current-buffer) first)))))
+
+(ert-deftest backstaff-list-of-nothing-says-so ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (should (string-match-p "Nothing to show; \\. shows" (backstaff-view-test-notes)))
+    (backstaff-view-test-press ".")
+    (should (string-match-p "Nothing is in here" (backstaff-view-test-notes)))
+    (should-error (execute-kbd-macro (kbd "RET")) :type 'user-error)))
+
+
+;;; Sorting
+
+(ert-deftest backstaff-list-sorts-by-every-column ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (set-file-times (expand-file-name "Small" root) 1000000000)
+    (set-file-times (expand-file-name "sub" root) 1000000001)
+    (set-file-times (expand-file-name "also" root) 1200000000)
+    (set-file-times (expand-file-name "big.bin" root) 999999999)
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (should (equal (backstaff-view-test-name) "also"))
+    (backstaff-view-test-press "S")
+    (should (equal (backstaff-view-test-names) '("sub" "also" "Small" "big.bin")))
+    (should (equal (backstaff-view-test-name) "also"))
+    (backstaff-view-test-press "C-u 2 S")
+    (should (equal (last (backstaff-view-test-names) 2) '("Small" "big.bin")))
+    (backstaff-view-test-press "C-u 3 S")
+    (should (equal (backstaff-view-test-names) '("big.bin" "Small" "sub" "also")))
+    (backstaff-view-test-press "C-u 3 S")
+    (should (equal (backstaff-view-test-names) '("also" "sub" "Small" "big.bin")))
+    (backstaff-view-test-press "g")
+    (should (equal (backstaff-view-test-names) '("also" "sub" "Small" "big.bin")))))
+
+(ert-deftest backstaff-list-sorting-keeps-the-notes ()
+  (backstaff-view-test-project (cl-loop for n below 30 collect (cons (format "f%02d" n) ""))
+    (let ((backstaff-list--usual-bytes 400))
+      (backstaff-view-test-open #'backstaff-list-directory root)
+      (let ((notes (backstaff-view-test-notes)))
+        (should (string-match-p "left out" notes))
+        (backstaff-view-test-press "S")
+        (should (equal (backstaff-view-test-notes) notes))
+        (should (= (overlay-end backstaff-view--notes) (point-max)))))))
+
+
+;;; Moving
+
+(ert-deftest backstaff-list-goes-down-and-up ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (let ((buffer (current-buffer)))
+      (backstaff-view-test-go-to "sub/")
+      (backstaff-view-test-press "RET" "RET")
+      (should (eq (current-buffer) buffer))
+      (should (equal (backstaff-view-test-names) '("deep.txt")))
+      (should (equal default-directory (concat root "sub/inner/")))
+      (should (string-suffix-p "/sub/inner*" (buffer-name)))
+      (backstaff-view-test-press "^")
+      (should (equal (backstaff-view-test-name) "inner"))
+      (backstaff-view-test-press "^")
+      (should (equal (backstaff-view-test-name) "sub"))
+      (should-error (execute-kbd-macro "^") :type 'user-error)
+      (should (equal (backstaff-view-test-name) "sub")))))
+
+(ert-deftest backstaff-list-visits-a-file ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-go-to "Small")
+    (backstaff-view-test-press "RET")
+    (should (equal buffer-file-name (concat root "Small")))
+    (should (equal (buffer-string) "12"))))
+
+(ert-deftest backstaff-list-visits-a-file-in-another-window ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (let ((window (selected-window)))
+      (backstaff-view-test-go-to "Small")
+      (backstaff-view-test-press "o")
+      (should (equal buffer-file-name (concat root "Small")))
+      (should-not (eq window (selected-window))))))
+
+(ert-deftest backstaff-list-follows-links-and-opens-no-fifo ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (make-symbolic-link "sub" (expand-file-name "to-directory" root))
+    (make-symbolic-link "Small" (expand-file-name "to-file" root))
+    (make-symbolic-link "nowhere" (expand-file-name "to-nothing" root))
+    (call-process "mkfifo" nil nil nil (expand-file-name "fifo" root))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (should (string-match-p "^ to-file -> Small +link " (buffer-string)))
+    (dolist (name '("fifo" "to-nothing"))
+      (backstaff-view-test-go-to name)
+      (should-error (execute-kbd-macro (kbd "RET")) :type 'user-error))
+    (backstaff-view-test-go-to "to-directory")
+    (backstaff-view-test-press "RET")
+    (should (equal (backstaff-view-test-names) '("inner" "x")))
+    (backstaff-view-test-press "^")
+    (backstaff-view-test-go-to "to-file")
+    (backstaff-view-test-press "RET")
+    (should (equal (buffer-string) "12"))))
+
+(ert-deftest backstaff-list-refresh-stays-on-the-entry ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-go-to "Small")
+    (let ((other (split-window)))
+      (set-window-point other (save-excursion
+                                (backstaff-view-test-go-to "sub/")
+                                (point)))
+      (write-region "" nil (expand-file-name "aaa" root) nil 'silent)
+      (make-directory (expand-file-name "aa" root))
+      (backstaff-view-test-press "g")
+      (should (equal (backstaff-view-test-name) "Small"))
+      (with-selected-window other
+        (should (equal (backstaff-view-test-name) "sub")))
+      (delete-file (expand-file-name "Small" root))
+      (let ((line (line-number-at-pos)))
+        (backstaff-view-test-press "g")
+        (should (= (line-number-at-pos) line))))))
+
+(ert-deftest backstaff-list-toggles-hidden-files ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-go-to "Small")
+    (backstaff-view-test-press ".")
+    (should (member ".hidden" (backstaff-view-test-names)))
+    (should (equal (backstaff-view-test-name) "Small"))
+    (should (string-match-p "hidden shown" (backstaff-view-test-header)))
+    (backstaff-view-test-press ".")
+    (should-not (member ".hidden" (backstaff-view-test-names)))
+    (let ((backstaff-show-hidden t))
+      (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "sub" root))
+      (should (plist-get backstaff-view-state :hidden)))))
+
+(ert-deftest backstaff-list-copies-and-leads-on ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "sub" root))
+    (backstaff-view-test-go-to "x")
+    (backstaff-view-test-press "w")
+    (should (equal (current-kill 0) (concat root "sub/x")))
+    (backstaff-view-test-press "C-u w")
+    (should (equal (current-kill 0) "sub/x"))
+    (backstaff-view-test-press "=")
+    (should (eq major-mode 'backstaff-info-mode))
+    (should (string-prefix-p (format "File: %ssub/x\n" root) (buffer-string)))
+    (backstaff-view-test-press "^" "t")
+    (should (eq major-mode 'backstaff-tree-mode))
+    (should (equal (plist-get backstaff-view-state :path) "sub"))
+    (backstaff-view-test-press "t")
+    (should (eq major-mode 'backstaff-list-mode))))
+
+
+;;; Names
+
+(defconst backstaff-list-tests-names
+  (list "new\nline" "esc\e[31m" "bidi\u202etxt" "emoji-\N{GRINNING FACE}" "日本語" "עברית"
+        "\"quoted\"" "back\\slash" " blank " "100%s" "#hash#" "-dash" "[b]" "ssh:host:x"
+        (string-to-multibyte "stray-\351") (concat "é" (string-to-multibyte "\351"))
+        "~home" "$HOME" "a*?")
+  "Names that are hard on a program.")
+
+(defun backstaff-list-tests-visited (command name &optional shown)
+  "Return whether COMMAND on ROOT leads to the file NAME, shown as SHOWN.
+Check also that what is shown of it is harmless."
+  (backstaff-view-test-open command default-directory)
+  (should-not (string-match-p "[\0-\11\13-\37\u202e\200-\377]" (buffer-string)))
+  (backstaff-view-test-go-to (or shown (backstaff-names-show name)))
+  (should (= (line-number-at-pos)
+             (line-number-at-pos (line-end-position))))
+  (backstaff-view-test-press "RET")
+  (should (equal (encode-coding-string (file-name-unquote buffer-file-name) 'utf-8-emacs)
+                 (encode-coding-string (expand-file-name name default-directory)
+                                       'utf-8-emacs)))
+  (should (equal (buffer-string) "it")))
+
+(ert-deftest backstaff-list-visits-names-by-their-bytes ()
+  (backstaff-view-test-project (mapcar (lambda (name) (cons name "it"))
+                                       backstaff-list-tests-names)
+    (dolist (name backstaff-list-tests-names)
+      (ert-info ((format "%S" name))
+        (let ((default-directory root))
+          (backstaff-list-tests-visited #'backstaff-list-directory name)
+          (unless (string-match-p "[\200-\377]" name)
+            (backstaff-list-tests-visited #'backstaff-list-entries name)))))))
+
+(ert-deftest backstaff-list-finds-the-bytes-that-forge-replaced ()
+  (let ((name (string-to-multibyte "stray-\351")))
+    (backstaff-view-test-project (list (cons name "it"))
+      (backstaff-list-tests-visited #'backstaff-list-entries name "stray-\ufffd")
+      (let ((default-directory root))
+        (write-region "" nil (string-to-multibyte "stray-\352") nil 'silent)
+        (backstaff-view-test-open #'backstaff-list-entries root)
+        (backstaff-view-test-go-to "stray-")
+        (should-error (execute-kbd-macro (kbd "RET")) :type 'user-error)))))
+
+(ert-deftest backstaff-list-goes-into-directories-with-odd-names ()
+  (backstaff-view-test-project (mapcar (lambda (name) (list name (cons "in" "")))
+                                       backstaff-list-tests-names)
+    (dolist (name backstaff-list-tests-names)
+      (ert-info ((format "%S" name))
+        (backstaff-view-test-open #'backstaff-list-directory root)
+        (backstaff-view-test-go-to (backstaff-names-show name))
+        (backstaff-view-test-press "RET")
+        (should (equal (backstaff-view-test-names) '("in")))
+        (backstaff-view-test-press "^")
+        (should (equal (backstaff-view-test-name) name))))))
+
+
+;;; Forge
+
+(ert-deftest backstaff-list-entries-shows-forges-listing ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (backstaff-view-test-open #'backstaff-list-entries root)
+    (should (equal (backstaff-view-test-names) '("also" "sub" "big.bin" "Small")))
+    (backstaff-view-test-go-to "big.bin")
+    (should (looking-at "big\\.bin +file +2\\.9k +[-0-9]+ [0-9:]+$"))
+    (backstaff-view-test-go-to "sub/")
+    (backstaff-view-test-press "RET")
+    (should (equal (backstaff-view-test-names) '("inner" "x")))
+    (backstaff-view-test-press "." "^")
+    (should (member ".hidden" (backstaff-view-test-names)))))
+
+(ert-deftest backstaff-list-entries-is-recursive-with-a-prefix ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (execute-kbd-macro (kbd "C-u M-x backstaff-list-entries RET RET"))
+    (backstaff-view-test-settle)
+    (should (equal (backstaff-view-test-names)
+                   '("also" "also/y" "big.bin" "Small" "sub" "sub/inner"
+                     "sub/inner/deep.txt" "sub/x")))
+    (should (string-match-p "recursive" (backstaff-view-test-header)))
+    (backstaff-view-test-go-to "sub/inner/deep.txt")
+    (backstaff-view-test-press "RET")
+    (should (equal buffer-file-name (concat root "sub/inner/deep.txt")))))
+
+(ert-deftest backstaff-list-entries-is-cut-by-the-settings ()
+  (backstaff-view-test-project (cl-loop for n below 210 collect (cons (format "f%03d" n) ""))
+    (backstaff-view-test-open #'backstaff-list-entries root)
+    (should (= (length (backstaff-view-test-names)) 200))
+    (should (string-match-p "CUT" (backstaff-view-test-header)))
+    (should (string-match-p "stopped at 200 entries: \\+ asks" (backstaff-view-test-notes)))
+    (let ((messages (backstaff-view-test-messages
+                      (backstaff-view-test-press "+"))))
+      (should (string-match-p "must be at most 200, but it is 400.*settings"
+                              (car (last messages)))))
+    (should (= (length (backstaff-view-test-names)) 200))))
+
+
+;;; Size
+
+(ert-deftest backstaff-list-asks-for-more ()
+  (backstaff-view-test-project (cl-loop for n below 60 collect (cons (format "f%03d" n) ""))
+    (let ((backstaff-list--usual-bytes 300))
+      (backstaff-view-test-open #'backstaff-list-directory root)
+      (should (string-match-p "CUT · 60 files" (backstaff-view-test-header)))
+      (let ((shown (length (backstaff-view-test-names))))
+        (should (< 2 shown 20))
+        (should (string-match-p (format "… %d of 60 left out: \\+ asks" (- 60 shown))
+                                (backstaff-view-test-notes)))
+        (backstaff-view-test-press "n" "+")
+        (should (equal (backstaff-view-test-name) "f001"))
+        (should (< shown (length (backstaff-view-test-names))))
+        (backstaff-view-test-press "+")
+        (should (= (length (backstaff-view-test-names)) 60))
+        (should (equal (backstaff-view-test-notes) ""))
+        (should-error (execute-kbd-macro "+") :type 'user-error)))))
+
+(ert-deftest backstaff-list-of-five-thousand-comes-in-slices ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-plant-many 5000)
+    (backstaff-list-directory root)
+    (backstaff-test-wait-for (> (buffer-size) 0))
+    ;; The first is there at once, and Emacs is free again before the last.
+    (should (< 900 (count-lines (point-min) (point-max)) 4000))
+    (should (equal (backstaff-view-test-name) "file-0001"))
+    (backstaff-view-test-settle)
+    (should (= (length (delete-dups (backstaff-view-test-names))) 5000))
+    (backstaff-view-test-go-to "file-4321")
+    (backstaff-view-test-press "g")
+    (should (equal (backstaff-view-test-name) "file-4321"))
+    (should (= (count-lines (point-min) (point-max)) 5001))))
+
+(ert-deftest backstaff-list-sorted-between-slices-has-each-row-once ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-plant-many 250)
+    (let ((backstaff-table--slice 100))
+      (backstaff-list-directory root)
+      (backstaff-test-wait-for (> (buffer-size) 0))
+      (should backstaff-view--soon)
+      (backstaff-view-test-press "S")
+      (should (= (length (backstaff-view-test-names)) 250))
+      (should (equal (car (backstaff-view-test-names)) "file-0250")))))
+
+(ert-deftest backstaff-list-killed-between-slices-leaves-nothing ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-plant-many 250)
+    (let ((backstaff-table--slice 100))
+      (backstaff-list-directory root)
+      (backstaff-test-wait-for backstaff-view--soon)
+      (let ((timer backstaff-view--soon))
+        (kill-buffer)
+        (should-not (memq timer timer-list))))))
+
+(ert-deftest backstaff-list-fits-a-narrow-window ()
+  (backstaff-view-test-project `((,(make-string 90 ?n) . "") ("short" . ""))
+    (let ((window (split-window-right 56)))
+      (ignore window)
+      (backstaff-view-test-open #'backstaff-list-directory root)
+      (should (<= (window-body-width) 56))
+      (dolist (line (backstaff-view-test-lines))
+        (should (<= (string-width line) 57)))
+      (backstaff-view-test-go-to "nnn")
+      (should (looking-at "n+… +file"))
+      (backstaff-view-test-press "w")
+      (should (equal (current-kill 0) (concat root (make-string 90 ?n)))))))
+
+
+;;; Bookmarks
+
+(ert-deftest backstaff-list-bookmark-leads-back ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (let ((bookmark-alist nil) (bookmark-save-flag nil)
+          (bookmark-default-file (expand-file-name "bookmarks" root))
+          (bookmark-bookmarks-timestamp nil)
+          (bookmark-watch-bookmark-file nil))
+      (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "sub" root))
+      (backstaff-view-test-press ".")
+      (backstaff-view-test-go-to "x")
+      (bookmark-set "here")
+      (kill-buffer)
+      (bookmark-write-file bookmark-default-file)
+      (setq bookmark-alist nil)
+      (bookmark-load bookmark-default-file t t)
+      (should (equal (bookmark-location "here") (concat root "sub/")))
+      (bookmark-jump "here")
+      (backstaff-view-test-settle)
+      (should (eq major-mode 'backstaff-list-mode))
+      (should (equal (backstaff-view-test-name) "x"))
+      (should (plist-get backstaff-view-state :hidden)))))
+
+(provide 'backstaff-list-tests)
+;;; backstaff-list-tests.el ends here

@@ -1,0 +1,120 @@
+;;; backstaff-terminal-tests.el --- What stands on a real terminal  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; tmux is the terminal: an Emacs runs in it, keys are sent to it, and its
+;; screen is read.
+
+;;; Code:
+
+(require 'backstaff-test-support)
+
+(defvar backstaff-terminal-tests-socket nil
+  "The name of the socket of the tmux that the test runs.")
+
+(defun backstaff-terminal-tests-tmux (&rest arguments)
+  "Run tmux with ARGUMENTS and return what it prints."
+  (with-temp-buffer
+    (let ((process-environment
+           (append '("LANG=C.UTF-8" "LC_ALL=C.UTF-8" "TERM=xterm-256color" "TMUX")
+                   process-environment))
+          (coding-system-for-read 'utf-8)
+          (coding-system-for-write 'utf-8))
+      (unless (zerop (apply #'call-process "tmux" nil t nil "-u" "-f" "/dev/null"
+                            "-L" backstaff-terminal-tests-socket arguments))
+        (ert-fail (list "tmux failed" arguments (buffer-string)))))
+    (buffer-string)))
+
+(defun backstaff-terminal-tests-screen ()
+  "Return the lines on the screen."
+  (mapcar #'string-trim-right
+          (split-string (backstaff-terminal-tests-tmux "capture-pane" "-p") "\n")))
+
+(defun backstaff-terminal-tests-wait-for (regexp)
+  "Wait until a line on the screen matches REGEXP, and return the screen."
+  (let ((screen nil))
+    (condition-case failure
+        (backstaff-test-wait-for
+         (cl-some (apply-partially #'string-match-p regexp)
+                  (setq screen (backstaff-terminal-tests-screen)))
+         20)
+      (ert-test-failed (ert-fail (list regexp screen (cdr failure)))))
+    screen))
+
+(defun backstaff-terminal-tests-press (&rest keys)
+  "Press KEYS, as tmux calls them."
+  (apply #'backstaff-terminal-tests-tmux "send-keys" keys))
+
+(defmacro backstaff-terminal-tests-in-emacs (width height tree form &rest body)
+  "Run BODY while an Emacs in a terminal of WIDTH x HEIGHT has evaluated FORM.
+It runs in a project that holds TREE."
+  (declare (indent 4) (debug t))
+  `(progn
+     (unless (executable-find "tmux")
+       (ert-skip "There is no tmux"))
+     (backstaff-test-with-tree ,tree
+       (let ((backstaff-terminal-tests-socket (format "backstaff-%d-%s" (emacs-pid)
+                                                      (file-name-nondirectory
+                                                       (directory-file-name root)))))
+         (unwind-protect
+             (progn (backstaff-terminal-tests-start root ,width ,height ,form)
+                    ,@body)
+           (ignore-errors (backstaff-terminal-tests-tmux "kill-server")))))))
+
+(defun backstaff-terminal-tests-start (root width height form)
+  "Start Emacs on FORM, in ROOT, in a terminal of WIDTH x HEIGHT."
+  (backstaff-terminal-tests-tmux
+   "new-session" "-d" "-x" (number-to-string width) "-y" (number-to-string height)
+   "-c" root
+   (mapconcat #'shell-quote-argument
+              (list (expand-file-name invocation-name invocation-directory)
+                    "-Q" "-nw" "-L" (expand-file-name "elisp" backstaff-test-repository)
+                    "--eval" (prin1-to-string
+                              `(setq backstaff-server-command ',(backstaff-test-command)
+                                     inhibit-startup-screen t
+                                     load-prefer-newer t
+                                     default-directory ,root
+                                     backstaff-root-directory ,root))
+                    "-l" "backstaff" "--eval" (prin1-to-string form))
+              " ")))
+
+(ert-deftest backstaff-terminal-shows-a-tree-that-folds ()
+  (backstaff-terminal-tests-in-emacs
+      100 24 '(("src" ("deep" ("a.c" . "")) ("日本.c" . "")) ("new\nline\e[31m" . "")
+               ("שלום" . "") ("zz" . ""))
+      '(progn (backstaff-tree default-directory) (delete-other-windows))
+    (let ((screen (backstaff-terminal-tests-wait-for "zz$")))
+      (should (string-match-p "3 directories, 5 files · depth 3" (nth 1 screen)))
+      (should (equal (cl-subseq screen 3 10)
+                     '("├─ src/" "│  ├─ deep/" "│  │  └─ a.c" "│  └─ 日本.c"
+                       "├─ \"new\\nline\\u001b[31m\"" "├─ zz"
+                       ;; Emacs writes it from the right, and nothing else.
+                       "└─ םולש"))))
+    (backstaff-terminal-tests-press "n" "Tab")
+    (let ((screen (backstaff-terminal-tests-wait-for "src/\\.\\.\\.$")))
+      (should (equal (nth 4 screen) "├─ \"new\\nline\\u001b[31m\"")))))
+
+(ert-deftest backstaff-terminal-shows-a-listing-in-a-narrow-window ()
+  (backstaff-terminal-tests-in-emacs
+      60 20 `(("sub" ("in.txt" . "")) (,(make-string 70 ?n) . "12") ("e\e[31mvil" . "")
+              ("日本語" . "123"))
+      '(progn (backstaff-list-directory default-directory) (delete-other-windows))
+    (let ((screen (backstaff-terminal-tests-wait-for "日本語")))
+      (should (string-match-p "3 files, 1 directory · hidden off" (nth 1 screen)))
+      (should (string-match-p "^ Name.* Type +Size +Modified" (nth 2 screen)))
+      (should (string-match-p "^ sub/ +dir +[0-9]" (nth 3 screen)))
+      (should (string-match-p "^ \"e\\\\u001b\\[31mvil\" +file +0  [-0-9]+ [:0-9]+$"
+                              (nth 4 screen)))
+      (should (string-match-p "^ n+… file" (nth 5 screen)))
+      ;; The columns stand below each other, however wide a glyph is.
+      (should (= (string-width (substring (nth 4 screen)
+                                          0 (string-match "  [-0-9]+ [:0-9]+$" (nth 4 screen))))
+                 (string-width (substring (nth 6 screen)
+                                          0 (string-match "  [-0-9]+ [:0-9]+$" (nth 6 screen)))))))
+    (backstaff-terminal-tests-press "Enter")
+    (backstaff-terminal-tests-wait-for "^ in.txt +file")))
+
+(provide 'backstaff-terminal-tests)
+;;; backstaff-terminal-tests.el ends here

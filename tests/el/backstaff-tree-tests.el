@@ -1,0 +1,350 @@
+;;; backstaff-tree-tests.el --- Tests of backstaff-tree.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-view-fixtures)
+(require 'backstaff-tree)
+(require 'backstaff-list)
+(require 'backstaff-info)
+(require 'bookmark)
+(require 'imenu)
+(require 'project)
+
+(defconst backstaff-tree-tests-tree
+  '(("src" ("deep" ("er" ("est" ("bottom.txt" . "b")))) ("a.c" . "") ("b.c" . ""))
+    ("doc" ("manual.md" . "")) (".dot" ("in" . "")) ("README" . "read me")
+    ("error.log" . ""))
+  "A project.")
+
+(defmacro backstaff-tree-tests-shown (&rest body)
+  "Run BODY where the tree of a project is shown, two levels deep."
+  (declare (indent 0) (debug t))
+  `(backstaff-view-test-project backstaff-tree-tests-tree
+     (let ((backstaff-tree-depth 2))
+       (backstaff-view-test-open #'backstaff-tree root)
+       ,@body)))
+
+(defun backstaff-tree-tests-lines ()
+  "Return the lines of the tree that are to be seen, but for the first."
+  (cdr (backstaff-view-test-lines)))
+
+(defconst backstaff-tree-tests-drawn
+  '("├─ doc/" "│  └─ manual.md" "├─ src/" "│  ├─ deep/ …" "│  ├─ a.c"
+    "│  └─ b.c" "├─ README" "└─ error.log")
+  "The project as it is drawn at first.")
+
+
+;;; Drawing
+
+(ert-deftest backstaff-tree-is-drawn ()
+  (backstaff-tree-tests-shown
+    (should (equal (car (backstaff-view-test-lines))
+                   (concat (file-name-nondirectory (directory-file-name root)) "/")))
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
+    (should (derived-mode-p 'special-mode))
+    (should buffer-read-only)
+    (should (equal (backstaff-view-test-header)
+                   (format " %s  4 directories, 5 files · depth 2 · hidden off"
+                           (directory-file-name root))))
+    (backstaff-view-test-go-to "src/")
+    (should (eq (get-text-property (point) 'face) 'backstaff-directory))
+    (should (eq (get-text-property (line-beginning-position) 'face)
+                'backstaff-tree-guide))))
+
+(ert-deftest backstaff-tree-starts-at-the-root-of-the-project ()
+  (backstaff-view-test-project backstaff-tree-tests-tree
+    (setq default-directory (expand-file-name "src/"))
+    (execute-kbd-macro (kbd "M-x backstaff-tree RET"))
+    (backstaff-view-test-settle)
+    (should (equal (plist-get backstaff-view-state :path) "."))
+    (should (equal (plist-get backstaff-view-state :root) root))
+    (execute-kbd-macro (kbd "C-u M-x backstaff-tree RET doc RET"))
+    (backstaff-view-test-settle)
+    (should (equal (backstaff-view-test-lines) '("doc/" "└─ manual.md")))))
+
+(ert-deftest backstaff-tree-starts-at-the-project-that-is-switched-to ()
+  (backstaff-view-test-project '(("one" (".git" ("HEAD" . "ref: refs/heads/main\n"))
+                                  ("in.txt" . "")))
+    (let ((backstaff-root-directory nil)
+          (project-switch-commands 'backstaff-tree))
+      (project-switch-project (expand-file-name "one/"))
+      (backstaff-view-test-settle)
+      (should (equal (backstaff-view-test-lines) '("one/" "└─ in.txt"))))))
+
+(ert-deftest backstaff-tree-shows-names-harmlessly-and-visits-them ()
+  (let ((names (list "new\nline" "esc\e[31m" "bidi\u202etxt" "emoji-\N{GRINNING FACE}"
+                     "日本語" (string-to-multibyte "stray-\351") "ssh:host:x" " b ")))
+    (backstaff-view-test-project (mapcar (lambda (name) (list name (cons name "it"))) names)
+      (backstaff-view-test-open #'backstaff-tree root)
+      (should-not (string-match-p "[\0-\11\13-\37\u202e\200-\377]" (buffer-string)))
+      (dolist (name names)
+        (ert-info ((format "%S" name))
+          (backstaff-view-test-open #'backstaff-tree root)
+          (should (backstaff-view-go-to (concat name "/" name)))
+          (should (looking-at-p (regexp-quote (backstaff-names-show name))))
+          (backstaff-view-test-press "RET")
+          (should (equal (buffer-string) "it"))
+          (should (equal (encode-coding-string (file-name-unquote buffer-file-name)
+                                               'utf-8-emacs)
+                         (encode-coding-string (concat root name "/" name)
+                                               'utf-8-emacs))))))))
+
+(ert-deftest backstaff-tree-tells-of-warnings ()
+  (backstaff-tree-tests-shown
+    (backstaff-view--show backstaff-view-state
+                          (append '(:warnings ("Directory 'doc' cannot be read"))
+                                  backstaff-view-reply))
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
+    (should (equal (backstaff-view-test-notes) "Directory 'doc' cannot be read\n"))))
+
+
+;;; Folding
+
+(ert-deftest backstaff-tree-folds-and-unfolds ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-go-to "src/")
+    (backstaff-view-test-press "TAB")
+    (should (equal (backstaff-tree-tests-lines)
+                   '("├─ doc/" "│  └─ manual.md" "├─ src/" "├─ README" "└─ error.log")))
+    (backstaff-view-test-go-to "src/")
+    (backstaff-view-test-press "g")
+    (should (equal (nth 2 (backstaff-tree-tests-lines)) "├─ src/"))
+    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ README"))
+    (backstaff-view-test-go-to "src/")
+    (backstaff-view-test-press "TAB")
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
+    (backstaff-view-test-go-to "README")
+    (should-error (execute-kbd-macro (kbd "TAB")) :type 'user-error)))
+
+(ert-deftest backstaff-tree-folds-and-unfolds-all ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-go-to "b.c")
+    (backstaff-view-test-press "<backtab>")
+    (should (equal (backstaff-view-test-name) "src"))
+    (should (equal (backstaff-tree-tests-lines)
+                   '("├─ doc/" "├─ src/" "├─ README" "└─ error.log")))
+    (backstaff-view-test-press "<backtab>")
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
+
+(ert-deftest backstaff-tree-unfolds-for-a-search ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-press "<backtab>")
+    (goto-char (point-min))
+    (backstaff-view-test-press "C-s b . c RET")
+    (should (equal (backstaff-view-test-name) "b.c"))
+    (should-not (invisible-p (point)))))
+
+
+;;; Deeper
+
+(ert-deftest backstaff-tree-goes-deeper-where-it-was-cut ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-go-to "deep/")
+    (backstaff-view-test-press "TAB")
+    (should (equal (backstaff-view-test-name) "deep"))
+    (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 6)
+                   '("│  ├─ deep/" "│  │  └─ er/" "│  │     └─ est/ …")))
+    (backstaff-view-test-go-to "est/")
+    (backstaff-view-test-press "TAB")
+    (should (equal (nth 6 (backstaff-tree-tests-lines)) "│  │        └─ bottom.txt"))
+    ;; What was opened stays open.
+    (backstaff-view-test-go-to "bottom.txt")
+    (backstaff-view-test-press "g")
+    (should (equal (nth 6 (backstaff-tree-tests-lines)) "│  │        └─ bottom.txt"))
+    (backstaff-view-test-go-to "bottom.txt")
+    (backstaff-view-test-press "RET")
+    (should (equal (buffer-string) "b"))))
+
+(ert-deftest backstaff-tree-deeper-in-what-has-vanished-leaves-the-tree ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-go-to "deep/")
+    (delete-directory (expand-file-name "src/deep" root) t)
+    (should (string-match-p "does not exist"
+                            (car (last (backstaff-view-test-messages
+                                         (backstaff-view-test-press "TAB"))))))
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
+
+(ert-deftest backstaff-tree-says-that-a-directory-is-empty ()
+  (backstaff-view-test-project '(("empty"))
+    (backstaff-view-test-open #'backstaff-tree root)
+    (backstaff-view-test-go-to "empty/")
+    (should (equal (car (last (backstaff-view-test-messages
+                                (backstaff-view-test-press "TAB"))))
+                   "empty/ holds nothing to show"))))
+
+
+;;; What the tree holds
+
+(ert-deftest backstaff-tree-toggles-files ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-go-to "src/")
+    (backstaff-view-test-press "e")
+    (should (equal (backstaff-tree-tests-lines) '("├─ doc/" "└─ src/" "   └─ deep/ …")))
+    (should (equal (backstaff-view-test-name) "src"))
+    (backstaff-view-test-press "e")
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
+    (let ((backstaff-tree-files nil))
+      (backstaff-view-test-open #'backstaff-tree (expand-file-name "doc" root))
+      (should (equal (backstaff-view-test-lines) '("doc/"))))))
+
+(ert-deftest backstaff-tree-toggles-hidden-files ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-press ".")
+    (should (equal (car (backstaff-tree-tests-lines)) "├─ .dot/"))
+    (should (string-match-p "hidden shown" (backstaff-view-test-header)))
+    (backstaff-view-test-press ".")
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
+
+(ert-deftest backstaff-tree-sets-its-depth ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-press "d 1 RET")
+    (should (equal (backstaff-tree-tests-lines)
+                   '("├─ doc/ …" "├─ src/ …" "├─ README" "└─ error.log")))
+    (backstaff-view-test-press "C-u 5 d")
+    (should (member "│  │        └─ bottom.txt" (backstaff-tree-tests-lines)))
+    (should (string-match-p "max_depth"
+                            (car (last (backstaff-view-test-messages
+                                         (backstaff-view-test-press "C-u 13 d"))))))
+    (should (member "│  │        └─ bottom.txt" (backstaff-tree-tests-lines)))))
+
+(ert-deftest backstaff-tree-excludes ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-press "x *.log RET" "x **/*.c RET")
+    (should (equal (backstaff-tree-tests-lines)
+                   '("├─ doc/" "│  └─ manual.md" "├─ src/" "│  └─ deep/ …" "└─ README")))
+    (should (string-match-p (regexp-quote "without *.log **/*.c")
+                            (backstaff-view-test-header)))
+    (let ((messages (backstaff-view-test-messages
+                      (backstaff-view-test-press "x [a RET"))))
+      (should (string-match-p "Error: Argument 'exclude'" (car (last messages)))))
+    (should (equal (plist-get backstaff-view-state :exclude) '("*.log" "**/*.c")))
+    (backstaff-view-test-press "C-u x")
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
+    (let ((backstaff-tree-exclude '("src")))
+      (kill-buffer)
+      (backstaff-view-test-open #'backstaff-tree root)
+      (should-not (member "├─ src/" (backstaff-tree-tests-lines))))))
+
+(ert-deftest backstaff-tree-says-that-the-limit-is-reached ()
+  (backstaff-view-test-project (cl-loop for n below 30 collect (cons (format "f%02d" n) ""))
+    (let ((backstaff-tree-max-entries 10))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (should (= (length (backstaff-tree-tests-lines)) 9))
+      (should (string-match-p "CUT · " (backstaff-view-test-header)))
+      (should (string-match-p "\\`… stopped at 10 entries: \\+ shows more, d and x make"
+                              (backstaff-view-test-notes)))
+      (backstaff-view-test-go-to "f05")
+      (backstaff-view-test-press "+")
+      (should (= (length (backstaff-tree-tests-lines)) 19))
+      (should (equal (backstaff-view-test-name) "f05"))
+      (backstaff-view-test-press "+")
+      (should (= (length (backstaff-tree-tests-lines)) 30))
+      (should (equal (backstaff-view-test-notes) "")))))
+
+(ert-deftest backstaff-tree-has-no-more-than-a-thousand-entries ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-plant-many 1005)
+    (let ((backstaff-tree-max-entries 600))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (backstaff-view-test-press "+")
+      (should (= (length (backstaff-tree-tests-lines)) 999))
+      (should (string-match-p "stopped at 1000 entries: RET on a directory"
+                              (backstaff-view-test-notes)))
+      (should-error (execute-kbd-macro "+") :type 'user-error))))
+
+(ert-deftest backstaff-tree-says-where-a-deeper-part-was-cut ()
+  (backstaff-view-test-project `(("d" ("e" ,@(cl-loop for n below 30
+                                                      collect (cons (format "f%02d" n) "")))))
+    (let ((backstaff-tree-max-entries 10)
+          (backstaff-tree-depth 2))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (should (equal (backstaff-view-test-notes) ""))
+      (backstaff-view-test-go-to "e/")
+      (backstaff-view-test-press "TAB")
+      (should (string-match-p "stopped at 10 entries in d/e/: \\+" (backstaff-view-test-notes)))
+      (backstaff-view-test-press "+" "+")
+      (should (equal (backstaff-view-test-notes) ""))
+      (should (= (length (backstaff-tree-tests-lines)) 32)))))
+
+
+;;; Moving
+
+(ert-deftest backstaff-tree-moves ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-press "n" "n")
+    (should (equal (backstaff-view-test-name) "manual.md"))
+    (backstaff-view-test-press "p")
+    (should (equal (backstaff-view-test-name) "doc"))
+    (backstaff-view-test-go-to "src/")
+    (backstaff-view-test-press "RET")
+    (should (equal (car (backstaff-view-test-lines)) "src/"))
+    (should (equal (nth 1 (backstaff-view-test-lines)) "├─ deep/"))
+    (should (equal default-directory (concat root "src/")))
+    (backstaff-view-test-press "^")
+    (should (equal (backstaff-view-test-name) "src"))
+    (should-error (execute-kbd-macro "^") :type 'user-error)))
+
+(ert-deftest backstaff-tree-leads-on ()
+  (backstaff-tree-tests-shown
+    (make-symbolic-link "src" (expand-file-name "link" root))
+    (backstaff-view-test-press "g")
+    (backstaff-view-test-go-to "a.c")
+    (backstaff-view-test-press "w")
+    (should (equal (current-kill 0) (concat root "src/a.c")))
+    (let ((tree (current-buffer)))
+      (backstaff-view-test-press "=")
+      (should (eq major-mode 'backstaff-info-mode))
+      (dolist (key '("l" "t"))
+        (switch-to-buffer tree)
+        (backstaff-view-test-press key)
+        (should (eq major-mode 'backstaff-list-mode))
+        (should (equal (backstaff-view-test-names) '("deep" "a.c" "b.c"))))
+      (switch-to-buffer tree)
+      (backstaff-view-test-go-to "link@")
+      (backstaff-view-test-press "RET")
+      (should (eq major-mode 'backstaff-list-mode))
+      (should (equal (backstaff-view-test-names) '("deep" "a.c" "b.c")))
+      (switch-to-buffer tree)
+      (backstaff-view-test-go-to "README")
+      (backstaff-view-test-press "o")
+      (should (equal (buffer-string) "read me")))))
+
+(ert-deftest backstaff-tree-fits-a-narrow-window ()
+  (backstaff-tree-tests-shown
+    (split-window-right 30)
+    (backstaff-view-test-press "g")
+    (should truncate-lines)
+    (should (<= (window-width) 30))
+    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
+    (should (string-match-p "\\` …" (backstaff-view-test-header)))))
+
+
+;;; Imenu and bookmarks
+
+(ert-deftest backstaff-tree-has-an-index-of-directories ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-press "<backtab>")
+    (let ((index (funcall imenu-create-index-function)))
+      (should (equal (mapcar #'car index) '("." "doc" "src" "src/deep")))
+      (imenu (assoc "src/deep" index))
+      (should (equal (backstaff-view-test-name) "deep"))
+      (should-not (invisible-p (point))))))
+
+(ert-deftest backstaff-tree-bookmark-leads-back ()
+  (backstaff-tree-tests-shown
+    (let ((bookmark-alist nil) (bookmark-save-flag nil)
+          (bookmark-watch-bookmark-file nil))
+      (backstaff-view-test-press "x **/*.c RET" "C-u 4 d" ".")
+      (backstaff-view-test-go-to "er/")
+      (bookmark-set "there")
+      (let ((before (backstaff-view-test-lines)))
+        (kill-buffer)
+        (bookmark-jump "there")
+        (backstaff-view-test-settle)
+        (should (equal (backstaff-view-test-name) "er"))
+        (should (equal (backstaff-view-test-lines) before))))))
+
+(provide 'backstaff-tree-tests)
+;;; backstaff-tree-tests.el ends here

@@ -1,0 +1,126 @@
+;;; backstaff-view-fixtures.el --- Fixtures for tests of what people see  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; A test presses keys, as a user does, in the selected window, and reads what
+;; is to be seen there.  After each key the answer is waited for.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'backstaff-test-support)
+(require 'backstaff-view)
+
+(defmacro backstaff-view-test-project (tree &rest body)
+  "Run BODY in a project that holds TREE, with our own server and one window."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree ,tree
+     (backstaff-test-with-server (backstaff-test-command)
+       (backstaff-view-test--in-window root (lambda () ,@body)))))
+
+(defmacro backstaff-view-test-fake (start &rest body)
+  "Run BODY with a fake server that fails in the way START, in a new directory."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree nil
+     (backstaff-test-with-server (backstaff-test-fake-command ,start)
+       (backstaff-view-test--in-window root (lambda () ,@body)))))
+
+(defun backstaff-view-test--in-window (root body)
+  "Call BODY; afterwards bring the windows back and kill what visits ROOT."
+  (unwind-protect
+      (save-window-excursion
+        (let ((backstaff-root-directory root)
+              (default-directory root)
+              (inhibit-message t))
+          (delete-other-windows)
+          (switch-to-buffer (generate-new-buffer "*backstaff home*"))
+          (setq default-directory root)
+          (funcall body)))
+    (dolist (buffer (buffer-list))
+      (when (string-search root (or (buffer-file-name buffer) ""))
+        (with-current-buffer buffer
+          (set-buffer-modified-p nil)
+          (kill-buffer))))))
+
+(defun backstaff-view-test-plant-many (count)
+  "Make COUNT empty files in `default-directory', from file-0001 on."
+  (should (zerop (call-process "sh" nil nil nil "-c"
+                               (format "seq -f file-%%04g %d | xargs touch" count)))))
+
+(defun backstaff-view-test-settle ()
+  "Wait until the selected window shows all that was asked for."
+  (set-buffer (window-buffer))
+  (backstaff-test-wait-for (not (or backstaff-view--calls
+                                    backstaff-view--soon))
+                           10))
+
+(defun backstaff-view-test-open (function &rest arguments)
+  "Call FUNCTION with ARGUMENTS, let what it shows come, and make it current."
+  (apply function arguments)
+  (backstaff-view-test-settle))
+
+(defun backstaff-view-test-press (&rest keys)
+  "Press KEYS, each as `kbd' takes them, and let what they show come."
+  (dolist (key keys)
+    (execute-kbd-macro (kbd key))
+    (backstaff-view-test-settle)))
+
+(defun backstaff-view-test-go-to (text)
+  "Go to the name on the first line that has TEXT in it."
+  (goto-char (point-min))
+  (search-forward text)
+  (backstaff-view-go-to-name))
+
+(defun backstaff-view-test-lines ()
+  "Return the lines that are to be seen, without what is folded."
+  (let ((text ""))
+    (save-excursion
+      (goto-char (point-min))
+      (while (not (eobp))
+        (let ((next (next-char-property-change (point))))
+          (unless (invisible-p (point))
+            (setq text (concat text (buffer-substring-no-properties
+                                     (point) next))))
+          (goto-char next))))
+    (split-string text "\n" t "[ \t]+\\(?:$\\|\n\\)")))
+
+(defun backstaff-view-test-notes ()
+  "Return what stands below the last line."
+  (substring-no-properties
+   (or (overlay-get backstaff-view--notes 'after-string) "")))
+
+(defun backstaff-view-test-header ()
+  "Return the header line as it stands on the screen."
+  (substring-no-properties
+   (replace-regexp-in-string "%%" "%" (backstaff-view--header-line))))
+
+(defun backstaff-view-test-names ()
+  "Return the names of the entries that are shown, in order."
+  (let ((names nil))
+    (save-excursion
+      (goto-char (point-min))
+      (while (not (eobp))
+        (when-let ((entry (backstaff-view-entry)))
+          (push (plist-get entry :name) names))
+        (forward-line)))
+    (nreverse names)))
+
+(defun backstaff-view-test-name ()
+  "Return the name of the entry at point."
+  (plist-get (backstaff-view-entry) :name))
+
+(defmacro backstaff-view-test-messages (&rest body)
+  "Run BODY and return the messages it shows, the first first."
+  (declare (indent 0) (debug t))
+  `(let ((messages nil))
+     (cl-letf (((symbol-function 'message)
+                (lambda (format &rest arguments)
+                  (when format
+                    (push (apply #'format format arguments) messages)))))
+       ,@body)
+     (nreverse messages)))
+
+(provide 'backstaff-view-fixtures)
+;;; backstaff-view-fixtures.el ends here

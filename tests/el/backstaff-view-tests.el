@@ -1,0 +1,263 @@
+;;; backstaff-view-tests.el --- Tests of backstaff-view.el and -info.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-view-fixtures)
+(require 'backstaff-list)
+(require 'backstaff-tree)
+(require 'backstaff-info)
+(require 'desktop)
+
+
+;;; Waiting
+
+(defun backstaff-view-tests-cancelled ()
+  "Return how many calls the fake server heard that nobody waits for."
+  (length (backstaff-server-call 'cancellations nil :timeout 5)))
+
+(ert-deftest backstaff-view-does-not-wait-and-says-so ()
+  (backstaff-view-test-fake "silent"
+    (let* ((buffer nil)
+           (messages
+            (backstaff-view-test-messages
+              (should (< (backstaff-test-seconds
+                           (setq buffer (backstaff-list-directory root)))
+                         0.4))
+              (with-current-buffer buffer
+                (should-not mode-line-process)
+                (should (< 0.3 (backstaff-test-seconds
+                                 (backstaff-test-wait-for mode-line-process))))
+                (should (equal mode-line-process " waiting"))))))
+      (should (string-match-p "\\`Waiting for .*list: .*C-g cancels"
+                              (car messages)))
+      (let ((call (caar (buffer-local-value 'backstaff-view--calls buffer))))
+        (kill-buffer buffer)
+        ;; It was cancelled with the buffer.
+        (should-not (backstaff-cancel call))))))
+
+(ert-deftest backstaff-view-quit-cancels-on-the-server ()
+  (backstaff-view-test-fake "stalling"
+    (dolist (command (list #'backstaff-list-directory #'backstaff-list-entries
+                           #'backstaff-tree #'backstaff-file-info))
+      (let ((before (backstaff-view-tests-cancelled)))
+        (funcall command root)
+        (should backstaff-view--calls)
+        (execute-kbd-macro (kbd "C-g"))
+        (should-not backstaff-view--calls)
+        (should (string-match-p "\\`Cancelled\n\nType g" (buffer-string)))
+        (should (= (backstaff-view-tests-cancelled) (1+ before)))
+        (execute-kbd-macro "g")
+        (should backstaff-view--calls)
+        (kill-buffer)
+        (should (= (backstaff-view-tests-cancelled) (+ 2 before)))))))
+
+(ert-deftest backstaff-view-quit-keeps-what-is-shown ()
+  (backstaff-view-test-project '(("a.txt" . "") ("b.txt" . ""))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (let ((before (buffer-string)))
+      (execute-kbd-macro (kbd "C-u . C-g"))
+      (should-not backstaff-view--calls)
+      (should (equal (buffer-string) before))
+      (should-not (plist-get (backstaff-view-latest-state) :hidden))
+      (let ((quits 0))
+        (cl-letf (((symbol-function 'keyboard-quit) (lambda () (cl-incf quits))))
+          (execute-kbd-macro (kbd "C-g")))
+        (should (= quits 1))))))
+
+(ert-deftest backstaff-view-newer-request-cancels-the-older ()
+  (backstaff-view-test-fake "stalling"
+    (backstaff-list-directory root)
+    (execute-kbd-macro "ggg")
+    (should (= (length backstaff-view--calls) 1))
+    (should (= (backstaff-view-tests-cancelled) 3))
+    (fundamental-mode)
+    (should (= (backstaff-view-tests-cancelled) 4))))
+
+(ert-deftest backstaff-view-late-answer-is-not-shown ()
+  (backstaff-view-test-project '(("one" ("a" . "")) ("two" ("b" . "")))
+    (backstaff-list-directory (expand-file-name "one" root))
+    (backstaff-view-ask (backstaff-view-with :path "two"))
+    (backstaff-view-test-settle)
+    (should (equal (backstaff-view-test-names) '("b")))
+    (should (equal (buffer-name) (format "*backstaff list: %s/two*"
+                                         (file-name-nondirectory
+                                          (directory-file-name root)))))))
+
+
+;;; Failures
+
+(ert-deftest backstaff-view-shows-that-the-server-died-and-lives-on ()
+  (backstaff-view-test-fake "dying"
+    (dolist (command (list #'backstaff-list-directory #'backstaff-tree
+                           #'backstaff-file-info))
+      (backstaff-restart)
+      (backstaff-view-test-open command root)
+      (should (string-match-p
+               "\\`Error: Backstaff connection lost: .*status 7:\n\\(.*\n\\)*last words\n\nType g"
+               (buffer-string)))
+      (should (string-match-p "failed" (backstaff-view-test-header)))
+      (let ((backstaff-server-command (backstaff-test-command)))
+        (backstaff-restart)
+        (backstaff-view-test-press "g"))
+      (should-not (string-match-p "Error" (buffer-string)))
+      (should (> (buffer-size) 5))
+      (kill-buffer))))
+
+(ert-deftest backstaff-view-shows-the-tools-failure ()
+  (backstaff-view-test-project '(("sub" ("a" . "")))
+    (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "sub" root))
+    (delete-directory (expand-file-name "sub" root) t)
+    (backstaff-view-test-press "g")
+    (should (equal (car (split-string (buffer-string) "\n"))
+                   "Error: Directory 'sub' not found"))
+    (should (eq (get-text-property 1 'face) 'backstaff-failure))
+    (backstaff-view-test-press "^")
+    (should (string-match-p "Nothing to show; \\. shows"
+                            (backstaff-view-test-notes)))))
+
+(ert-deftest backstaff-view-shows-that-there-is-no-server ()
+  (backstaff-test-with-server '("/nowhere/python")
+    (save-window-excursion
+      (backstaff-view-test-open #'backstaff-list-directory temporary-file-directory)
+      (should (string-match-p "\\`Error: Backstaff connection lost: .*/nowhere/python"
+                              (buffer-string))))))
+
+(ert-deftest backstaff-view-refuses-a-remote-directory ()
+  (backstaff-test-clean
+    (let* ((operations nil)
+           (file-name-handler-alist
+            `(("\\`/remote:" . ,(lambda (operation &rest arguments)
+                                  (push operation operations)
+                                  (pcase operation
+                                    ('file-remote-p "/remote:")
+                                    ((or 'file-name-as-directory 'expand-file-name
+                                         'directory-file-name 'file-name-directory)
+                                     (car arguments)))))
+              ,@file-name-handler-alist)))
+      (dolist (command (list #'backstaff-list-directory #'backstaff-list-entries
+                             #'backstaff-tree #'backstaff-file-info))
+        (backstaff-test-should-fail 'backstaff-remote-directory "another machine"
+          (funcall command "/remote:/home/")))
+      (should-not (cl-set-difference operations
+                                     '(file-remote-p file-name-as-directory
+                                       expand-file-name directory-file-name
+                                       file-name-directory))))
+    (should-not backstaff-server--current)))
+
+
+;;; Names and paths
+
+(ert-deftest backstaff-view-text-has-no-properties-from-the-wire ()
+  (backstaff-view-test-fake "serve"
+    (let ((reply (list :ok t :text (propertize "File: x\n" 'display "forged"))))
+      (cl-letf (((symbol-function 'backstaff-call-async)
+                 (lambda (_id _args callback &rest _)
+                   (run-at-time 0 nil callback reply)
+                   (list nil))))
+        (backstaff-view-test-open #'backstaff-file-info root)
+        (should (string-prefix-p "File: x" (buffer-string)))
+        (should-not (text-property-not-all (point-min) (point-max) 'display nil))))))
+
+(ert-deftest backstaff-view-notes-and-failures-fit-the-window ()
+  (backstaff-view-test-project nil
+    (split-window-right 30)
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (should truncate-lines)
+    (backstaff-view-set-notes (list (mapconcat #'identity (make-list 20 "word") " ")))
+    (dolist (line (split-string (backstaff-view-test-notes) "\n"))
+      (should (<= (string-width line) (window-body-width))))
+    (backstaff-view-ask (backstaff-view-with :path "missing"))
+    (backstaff-view-test-settle)
+    (should-not truncate-lines)
+    (backstaff-view-test-press "^")
+    (should truncate-lines)))
+
+(ert-deftest backstaff-view-local-names-mean-local-files ()
+  (let ((file-name-handler-alist
+         '(("\\`/[^/:]+:" . ignore) ("\\.zip/" . ignore) ("\\.gz\\'" . ignore))))
+    (should (equal (backstaff-view-local-name "/a/b c") "/a/b c"))
+    (should (equal (backstaff-view-local-name "/a/b.gz") "/a/b.gz"))
+    (should (equal (backstaff-view-local-name "/ssh:host:/x") "/:/ssh:host:/x"))
+    (should (equal (backstaff-view-local-name "/ssh:x") "/:/ssh:x"))
+    (should (equal (backstaff-view-local-name "/:x") "/:/:x"))
+    (should (equal (backstaff-view-local-name "/a/b.zip/c") "/:/a/b.zip/c"))))
+
+(ert-deftest backstaff-view-paths-are-below-the-root ()
+  (backstaff-test-with-tree '(("a" ("b" . "")))
+    (should (equal (backstaff-view-relative root root) "."))
+    (should (equal (backstaff-view-relative root (directory-file-name root)) "."))
+    (should (equal (backstaff-view-relative root (concat root "a/")) "a"))
+    (should (equal (backstaff-view-relative root (concat "/:" root "a/b")) "a/b"))
+    (should (equal (backstaff-view-relative root "/etc") "/etc"))
+    (let ((link (make-temp-name (expand-file-name "backstaff-" temporary-file-directory))))
+      (make-symbolic-link root link)
+      (unwind-protect
+          (should (equal (backstaff-view-relative (concat link "/") (concat root "a")) "a"))
+        (delete-file link))))
+  (should (equal (mapcar #'backstaff-view-parent '("." "a" "a/b" "a/b/c" "/etc"))
+                 '(nil "." "a" "a/b" nil))))
+
+(ert-deftest backstaff-view-header-fits-the-window ()
+  (with-temp-buffer
+    (setq backstaff-view--header (cons (concat "/" (make-string 300 ?x) "/end") "7 files"))
+    (should (<= (string-width (backstaff-view-test-header)) (window-width)))
+    (should (string-match-p "…x+/end  7 files\\'" (backstaff-view-test-header)))
+    (setq backstaff-view--header (cons "/100%d" "50%"))
+    (should (equal (backstaff-view-test-header) " /100%d  50%"))))
+
+
+;;; Bookmarks and desktop
+
+(ert-deftest backstaff-view-is-safe-in-a-desktop ()
+  (backstaff-view-test-project '(("a" . ""))
+    (dolist (command (list #'backstaff-list-directory #'backstaff-tree
+                           #'backstaff-file-info))
+      (backstaff-view-test-open command root)
+      (should-not (desktop-save-buffer-p buffer-file-name (buffer-name) major-mode)))))
+
+
+;;; File info
+
+(ert-deftest backstaff-file-info-shows-the-text ()
+  (backstaff-view-test-project '(("a.txt" . "x"))
+    (backstaff-view-test-open #'backstaff-file-info (expand-file-name "a.txt" root))
+    (should (equal (buffer-string)
+                   (backstaff-call-text 'agent-q/get_file_info '(:path "a.txt"))))
+    (should (string-prefix-p (concat "File: " root "a.txt\n\nType: file\n")
+                             (buffer-string)))
+    (should (derived-mode-p 'special-mode))
+    (should buffer-read-only)
+    (backstaff-view-test-open #'backstaff-file-info root)
+    (should (string-match-p "Type: directory" (buffer-string)))))
+
+(ert-deftest backstaff-file-info-asks-again-on-the-same-line ()
+  (backstaff-view-test-project '(("a.txt" . "x"))
+    (backstaff-view-test-open #'backstaff-file-info (expand-file-name "a.txt" root))
+    (forward-line 3)
+    (write-region "more" nil (expand-file-name "a.txt" root) nil 'silent)
+    (with-current-buffer (find-file-noselect "a.txt")
+      (insert "unsaved"))
+    (backstaff-view-test-press "g")
+    (should (= (line-number-at-pos) 4))
+    (should (string-match-p "^Buffer: a.txt (unsaved changes)$" (buffer-string)))))
+
+(ert-deftest backstaff-file-info-leads-on ()
+  (backstaff-view-test-project '(("sub" ("a.txt" . "x") ("b.txt" . "")))
+    (backstaff-view-test-open #'backstaff-file-info (expand-file-name "sub/b.txt" root))
+    (backstaff-view-test-press "w")
+    (should (equal (current-kill 0) (concat root "sub/b.txt")))
+    (backstaff-view-test-press "^")
+    (should (eq major-mode 'backstaff-list-mode))
+    (should (equal (backstaff-view-test-name) "b.txt"))
+    (backstaff-view-test-press "=")
+    (should (eq major-mode 'backstaff-info-mode))
+    (backstaff-view-test-press "RET")
+    (should (equal buffer-file-name (concat root "sub/b.txt")))
+    (backstaff-view-test-open #'backstaff-file-info (expand-file-name "sub" root))
+    (backstaff-view-test-press "RET")
+    (should (equal (backstaff-view-test-names) '("a.txt" "b.txt")))))
+
+(provide 'backstaff-view-tests)
+;;; backstaff-view-tests.el ends here
