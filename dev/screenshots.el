@@ -16,6 +16,8 @@
 (require 'backstaff)
 (require 'cl-lib)
 
+(defvar transient-enable-popup-navigation)
+
 (declare-function x-export-frames "xfns.c" (&optional frames type))
 
 (defconst screenshots-root
@@ -57,6 +59,7 @@ The picture is ready when the regexp matches in a window.")
         frame-resize-pixelwise t
         cursor-in-non-selected-windows nil
         pop-up-windows nil
+        transient-enable-popup-navigation nil
         enable-local-variables nil
         make-backup-files nil)
   (blink-cursor-mode -1)

@@ -130,7 +130,10 @@ print('Ready:', sys.prefix)"
 
 (defun backstaff-install--start (command environment)
   "Run COMMAND, which makes ENVIRONMENT, and return its buffer."
-  (let ((default-directory (backstaff-server--environments)))
+  (let ((default-directory (backstaff-server--environments))
+        ;; Neither colours nor lines that overwrite themselves.
+        (process-connection-type nil)
+        (compilation-environment (cons "NO_COLOR=1" compilation-environment)))
     (make-directory default-directory t)
     (with-current-buffer (compilation-start command #'backstaff-install-mode
                                             (lambda (_) "*backstaff install*"))

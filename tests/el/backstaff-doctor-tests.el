@@ -60,7 +60,7 @@ Each check of the doctor may take half a second."
                        ("Settings" "none, as there is no .*/config/backstaff/config.toml")
                        ("Running" "no server") ("Command" "by `backstaff-server-command'")
                        ("Handshake" "server 0\\.1\\.0, protocol 1, Python 3\\.")
-                       ("Round trip" "[0-9.]+ ms, the median of 25 pings")
+                       ("Round trip" "[0-9.]+ ms, the median of [0-9]+ pings")
                        ("Tools" "agent-q/list_directory, allowed.*workspace/tree, allowed")))
         (ert-info (name)
           (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report))))))
@@ -128,7 +128,8 @@ Each check of the doctor may take half a second."
   (pcase-dolist (`(,method . ,expected)
                  '(("stall" "within [0-9.]+ seconds" "does not answer")
                    ("die" "exited with status 7:.*last words" "ended by itself")
-                   ("answer-and-die" "exited with status 0" "ended by itself")
+                   ("answer-and-die" "exited with status 0\\|takes no more requests"
+                    "ended by itself")
                    ("hang-up" "lost\\|closed\\|exited\\|within" ".")
                    ("junk" "got \"Traceb" "not as Backstaff's server does")
                    ("half" "within [0-9.]+ seconds" "does not answer")
@@ -138,10 +139,9 @@ Each check of the doctor may take half a second."
            (backstaff-test-fake-command (concat "ping=" method)) "Round trip" expected)))
 
 (ert-deftest backstaff-doctor-knows-a-server-that-describes-nonsense ()
-  (dolist (method '("echo" "largest" "names"))
-    (unless (equal method "echo")
-      (backstaff-doctor-tests-fails (backstaff-test-fake-command (concat "describe=" method))
-                                    "Tools" "." "."))))
+  (dolist (method '("largest" "names" "stall" "die"))
+    (backstaff-doctor-tests-fails (backstaff-test-fake-command (concat "describe=" method))
+                                  "Tools" "." ".")))
 
 (ert-deftest backstaff-doctor-survives-a-deaf-server ()
   (backstaff-doctor-tests-fails (backstaff-test-fake-command "ping=deaf")
