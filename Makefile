@@ -46,12 +46,13 @@ test: lint compile test-el test-agent-q test-py ## run all checks and all tests
 test-py: setup ## run pytest
 	@$(BIN)/pytest
 
+# Only a batch Emacs dies of writing to a server that has just died, so SIGPIPE is ignored for it.
 test-el: setup ## run the ERT tests; SELECTOR picks some
-	@$(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
+	@trap '' PIPE; $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
 
 test-agent-q: setup ## call the tools from a real Lisp, through SLIME, where Debian has them
 	@dev/setup agent-q
-	@$(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(AGENT_Q_TESTS)) -f run-ert-batch
+	@trap '' PIPE; $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(AGENT_Q_TESTS)) -f run-ert-batch
 
 # Not part of `test`: it needs root and, the first time, some minutes.
 test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a Debian 13 of its own
