@@ -27,6 +27,14 @@
         (ert-fail (list "tmux failed" arguments (buffer-string)))))
     (buffer-string)))
 
+(defun backstaff-terminal-tests-pty-p ()
+  "Return non-nil if the system gives out pseudo-terminals.
+A container or a chroot may have none, and Emacs then makes do with a pipe."
+  (let ((process (make-process :name "pty" :command '("true") :connection-type 'pty
+                               :sentinel #'ignore)))
+    (prog1 (process-tty-name process)
+      (delete-process process))))
+
 (defun backstaff-terminal-tests-screen ()
   "Return the lines on the screen."
   (mapcar #'string-trim-right
@@ -54,6 +62,8 @@ It runs in a project that holds TREE."
   `(progn
      (unless (executable-find "tmux")
        (ert-skip "There is no tmux"))
+     (unless (backstaff-terminal-tests-pty-p)
+       (ert-skip "The system gives out no pseudo-terminal"))
      (backstaff-test-with-tree ,tree
        (let ((backstaff-terminal-tests-socket (format "backstaff-%d-%s" (emacs-pid)
                                                       (file-name-nondirectory
