@@ -228,6 +228,7 @@ Nothing outside of ROOT has any."
   (unless (or (string-prefix-p "/" directory)
               (member ".." (split-string directory "/")))
     (let ((place (concat root directory)))
+      ;; What cannot be read has no names to offer; completion shall not fail.
       (and (ignore-errors (file-in-directory-p place root))
            (let ((completion-ignored-extensions nil)
                  (completion-regexp-list nil))

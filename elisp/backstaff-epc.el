@@ -551,6 +551,7 @@ It is not worth waiting for: a peer that does not read is not told."
              (< (backstaff-epc--unread connection)
                 (/ backstaff-epc--pipe-size 2)))
     (let ((inhibit-quit t))
+      ;; The call has ended here already; a peer that is gone needs no word.
       (ignore-errors
         (backstaff-epc--begin connection 'cancel (list uid) #'ignore nil)))))
 

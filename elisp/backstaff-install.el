@@ -150,6 +150,7 @@ What was made in part is deleted."
              (message "Backstaff will run in %s from now on"
                       (abbreviate-file-name environment)))
             (t
+             ;; Without its mark nobody uses what may remain of it.
              (ignore-errors (delete-directory environment t))
              (message "Backstaff was not installed: see %s"
                       (buffer-name buffer)))))))

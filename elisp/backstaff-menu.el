@@ -120,6 +120,7 @@ An answer that comes later is at hand when the menu is opened again."
 
 (defun backstaff-menu--tool-p (tool)
   "Return non-nil if TOOL is the definition of a tool."
+  ;; `plist-get' signals, in Emacs 28, on what is no list.
   (and (proper-list-p tool)
        (stringp (plist-get tool :id))
        (cl-every (lambda (definition)
@@ -276,6 +277,7 @@ Where it has a default there is but one other value."
 That is the current file for what describes a file, else the directory."
   (let ((definition (cl-find-if #'backstaff-arguments-path-p
                                 (plist-get tool :arguments)))
+        ;; Where there is no root, as on another machine, nothing is likely.
         (root (ignore-errors (backstaff-root))))
     (and definition root
          `((,(backstaff-arguments-keyword definition)

@@ -397,6 +397,7 @@ A child of the server may hold the pipe open, so this waits little."
 
 (defun backstaff-server--identity-text (identity)
   "Return the versions in IDENTITY, which a server sent, as text."
+  ;; It may be anything, and `plist-get' signals on what is no list.
   (if (and (listp identity) (stringp (ignore-errors
                                        (plist-get identity :version))))
       (format "%s (protocol %s)" (plist-get identity :version)
@@ -406,7 +407,8 @@ A child of the server may hold the pipe open, so this waits little."
 (defun backstaff-server--compatible-p (identity)
   "Return non-nil if a server of IDENTITY understands us, and we it.
 Before version 1.0 the second number counts as the first does after it."
-  (let ((version (ignore-errors (plist-get identity :version))))
+  (let ((version (ignore-errors ; as it may be no plist at all
+                   (plist-get identity :version))))
     (and (stringp version)
          (eql (plist-get identity :protocol) backstaff-server--protocol)
          (equal (backstaff-server--major version)

@@ -75,6 +75,7 @@
 Emacs itself is elsewhere."
   (declare (indent 1) (debug t))
   `(progn
+     ;; dev/setup says so where Debian's packages of these cannot be had.
      (skip-unless (and (featurep 'slime) (executable-find "sbcl")))
      (let ((slime-enable-evaluate-in-emacs t)
            (inhibit-message t))

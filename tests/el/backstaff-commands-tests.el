@@ -16,12 +16,12 @@ Skip the test if the server has no tools for them."
      ,@body))
 
 (defun backstaff-commands-tests-need-tools ()
-  "Skip the test if the server does not have the tools."
+  "Fail if the server does not have the tools."
   (let ((ids (mapcar (lambda (tool) (plist-get tool :id)) (backstaff-tools))))
     (dolist (id '("commands/list_commands" "commands/search_commands"
                   "commands/get_command"))
       (unless (member id ids)
-        (ert-skip (format "The server has no tool %s" id))))))
+        (ert-fail (format "The server has no tool %s" id))))))
 
 (defconst backstaff-commands-tests-commands
   '(("deploy.md" . "---\ndescription: Put it on the servers\n---\n# Deploy\nNow.\n")

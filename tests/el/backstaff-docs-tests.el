@@ -27,12 +27,13 @@
          (exec-path (cons folder exec-path))
          (inhibit-message t))
     (unless (executable-find "backstaff")
-      (ert-skip "There is no program backstaff"))
+      (ert-fail "There is no program backstaff beside the Python of the tests"))
     (with-timeout (30 (ert-fail "It takes for ever"))
       (with-output-to-string
         (eval (car (read-from-string (format "(progn %s)" code))) t)))))
 
 (ert-deftest backstaff-docs-epc-lisp-runs ()
+  ;; Not everybody can install Debian's elpa-epc.
   (skip-unless (locate-library "epc"))
   (backstaff-test-with-tree '(("a.txt" . "x"))
     (let ((blocks (backstaff-docs-blocks "epc.md" "elisp")))

@@ -158,7 +158,8 @@ SETTINGS are the server's, a string, or nil."
 ;;; The real gptel
 
 (defun backstaff-gptel-tests-real-p ()
-  "Return non-nil if this is the real gptel."
+  "Return non-nil if this is the real gptel.
+Debian has no package of it, so its tests run only where somebody has it."
   (backstaff-test-require 'gptel "BACKSTAFF_GPTEL_DIR")
   (fboundp 'gptel--handle-tool-use))
 

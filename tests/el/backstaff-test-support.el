@@ -32,7 +32,7 @@
   "Return the Python that runs the servers."
   (or (getenv "BACKSTAFF_PYTHON")
       (executable-find "python3")
-      (ert-skip "There is no Python")))
+      (ert-fail "There is no Python; BACKSTAFF_PYTHON names one")))
 
 (defun backstaff-test-main ()
   "Return the file that starts our own server."
