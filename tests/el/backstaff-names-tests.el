@@ -18,9 +18,7 @@
 import base64, os, sys
 sys.path.insert(0, sys.argv[1])
 from backstaff.render import names
-show = getattr(names, sys.argv[2], None)
-if show is None:
-    sys.exit(3)
+show = getattr(names, sys.argv[2])
 for line in sys.stdin.buffer:
     text = os.fsdecode(base64.b64decode(line))
     print(base64.b64encode(show(text).encode()).decode())
