@@ -77,7 +77,7 @@ the settings of the server say.  With a prefix argument it is recursive."
 (defun backstaff-list--read-directory (root)
   "Ask for a directory; or return the root of the project if ROOT is non-nil."
   (if root (backstaff-root)
-    (read-directory-name "List directory: " nil nil t)))
+    (read-directory-name "List directory: " (backstaff-directory) nil t)))
 
 (defun backstaff-list--open (directory tool &rest more)
   "Show what TOOL tells of DIRECTORY; MORE is the rest of the state."

@@ -148,11 +148,19 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
         (project-root project)
       directory)))
 
+(defun backstaff-directory ()
+  "Return the directory that a command is about unless it is told another.
+That is `default-directory'; for a command that `project-switch-project'
+runs, the directory of the project switched to."
+  ;; Since Emacs 29 project.el no longer binds `default-directory' to it.
+  (or (bound-and-true-p project-current-directory-override)
+      default-directory))
+
 (defun backstaff-root (&optional directory)
   "Return the absolute root for a call made in DIRECTORY.
-DIRECTORY defaults to `default-directory'.  If it is on another machine,
+DIRECTORY defaults to `backstaff-directory'.  If it is on another machine,
 signal a `backstaff-remote-directory' and leave that machine alone."
-  (let ((directory (or directory default-directory)))
+  (let ((directory (or directory (backstaff-directory))))
     (backstaff--check-local directory)
     (backstaff--local-root
      (or backstaff-root-directory

@@ -6,6 +6,7 @@
 
 (require 'backstaff-view-fixtures)
 (require 'backstaff-list)
+(require 'project)
 (require 'backstaff-tree)
 (require 'bookmark)
 
@@ -61,6 +62,20 @@
       (backstaff-view-test-settle)
       (should (equal (plist-get backstaff-view-state :path) "."))
       (should (member "sub" (backstaff-view-test-names))))))
+
+(ert-deftest backstaff-list-asks-within-the-project-that-is-switched-to ()
+  (backstaff-view-test-project '(("here") ("one" (".git" ("HEAD" . "ref: refs/heads/main\n"))
+                                          ("in" ("x" . ""))))
+    (let ((backstaff-root-directory nil)
+          (default-directory (expand-file-name "here/"))
+          (project-switch-commands 'backstaff-list-directory)
+          (one (expand-file-name "one/")))
+      (cl-letf (((symbol-function 'switch)
+                 (lambda () (interactive) (project-switch-project one))))
+        (execute-kbd-macro (kbd "M-x switch RET in RET")))
+      (backstaff-view-test-settle)
+      (should (equal (backstaff-view-test-names) '("x")))
+      (should (equal (plist-get backstaff-view-state :path) "in")))))
 
 (ert-deftest backstaff-list-reuses-its-buffer ()
   (backstaff-view-test-project backstaff-list-tests-tree
