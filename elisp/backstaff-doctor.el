@@ -231,6 +231,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
         (insert "\n" (backstaff-doctor--summary run) "\n")
         (when (backstaff-doctor--run-done run)
           (insert "\nThe log ends with:\n\n" (backstaff-doctor--run-log run)))
+        (set-buffer-modified-p nil)
         (goto-char (min point (point-max)))))))
 
 (defconst backstaff-doctor--state-names
