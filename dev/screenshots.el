@@ -35,7 +35,7 @@
      "M-x backstaff-list-directory RET C-a C-k ./ RET"
      "pyproject.toml")
     ("tree" backstaff-tree
-     "C-u M-x backstaff-tree RET C-a C-k py_backend/backstaff/ RET e x **/__pycache__ RET"
+     "C-u M-x backstaff-tree RET C-a C-k py_backend/backstaff/ RET x **/__pycache__ RET"
      "root\\.py")
     ("menu" backstaff "M-x backstaff RET" "List a directory")
     ("tool" backstaff "M-x backstaff RET W t - e a l l RET - m 2 RET"
