@@ -121,6 +121,9 @@ refuses, and `:unasked' says that there was nobody to ask."
 
 (defvar backstaff-map
   (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "m") #'backstaff)
+    (define-key map (kbd "x") #'backstaff-run-tool)
+    (define-key map (kbd "d") #'backstaff-doctor)
     (define-key map (kbd "l") #'backstaff-list-directory)
     (define-key map (kbd "e") #'backstaff-list-entries)
     (define-key map (kbd "t") #'backstaff-tree)
