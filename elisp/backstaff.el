@@ -282,7 +282,7 @@ another package's process filter."
       :unasked
     (y-or-n-p (format "Let %s run with %s? " id
                       (truncate-string-to-width
-                       (backstaff--on-one-line args) 60 nil nil t)))))
+                       (backstaff--on-one-line args) 300 nil nil t)))))
 
 (defun backstaff--on-one-line (object)
   "Return OBJECT as Lisp in which all that is not plain ASCII is escaped.
