@@ -215,6 +215,24 @@ def test_listing_is_cut_to_what_one_reply_can_hold(monkeypatch: pytest.MonkeyPat
     assert len(write(reply, ESCAPED)) <= 10_000
 
 
+@pytest.mark.parametrize(
+    "odd", ["#", "\x01", '"', "\\", "\n", "é", "日", "\U0001f600", "\udcff", "x"]
+)
+def test_listing_of_the_oddest_names_and_targets_keeps_within_one_reply(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    monkeypatch.setattr(_rows, "REPLY_BYTES", 100_000)
+    length = 200 // len(os.fsencode(odd))
+    root = tree({f"{number:03}{odd * length}": "" for number in range(30)})
+    for number in range(100, 130):
+        (root / f"{number}{odd * (length // 2)}").symlink_to(odd * (4_000 // len(os.fsencode(odd))))
+    reply = listing(root, context={"max_output_bytes": 10**9})
+    assert len(write(reply.fields(), ESCAPED)) <= 100_000 + len(f"{root}") + 1_000
+    shown = len(columns(reply)["name"])
+    assert 3 < shown < 60, "neither all nor next to nothing"
+    assert f"... {60 - shown} more entries left out" in reply.text
+
+
 # ---------------------------------------------------------------------------- names and kinds
 
 

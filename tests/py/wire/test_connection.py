@@ -19,6 +19,7 @@ from backstaff.wire.workers import MAX_WAITING, MAX_WORKERS, Workers
 from tests.py.epc import DEADLINE, Answer, frame, parsed
 from tests.py.servers import Nothing, Run, registry_of, saying, server_at
 from tests.py.trees import Plant
+from tests.py.wire.jobs import Doing
 
 
 class Line:
@@ -492,7 +493,7 @@ def test_worker_survives_a_bug_in_a_job(caplog: pytest.LogCaptureFixture) -> Non
 
     with caplog.at_level(logging.ERROR):
         for _ in range(3 * MAX_WORKERS):
-            assert workers.submit(broken)
+            assert workers.submit(Doing(broken))
         for _ in range(3 * MAX_WORKERS):
             assert done.acquire(timeout=DEADLINE)
     assert "bug while answering a call" in caplog.text
