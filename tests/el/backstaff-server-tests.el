@@ -231,6 +231,23 @@
           (backstaff-server-call 'reply nil :timeout 0.2)))
       (should-not (equal (backstaff-server-tests-pid) pid)))))
 
+;; The server says so itself when four of its workers hang (safety E10).
+(ert-deftest backstaff-server-that-says-it-is-stuck-is-replaced ()
+  :tags '(check-E10)
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((pid (backstaff-server-tests-pid)) (next nil))
+      (should-not (plist-get (backstaff-server-call 'stuck nil) :ok))
+      (should-not (equal (setq next (backstaff-server-tests-pid)) pid))
+      (let ((told nil))
+        (backstaff-server-call-async 'stuck nil :success-fn (lambda (reply) (setq told reply)))
+        (backstaff-test-wait-for told))
+      (should-not (member (backstaff-server-tests-pid) (list pid next)))
+      ;; What is not a reply says nothing of the kind.
+      (setq next (backstaff-server-tests-pid))
+      (dolist (odd '(t "text" (:error "text") (:error (:server-stuck)) (:error)))
+        (backstaff-server-call 'echo odd))
+      (should (equal (backstaff-server-tests-pid) next)))))
+
 (ert-deftest backstaff-server-that-is-stopped-is-replaced ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((pid (backstaff-server-tests-pid)))

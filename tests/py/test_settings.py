@@ -168,7 +168,7 @@ def test_fifo_is_refused_and_not_waited_for(config: Path) -> None:
 def test_file_that_others_can_write_is_refused(config: Path, mode: int) -> None:
     config.write_text("")
     config.chmod(mode)
-    with pytest.raises(SettingsError, match="written by other users.*chmod go-w") as caught:
+    with pytest.raises(SettingsError, match=r"written by other users.*chmod go-w") as caught:
         load(config, TABLES)
     assert str(caught.value).startswith(f"{config}: ")
     config.chmod(mode & ~0o022)
