@@ -50,13 +50,15 @@ def meanwhile(step: Callable[[], None]) -> Iterator[None]:
                 step()
         finally:
             os._exit(1)
+    ended = 0
     try:
         yield
         ended, status = os.waitpid(child, os.WNOHANG)
         assert not ended, f"the other process failed, wait status {status:#x}"
     finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
 
 
 @pytest.fixture
