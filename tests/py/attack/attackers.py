@@ -24,7 +24,7 @@ from tests.py.servers import FITTING
 from tests.py.trees import plant
 
 TOOLS: Mapping[str, Tool[Any]] = discover().by_id
-SECRET = "top-secret"
+SECRET = "top-secret"  # noqa: S105  # it is what must not be seen
 SECRET_SIZE = 7_654_321
 SECRET_TIME = 1_111_111_111
 """2005-03-18 UTC, which no clock shows here; nothing else has this size or this time."""

@@ -33,7 +33,8 @@ def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[st
     """Call the tool for so long while SWAP goes on; how often it gave which kind of answer."""
     root = with_a_secret(folder / swap)  # one of its own: a swap may be left half done
     server = server_at(root)
-    random, outcomes = Random(f"{tool_id} {swap}"), Counter[str]()
+    random = Random(f"{tool_id} {swap}")  # noqa: S311  # repeatable
+    outcomes: Counter[str] = Counter()
     until = time.monotonic() + duration
     with racing(), swapping(SWAPS[swap], root) as swaps:
         while time.monotonic() < until:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from backstaff.server import Reply, Server
-from tests.py.attack.attackers import SECRET, BUG, TOOLS, leak, takes_path, with_a_secret
+from tests.py.attack.attackers import BUG, SECRET, TOOLS, leak, takes_path, with_a_secret
 from tests.py.attack.figures import tally
 from tests.py.servers import fitting, server_at
 
@@ -80,9 +80,9 @@ def all_in(found: dict[str, str], wanted: set[str]) -> None:
 @pytest.mark.check(1)
 @every_tool
 def test_words_that_leave_are_outside(server: Server, tool_id: str) -> None:
-    paths = ("..", "../", "../.", "d/../..", "d/../../", "../outside", "../outside/x", "/", "//etc")
-    paths += ("/..", "/etc", "nothing/../..", "./../outside", "d/sub/../../../outside", "/.//..//")
-    all_in(codes(server, tool_id, paths), OUTSIDE)
+    up = ("..", "../", "../.", "d/../..", "d/../../", "../outside", "../outside/x", "nothing/../..")
+    down = ("/", "//etc", "/..", "/etc", "/.//..//", "./../outside", "d/sub/../../../outside")
+    all_in(codes(server, tool_id, (*up, *down)), OUTSIDE)
 
 
 @pytest.mark.check(2)
