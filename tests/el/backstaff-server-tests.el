@@ -129,19 +129,23 @@
         (should (string-match-p regexp (backstaff-epc-error-text problem)))))))
 
 (ert-deftest backstaff-server-missing-program-is-a-clear-error ()
+  :tags '(check-40)
   (backstaff-server-tests-fails '("/nowhere/python") 'backstaff-connection-lost
                                 "cannot be started: .*/nowhere/python"))
 
 (ert-deftest backstaff-server-missing-module-is-a-clear-error ()
+  :tags '(check-40)
   (backstaff-server-tests-fails (backstaff-test-fake-command "fail")
                                 'backstaff-connection-lost
                                 "status 1:\nModuleNotFoundError: No module"))
 
 (ert-deftest backstaff-server-silent-exit-is-a-clear-error ()
+  :tags '(check-40)
   (backstaff-server-tests-fails (backstaff-test-fake-command "exit")
                                 'backstaff-connection-lost "exited with status 0"))
 
 (ert-deftest backstaff-server-noise-is-a-clear-error ()
+  :tags '(check-40)
   (backstaff-server-tests-fails (backstaff-test-fake-command "noisy")
                                 'backstaff-protocol-error "got \"Welcome!"))
 
@@ -160,6 +164,7 @@
                                 'backstaff-connection-lost "did not shake hands"))
 
 (ert-deftest backstaff-server-never-ready-ends-at-the-deadline ()
+  :tags '(check-40)
   (backstaff-test-with-server (backstaff-test-fake-command "silent")
     (backstaff-test-should-fail 'backstaff-timeout "reply within 0.5 seconds"
       (backstaff-server-call 'reply nil :timeout 0.5))))
@@ -185,6 +190,7 @@
                              "BACKSTAFF_TEST_GLOBAL")))))))
 
 (ert-deftest backstaff-server-imports-nothing-from-a-project ()
+  :tags '(check-44)
   (let ((trap "open('imported', 'w').close()\nraise SystemExit('trapped')\n"))
     (backstaff-test-with-tree (mapcar (lambda (name) (cons name trap))
                                       '("sexpdata.py" "json.py" "backstaff.py"

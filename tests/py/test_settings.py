@@ -84,6 +84,7 @@ def test_settings_cannot_be_changed(config: Path) -> None:
         load(config, TABLES).tables["other"] = Limits()  # type: ignore[index]  # that is the point
 
 
+@pytest.mark.check(46)
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
@@ -127,6 +128,7 @@ def test_misfit_is_refused_with_file_line_and_key(
     assert words in told
 
 
+@pytest.mark.check(46)
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -158,6 +160,7 @@ def test_missing_file_is_refused(config: Path) -> None:
         load(config.parent, TABLES)
 
 
+@pytest.mark.check(46)
 def test_fifo_is_refused_and_not_waited_for(config: Path) -> None:
     os.mkfifo(config)
     with pytest.raises(SettingsError, match="is not a regular file"):

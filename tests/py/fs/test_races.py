@@ -137,6 +137,7 @@ def test_entry_swapped_for_a_link_shows_its_own_status(project: Path) -> None:
     assert sizes[len(str(target))], sizes
 
 
+@pytest.mark.check(23)
 def test_names_that_stay_are_listed_once_while_others_come_and_go(project: Path) -> None:
     stable = {f"stable-{number}" for number in range(50)}
     for name in stable:

@@ -249,6 +249,7 @@ def test_data_carry_the_exact_names(tree: Plant) -> None:
     assert len(rows(reply)) == 5
 
 
+@pytest.mark.check(27)
 @pytest.mark.parametrize(
     "path", ["a\n[FILE] b", "\x1b[2J", "\u202e", "a'b", "d\u2028", os.fsdecode(b"clich\xe9")]
 )
@@ -310,6 +311,7 @@ def test_unreadable_directory_is_told(tree: Plant) -> None:
     (root / "protected").chmod(0o755)
 
 
+@pytest.mark.check(18)
 def test_directory_that_can_only_be_read_is_listed_without_sizes(tree: Plant) -> None:
     root = tree({"d/sub/": None, "d/f": "12345", "d/l": {"link": "f"}})
     (root / "d").chmod(0o444)
@@ -341,6 +343,7 @@ def test_closed_directory_on_the_way_is_told(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- meanwhile
 
 
+@pytest.mark.check(17)
 def test_entry_that_vanishes_is_listed_as_unknown(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,6 +461,7 @@ def test_root_itself_is_described(tree: Plant) -> None:
             assert reply.text.startswith(f"File: {root}/\n\nType: directory\n")
 
 
+@pytest.mark.check(21)
 def test_fifo_is_described_at_once(tree: Plant) -> None:
     reply = info(tree({"pipe": {"fifo": True}}), "pipe")
     assert "Type: fifo\n" in reply.text

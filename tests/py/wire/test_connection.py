@@ -158,6 +158,7 @@ def test_escapes_begin_with_the_reply_to_hello(tree: Plant) -> None:
     assert b"#" not in line.body()
 
 
+@pytest.mark.check(35)
 def test_undecodable_name_goes_both_ways(tree: Plant) -> None:
     root = tree({})
     for name in (b"clich\xe9", rb"clich\351"):
@@ -434,6 +435,7 @@ def test_reply_that_cannot_be_written_is_a_bug_that_is_answered(
     assert "set has no Lisp form" in caplog.text
 
 
+@pytest.mark.check(33)
 @pytest.mark.parametrize("hello", ["()", "((:escapes t))"])
 def test_reply_too_large_for_a_frame_is_an_error_that_names_its_size(
     line_to: MakeLine, hello: str
