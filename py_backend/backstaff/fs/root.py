@@ -76,7 +76,10 @@ class Place:
     def accessible(self, mode: int) -> bool:
         """Whether access(2) grants MODE (`os.R_OK`, `os.W_OK`) to this user."""
         name = "." if self.kind is Kind.DIRECTORY else self.name
-        return HANDLES.accessible(name, self.directory, mode)
+        try:
+            return HANDLES.accessible(name, self.directory, mode)
+        except OSError:  # by name, where it is not what was found any more
+            return False
 
     def __enter__(self) -> Self:
         """Nothing: the place is open already."""
@@ -282,9 +285,12 @@ class _Resolution:
     def _arrived(self) -> Place:
         if self.above is not None:
             raise OutsideRoot("it is outside the project root")
-        descriptor = self.stack.pop()
+        try:
+            status = HANDLES.status(self.stack[-1])
+        except OSError as error:
+            raise refusal(error) from error
         name = self.names[-1] if self.names else "."
-        return self._place(name, descriptor, HANDLES.status(descriptor), self.names)
+        return self._place(name, self.stack.pop(), status, self.names)
 
     def _leaf(self, name: str, status: os.stat_result) -> Place:
         return self._place(name, self.stack.pop(), status, [*self.names, name])

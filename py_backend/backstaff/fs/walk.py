@@ -61,7 +61,11 @@ class Walk:
 
     def __enter__(self) -> Self:
         """Read the start. Raises `PathError` when it cannot be read."""
-        self._push(HANDLES.duplicate(self.start), "")
+        try:
+            start = HANDLES.duplicate(self.start)
+        except OSError as error:
+            raise refusal(error) from error
+        self._push(start, "")
         return self
 
     def __exit__(self, *_: object) -> None:
