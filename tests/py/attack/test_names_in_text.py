@@ -99,7 +99,7 @@ def lines(reply: Reply) -> int:
 
 @pytest.mark.check(24, 25, 26)
 @pytest.mark.parametrize("tool_id", TOOLS)
-@settings(max_examples=max(25, int(MINUTES * 60)), deadline=None)
+@settings(max_examples=max(25, int(MINUTES * 15)), deadline=None)
 @given(names=NAMES)
 @example(names=list(NASTY[:12]))
 @example(names=list(NASTY[12:24]))
@@ -123,7 +123,7 @@ def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names:
 
 
 @pytest.mark.parametrize("tool_id", [tool for tool in TOOLS if takes_path(TOOLS[tool])])
-@settings(max_examples=max(25, int(MINUTES * 60)), deadline=None)
+@settings(max_examples=max(25, int(MINUTES * 15)), deadline=None)
 @given(names=NAMES)
 @example(names=list(NASTY))
 def test_data_and_json_carry_every_name_exactly(tool_id: str, names: list[str]) -> None:

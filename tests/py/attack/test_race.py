@@ -57,7 +57,7 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
     folder: Path, tool_id: str
 ) -> None:
     outcomes: Counter[str] = Counter()
-    # A fifth of the time for all tools and all swaps: a minute of ten for each five.
+    # A fifth of the time for all tools and all swaps.
     duration = seconds(0.1, 0.2 / len(TOOLS) / len(SWAPS))
     for swap in SWAPS:
         outcomes += attack(tool_id, folder, swap, duration)

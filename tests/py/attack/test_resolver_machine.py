@@ -92,5 +92,5 @@ def descriptors() -> int:
 
 TestTree = Tree.TestCase
 TestTree.settings = settings(
-    max_examples=max(25, int(MINUTES * 40)), stateful_step_count=40, deadline=None
+    max_examples=max(25, int(MINUTES * 20)), stateful_step_count=40, deadline=None
 )

@@ -20,7 +20,7 @@ from tests.py.attack.wire_target import AtOnce, fed
 from tests.py.epc import DEADLINE, Client, Start, frame, parsed
 from tests.py.servers import server_at
 
-EXAMPLES = max(300, int(MINUTES * 3_000))
+EXAMPLES = max(300, int(MINUTES * 300))
 fuzzing = settings(max_examples=EXAMPLES, deadline=None)
 
 # Read syntax of Lisps, and what sexpdata, Emacs and Python each take for something of their own.

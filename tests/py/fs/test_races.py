@@ -40,11 +40,11 @@ def exchange(one: Path, other: Path) -> None:
 
 
 @contextmanager
-def meanwhile(step: Callable[[], None]) -> Iterator[None]:
-    """Another process does STEP for ever."""
+def meanwhile(step: Callable[[], None], most: float = DEADLINE) -> Iterator[None]:
+    """Another process does STEP, for MOST seconds if nobody ends it."""
     child = fork()
     if not child:
-        signal.alarm(DEADLINE)
+        signal.setitimer(signal.ITIMER_REAL, most)
         try:
             while True:
                 step()
