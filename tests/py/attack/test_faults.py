@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -195,13 +196,14 @@ def test_stderr_that_nobody_reads_stops_nothing(root: Path) -> None:
         assert process.stdin
         assert process.stdout
         assert process.stderr
-        signal.alarm(60)
+        watchdog = threading.Timer(DEADLINE, process.kill)
+        watchdog.start()
         for _ in range(3_000):
             process.stdin.write(frame(b"unreadable"))
         process.stdin.write(frame(b"(call 7 ping ())"))
         process.stdin.flush()
         assert process.stdout.read(6) == b"00000d"
-        signal.alarm(0)
+        watchdog.cancel()
         said = os.read(process.stderr.fileno(), 1 << 16)
         assert said.count(b"unreadable request") > 10
         process.stdin.write(frame(b"unreadable"))
