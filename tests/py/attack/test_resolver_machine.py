@@ -16,6 +16,8 @@ from tests.py.attack.figures import MINUTES, tally
 from tests.py.fs.test_root_against_kernel import NAMES, inodes, judge, path
 
 PLACE = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
+TARGET = path | st.sampled_from(("..", "../..", "../out", "../R", "{R}", "{out}/a", "a/../.."))
+TEXT = path | st.sampled_from((*NAMES, "a/..", "b/../..", "a/b/..", "../R/a", "{R}/b/.."))
 SIDE = st.sampled_from(("R", "R", "R", "out"))
 
 
@@ -40,7 +42,7 @@ class Tree(RuleBasedStateMachine):
     def make_file(self, side: str, place: str) -> None:
         try_to((self.folder / side / place).touch)
 
-    @rule(side=SIDE, place=PLACE, words=path)
+    @rule(side=SIDE, place=PLACE, words=TARGET)
     def make_link(self, side: str, place: str, words: str) -> None:
         there = words.format(**self.names)
         try_to(lambda: (self.folder / side / place).symlink_to(there))
@@ -58,7 +60,7 @@ class Tree(RuleBasedStateMachine):
             shutil.rmtree(there)
 
     @precondition(lambda self: hasattr(self, "root"))
-    @rule(texts=st.lists(path, min_size=1, max_size=6))
+    @rule(texts=st.lists(TEXT, min_size=1, max_size=6))
     def look(self, texts: list[str]) -> None:
         found = inodes(self.names["R"])
         for text in texts:
