@@ -25,9 +25,6 @@ from tests.py.attack.figures import racing, seconds, tally
 from tests.py.epc import DEADLINE
 from tests.py.servers import Nothing, registry_of, server_at
 
-SLOWEST_ATTACKER = 1_000
-"""Swaps a second below which there was no race to speak of."""
-
 
 def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[str]:
     """Call the tool for so long while SWAP goes on; how often it gave which kind of answer."""
@@ -46,7 +43,7 @@ def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[st
                 tally(escapes=1)
                 pytest.fail(f"{leaked!r} is in the answer to {arguments}:\n{reply.text}")
         done = swaps()
-    assert done > SLOWEST_ATTACKER * duration * 0.5, f"only {done} swaps in {duration} s"
+    assert done > outcomes.total() / 10, f"{done} swaps under {outcomes.total()} calls are no race"
     tally(attacks_tried=outcomes.total(), swaps=done)
     return outcomes
 
@@ -61,7 +58,7 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
     duration = seconds(0.1, 0.2 / len(TOOLS) / len(SWAPS))
     for swap in SWAPS:
         outcomes += attack(tool_id, folder, swap, duration)
-    assert outcomes["ok"] > 100, outcomes
+    assert outcomes["ok"], outcomes
     assert len(outcomes) > 1, "the tool met only one of the states"
 
 

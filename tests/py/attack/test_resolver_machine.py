@@ -22,7 +22,7 @@ SIDE = st.sampled_from(("R", "R", "R", "out"))
 
 
 class Tree(RuleBasedStateMachine):
-    """A root that stays open, a neighbour, and things that go to and fro between them."""
+    """A root that stays open, a neighbour, and things that go back and forth between them."""
 
     @initialize()
     def plant(self) -> None:

@@ -16,6 +16,7 @@ from backstaff.server import Server
 from backstaff.wire.connection import Connection
 from backstaff.wire.frame import HEADER_BYTES, MAX_REQUEST_BYTES, BadFrame
 from backstaff.wire.workers import Job, Workers
+from tests.py.attack.figures import tally
 from tests.py.epc import frame
 
 HEADER = re.compile(rb"[0-9a-fA-F]{6}")
@@ -54,6 +55,7 @@ def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
     answered = Counter(map(answer_to, sent))
     must, may, complete = expected(stream)
     assert answered - may - must == Counter(), f"answers to nobody: {answered - may - must}"
+    tally(lost_answers=(must - answered).total())
     assert must - answered == Counter(), f"never answered: {must - answered}"
     assert given_up is (complete is None), stream[:100]
     if complete:
