@@ -7,6 +7,8 @@ PYTHON ?=
 SELECTOR ?= t
 # How many pings `make bench` sends each way; the stock client takes 0.3 s for one.
 CALLS ?= 300
+# How long `make torture` and `make fuzz` go on.
+MINUTES ?= 20
 
 # The project's own Elisp is compiled and run with nothing else in sight. Tests and linters also
 # see the installed packages, which -Q hides on Debian and these two options do not.
@@ -28,7 +30,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el test-agent-q test-emacs30 lint types layers compile fix golden \
+.PHONY: help setup demo test test-py test-el test-agent-q test-emacs30 torture fuzz lint types layers compile fix golden \
     bench screenshots draw clean
 
 help: ## list what can be done
@@ -44,6 +46,7 @@ demo: setup ## start the server from Emacs and call every tool on this repositor
 test: lint compile test-el test-agent-q test-py ## run all checks and all tests
 
 test-py: setup ## run pytest
+	@dev/setup strace
 	@$(BIN)/pytest
 
 # Only a batch Emacs dies of writing to a server that has just died, so SIGPIPE is ignored for it.
@@ -57,6 +60,20 @@ test-agent-q: setup ## call the tools from a real Lisp, through SLIME, where Deb
 # Not part of `test`: it needs root and, the first time, some minutes.
 test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a Debian 13 of its own
 	@dev/debian-13 make compile test-el demo
+
+# What `test` does in short, for MINUTES: half of it is four clients in a tree that changes.
+torture: setup ## attack sandbox and wire for MINUTES; print what was tried, and what escaped
+	@dev/setup strace
+	@BACKSTAFF_MINUTES=$(MINUTES) $(BIN)/pytest tests/py/attack tests/py/fs/test_races.py
+	@trap '' PIPE; SELECTOR='"^backstaff-\\(attack\\|epc\\)-"' $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el \
+	    $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
+
+fuzz: setup ## fuzz the wire for MINUTES, led by what code is reached (atheris), where that installs
+	@$(BIN)/python -m pip install --quiet --target .cache/atheris 'atheris>=3,<4' || \
+	    echo 'fuzz: WITHOUT atheris, which does not install here; `make torture` fuzzes as well'
+	@mkdir -p .cache/corpus
+	@[ ! -d .cache/atheris/atheris ] || $(BIN)/python tests/py/attack/fuzz.py .cache/corpus \
+	    -max_total_time=$$(awk 'BEGIN { print int($(MINUTES) * 60) }') -max_len=4096 -timeout=10 -rss_limit_mb=1024
 
 lint: setup types layers ## check style, types and layering of the Python code, and spelling
 	@$(BIN)/ruff check --quiet $(PYTHON_FILES)

@@ -299,12 +299,14 @@ One that was made in part does not count, nor one for another version."
                (:copier nil))
   "A server process.
 PROVEN is non-nil once it has answered a tool's call.  SECOND-TRY is
-non-nil if it took the place of one that had died."
+non-nil if it took the place of one that had died.  STUCK is non-nil once
+it has said that too many calls hang in a file system that is dead."
   (connection nil)
   (stderr nil)
   (last-words "")
   (second-try nil :read-only t)
   (proven nil)
+  (stuck nil)
   (tools nil))
 
 (defvar backstaff-server--current nil
@@ -454,18 +456,29 @@ Signal a `backstaff-connection-lost' if it cannot be."
 (defun backstaff-server--usable-p (server)
   "Return non-nil if SERVER lives and listens; end it if it only lives."
   (let ((connection (backstaff-server--connection server)))
-    (when (backstaff-epc-unresponsive-p connection)
-      (backstaff-epc-close connection "the server does not respond any more"))
+    (cond ((backstaff-epc-unresponsive-p connection)
+           (backstaff-epc-close connection "the server does not respond any more"))
+          ((backstaff-server--stuck server)
+           (backstaff-epc-close connection "the server hangs in a dead file system")))
     (backstaff-epc-live-p connection)))
+
+(defun backstaff-server--heed (server reply)
+  "Note that SERVER has answered, and whether its REPLY says that it is stuck.
+Then the next call starts another one; nobody waits for the old one's end."
+  (setf (backstaff-server--proven server) t)
+  (when (ignore-errors ; as it may be no plist at all
+          (plist-get (plist-get reply :error) :server-stuck))
+    (setf (backstaff-server--stuck server) t)))
 
 (cl-defun backstaff-server-call (method args &key timeout)
   "Call METHOD, a tool, with ARGS and return its value.
 Start the server if need be.  Signal a `backstaff-error' if there is no
 value within TIMEOUT seconds."
-  (let ((server (backstaff-server-ensure)))
-    (prog1 (backstaff-epc-call (backstaff-server--connection server) method args
-                               :timeout timeout)
-      (setf (backstaff-server--proven server) t))))
+  (let* ((server (backstaff-server-ensure))
+         (reply (backstaff-epc-call (backstaff-server--connection server)
+                                    method args :timeout timeout)))
+    (backstaff-server--heed server reply)
+    reply))
 
 (cl-defun backstaff-server-call-async
     (method args &key success-fn error-fn timeout)
@@ -478,7 +491,7 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
           (backstaff-epc-call-async
            connection method args
            :success-fn (lambda (value)
-                         (setf (backstaff-server--proven server) t)
+                         (backstaff-server--heed server value)
                          (funcall success-fn value))
            :error-fn error-fn :timeout timeout))))
 

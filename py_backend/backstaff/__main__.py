@@ -11,10 +11,9 @@ if not __package__:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import argparse
-import logging
 from importlib import import_module
 
-from backstaff import __version__
+from backstaff import __version__, log
 from backstaff.errors import SettingsError
 from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
@@ -31,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         _insist_on_utf8()
     options = _parser().parse_args(arguments)
     try:
-        _start_log(options)
+        log.start(options.log_file, options.log_level)
         return int(options.command(options))
     except BrokenPipeError:  # whoever read our answer has read enough, as head(1) does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -97,8 +96,9 @@ def _serve(options: argparse.Namespace) -> int:
     # python-epc costs 80 ms to import, so only the transport that is used is.
     transport = import_module(f"backstaff.wire.{'stdio' if options.stdio else 'tcp'}")
     status = transport.serve(_server(options))
-    logging.shutdown()
-    os._exit(status)  # whatever a worker is doing, or stuck in: its client is gone
+    # Whatever a worker is doing, or stuck in: its client is gone. Nothing is shut down before, as
+    # the stuck one may hold a lock of the log; each line of that was written when it came.
+    os._exit(status)
 
 
 def _call(options: argparse.Namespace) -> int:
@@ -144,14 +144,6 @@ def _settings(options: argparse.Namespace, registry: Registry) -> Settings:
     tables = registry.settings_tables()
     path = Path(options.config) if options.config else default_file()
     return load(path, tables, registry.by_id) if path else defaults(tables)
-
-
-def _start_log(options: argparse.Namespace) -> None:
-    logging.basicConfig(
-        filename=options.log_file,
-        level=options.log_level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
 
 
 if __name__ == "__main__":

@@ -125,6 +125,14 @@ class Server:
             warnings=(*map(_of_context, unknown), *warnings, *result.warnings),
         )
 
+    def patience(self, context: object) -> float:
+        """The seconds that a call with CONTEXT may take."""
+        try:
+            asked: Mapping[str, Any] = decode(CONTEXT_PARAMETERS, context)[0]
+        except ToolError:
+            return 0  # it is refused at once
+        return float(asked["deadline_ms"] / 1000)
+
     def definitions(self) -> list[dict[str, object]]:
         """What `describe` answers: each tool's definition, and what the policy says of it."""
         return [

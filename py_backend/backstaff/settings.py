@@ -10,6 +10,7 @@ half-applied limits would be worse than none.
 
 import os
 import re
+import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, fields
 from enum import StrEnum
@@ -112,9 +113,10 @@ def load(path: Path, tables: Tables, tool_ids: Collection[str] | None = None) ->
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise SettingsError(f"{path}: the file is larger than {MAX_FILE_BYTES} bytes")
-        text = path.read_text("utf-8")
+        _refuse_unsafe(path, path.stat())  # before it is opened, as a fifo would wait for a writer
+        with path.open("rb") as file:
+            _refuse_unsafe(path, os.fstat(file.fileno()))
+            text = file.read(MAX_FILE_BYTES).decode()
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -123,6 +125,24 @@ def _text(path: Path) -> str:
         if len(line) > MAX_LINE_BYTES:
             raise SettingsError(f"{path}:{number}: the line is longer than {MAX_LINE_BYTES}")
     return text
+
+
+def _refuse_unsafe(path: Path, status: os.stat_result) -> None:
+    """Raise unless only this user (or root) decides what the file says, and it is one of a size.
+
+    Whoever can write the settings can lift the policy and choose the folder of the commands.
+    """
+    if not stat.S_ISREG(status.st_mode):
+        raise SettingsError(f"{path}: is not a regular file")
+    if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
+        raise SettingsError(f"{path}: belongs to another user, who could change what is allowed")
+    if os.name == "posix" and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise SettingsError(
+            f"{path}: can be written by other users, who could change what is allowed;"
+            " take that right away (chmod go-w) and look at what it says"
+        )
+    if status.st_size > MAX_FILE_BYTES:
+        raise SettingsError(f"{path}: the file is larger than {MAX_FILE_BYTES} bytes")
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:

@@ -167,12 +167,14 @@
       (should (equal (mapcar #'car ends) '(backstaff-timeout))))))
 
 (ert-deftest backstaff-epc-late-answer-is-dropped-and-noted ()
+  :tags '(check-37)
   (backstaff-test-with-connection peer
     (backstaff-test-condition (backstaff-epc-call peer 'stall nil :timeout 0.1))
     (should (equal (backstaff-epc-call peer 'echo '(mine)) '(mine)))
     (should (equal backstaff-test-notes '("dropped a late or stray answer: return 1")))))
 
 (ert-deftest backstaff-epc-stray-answers-are-dropped-and-noted ()
+  :tags '(check-37)
   (backstaff-test-with-connection peer
     (should (eq (backstaff-epc-call peer 'twice nil) 'first))
     (should (equal (backstaff-epc-call peer 'echo '(1)) '(1)))
@@ -216,10 +218,12 @@
   (should (equal (backstaff-epc-call peer 'cancellations nil) '(1))))
 
 (ert-deftest backstaff-epc-quit-ends-the-wait ()
+  :tags '(check-42)
   (backstaff-test-with-connection peer
     (backstaff-epc-tests-quit-during peer)))
 
 (ert-deftest backstaff-epc-quit-ends-the-wait-where-quitting-is-inhibited ()
+  :tags '(check-42)
   (backstaff-test-with-connection peer
     (let ((inhibit-quit t))
       (backstaff-epc-tests-quit-during peer))))
@@ -302,6 +306,7 @@
 ;;; A peer that dies or hangs
 
 (ert-deftest backstaff-epc-death-fails-every-call-at-once ()
+  :tags '(check-38)
   (backstaff-test-with-connection peer
     (let ((ends nil) (start (float-time)))
       (dotimes (_ 3)
@@ -318,6 +323,7 @@
         (backstaff-epc-call peer 'echo nil)))))
 
 (ert-deftest backstaff-epc-exit-is-told-with-its-status-and-last-words ()
+  :tags '(check-38)
   (backstaff-test-with-connection peer
     (backstaff-test-should-fail 'backstaff-connection-lost
         "exited with status 7:\nfirst line\nlast words"
@@ -329,11 +335,13 @@
       (backstaff-epc-call peer 'hang-up nil :timeout 0.3))))
 
 (ert-deftest backstaff-epc-half-a-frame-then-silence-ends-at-the-deadline ()
+  :tags '(check-31)
   (backstaff-test-with-connection peer
     (backstaff-test-should-fail 'backstaff-timeout "half within 0.2"
       (backstaff-epc-call peer 'half nil :timeout 0.2))))
 
 (ert-deftest backstaff-epc-peer-stopped-in-a-call-ends-at-the-deadline ()
+  :tags '(check-38)
   (backstaff-test-with-connection peer
     (run-at-time 0.1 nil (lambda ()
                            (signal-process (backstaff-epc--process peer) 'STOP)))
@@ -368,6 +376,7 @@
                      '("dropped a late or stray answer: return 2"))))))
 
 (ert-deftest backstaff-epc-chatter-on-stderr-holds-up-nothing ()
+  :tags '(check-39)
   (backstaff-test-with-connection peer
     (should (eq (backstaff-epc-call peer 'chatter nil :timeout 5) 'done))))
 
@@ -387,6 +396,7 @@
       (should-not (process-live-p (backstaff-epc--process peer))))))
 
 (ert-deftest backstaff-epc-refused-message-breaks-the-connection ()
+  :tags '(check-36)
   (backstaff-test-with-connection peer
     (backstaff-test-should-fail 'backstaff-protocol-error
         "unexpected text: .*#s(hash-table"
@@ -417,6 +427,7 @@
            (concat (make-string 100 ?\() (make-string 100 ?\))))))
 
 (ert-deftest backstaff-epc-what-is-not-plain-data-is-not-read ()
+  :tags '(check-36)
   (pcase-dolist
       (`(,problem . ,texts)
        `(("nests too deep"

@@ -129,19 +129,23 @@
         (should (string-match-p regexp (backstaff-epc-error-text problem)))))))
 
 (ert-deftest backstaff-server-missing-program-is-a-clear-error ()
+  :tags '(check-40)
   (backstaff-server-tests-fails '("/nowhere/python") 'backstaff-connection-lost
                                 "cannot be started: .*/nowhere/python"))
 
 (ert-deftest backstaff-server-missing-module-is-a-clear-error ()
+  :tags '(check-40)
   (backstaff-server-tests-fails (backstaff-test-fake-command "fail")
                                 'backstaff-connection-lost
                                 "status 1:\nModuleNotFoundError: No module"))
 
 (ert-deftest backstaff-server-silent-exit-is-a-clear-error ()
+  :tags '(check-40)
   (backstaff-server-tests-fails (backstaff-test-fake-command "exit")
                                 'backstaff-connection-lost "exited with status 0"))
 
 (ert-deftest backstaff-server-noise-is-a-clear-error ()
+  :tags '(check-40)
   (backstaff-server-tests-fails (backstaff-test-fake-command "noisy")
                                 'backstaff-protocol-error "got \"Welcome!"))
 
@@ -160,6 +164,7 @@
                                 'backstaff-connection-lost "did not shake hands"))
 
 (ert-deftest backstaff-server-never-ready-ends-at-the-deadline ()
+  :tags '(check-40)
   (backstaff-test-with-server (backstaff-test-fake-command "silent")
     (backstaff-test-should-fail 'backstaff-timeout "reply within 0.5 seconds"
       (backstaff-server-call 'reply nil :timeout 0.5))))
@@ -185,6 +190,7 @@
                              "BACKSTAFF_TEST_GLOBAL")))))))
 
 (ert-deftest backstaff-server-imports-nothing-from-a-project ()
+  :tags '(check-44)
   (let ((trap "open('imported', 'w').close()\nraise SystemExit('trapped')\n"))
     (backstaff-test-with-tree (mapcar (lambda (name) (cons name trap))
                                       '("sexpdata.py" "json.py" "backstaff.py"
@@ -230,6 +236,23 @@
         (backstaff-test-should-fail 'backstaff-timeout "within"
           (backstaff-server-call 'reply nil :timeout 0.2)))
       (should-not (equal (backstaff-server-tests-pid) pid)))))
+
+;; The server says so itself when four of its workers hang (safety E10).
+(ert-deftest backstaff-server-that-says-it-is-stuck-is-replaced ()
+  :tags '(check-E10)
+  (backstaff-test-with-server (backstaff-test-fake-command)
+    (let ((pid (backstaff-server-tests-pid)) (next nil))
+      (should-not (plist-get (backstaff-server-call 'stuck nil) :ok))
+      (should-not (equal (setq next (backstaff-server-tests-pid)) pid))
+      (let ((told nil))
+        (backstaff-server-call-async 'stuck nil :success-fn (lambda (reply) (setq told reply)))
+        (backstaff-test-wait-for told))
+      (should-not (member (backstaff-server-tests-pid) (list pid next)))
+      ;; What is not a reply says nothing of the kind.
+      (setq next (backstaff-server-tests-pid))
+      (dolist (odd '(t "text" (:error "text") (:error (:server-stuck)) (:error)))
+        (backstaff-server-call 'echo odd))
+      (should (equal (backstaff-server-tests-pid) next)))))
 
 (ert-deftest backstaff-server-that-is-stopped-is-replaced ()
   (backstaff-test-with-server (backstaff-test-fake-command)

@@ -199,6 +199,7 @@
                    "PROTOCOL_ERROR"))))
 
 (ert-deftest backstaff-every-name-can-be-opened ()
+  :tags '(check-35)
   (let ((names (list "plain" "with blank" "new\nline" "esc\e[31m" "\"quoted\"" "back\\351"
                      "日本語" "emoji-\N{GRINNING FACE}" "é" "#hash#" "'quote" "(paren"
                      (string-to-multibyte "stray-\351") (string-to-multibyte "\377\376")

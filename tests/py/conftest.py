@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.py.attack import figures
 from tests.py.epc import ISOLATED, Client, Start
 from tests.py.trees import Content, Plant, plant
 
@@ -18,6 +19,14 @@ from tests.py.trees import Content, Plant, plant
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=150)
 settings.register_profile("thorough", deadline=None, max_examples=5_000)
 settings.load_profile("suite")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much was attacked, where anything was."""
+    if figures.FIGURES:
+        terminalreporter.section("attacks")
+        for line in figures.lines():
+            terminalreporter.line(line)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 import sexpdata
 
 import backstaff
+from tests.py.attack.figures import tally
 
 SOURCE = Path(backstaff.__file__).parents[1]
 MAIN = SOURCE / "backstaff" / "__main__.py"
@@ -121,6 +122,7 @@ class Client:
         descriptor = self.process.stdout.fileno()
         ready, _, _ = select.select([descriptor], [], [], max(0, until - time.monotonic()))
         if not ready:
+            tally(hangs=1)
             pytest.fail(
                 f"no answer in {DEADLINE} s; so far {bytes(self._buffer[:200])!r}\n{self.log()}"
             )

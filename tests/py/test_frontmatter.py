@@ -220,6 +220,7 @@ MERGE_BOMB = "a: &a {x: 1}\n" + "".join(
 )
 
 
+@pytest.mark.check(45)
 @pytest.mark.parametrize("bomb", [ALIAS_BOMB, MERGE_BOMB, "a: {<<: *b}\n"])
 def test_a_bomb_is_refused_before_it_is_read(events_read: list[yaml.Event], bomb: str) -> None:
     with pytest.raises(Unreadable, match="refused"):

@@ -1,6 +1,7 @@
 """Settings: a good file applies, a bad one is refused with file, line and key."""
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from backstaff.settings import (
     defaults,
     load,
 )
+from tests.py.processes import NOBODY, as_nobody
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def test_settings_cannot_be_changed(config: Path) -> None:
         load(config, TABLES).tables["other"] = Limits()  # type: ignore[index]  # that is the point
 
 
+@pytest.mark.check(46)
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
@@ -125,6 +128,7 @@ def test_misfit_is_refused_with_file_line_and_key(
     assert words in told
 
 
+@pytest.mark.check(46)
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -152,8 +156,65 @@ def test_long_line_is_told_by_its_number(config: Path) -> None:
 def test_missing_file_is_refused(config: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read: No such file"):
         load(config, TABLES)
-    with pytest.raises(SettingsError, match="cannot be read"):
+    with pytest.raises(SettingsError, match="is not a regular file"):
         load(config.parent, TABLES)
+
+
+@pytest.mark.check(46)
+def test_fifo_is_refused_and_not_waited_for(config: Path) -> None:
+    os.mkfifo(config)
+    with pytest.raises(SettingsError, match="is not a regular file"):
+        load(config, TABLES)
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666, 0o664])
+def test_file_that_others_can_write_is_refused(config: Path, mode: int) -> None:
+    config.write_text("")
+    config.chmod(mode)
+    with pytest.raises(SettingsError, match=r"written by other users.*chmod go-w") as caught:
+        load(config, TABLES)
+    assert str(caught.value).startswith(f"{config}: ")
+    config.chmod(mode & ~0o022)
+    assert load(config, TABLES) == defaults(TABLES)
+
+
+def test_file_of_another_user_is_refused_and_root_s_is_taken(folder: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    config = folder / "config.toml"
+    config.write_text("")
+    assert as_nobody(lambda: load(config, TABLES) == defaults(TABLES))
+    os.chown(config, NOBODY, -1)
+    assert as_nobody(lambda: load(config, TABLES) == defaults(TABLES))
+    with pytest.raises(SettingsError, match="belongs to another user"):
+        load(config, TABLES)
+    os.chown(config, NOBODY - 1, -1)
+    assert "belongs to another user" in as_nobody(lambda: told(config))
+
+
+def told(config: Path) -> str:
+    """What is said of the file CONFIG."""
+    try:
+        load(config, TABLES)
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+def test_file_swapped_for_one_of_others_meanwhile_is_refused(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config.write_text("")
+    real = Path.stat
+
+    def look_and_swap(path: Path) -> os.stat_result:
+        status = real(path)
+        config.chmod(0o666)
+        return status
+
+    monkeypatch.setattr(Path, "stat", look_and_swap)
+    with pytest.raises(SettingsError, match="written by other users"):
+        load(config, TABLES)
 
 
 def test_file_of_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from backstaff.errors import NotFound, PathError, PermissionRefused, Unreachable
 from backstaff.fs.budget import Budget
+from backstaff.fs.handles import HANDLES
 
 
 class Kind(StrEnum):
@@ -69,7 +70,7 @@ def _read(
 ) -> list[Found]:
     found: list[Found] = []
     try:
-        with os.scandir(directory) as entries:
+        with HANDLES.scan(directory) as entries:
             while not budget.expired() and (chunk := take(islice(entries, budget.STRIDE))):
                 found += chunk
     except OSError as error:
@@ -98,9 +99,8 @@ def _entries(entries: Iterable[os.DirEntry[str]]) -> list[Named]:
     ]
 
 
-def lstat(name: str, directory: int) -> os.stat_result:
-    """The status of NAME in the open DIRECTORY, links not followed. Raises OSError."""
-    return os.stat(name, dir_fd=directory, follow_symlinks=False)
+lstat = HANDLES.lstat
+"""The status of a NAME in an open DIRECTORY, links not followed. Raises OSError."""
 
 
 def refusal(error: OSError) -> PathError:
@@ -125,6 +125,6 @@ def look(name: str, directory: int) -> os.stat_result | None:
 def link_target(name: str, directory: int) -> str | None:
     """What the link NAME in the open DIRECTORY holds, as text; None if it is no link any more."""
     try:
-        return os.readlink(name, dir_fd=directory)
+        return HANDLES.readlink(name, directory)
     except OSError:
         return None

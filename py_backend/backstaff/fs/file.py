@@ -14,11 +14,10 @@ from typing import NamedTuple
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, kind_of, refusal
+from backstaff.fs.handles import HANDLES
 
 STRIDE = 32
 """Files between two looks at the clock: a status can come from far away."""
-
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Content(NamedTuple):
@@ -40,7 +39,7 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
     is: so FOLLOW is for folders that a person has chosen, and never for what came with a project.
     """
     try:
-        status = os.stat(name, dir_fd=directory, follow_symlinks=follow)
+        status = (HANDLES.stat if follow else HANDLES.lstat)(name, directory)
     except OSError as error:
         raise refusal(error) from error
     return _insist(status)
@@ -50,11 +49,12 @@ def regulars(
     names: Iterable[str], directory: int, budget: Budget, *, follow: bool = False
 ) -> Iterator[tuple[str, os.stat_result | PathError]]:
     """What `regular` returns or raises for each of NAMES, until the time is up."""
+    ask = HANDLES.stat if follow else HANDLES.lstat
     for number, name in enumerate(names):
         if not number % STRIDE and budget.expired():
             return
         try:
-            status = os.stat(name, dir_fd=directory, follow_symlinks=follow)
+            status = ask(name, directory)
         except OSError as error:
             yield name, refusal(error)
             continue
@@ -75,9 +75,8 @@ def read(
     """
     if looked is None:
         regular(name, directory, follow=follow)
-    flags = _FLAGS if follow else _FLAGS | os.O_NOFOLLOW
     try:
-        descriptor = os.open(name, flags, dir_fd=directory)
+        descriptor = HANDLES.open_file(name, directory, follow=follow)
         try:
             status = _insist(os.fstat(descriptor))
             head = _first(descriptor, min(most, status.st_size))

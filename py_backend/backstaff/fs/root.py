@@ -29,25 +29,14 @@ from backstaff.errors import (
     Unreachable,
 )
 from backstaff.fs.entry import Kind, kind_of, lstat, refusal
+from backstaff.fs.handles import HANDLES
+from backstaff.fs.spelling import absolute, components, joined, spelt
 
 MAX_PATH_BYTES = 4096
 MAX_LINKS = 40
 MAX_STEPS = 4096
 MAX_RETRIES = 64
 
-# O_PATH needs search permission only (a 0311 directory can be passed through) and touches no
-# device or dead mount; where it does not exist, a plain read-only open is the nearest thing.
-_PASS_FLAGS = (
-    getattr(os, "O_PATH", os.O_RDONLY)
-    | os.O_DIRECTORY
-    | os.O_NOFOLLOW
-    | os.O_NONBLOCK
-    | os.O_CLOEXEC
-)
-_LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# "." can be named only with search permission, which reading a directory and asking about it do not
-# take; this name for a descriptor, where the system has it, takes none.
-_HELD = "/proc/self/fd/%d"
 _NOT_A_PLAIN_DIRECTORY = {errno.ENOTDIR, errno.ELOOP, errno.EMLINK}
 _NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}
 
@@ -78,7 +67,7 @@ class Place:
     def listing(self) -> int:
         """Open the directory for reading its names; the place closes it. Raises `PathError`."""
         try:
-            descriptor = _reopened(self.directory)
+            descriptor = HANDLES.reopen_to_list(self.directory)
         except OSError as error:
             raise refusal(error) from error
         self._open.append(descriptor)
@@ -86,10 +75,11 @@ class Place:
 
     def accessible(self, mode: int) -> bool:
         """Whether access(2) grants MODE (`os.R_OK`, `os.W_OK`) to this user."""
-        if self.kind is not Kind.DIRECTORY:
-            return os.access(self.name, mode, dir_fd=self.directory, follow_symlinks=False)
-        here = os.access(".", mode, dir_fd=self.directory)
-        return here or os.access(_HELD % self.directory, mode)
+        name = "." if self.kind is Kind.DIRECTORY else self.name
+        try:
+            return HANDLES.accessible(name, self.directory, mode)
+        except OSError:  # by name, where it is not what was found any more
+            return False
 
     def __enter__(self) -> Self:
         """Nothing: the place is open already."""
@@ -98,7 +88,7 @@ class Place:
     def __exit__(self, *_: object) -> None:
         """Close every descriptor that the place holds."""
         for descriptor in self._open:
-            os.close(descriptor)
+            HANDLES.close(descriptor)
         self._open.clear()
 
 
@@ -111,9 +101,10 @@ class Root:
 
     def __init__(self, given: str) -> None:
         """Open the directory GIVEN (absolute). Raises `PathError` with a message for the user."""
-        self.path, self._descriptor = _open_root(given)
-        self.components = _components(self.path)
-        self._aliases = [self.components, _components(given)]
+        real, self._descriptor = _open_root(given)
+        self.components = components(spelt(real))
+        self.path = joined(self.components)
+        self._aliases = [self.components, components(spelt(given))]
 
     def resolve(self, text: str) -> Place:
         """Find the thing that TEXT names, inside this root, links included. Raises `PathError`.
@@ -135,13 +126,13 @@ class Root:
     def duplicate(self) -> int:
         """A new descriptor of the root itself. Raises `PathError`."""
         try:
-            return os.dup(self._descriptor)
+            return HANDLES.duplicate(self._descriptor)
         except OSError as error:
             raise refusal(error) from error
 
     def close(self) -> None:
         """Let the directory go."""
-        os.close(self._descriptor)
+        HANDLES.close(self._descriptor)
 
     def __enter__(self) -> Self:
         """Nothing: the root is open already."""
@@ -177,7 +168,7 @@ class _Resolution:
 
     def __exit__(self, *_: object) -> None:
         for descriptor in self.stack:
-            os.close(descriptor)
+            HANDLES.close(descriptor)
 
     def run(self) -> Place:
         self._refuse_words_that_leave()
@@ -195,11 +186,11 @@ class _Resolution:
         raise Unreachable("the path has too many components")
 
     def _refuse_words_that_leave(self) -> None:
-        absolute = self.text.startswith("/")
-        words = _components(self.text)
-        if absolute and (inside := self.root.within(words)) is not None:
-            absolute, words = False, inside
-        if self._leads_out([] if absolute else self.root.components, words):
+        start, words = self.root.components, components(self.text)
+        if absolute(self.text):
+            inside = self.root.within(words)
+            start, words = ([], words) if inside is None else (start, inside)
+        if self._leads_out(start, words):
             raise OutsideRoot("it is outside the project root")
 
     def _leads_out(self, start: list[str], words: Iterable[str]) -> bool:
@@ -213,9 +204,10 @@ class _Resolution:
 
     def _take(self, text: str) -> None:
         """Put the components of TEXT, an argument or a link's target, before the pending ones."""
-        words = _components(text)
+        text = spelt(text)
+        words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
-        if text.startswith("/"):
+        if absolute(text):
             self._back_to_root()
             inside = self.root.within(words)
             self.above = [] if inside is None else None
@@ -228,7 +220,7 @@ class _Resolution:
 
     def _step_up(self) -> None:
         if self.names:
-            os.close(self.stack.pop())
+            HANDLES.close(self.stack.pop())
             self.names.pop()
         elif self.root.components:
             self.above = self.root.components[:-1]
@@ -243,7 +235,7 @@ class _Resolution:
     def _step_into(self, name: str) -> os.stat_result | None:
         """Enter NAME; or expand it if it is a link; or return its status if it is a leaf."""
         try:
-            self.stack.append(os.open(name, _PASS_FLAGS, dir_fd=self.stack[-1]))
+            self.stack.append(HANDLES.enter(name, self.stack[-1]))
         except OSError as error:
             if error.errno in _NOT_A_PLAIN_DIRECTORY:
                 return self._look_at(name)
@@ -255,7 +247,7 @@ class _Resolution:
         try:
             status = lstat(name, self.stack[-1])
             if stat.S_ISLNK(status.st_mode):
-                self._expand(os.readlink(name, dir_fd=self.stack[-1]))
+                self._expand(HANDLES.readlink(name, self.stack[-1]))
                 return None
         except OSError as error:
             if error.errno != errno.EINVAL:
@@ -293,16 +285,19 @@ class _Resolution:
     def _arrived(self) -> Place:
         if self.above is not None:
             raise OutsideRoot("it is outside the project root")
-        descriptor = self.stack.pop()
+        try:
+            status = HANDLES.status(self.stack[-1])
+        except OSError as error:
+            raise refusal(error) from error
         name = self.names[-1] if self.names else "."
-        return self._place(name, descriptor, os.fstat(descriptor), self.names)
+        return self._place(name, self.stack.pop(), status, self.names)
 
     def _leaf(self, name: str, status: os.stat_result) -> Place:
         return self._place(name, self.stack.pop(), status, [*self.names, name])
 
     def _place(self, name: str, descriptor: int, status: os.stat_result, names: list[str]) -> Place:
         return Place(
-            path="/" + "/".join(self.root.components + names),
+            path=joined(self.root.components + names),
             relative="/".join(names) or ".",
             name=name,
             directory=descriptor,
@@ -310,10 +305,6 @@ class _Resolution:
             through_link=self.through_link,
             _open=[descriptor],
         )
-
-
-def _components(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]
 
 
 def _checked(text: str) -> str:
@@ -326,35 +317,25 @@ def _checked(text: str) -> str:
         raise InvalidPath("the path holds a NUL character")
     if len(name) > MAX_PATH_BYTES:
         raise InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes")
-    return os.fsdecode(name)
-
-
-def _reopened(directory: int) -> int:
-    try:
-        return os.open(".", _LIST_FLAGS, dir_fd=directory)
-    except PermissionError:
-        held = _HELD % directory
-        if not Path(held).exists():
-            raise
-        return os.open(held, _LIST_FLAGS & ~os.O_NOFOLLOW)
+    return spelt(os.fsdecode(name))
 
 
 def _open_root(given: str) -> tuple[str, int]:
     """The real path of GIVEN and a descriptor of that very directory."""
     given = _checked(given)
-    if not given.startswith("/"):
+    if not absolute(given):
         raise InvalidPath("the project root must be an absolute path")
     for _ in range(MAX_RETRIES):
         path, descriptor = _at_root(given)
         if _is_still_at(path, descriptor):
             return path, descriptor
-        os.close(descriptor)
+        HANDLES.close(descriptor)
     raise Unreachable("the project root changed while it was opened")
 
 
 def _is_still_at(path: str, descriptor: int) -> bool:
     try:
-        return os.path.samestat(Path(path).stat(), os.fstat(descriptor))
+        return os.path.samestat(Path(path).stat(), HANDLES.status(descriptor))
     except OSError:
         return False
 
@@ -362,7 +343,7 @@ def _is_still_at(path: str, descriptor: int) -> bool:
 def _at_root(given: str) -> tuple[str, int]:
     try:
         path = os.path.realpath(given, strict=True)
-        return path, os.open(path, _PASS_FLAGS)
+        return path, HANDLES.root(path)
     except FileNotFoundError as error:
         raise NotFound(f"the project root {given!r} does not exist") from error
     except NotADirectoryError as error:

@@ -14,8 +14,7 @@ from typing import Self
 from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, lstat, refusal
-
-_OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+from backstaff.fs.handles import HANDLES
 
 Arrange = Callable[[int, str], Iterable[Named]]
 """Reads an open directory, given with its path ("" for the start), and filters and orders it.
@@ -62,13 +61,17 @@ class Walk:
 
     def __enter__(self) -> Self:
         """Read the start. Raises `PathError` when it cannot be read."""
-        self._push(os.dup(self.start), "")
+        try:
+            start = HANDLES.duplicate(self.start)
+        except OSError as error:
+            raise refusal(error) from error
+        self._push(start, "")
         return self
 
     def __exit__(self, *_: object) -> None:
         """Close every directory that is still open."""
         while self._levels:
-            os.close(self._levels.pop().directory)
+            HANDLES.close(self._levels.pop().directory)
 
     def __iter__(self) -> Iterator[Step]:
         """Yield the steps in pre-order. Raises `Cancelled`."""
@@ -82,12 +85,12 @@ class Walk:
                 yield Step(name, path, kind, len(self._levels), level.directory)
                 break
             else:
-                os.close(self._levels.pop().directory)
+                HANDLES.close(self._levels.pop().directory)
 
     def enter(self, step: Step) -> PathError | None:
         """Go into STEP, the directory just yielded, next; or tell why it cannot be read."""
         try:
-            directory = os.open(step.name, _OPEN_FLAGS, dir_fd=step.directory)
+            directory = HANDLES.enter_to_list(step.name, step.directory)
         except OSError as error:
             return refusal(error)
         try:
@@ -101,6 +104,6 @@ class Walk:
             level = _Level(directory, path, iter(self.arrange(directory, path)))
             self.expired |= self.budget.expired()
         except BaseException:
-            os.close(directory)
+            HANDLES.close(directory)
             raise
         self._levels.append(level)

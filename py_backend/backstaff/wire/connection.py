@@ -10,6 +10,8 @@ import os
 import platform
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf
 
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
@@ -18,7 +20,7 @@ from backstaff.server import Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
-from backstaff.wire.workers import Workers
+from backstaff.wire.workers import MAX_STUCK, Workers
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +49,7 @@ class Connection:
         self._workers = workers
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
-        self._running: dict[int, threading.Event] = {}
+        self._running: set[_Call] = set()
         self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": ("", "The definition of every tool.", self._describe),
@@ -65,8 +67,8 @@ class Connection:
 
     def close(self) -> None:
         """The client is gone: stop what still runs for it."""
-        for cancelled in list(self._running.values()):
-            cancelled.set()
+        for call in list(self._running):
+            call.cancelled.set()
 
     def _handle(self, incoming: Frame) -> None:
         if incoming.excess:
@@ -106,22 +108,40 @@ class Connection:
             self._run(uid, method, [*arguments, None, None])
 
     def _run(self, uid: int, method: str, arguments: Sequence[object]) -> None:
-        cancelled = self._running.setdefault(uid, threading.Event())
+        call = _Call(self, uid, method, arguments[0], arguments[1])
+        self._running.add(call)
+        if not self._workers.submit(call):
+            call.turn_away()
 
-        def job() -> None:
-            try:
-                reply = self._server.call(method, arguments[0], arguments[1], cancelled)
-            finally:
-                self._running.pop(uid, None)
-            try:
-                self._deliver(uid, reply)
-            except OSError as error:
-                logger.info("the client went before the answer to %s: %s", uid, error)
+    def claim(self, call: "_Call") -> bool:
+        """Whether the answer to CALL is still to be given; who asks first has to give it."""
+        try:
+            self._running.remove(call)
+        except KeyError:
+            return False
+        return True
 
-        if not self._workers.submit(job):
-            self._running.pop(uid, None)
-            message = "Too many calls are waiting; try again when some are answered"
-            self._deliver(uid, failure(method, ToolError(ErrorCode.BUSY, message)))
+    def result(self, call: "_Call") -> Reply:
+        """Do what CALL asks."""
+        return self._server.call(call.method, call.arguments, call.context, call.cancelled)
+
+    def patience(self, call: "_Call") -> float:
+        """The seconds that CALL may take."""
+        return self._server.patience(call.context)
+
+    def no_room(self) -> ToolError:
+        """Why a call cannot be taken on."""
+        if self._workers.full_of_stuck:
+            return _stuck_server()
+        message = "Too many calls are waiting; try again when some are answered"
+        return ToolError(ErrorCode.BUSY, message)
+
+    def answer(self, call: "_Call", reply: Reply) -> None:
+        """Give the REPLY to CALL, which has been claimed."""
+        try:
+            self._deliver(call.uid, reply)
+        except OSError as error:
+            logger.info("the client went before the answer to %s: %s", call.uid, error)
 
     def _deliver(self, uid: int, reply: Reply) -> None:
         """Send the REPLY; one that no frame can hold becomes an error that names its size."""
@@ -176,10 +196,10 @@ class Connection:
     def _cancel(self, arguments: Sequence[object]) -> object:
         match arguments:
             case [int() as uid]:
-                cancelled = self._running.get(uid)
-                if cancelled is not None:
-                    cancelled.set()
-                return cancelled is not None
+                meant = [call for call in list(self._running) if call.uid == uid]
+                for call in meant:
+                    call.cancelled.set()
+                return bool(meant)
         raise Misuse("cancel takes the UID of a call")
 
     def _signatures(self) -> list[object]:
@@ -193,3 +213,60 @@ class Connection:
                 for name, tool in names.items()
             ),
         ]
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A tool's call under way: it is answered once, by its worker or in its place."""
+
+    connection: Connection
+    uid: int
+    method: str
+    arguments: object
+    context: object
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    answered: bool = False
+
+    def run(self) -> None:
+        """Do the work and answer, unless somebody has answered meanwhile."""
+        self._answer(self.connection.result(self))
+
+    def allowed(self) -> float:
+        """The seconds that it may take: none if nobody waits for it, as many as it likes to send.
+
+        A client that reads slowly holds a worker up, but that is no stuck file system.
+        """
+        if self.answered:
+            return inf
+        return 0 if self.cancelled.is_set() else self.connection.patience(self)
+
+    def abandon(self, stuck: int) -> None:
+        """Answer for a worker that does not return, and let it end should it ever."""
+        code = ErrorCode.CANCELLED if self.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED
+        self.cancelled.set()
+        message = (
+            "The file system gave no answer in the time allowed, and the call was abandoned;"
+            " something may be wrong with a disk or a mounted share below that path"
+        )
+        full = {"server_stuck": True} if stuck >= MAX_STUCK else {}
+        self._fail(ToolError(code, message, stuck_workers=stuck, **full))
+
+    def turn_away(self) -> None:
+        """Answer that there is no room."""
+        self._fail(self.connection.no_room())
+
+    def _fail(self, error: ToolError) -> None:
+        self._answer(failure(self.method, error))
+
+    def _answer(self, reply: Reply) -> None:
+        if self.connection.claim(self):
+            self.answered = True
+            self.connection.answer(self, reply)
+
+
+def _stuck_server() -> ToolError:
+    message = (
+        "This server takes no more calls, as too many hang in a file system that gives no answer;"
+        " start a new one (in Emacs the next call does)"
+    )
+    return ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)

@@ -213,6 +213,13 @@ def reply(uid: int, _: bytes) -> None:
 
 
 @method
+def stuck(uid: int, _: bytes) -> None:
+    """Answer that the server is stuck."""
+    error = b'(:code "SERVER_STUCK" :message "stuck" :server-stuck t)'
+    answer(uid, b'(:ok nil :tool "fake/stuck" :text "Error: stuck" :error %s)' % error)
+
+
+@method
 def describe(uid: int, _: bytes) -> None:
     """Describe one tool."""
     answer(uid, b'((:id "fake/reply" :pid %d))' % os.getpid())

@@ -314,6 +314,7 @@ def test_links_that_multiply_components_are_refused(tree: Plant) -> None:
     assert "components" in error.message
 
 
+@pytest.mark.check(21)
 def test_special_file_is_found_and_never_opened(tree: Plant) -> None:
     root = tree({"fifo": {"fifo": True}})
     bound = socket.socket(socket.AF_UNIX)
@@ -463,6 +464,7 @@ def guarded(tree: Plant) -> Iterator[Path]:
         (root / name).chmod(0o755)
 
 
+@pytest.mark.check(19)
 def test_directory_that_can_only_be_passed_is_passed(guarded: Path) -> None:
     assert as_nobody(lambda: look(guarded, "passable/f")) == str(guarded / "passable" / "f")
     assert as_nobody(lambda: isinstance(_listing_error(guarded, "passable"), PermissionRefused))
@@ -513,6 +515,7 @@ def _listing_error(root: Path, text: str) -> PathError:
         return caught.value
 
 
+@pytest.mark.check(20)
 def test_lack_of_descriptors_is_an_answer(project: Path) -> None:
     def outcomes() -> list[str]:
         free = os.open(os.devnull, os.O_RDONLY)

@@ -439,6 +439,7 @@ def deep(tree: Plant) -> Path:
     return root / "deep"
 
 
+@pytest.mark.check(15)
 def test_walk_goes_deeper_than_any_path_is_long(deep: Path) -> None:
     with walk(deep) as running:
         steps = list(everything(running))

@@ -32,11 +32,13 @@ def is_visible(character: str) -> bool:
     )
 
 
+@pytest.mark.check(24)
 def test_no_invisible_character_stands_bare() -> None:
     invisible = (chr(code) for code in range(sys.maxunicode + 1) if not is_visible(chr(code)))
     assert [f"U+{ord(bare):04X}" for bare in invisible if is_plain(f"a{bare}b")] == []
 
 
+@pytest.mark.check(24)
 @pytest.mark.parametrize(
     "name",
     [
@@ -86,6 +88,7 @@ def test_odd_name_is_quoted(name: str) -> None:
     assert show(name).startswith('"')
 
 
+@pytest.mark.check(26)
 @pytest.mark.parametrize(
     "name",
     [
@@ -134,6 +137,7 @@ def test_shown_name_gives_the_name_back(name: str) -> None:
     assert (json.loads(shown) if shown.startswith('"') else shown) == name
 
 
+@pytest.mark.check(25)
 @given(file_names)
 def test_shown_name_cannot_forge_a_row(name: str) -> None:
     shown = show(name)

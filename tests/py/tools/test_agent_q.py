@@ -215,6 +215,24 @@ def test_listing_is_cut_to_what_one_reply_can_hold(monkeypatch: pytest.MonkeyPat
     assert len(write(reply, ESCAPED)) <= 10_000
 
 
+@pytest.mark.parametrize(
+    "odd", ["#", "\x01", '"', "\\", "\n", "é", "日", "\U0001f600", "\udcff", "x"]
+)
+def test_listing_of_the_oddest_names_and_targets_keeps_within_one_reply(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    monkeypatch.setattr(_rows, "REPLY_BYTES", 100_000)
+    length = 200 // len(os.fsencode(odd))
+    root = tree({f"{number:03}{odd * length}": "" for number in range(30)})
+    for number in range(100, 130):
+        (root / f"{number}{odd * (length // 2)}").symlink_to(odd * (4_000 // len(os.fsencode(odd))))
+    reply = listing(root, context={"max_output_bytes": 10**9})
+    assert len(write(reply.fields(), ESCAPED)) <= 100_000 + len(f"{root}") + 1_000
+    shown = len(columns(reply)["name"])
+    assert 3 < shown < 60, "neither all nor next to nothing"
+    assert f"... {60 - shown} more entries left out" in reply.text
+
+
 # ---------------------------------------------------------------------------- names and kinds
 
 
@@ -231,6 +249,7 @@ def test_data_carry_the_exact_names(tree: Plant) -> None:
     assert len(rows(reply)) == 5
 
 
+@pytest.mark.check(27)
 @pytest.mark.parametrize(
     "path", ["a\n[FILE] b", "\x1b[2J", "\u202e", "a'b", "d\u2028", os.fsdecode(b"clich\xe9")]
 )
@@ -292,6 +311,7 @@ def test_unreadable_directory_is_told(tree: Plant) -> None:
     (root / "protected").chmod(0o755)
 
 
+@pytest.mark.check(18)
 def test_directory_that_can_only_be_read_is_listed_without_sizes(tree: Plant) -> None:
     root = tree({"d/sub/": None, "d/f": "12345", "d/l": {"link": "f"}})
     (root / "d").chmod(0o444)
@@ -323,6 +343,7 @@ def test_closed_directory_on_the_way_is_told(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- meanwhile
 
 
+@pytest.mark.check(17)
 def test_entry_that_vanishes_is_listed_as_unknown(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -440,6 +461,7 @@ def test_root_itself_is_described(tree: Plant) -> None:
             assert reply.text.startswith(f"File: {root}/\n\nType: directory\n")
 
 
+@pytest.mark.check(21)
 def test_fifo_is_described_at_once(tree: Plant) -> None:
     reply = info(tree({"pipe": {"fifo": True}}), "pipe")
     assert "Type: fifo\n" in reply.text

@@ -322,6 +322,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str | None, str]] = {
 }
 
 
+@pytest.mark.check(45)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_file_spoils_the_listing(tmp_path: Path, project: Project, kind: str) -> None:
     make, description, warning = HOSTILE[kind]
@@ -345,6 +346,7 @@ def test_no_file_spoils_the_listing(tmp_path: Path, project: Project, kind: str)
     assert code(project.call(GET, command_name="x")) == (None if odd else refused)
 
 
+@pytest.mark.check(21)
 def test_what_is_no_file_is_not_opened(project: Project, opened: list[str]) -> None:
     os.mkfifo(project.commands / "fifo.md")
     (project.commands / "zero.md").symlink_to("/dev/zero")

@@ -733,6 +733,7 @@ def plain(data: Mapping[str, Any]) -> Output:
     return {**data, "entries": list(data["entries"].objects())}
 
 
+@pytest.mark.check(22)
 def test_names_that_are_equal_after_conversion_are_both_listed_in_a_stable_order(
     tree: Plant,
 ) -> None:
@@ -753,6 +754,7 @@ def test_names_that_are_equal_after_conversion_are_both_listed_in_a_stable_order
 # ---------------------------------------------------------------------------- faults
 
 
+@pytest.mark.check(18)
 def test_directory_that_may_be_read_but_not_searched_lists_unknown_entries(tree: Plant) -> None:
     """T-LD-10, FR-LD-LST-04, FR-LD-ERR-04."""
     root = tree({"d/f": "12345", "d/e/x": "", "d/l": {"link": "f"}, "d/p": {"fifo": True}})
@@ -786,6 +788,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
     return fail
 
 
+@pytest.mark.check(17)
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -830,6 +833,7 @@ def test_unknown_entry_is_listed_though_files_are_not(
     assert [(path, e["type"]) for path, e in entries.items()] == [("x", "unknown")]
 
 
+@pytest.mark.check(19)
 @pytest.mark.parametrize("mode", [0, 0o311])
 @pytest.mark.parametrize("include_dirs", [True, False])
 def test_directory_that_cannot_be_read_is_one_unknown_entry_and_the_rest_goes_on(
@@ -908,6 +912,7 @@ SAMPLES: list[dict[str, object]] = [
 ]
 
 
+@pytest.mark.check(28)
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("most", [200, 3])
 def test_every_output_budget_gives_valid_json_within_it_or_says_that_it_is_too_small(

@@ -772,6 +772,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return paths
 
 
+@pytest.mark.check(15)
 def test_deep_tree_costs_no_more_than_its_first_levels(tree: Plant, opened: list[object]) -> None:
     root = tree({"deep/" * 80 + "f": ""})
     opened.clear()

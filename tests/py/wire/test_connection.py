@@ -19,6 +19,7 @@ from backstaff.wire.workers import MAX_WAITING, MAX_WORKERS, Workers
 from tests.py.epc import DEADLINE, Answer, frame, parsed
 from tests.py.servers import Nothing, Run, registry_of, saying, server_at
 from tests.py.trees import Plant
+from tests.py.wire.jobs import Doing
 
 
 class Line:
@@ -157,6 +158,7 @@ def test_escapes_begin_with_the_reply_to_hello(tree: Plant) -> None:
     assert b"#" not in line.body()
 
 
+@pytest.mark.check(35)
 def test_undecodable_name_goes_both_ways(tree: Plant) -> None:
     root = tree({})
     for name in (b"clich\xe9", rb"clich\351"):
@@ -433,6 +435,7 @@ def test_reply_that_cannot_be_written_is_a_bug_that_is_answered(
     assert "set has no Lisp form" in caplog.text
 
 
+@pytest.mark.check(33)
 @pytest.mark.parametrize("hello", ["()", "((:escapes t))"])
 def test_reply_too_large_for_a_frame_is_an_error_that_names_its_size(
     line_to: MakeLine, hello: str
@@ -492,7 +495,7 @@ def test_worker_survives_a_bug_in_a_job(caplog: pytest.LogCaptureFixture) -> Non
 
     with caplog.at_level(logging.ERROR):
         for _ in range(3 * MAX_WORKERS):
-            assert workers.submit(broken)
+            assert workers.submit(Doing(broken))
         for _ in range(3 * MAX_WORKERS):
             assert done.acquire(timeout=DEADLINE)
     assert "bug while answering a call" in caplog.text

@@ -123,6 +123,7 @@ def prin1(name: bytes) -> bytes:
     return b'"' + octal.encode() + b'"'
 
 
+@pytest.mark.check(35)
 @given(file_names)
 def test_every_file_name_arrives_from_emacs(name: bytes) -> None:
     argument = value(prin1(name))

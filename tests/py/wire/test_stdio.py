@@ -69,6 +69,7 @@ def test_server_ends_while_tools_hang(made_up: Client) -> None:
     assert made_up.close() == 0
 
 
+@pytest.mark.check(31)
 def test_server_ends_with_half_a_frame(client: Client) -> None:
     client.call("ping")
     client.write(b"0000ff(call 2 ping")
@@ -83,6 +84,7 @@ def test_server_ends_when_nobody_reads_its_answers(client: Client) -> None:
     assert client.wait() == 0
 
 
+@pytest.mark.check(39)
 def test_stray_output_cannot_break_a_frame(made_up: Client) -> None:
     for _ in range(3):
         _, _, value = made_up.call("test/noisy")
@@ -93,6 +95,7 @@ def test_stray_output_cannot_break_a_frame(made_up: Client) -> None:
         assert noise in made_up.log()
 
 
+@pytest.mark.check(30)
 @pytest.mark.parametrize("header", [b"zzzzzz", b"-00001", b"0x0012", b"+00012", b"00_012"])
 def test_bad_header_ends_the_server(client: Client, header: bytes) -> None:
     client.write(frame(b"(call 1 ping ())") + header)
@@ -103,6 +106,7 @@ def test_bad_header_ends_the_server(client: Client, header: bytes) -> None:
     assert "Traceback" not in client.log()
 
 
+@pytest.mark.check(34)
 def test_large_answers_at_the_same_time_stay_whole(made_up: Client) -> None:
     uids = range(1, 17)
     made_up.send(*(f"(call {uid} test/large ())".encode() for uid in uids))
@@ -114,6 +118,7 @@ def test_large_answers_at_the_same_time_stay_whole(made_up: Client) -> None:
     assert len({text[0] for text in texts}) == len(uids)
 
 
+@pytest.mark.check(29)
 def test_one_undecodable_name_among_many_is_no_obstacle(tree: Plant, start: Start) -> None:
     root = tree({f"f{number:04}": "" for number in range(1_200)})
     (root / os.fsdecode(b"clich\xe9.txt")).touch()
@@ -133,6 +138,7 @@ def test_oversize_request_is_answered_and_skipped(client: Client) -> None:
     assert client.receive() == ("return", 8, True)
 
 
+@pytest.mark.check(43)
 def test_nothing_listens(client: Client) -> None:
     client.call("ping")
     folder = Path(f"/proc/{client.process.pid}/fd")
@@ -146,6 +152,7 @@ def test_nothing_listens(client: Client) -> None:
 TRAP = "from pathlib import Path\nPath(__file__ + '.imported').touch()\n"
 
 
+@pytest.mark.check(44)
 def test_code_of_the_project_is_never_imported(tree: Plant, start: Start) -> None:
     modules = ("sexpdata", "json", "sitecustomize", "usercustomize", "backstaff", "argparse")
     root = tree({f"{name}.py": TRAP for name in modules})

@@ -125,12 +125,14 @@ def test_server_ends_with_a_client_that_breaks_the_stream(server: Client, port: 
     assert "zzzzzz" in server.log()
 
 
+@pytest.mark.check(43)
 def test_second_client_is_refused(port: int, stock: Stock) -> None:
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((LOOPBACK, port), DEADLINE)
     assert stock.call("ping") is True
 
 
+@pytest.mark.check(43)
 def test_only_the_loopback_address_is_listened_to(port: int) -> None:
     # The whole of 127/8 is this machine: who listened everywhere would answer there as well.
     for address in ("127.0.0.2", "::1"):
@@ -139,6 +141,7 @@ def test_only_the_loopback_address_is_listened_to(port: int) -> None:
     socket.create_connection((LOOPBACK, port), DEADLINE).close()
 
 
+@pytest.mark.check(43)
 def test_other_user_is_refused_and_the_own_is_still_admitted(server: Client, port: int) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can become another user")

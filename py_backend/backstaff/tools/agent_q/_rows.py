@@ -1,6 +1,8 @@
 """The rows of Agent-Q's listings, `[DIR]  name/` and `[FILE] name (1.2 KB)`; how many fit."""
 
 import os
+import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -14,8 +16,12 @@ MINIMUM_NAME_COLUMN = 19
 SHORTEST_ROW_BYTES = len("[DIR]  x/\n")
 ROW_BYTES_IN_DATA = 84
 """What an entry costs in the data beside its name and target."""
+LONGEST_ESCAPE = len(r"\U0001f600")
+LONGEST_BYTE = len(r"\u0023")
 REPLY_BYTES = 15 << 20
 """What the text and the data of a reply may cost together, below what one frame can hold."""
+
+_PLAIN = re.compile(r"[\n !$-\[\]-~]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,8 @@ class Listed:
 
     def _sent(self, text: str) -> int:
         names = "".join((*self.directories, *self.files))
-        return len(self) * ROW_BYTES_IN_DATA + _wire_bytes(names) + _wire_bytes(text)
+        targets = sum(map(_target_bytes, self.statuses))
+        return len(self) * ROW_BYTES_IN_DATA + _wire_bytes(names) + _wire_bytes(text) + targets
 
     def _costs(self) -> Iterator[tuple[int, int]]:
         """For each entry: what the rows up to it cost in bytes of text, and of the whole reply.
@@ -96,11 +103,12 @@ class Listed:
             fixed += len(f"[DIR]  {show(name)}/\n".encode())
             sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name)
             yield fixed, fixed + sent
-        for name, size in zip(self.files, self._sizes(), strict=True):
+        statuses = self.statuses[len(self.directories) :]
+        for name, size, status in zip(self.files, self._sizes(), statuses, strict=True):
             label = show(name)
             taken = width(label)
             fixed += len(f"[FILE] {label}{size}\n".encode()) - taken
-            sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name)
+            sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name) + _target_bytes(status)
             padded, longest = padded + 1, max(longest, taken)
             rows = fixed + padded * _column(longest)
             yield rows, rows + sent
@@ -111,5 +119,12 @@ def _column(longest: int) -> int:
 
 
 def _wire_bytes(text: str) -> int:
-    """What TEXT may cost on the wire, where everything that is not ASCII becomes an escape."""
-    return len(text) if text.isascii() else 10 * len(text)
+    """What TEXT may cost on the wire, where whatever is not plain ASCII becomes an escape."""
+    return len(text) if _PLAIN.fullmatch(text) else LONGEST_ESCAPE * len(text)
+
+
+def _target_bytes(status: os.stat_result | None) -> int:
+    """What the target of a link may cost, as long as its size tells; nothing for anything else."""
+    if status is None or not stat.S_ISLNK(status.st_mode):
+        return 0
+    return LONGEST_BYTE * status.st_size

@@ -1,0 +1,145 @@
+"""What the attacks share: a project with a secret beside it, all tools, and how to tell a leak.
+
+Whatever is outside carries the secret: in names, in contents, in sizes and in times. The tools come
+from the registry, so one that is added later is attacked without a word being said.
+"""
+
+import mmap
+import os
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from backstaff.arguments import Parameter, ParameterType
+from backstaff.registry import discover
+from backstaff.server import Reply
+from backstaff.tool import Tool
+from backstaff.wire.lisp import PLAIN, write
+from tests.py.fs.test_races import exchange, meanwhile
+from tests.py.servers import FITTING
+from tests.py.trees import plant
+
+TOOLS: Mapping[str, Tool[Any]] = discover().by_id
+SECRET = "top-secret"  # noqa: S105  # it is what must not be seen
+SECRET_SIZE = 7_654_321
+SECRET_TIME = 1_111_111_111
+"""2005-03-18 UTC, which no clock shows here; nothing else has this size or this time."""
+MARKS = tuple(
+    mark.encode()
+    for mark in (SECRET, str(SECRET_SIZE), "7.3 MB", str(SECRET_TIME), "2005-03-18", "2005-03-17")
+)
+BUG = "failed unexpectedly"
+"""What a reply says of a bug."""
+PATHS = ("d", "d/sub", "d/same", ".", "d/sub/../same", "d/./", "l", "d/sub/../sub")
+PATH_NAMES = ("path", "directory", "folder", "file", "root", "start")
+
+
+def with_a_secret(folder: Path) -> Path:
+    """A root with links to a folder outside that is built alike, so that each step finds a way."""
+    outside = plant(
+        folder / "outside",
+        {
+            f"{SECRET}.md": f"# {SECRET}",
+            "same": SECRET,
+            "big": {"bytes": SECRET_SIZE},
+            f"sub/{SECRET}": SECRET,
+            "sub/same": SECRET,
+            "commands/go.md": f"---\ndescription: {SECRET}\n---\ngo {SECRET}",
+            f"commands/{SECRET}.md": f"go {SECRET}",
+            ".claude/commands/go.md": f"---\ndescription: {SECRET}\n---\ngo {SECRET}",
+            f".claude/commands/{SECRET}.md": f"go {SECRET}",
+        },
+    )
+    for path in (outside, *outside.rglob("*")):
+        os.utime(path, (SECRET_TIME, SECRET_TIME))
+    return plant(
+        folder / "R",
+        {
+            "d/same": "x",
+            "d/sub/same": "x",
+            "d/big": "x",
+            "d/to-big": {"link": str(outside / "big")},
+            "d/to-sub": {"link": str(outside / "sub")},
+            "l": {"link": str(outside)},
+            ".claude/commands/go.md": "---\ndescription: fine\n---\ngo on",
+            ".claude/commands/other.md": "go away",
+            ".claude/commands/to-go.md": {"link": str(outside / "commands" / "go.md")},
+            ".claude/to-commands": {"link": str(outside / "commands")},
+            "to-claude": {"link": str(outside / ".claude")},
+        },
+    )
+
+
+SWAPS: Mapping[str, Callable[[Path], None]] = {
+    "a directory and a link": lambda root: exchange(root / "d", root / "l"),
+    "a directory below and a link": lambda root: exchange(root / "d/sub", root / "d/to-sub"),
+    "a file and a link": lambda root: exchange(root / "d/big", root / "d/to-big"),
+    "a file and a directory": lambda root: exchange(root / "d/same", root / "d/sub"),
+    "the folder of commands and a link": lambda root: exchange(
+        root / ".claude/commands", root / ".claude/to-commands"
+    ),
+    "the folder above it and a link": lambda root: exchange(root / ".claude", root / "to-claude"),
+    "a command and a link": lambda root: exchange(
+        root / ".claude/commands/go.md", root / ".claude/commands/to-go.md"
+    ),
+    "a directory and the outside": lambda root: exchange(
+        root / "d/sub", root.parent / "outside" / "empty"
+    ),
+}
+
+
+@contextmanager
+def swapping(swap: Callable[[Path], None], root: Path) -> Iterator[Callable[[], int]]:
+    """Another process does SWAP in ROOT as fast as it can; yields how often it has so far."""
+    (root.parent / "outside" / "empty").mkdir(exist_ok=True)
+    with mmap.mmap(-1, 8) as shared:
+
+        def step() -> None:
+            swap(root)
+            struct.pack_into("Q", shared, 0, struct.unpack_from("Q", shared)[0] + 1)
+
+        with meanwhile(step):
+            yield lambda: int(struct.unpack_from("Q", shared)[0])
+
+
+def leak(reply: Reply) -> str:
+    """What of the secret is in REPLY, empty if nothing is: text, data, JSON, error and warnings."""
+    said = write(replace(reply, elapsed_ms=0).fields(), PLAIN)
+    return ", ".join(mark.decode() for mark in MARKS if mark in said)
+
+
+def takes_path(tool: Tool[Any]) -> str:
+    """The name of the parameter of TOOL that is a path, empty if it has none."""
+    return next((p.name for p in tool.parameters if p.name in PATH_NAMES), "")
+
+
+def random_arguments(
+    tool: Tool[Any], random: Random, paths: Sequence[str] = PATHS
+) -> dict[str, object]:
+    """Arguments that TOOL takes, with all that it can do in reach."""
+    return {
+        p.name: _random_value(p, random, paths)
+        for p in tool.parameters
+        if p.required or random.random() < 0.6
+    }
+
+
+def _random_value(parameter: Parameter, random: Random, paths: Sequence[str]) -> object:
+    low, high = parameter.limits or (parameter.minimum or 0, parameter.maximum or 200)
+    match parameter.type:
+        case ParameterType.BOOLEAN:
+            return random.random() < 0.8
+        case ParameterType.ARRAY:
+            return random.choice([[], ["**/none"]])
+        case ParameterType.STRING if parameter.choices:
+            return random.choice(parameter.choices)
+        case ParameterType.STRING if parameter.name in PATH_NAMES:
+            return random.choice(paths)
+        case ParameterType.STRING:
+            return FITTING.get(parameter.name, "name")
+        case _:
+            return random.choice([low, high, min(high, low + 3)])

@@ -1,0 +1,280 @@
+"""Whatever fails below a call, at whichever step: an answer, nothing open, and the next works."""
+
+import errno
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backstaff.server import Reply, Server
+from tests.py.attack.attackers import BUG, TOOLS, takes_path, with_a_secret
+from tests.py.attack.figures import tally
+from tests.py.epc import DEADLINE, ISOLATED, SOURCE, Client, Start, frame
+from tests.py.processes import in_child
+from tests.py.servers import fitting, server_at
+
+FAULTS = (
+    *(errno.EACCES, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOENT, errno.ESTALE),
+    *(errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENOMEM, errno.ETIMEDOUT),
+)
+STEPS = ("open", "stat", "lstat", "readlink", "scandir", "access", "read", "fstat", "dup")
+MOST_STEPS = 400
+
+
+@pytest.fixture
+def root(folder: Path) -> Path:
+    """A project in which every tool finds something."""
+    return with_a_secret(folder)
+
+
+@pytest.fixture
+def server(root: Path) -> Server:
+    """A server of all tools at that root."""
+    return server_at(root)
+
+
+def everything(tool_id: str) -> dict[str, object]:
+    """Arguments with which the tool goes deep."""
+    wide = {"recursive": True, "entry_kind": "all", "include_hidden": True, "show_hidden": True}
+    known = {parameter.name for parameter in TOOLS[tool_id].parameters}
+    return fitting(TOOLS[tool_id]) | {name: wide[name] for name in wide if name in known}
+
+
+def called(server: Server, tool_id: str) -> Reply:
+    """The reply, without what is new each time."""
+    return replace(server.call(tool_id, everything(tool_id), {"json": True}), elapsed_ms=0)
+
+
+@contextmanager
+def failing_at(step: int, number: int) -> Iterator[list[str]]:
+    """Let the STEP-th question to the system fail with error NUMBER; yields what failed, if any."""
+    left, failed = [step], list[str]()
+    real = {name: getattr(os, name) for name in STEPS}
+
+    def failing(name: str) -> Callable[..., Any]:
+        def ask(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+            left[0] -= 1
+            if left[0] == -1:
+                failed.append(name)
+                raise OSError(number, os.strerror(number))
+            return real[name](*arguments, **options)
+
+        return ask
+
+    for name in STEPS:
+        setattr(os, name, failing(name))
+    try:
+        yield failed
+    finally:
+        for name, function in real.items():
+            setattr(os, name, function)
+
+
+def descriptors() -> int:
+    """How many descriptors are open."""
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+@pytest.mark.check(17)
+@pytest.mark.parametrize("tool_id", TOOLS)
+def test_fault_at_any_step_is_an_answer_and_leaves_nothing_open(
+    server: Server, tool_id: str
+) -> None:
+    whole = called(server, tool_id)
+    assert whole.ok, whole.text
+    before = descriptors()
+    for number in FAULTS:
+        for step in range(MOST_STEPS):
+            with failing_at(step, number) as failed:
+                reply = called(server_at(server.root, server.registry), tool_id)
+            if not failed:
+                break
+            tally(faults_injected=1)
+            where = f"{os.strerror(number)} at step {step}, {failed[0]}"
+            assert BUG not in reply.text, where
+            assert reply.text.strip(), where
+            assert descriptors() == before, where
+        else:
+            pytest.fail(f"more than {MOST_STEPS} steps")
+        assert step > 3, "hardly anything was asked"
+        assert called(server, tool_id) == whole, "the next call is another"
+
+
+@pytest.mark.check(20)
+@pytest.mark.parametrize("tool_id", TOOLS)
+def test_few_descriptors_are_enough_and_fewer_are_an_answer(server: Server, tool_id: str) -> None:
+    def within(spare: int) -> tuple[bool, str]:
+        # What is open already stays so; a limit counts from the lowest number that is free.
+        called(server, tool_id)  # what is imported late is read now
+        free = os.dup(0)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free + spare, free + spare))
+        reply = called(server, tool_id)
+        return reply.ok, reply.text
+
+    for spare in range(12):
+        ok, text = in_child(lambda spare=spare: within(spare))  # type: ignore[misc]
+        tally(faults_injected=1)
+        assert text
+        assert BUG not in text
+        assert ok or spare < 10, text
+
+
+@pytest.mark.parametrize("now", [0.0, 1e12])
+@pytest.mark.parametrize("tool_id", TOOLS)
+def test_jump_of_the_clock_changes_nothing(
+    server: Server, tool_id: str, now: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = called(server, tool_id)
+    jumps = iter([now])
+    for name, jumped in (("time", now), ("time_ns", int(now * 1e9))):
+        monkeypatch.setattr(time, name, lambda jumped=jumped: next(jumps, jumped))
+    assert called(server, tool_id) == whole
+    tally(faults_injected=1)
+
+
+@pytest.mark.check(21)
+@pytest.mark.parametrize("tool_id", TOOLS)
+def test_fifo_socket_or_device_holds_no_tool_up(root: Path, server: Server, tool_id: str) -> None:
+    commands = root / ".claude" / "commands"
+    for place in (root / "d" / "odd", commands / "odd.md", commands / "later.md"):
+        os.mkfifo(place)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(commands / "s.md"))
+        if os.getuid() == 0:
+            os.mknod(commands / "zero.md", 0o20644, os.makedev(1, 5))
+            os.mknod(root / "d" / "zero", 0o20644, os.makedev(1, 5))
+        reply = called(server, tool_id)
+        assert reply.ok, reply.text
+        if takes_path(TOOLS[tool_id]):
+            for path in ("d/odd", "d/odd/", ".claude/commands/s.md"):
+                asked = server.call(tool_id, fitting(TOOLS[tool_id]) | {"path": path})
+                assert BUG not in asked.text
+        else:
+            for name in ("odd", "s", "zero"):
+                asked = server.call(tool_id, fitting(TOOLS[tool_id]) | {"command_name": name})
+                assert BUG not in asked.text
+    tally(faults_injected=5)
+
+
+# ---------------------------------------------------------------------------- the process
+
+
+def test_full_disk_for_the_log_is_no_hindrance(start: Start, root: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    options = ("--root", str(root), "--log-file", "/dev/full", "--log-level", "debug")
+    client = start("serve", "--stdio", *options)
+    for uid in range(500):
+        client.send(b"(call %d x (" % uid)
+        assert client.receive()[1] == uid
+    assert client.call("list_directory", '(:path "d")')[2][":ok"] is True
+    assert client.close() == 0
+    assert client.log() == "", "nobody needs to know it five hundred times"
+    tally(faults_injected=500)
+
+
+def test_stderr_that_nobody_reads_stops_nothing(root: Path) -> None:
+    # Stock EPC clients read nothing but the socket while they wait for an answer.
+    with subprocess.Popen(  # noqa: S603
+        (*ISOLATED, "serve", "--stdio", "--root", str(root)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        watchdog = threading.Timer(DEADLINE, process.kill)
+        watchdog.start()
+        for _ in range(3_000):
+            process.stdin.write(frame(b"unreadable"))
+        process.stdin.write(frame(b"(call 7 ping ())"))
+        process.stdin.flush()
+        assert process.stdout.read(6) == b"00000d"
+        watchdog.cancel()
+        said = os.read(process.stderr.fileno(), 1 << 16)
+        assert said.count(b"unreadable request") > 10
+        process.stdin.write(frame(b"unreadable"))
+        process.stdin.write(frame(b"(call 8 ping ())"))
+        process.stdin.flush()
+        assert process.stdout.read(13 + 6)
+        assert b"lines of the log were lost" in os.read(process.stderr.fileno(), 1 << 16)
+        process.stdin.close()
+        assert process.wait(DEADLINE) == 0
+    tally(faults_injected=3_000)
+
+
+HANGING = f"""
+import sys, threading, logging
+sys.path[:0] = [{str(SOURCE)!r}, {str(SOURCE.parent)!r}]
+from backstaff import __main__ as command_line
+from backstaff.tool import Result
+from tests.py.servers import registry_of, saying
+
+def dead(_, __):
+    threading.Event().wait()
+
+def holding(_, __):
+    logging.getLogger().handlers[0].acquire()
+    threading.Event().wait()
+
+command_line.discover = lambda: registry_of(dead=dead, holding=holding, fine=saying("fine"))
+command_line.main(["serve", *sys.argv[1:], "--root", "/"])
+"""
+
+
+@pytest.fixture
+def hanging(start: Start) -> Client:
+    """A server with a tool that hangs for ever, and one that holds the log's lock besides."""
+    return start("--stdio", command=(sys.executable, "-c", HANGING))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_signal_ends_the_server_whatever_it_does(hanging: Client, number: int) -> None:
+    hanging.send(*(b"(call %d test/dead ())" % uid for uid in range(1, 9)))
+    assert hanging.call("ping")[0] == "return"
+    hanging.process.send_signal(number)
+    assert hanging.wait() == -number
+    tally(faults_injected=1)
+
+
+def test_server_ends_with_its_client_though_the_log_is_held(hanging: Client) -> None:
+    hanging.send(b"(call 1 test/holding ())", b"(call 2 test/fine ())")
+    assert hanging.receive()[1] == 2
+    assert hanging.close() == 0
+
+
+def test_stuck_workers_are_answered_for_and_the_client_is_told_to_move(hanging: Client) -> None:
+    hanging.send(*(b"(call %d test/dead (nil (:deadline-ms 1)))" % uid for uid in range(1, 5)))
+    answers = [hanging.receive() for _ in range(4)]
+    assert {uid for _, uid, _ in answers} == {1, 2, 3, 4}
+    errors = [value[":error"] for _, _, value in answers]
+    assert {error[":code"] for error in errors} == {"DEADLINE_EXCEEDED"}
+    assert sum(":server-stuck" in error for error in errors) == 1
+    _, _, value = hanging.call("test/fine", "nil")
+    assert value[":error"][":code"] == "SERVER_STUCK"
+    assert hanging.call("ping")[2] is True
+    assert hanging.close() == 0
+    tally(faults_injected=4)
+
+
+def test_client_that_stops_reading_is_no_broken_pipe_for_the_log(hanging: Client) -> None:
+    hanging.call("ping")
+    assert hanging.process.stdout
+    hanging.process.stdout.close()
+    hanging.send(*(b"(call %d test/fine ())" % uid for uid in range(1, 50)))
+    hanging.close()
+    assert "Traceback" not in hanging.log()
+    tally(faults_injected=1)

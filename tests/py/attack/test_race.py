@@ -1,0 +1,110 @@
+"""A process swaps what is inside for links to a secret, as fast as it can, under every tool."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from backstaff.tool import Context, ParameterType, Result
+from tests.py.attack.attackers import (
+    BUG,
+    SECRET,
+    SWAPS,
+    TOOLS,
+    leak,
+    random_arguments,
+    swapping,
+    takes_path,
+    with_a_secret,
+)
+from tests.py.attack.figures import racing, seconds, tally
+from tests.py.epc import DEADLINE
+from tests.py.servers import Nothing, registry_of, server_at
+
+
+def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[str]:
+    """Call the tool for so long while SWAP goes on; how often it gave which kind of answer."""
+    root = with_a_secret(folder / swap)  # one of its own: a swap may be left half done
+    server = server_at(root)
+    random = Random(f"{tool_id} {swap}")  # noqa: S311  # repeatable
+    outcomes: Counter[str] = Counter()
+    until = time.monotonic() + duration
+    with racing(), swapping(SWAPS[swap], root) as swaps:
+        while time.monotonic() < until:
+            arguments = random_arguments(TOOLS[tool_id], random)
+            reply = server.call(tool_id, arguments, {"json": True})
+            assert BUG not in reply.text, arguments
+            outcomes[str((reply.error or {"code": "ok"})["code"])] += 1
+            if leaked := leak(reply):
+                tally(escapes=1)
+                pytest.fail(f"{leaked!r} is in the answer to {arguments}:\n{reply.text}")
+        done = swaps()
+    assert done > outcomes.total() / 10, f"{done} swaps under {outcomes.total()} calls are no race"
+    tally(attacks_tried=outcomes.total(), swaps=done)
+    return outcomes
+
+
+@pytest.mark.check(12)
+@pytest.mark.parametrize("tool_id", TOOLS)
+def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
+    folder: Path, tool_id: str
+) -> None:
+    outcomes: Counter[str] = Counter()
+    # A fifth of the time for all tools and all swaps.
+    duration = seconds(0.1, 0.2 / len(TOOLS) / len(SWAPS))
+    for swap in SWAPS:
+        outcomes += attack(tool_id, folder, swap, duration)
+    assert outcomes["ok"], outcomes
+    assert len(outcomes) > 1, "the tool met only one of the states"
+
+
+@pytest.mark.check(13)
+def test_entry_is_a_link_or_a_file_but_never_what_the_link_leads_to(folder: Path) -> None:
+    root = with_a_secret(folder)
+    server = server_at(root)
+    kinds: Counter[object] = Counter()
+    until = time.monotonic() + seconds(1, 0.01)
+    with racing(), swapping(SWAPS["a file and a link"], root):
+        while time.monotonic() < until or len(kinds) < 2:
+            reply = server.call("agent-q/list_directory", {"path": "d"})
+            assert reply.data, reply.text
+            rows = reply.data["entries"].objects()  # type: ignore[attr-defined]
+            kinds.update(row["kind"] for row in rows if row["name"] == "big")
+            assert not leak(reply), reply.text.replace(SECRET, "<secret>")
+            tally(attacks_tried=1)
+    assert set(kinds) <= {"file", "symlink", "unknown"}, kinds
+
+
+def test_a_tool_that_checks_first_and_looks_later_is_caught(folder: Path) -> None:
+    # Else the race would be none, and nothing above would mean anything.
+    root = with_a_secret(folder)
+
+    def naive(_: Nothing, __: Context) -> Result:
+        path = root / "d"
+        if not os.path.realpath(path).startswith(f"{root}/"):
+            return Result(text="outside", data={})
+        return Result(text=" ".join(os.listdir(path)), data={})  # noqa: PTH208
+
+    server = server_at(root, registry_of(naive=naive))
+    until = time.monotonic() + DEADLINE
+    with swapping(SWAPS["a directory and a link"], root):
+        while not leak(server.call("test/naive")):
+            assert time.monotonic() < until, "the race is none"
+
+
+def test_every_tool_with_a_path_is_given_one_that_is_swapped() -> None:
+    strings: Mapping[str, list[str]] = {
+        tool_id: [p.name for p in tool.parameters if p.type is ParameterType.STRING]
+        for tool_id, tool in TOOLS.items()
+    }
+    without = {
+        tool_id: names for tool_id, names in strings.items() if not takes_path(TOOLS[tool_id])
+    }
+    # A tool with a string that may be a path under another name belongs into PATH_NAMES.
+    assert all(
+        set(names) <= {"command_name", "query", "pattern", "name"} for names in without.values()
+    )

@@ -1,0 +1,102 @@
+"""Under strace: every tool in all that it can do writes nothing but the log, and starts nothing."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from backstaff.arguments import ParameterType
+from backstaff.render.canonical import to_json
+from tests.py.attack.attackers import TOOLS, random_arguments, with_a_secret
+from tests.py.attack.figures import tally
+from tests.py.epc import ISOLATED, Client, Start
+
+# A question mark lets strace pass over a call that a machine does not have.
+CHANGING = (
+    *("creat", "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2", "rmdir"),
+    *("unlink", "unlinkat", "link", "linkat", "symlink", "symlinkat", "truncate", "ftruncate"),
+    *("chmod", "fchmod", "fchmodat", "chown", "fchown", "lchown", "fchownat", "fallocate"),
+    *("utime", "utimes", "utimensat", "futimesat", "setxattr", "lsetxattr", "fsetxattr"),
+    *("removexattr", "lremovexattr", "fremovexattr", "mount", "umount2", "swapon", "sendfile"),
+)
+STARTING = ("execve", "execveat", "fork", "vfork")
+TALKING = ("socket", "bind", "listen", "connect", "accept", "accept4")
+OPENING = ("open", "openat", "openat2")
+WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
+CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)")
+
+
+def strace(folder: Path) -> tuple[tuple[str, ...], Path]:
+    """A command that notes what another does, and where it does; skips the test without one."""
+    program = shutil.which("strace")
+    if not program:
+        pytest.skip("strace is not installed (Debian: strace)")
+    tried = subprocess.run((program, "-qq", "-o", "/dev/null", "true"), check=False)  # noqa: S603
+    if tried.returncode:
+        pytest.skip("strace is not permitted here (ptrace)")
+    notes = folder / "strace"
+    calls = ",".join(f"?{name}" for name in (*CHANGING, *STARTING, *TALKING, *OPENING))
+    return (program, "-f", "-qq", "-s", "300", "-e", f"trace={calls}", "-o", str(notes)), notes
+
+
+def changes(notes: Path) -> list[str]:
+    """The system calls in NOTES that change something, or could."""
+    found = []
+    for line in notes.read_text(errors="replace").splitlines():
+        match = CALL.match(line)
+        if not match or line.endswith("= -1 ENOSYS (Function not implemented)"):
+            continue
+        name, rest = match.groups()
+        if name not in OPENING or WRITING.search(rest):
+            found.append(f"{name}({rest}")
+    return found
+
+
+def call_every_tool(client: Client) -> None:
+    """Have each tool called in many ways, right and wrong, and wait for all answers."""
+    random = Random("strace")  # noqa: S311  # repeatable
+    uids = 0
+    for tool_id, tool in TOOLS.items():
+        given = [random_arguments(tool, random) for _ in range(25)]
+        flags = [p.name for p in tool.parameters if p.type is ParameterType.BOOLEAN]
+        given += [given[0] | dict.fromkeys(flags, True), {"path": "../.."}, {"nonsense": "x"}]
+        for arguments in given:
+            text = to_json(to_json(arguments))
+            _, _, value = client.call(tool_id, text, "(:json t)")
+            assert value[":text"]
+            uids += 1
+    tally(attacks_tried=uids)
+
+
+def test_every_tool_changes_nothing_but_the_log(folder: Path, start: Start) -> None:
+    root = with_a_secret(folder)
+    log = folder / "log"
+    options = ("--root", str(root), "--log-file", str(log), "--log-level", "debug")
+    # Once before, as the interpreter keeps what it compiled beside our own sources.
+    call_every_tool(start("serve", "--stdio", *options))
+    command, notes = strace(folder)
+    client = start("serve", "--stdio", *options, command=(*command, *ISOLATED))
+    call_every_tool(client)
+    client.send(b"not Lisp", b"(call 999 nothing ())")
+    client.receive()
+    assert client.close() == 0
+    assert log.stat().st_size, "the log was to be written"
+    started, *others = changes(notes)
+    assert started.startswith("execve("), started
+    logged = f'openat(AT_FDCWD, "{log}", O_WRONLY|O_CREAT|O_APPEND'
+    assert [call for call in others if not call.startswith(logged)] == []
+    assert others, "the watch sees nothing"
+
+
+def test_the_watch_sees_what_changes(folder: Path) -> None:
+    command, notes = strace(folder)
+    script = (
+        f"import os; os.chdir({str(folder)!r}); os.mkdir('d'); open('f', 'w'); os.rename('f', 'g')"
+    )
+    subprocess.run((*command, sys.executable, "-IS", "-c", script), check=True)  # noqa: S603
+    names = [call.partition("(")[0] for call in changes(notes)]
+    assert names == ["execve", "mkdir", "openat", "rename"]

@@ -1,0 +1,118 @@
+"""What a fuzzer throws at the wire, and what must hold whatever that is.
+
+`fed` is given any bytes. The connection answers every call whose number can be read, once, in a
+frame that a reader understands; or it gives the connection up. It raises nothing else, keeps
+nothing, and a connection that it has not given up answers the next question.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import sexpdata
+
+from backstaff.server import Server
+from backstaff.wire.connection import Connection
+from backstaff.wire.frame import HEADER_BYTES, MAX_REQUEST_BYTES, BadFrame
+from backstaff.wire.workers import Job, Workers
+from tests.py.attack.figures import tally
+from tests.py.epc import frame
+
+HEADER = re.compile(rb"[0-9a-fA-F]{6}")
+ADDRESSED = re.compile(rb"\s*\(\s*([a-z-]+)\s+([0-9]{1,15})(?=[\s)])")
+ANSWERS = (b"return", b"return-error", b"epc-error")
+PING = 999_999_999_999_999
+
+
+class AtOnce(Workers):
+    """Workers that do a job while it is submitted, so that a fuzzer need not wait."""
+
+    def submit(self, job: Job) -> bool:
+        """Do JOB."""
+        job.run()
+        return True
+
+
+class Outcome(NamedTuple):
+    """What came of a stream: how many answers, and if the connection was given up."""
+
+    answers: int
+    given_up: bool
+
+
+def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
+    """Feed CHUNKS to a connection; fails where something does not hold."""
+    sent: list[bytes] = []
+    connection = Connection(server, sent.append, AtOnce())
+    stream, given_up = b"".join(chunks), False
+    try:
+        for chunk in chunks:
+            connection.receive(chunk)
+            assert kept(connection) <= MAX_REQUEST_BYTES + HEADER_BYTES, "the buffer grows"
+    except BadFrame:
+        given_up = True
+    answered = Counter(map(answer_to, sent))
+    must, may, complete = expected(stream)
+    assert answered - may - must == Counter(), f"answers to nobody: {answered - may - must}"
+    tally(lost_answers=(must - answered).total())
+    assert must - answered == Counter(), f"never answered: {must - answered}"
+    assert given_up is (complete is None), stream[:100]
+    if complete:
+        sent.clear()
+        connection.receive(frame(b"(call %d ping ())" % PING))
+        assert [answer_to(data) for data in sent] == [PING], "the next question is not answered"
+    return Outcome(answered.total(), given_up)
+
+
+def kept(connection: Connection) -> int:
+    """The bytes that the connection keeps for later."""
+    return len(connection._frames._buffer)  # noqa: SLF001  # what a client cannot see must not grow
+
+
+def answer_to(data: bytes) -> int:
+    """Whose answer the frame DATA is; it has to be one that can be read."""
+    assert int(data[:HEADER_BYTES], 16) == len(data) - HEADER_BYTES, data[:40]
+    kind, uid, _ = sexpdata.loads(data[HEADER_BYTES:].decode())
+    assert kind.value().encode() in ANSWERS
+    number: int = uid
+    return number
+
+
+def expected(stream: bytes) -> tuple[Counter[int], Counter[int], bool | None]:
+    """Whom STREAM wants answered, whom it may, and if it ends with a whole frame (None: broken).
+
+    A slow and simple reader of frames, by itself.
+    """
+    must, may = Counter[int](), Counter[int]()
+    for body in bodies(stream):
+        if body is None:
+            return must, may, None
+        if match := ADDRESSED.match(body):
+            (may if match[1] in ANSWERS else must)[int(match[2])] += 1
+    return must, may, ends_whole(stream)
+
+
+def bodies(stream: bytes) -> Iterator[bytes | None]:
+    """The frames in STREAM; of one that is too large its beginning; None for what is no frame."""
+    while len(stream) >= HEADER_BYTES:
+        if not HEADER.fullmatch(stream[:HEADER_BYTES]):
+            yield None
+            return
+        length = int(stream[:HEADER_BYTES], 16)
+        rest = stream[HEADER_BYTES:]
+        if length > MAX_REQUEST_BYTES and len(rest) >= 256:
+            yield rest[:256]
+        elif length <= MAX_REQUEST_BYTES and len(rest) >= length:
+            yield rest[:length]
+        stream = rest[length:]
+
+
+def ends_whole(stream: bytes) -> bool:
+    """Whether the last frame in STREAM has come whole."""
+    while len(stream) >= HEADER_BYTES:
+        length = int(stream[:HEADER_BYTES], 16)
+        if len(stream) < HEADER_BYTES + length:
+            return False
+        stream = stream[HEADER_BYTES + length :]
+    return not stream

@@ -1,0 +1,334 @@
+"""Workers that are stuck: their calls are abandoned, counted, and replaced up to a limit (E10)."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from backstaff.tool import Context, Result
+from backstaff.wire import workers as module
+from backstaff.wire.connection import Connection
+from backstaff.wire.workers import GRACE_S, MAX_STUCK, MAX_WORKERS, Workers
+from tests.py.epc import DEADLINE, frame, parsed
+from tests.py.servers import Nothing, registry_of, saying, server_at
+from tests.py.wire.jobs import Doing
+
+
+@dataclass
+class Clock:
+    """A clock that a test moves."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class DeadDisk:
+    """A tool that asks a file system that gives no answer until it comes back."""
+
+    entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    back: threading.Event = field(default_factory=threading.Event)
+
+    def hang(self) -> None:
+        self.entered.release()
+        assert self.back.wait(DEADLINE)
+
+    def run(self, _: Nothing, __: Context) -> Result:
+        self.hang()
+        return Result(text="too late", data={})
+
+    def has(self, count: int) -> None:
+        """Wait until so many more calls hang."""
+        for _ in range(count):
+            assert self.entered.acquire(timeout=DEADLINE)
+
+
+@pytest.fixture
+def disk() -> Iterator[DeadDisk]:
+    disk = DeadDisk()
+    yield disk
+    disk.back.set()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def pool(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Workers:
+    """Workers that are looked at only when the test says so."""
+    monkeypatch.setattr(Workers, "_watch", lambda _: None)
+    return Workers(clock)
+
+
+def test_overdue_job_is_abandoned_once_and_not_before(
+    pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    job = Doing(disk.hang, seconds=5)
+    assert pool.submit(job)
+    disk.has(1)
+    clock.now += 5 + GRACE_S
+    pool.look()
+    assert job.abandoned == []
+    clock.now += 0.1
+    pool.look()
+    pool.look()
+    assert job.abandoned == [1]
+
+
+def test_stuck_workers_are_replaced_and_their_jobs_counted(
+    pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    jobs = [Doing(disk.hang) for _ in range(MAX_WORKERS - 1)]
+    assert all(pool.submit(job) for job in jobs)
+    disk.has(len(jobs))
+    clock.now += 100
+    pool.look()
+    assert sorted(count for job in jobs for count in job.abandoned) == [1, 2, 3]
+    assert not pool.full_of_stuck
+    done = [threading.Event() for _ in range(3 * MAX_WORKERS)]
+    assert all(pool.submit(Doing(event.set)) for event in done)
+    assert all(event.wait(DEADLINE) for event in done)
+
+
+def test_jobs_that_wait_behind_stuck_ones_are_run_by_their_replacements(
+    pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    quick = threading.Event()
+    stuck = [Doing(disk.hang, seconds=5 if number else 50) for number in range(MAX_WORKERS)]
+    assert all(pool.submit(job) for job in (*stuck, Doing(quick.set)))
+    disk.has(MAX_WORKERS)
+    assert not quick.is_set()
+    clock.now += 10
+    pool.look()
+    assert quick.wait(DEADLINE)
+    assert [len(job.abandoned) for job in stuck] == [0, 1, 1, 1]
+
+
+def test_with_too_many_stuck_workers_all_others_are_turned_away(
+    pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    stuck = [Doing(disk.hang) for _ in range(MAX_WORKERS)]
+    waiting = [Doing(disk.hang) for _ in range(10)]
+    assert all(pool.submit(job) for job in (*stuck, *waiting))
+    disk.has(MAX_WORKERS)
+    clock.now += 100
+    pool.look()
+    assert pool.full_of_stuck
+    assert max(count for job in stuck for count in job.abandoned) == MAX_STUCK
+    away = sum(job.turned_away for job in waiting)
+    assert away >= len(waiting) - MAX_STUCK + 1, "no more were begun than workers were replaced"
+    assert not pool.submit(Doing(disk.hang))
+    disk.has(len(waiting) - away)
+    clock.now += 100
+    pool.look()
+    assert [job.turned_away + len(job.abandoned) for job in waiting] == [1] * len(waiting)
+
+
+def test_workers_that_come_back_are_taken_on_again(
+    pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    assert all(pool.submit(Doing(disk.hang)) for _ in range(MAX_WORKERS))
+    disk.has(MAX_WORKERS)
+    clock.now += 100
+    pool.look()
+    assert pool.full_of_stuck
+    back = threading.Event()
+    real = pool._is_done  # noqa: SLF001  # to know when they are
+
+    def counting(run: Any) -> bool:  # noqa: ANN401
+        wanted = real(run)
+        if not pool._stuck:  # noqa: SLF001
+            back.set()
+        return wanted
+
+    pool._is_done = counting  # type: ignore[method-assign]  # noqa: SLF001
+    disk.back.set()
+    assert back.wait(DEADLINE)
+    done = threading.Event()
+    assert pool.submit(Doing(done.set))
+    assert done.wait(DEADLINE)
+    assert pool._threads <= MAX_WORKERS  # noqa: SLF001
+
+
+def test_job_without_a_thread_is_refused_and_the_next_may_have_one(
+    pool: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = threading.Event()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", _no_thread)
+        assert not pool.submit(Doing(done.set))
+    assert pool.submit(Doing(done.set))
+    assert done.wait(DEADLINE)
+    again = threading.Event()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", _no_thread)
+        assert pool.submit(Doing(again.set)), "one thread is enough"
+    assert again.wait(DEADLINE)
+
+
+def _no_thread(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+# ---------------------------------------------------------------------------- with a connection
+
+
+class Talk:
+    """A connection whose workers are looked at when the test says so."""
+
+    def __init__(self, folder: Path, pool: Workers, **runs: Any) -> None:  # noqa: ANN401
+        self.sent: SimpleQueue[bytes] = SimpleQueue()
+        server = server_at(folder, registry_of(**runs))
+        self.connection = Connection(server, self.sent.put, pool)
+
+    def send(self, *bodies: str) -> None:
+        for body in bodies:
+            self.connection.receive(frame(body.encode()))
+
+    def answers(self, count: int) -> dict[int, Any]:
+        """The values of the next COUNT answers by uid."""
+        return {
+            uid: value
+            for _, uid, value in (parsed(self.sent.get(timeout=DEADLINE)[6:]) for _ in range(count))
+        }
+
+
+@pytest.mark.check("E10")
+def test_call_to_a_dead_file_system_is_answered_at_its_deadline(
+    folder: Path, pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    talk = Talk(folder, pool, dead=disk.run, fine=saying("fine"))
+    talk.send("(call 1 test/dead (nil (:deadline-ms 2000)))")
+    disk.has(1)
+    clock.now += 2 + GRACE_S + 0.1
+    pool.look()
+    value = talk.answers(1)[1]
+    assert value[":error"][":code"] == "DEADLINE_EXCEEDED"
+    assert value[":error"][":stuck-workers"] == 1
+    assert ":server-stuck" not in value[":error"]
+    talk.send("(call 2 test/fine ())")
+    assert talk.answers(1)[2][":text"] == "fine"
+    disk.back.set()
+    talk.send("(call 3 test/fine ())")
+    assert talk.answers(1)[3][":text"] == "fine"
+    assert talk.sent.empty(), "the first call was answered twice"
+
+
+def test_client_is_told_to_move_when_too_many_workers_are_stuck(
+    folder: Path, pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    talk = Talk(folder, pool, dead=disk.run, fine=saying("fine"))
+    uids = range(1, MAX_WORKERS + 1)
+    talk.send(*(f"(call {uid} test/dead ())" for uid in uids))
+    disk.has(MAX_WORKERS)
+    clock.now += 1000
+    pool.look()
+    errors = [value[":error"] for value in talk.answers(MAX_WORKERS).values()]
+    assert [error[":code"] for error in errors] == ["DEADLINE_EXCEEDED"] * MAX_WORKERS
+    assert [":server-stuck" in error for error in errors].count(True) == 1
+    talk.send("(call 9 test/fine ())", "(call 10 ping ())")
+    last = talk.answers(2)
+    assert last[9][":error"][":code"] == "SERVER_STUCK"
+    assert last[9][":error"][":server-stuck"] is True
+    assert "start a new one" in last[9][":text"]
+    assert last[10] is True
+
+
+def test_cancelled_call_that_does_not_return_is_answered_soon(
+    folder: Path, pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    talk = Talk(folder, pool, dead=disk.run)
+    talk.send("(call 1 test/dead ())")
+    disk.has(1)
+    talk.send("(call 2 cancel (1))")
+    assert talk.answers(1) == {2: True}
+    clock.now += GRACE_S + 0.1
+    pool.look()
+    assert talk.answers(1)[1][":error"][":code"] == "CANCELLED"
+
+
+def test_slow_reader_is_no_stuck_file_system(folder: Path, pool: Workers, clock: Clock) -> None:
+    sending, read = threading.Event(), threading.Event()
+    sent: list[bytes] = []
+
+    def send(data: bytes) -> None:
+        sending.set()
+        assert read.wait(DEADLINE)
+        sent.append(data)
+
+    server = server_at(folder, registry_of(fine=saying("fine")))
+    connection = Connection(server, send, pool)
+    connection.receive(frame(b"(call 1 test/fine ())"))
+    assert sending.wait(DEADLINE)
+    clock.now += 1000
+    pool.look()
+    assert not pool.full_of_stuck
+    assert pool._stuck == 0  # noqa: SLF001
+    read.set()
+    done = threading.Event()
+    assert pool.submit(Doing(done.set))
+    assert done.wait(DEADLINE)
+
+
+def test_each_of_two_calls_with_one_uid_is_cancelled(
+    folder: Path, pool: Workers, disk: DeadDisk
+) -> None:
+    contexts: SimpleQueue[Context] = SimpleQueue()
+
+    def run(_: Nothing, context: Context) -> Result:
+        contexts.put(context)
+        disk.hang()
+        return Result(text="through", data={})
+
+    talk = Talk(folder, pool, slow=run, fine=saying("fine"))
+    talk.send("(call 1 test/slow ())", "(call 1 test/slow ())", "(call 2 test/slow ())")
+    disk.has(3)
+    budgets = [contexts.get(timeout=DEADLINE).budget.cancelled for _ in range(3)]
+    assert len(set(map(id, budgets))) == 3, "two calls share one cancellation"
+    talk.send("(call 3 cancel (1))")
+    assert talk.answers(1) == {3: True}
+    assert sorted(budget.is_set() for budget in budgets) == [False, True, True]
+
+
+def test_call_is_answered_where_no_thread_can_be_started(
+    folder: Path, pool: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(folder, pool, fine=saying("fine"))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", _no_thread)
+        talk.send("(call 1 test/fine ())", "(call 2 ping ())")
+    answers = talk.answers(2)
+    assert answers[1][":error"][":code"] == "BUSY"
+    assert answers[2] is True
+    talk.send("(call 3 test/fine ())")
+    assert talk.answers(1)[3][":text"] == "fine"
+
+
+@contextmanager
+def quick_watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the watching thread look often, and give no grace."""
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "LOOK_S", 0.005)
+        patch.setattr(module, "GRACE_S", 0.005)
+        yield
+
+
+def test_the_watch_looks_by_itself(
+    folder: Path, disk: DeadDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with quick_watch(monkeypatch):
+        talk = Talk(folder, Workers(), dead=disk.run, fine=saying("fine"))
+        for uid in (1, 2):
+            talk.send(f"(call {uid} test/dead (nil (:deadline-ms 1)))")
+            assert talk.answers(1)[uid][":error"][":stuck-workers"] == uid
+            talk.send(f"(call {uid + 10} test/fine ())")
+            assert talk.answers(1)[uid + 10][":text"] == "fine"
