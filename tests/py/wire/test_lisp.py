@@ -352,11 +352,12 @@ def test_escaped_lisp_of_anything_is_ascii_without_a_number_sign(what: object) -
     assert b"#" not in written
 
 
-cell = st.none() | scalars | names | st.sampled_from(Colour) | st.just(Word("w"))
+words = st.sampled_from([*Colour, Word("w"), Word("100%s")])
+cell = st.none() | scalars | names | words
 column = st.one_of(
     *(
         st.lists(kind, min_size=3, max_size=3)
-        for kind in (names, st.integers(), st.booleans(), cell)
+        for kind in (names, st.integers(), st.booleans(), st.none(), words, cell)
     )
 )
 tables = st.dictionaries(st.sampled_from(["name", "size_bytes", "kind", "x"]), column, min_size=1)

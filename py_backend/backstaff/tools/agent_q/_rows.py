@@ -1,12 +1,11 @@
 """The rows of Agent-Q's listings, `[DIR]  name/` and `[FILE] name (1.2 KB)`; how many fit."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from backstaff.fs.entry import Kind, kind_of, link_target
-from backstaff.render.names import show, width
+from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
+from backstaff.render.names import show, show_all, width, widths
 from backstaff.render.sizes import show_size
 from backstaff.render.values import Rows, Word
 
@@ -20,30 +19,30 @@ REPLY_BYTES = 15 << 20
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Entries in the order of the listing, directories first. Status None: it could not be told."""
+    """Entries in the order of the listing, directories first. Facts None: they could not be told."""
 
     directories: Sequence[str]
     files: Sequence[str]
-    statuses: Sequence[os.stat_result | None]
+    facts: Sequence[Facts | None]
 
     def __len__(self) -> int:
         """How many entries there are."""
-        return len(self.statuses)
+        return len(self.facts)
 
     def first(self, count: int) -> "Listed":
         """The first COUNT of them."""
         directories = self.directories[:count]
-        return Listed(directories, self.files[: count - len(directories)], self.statuses[:count])
+        return Listed(directories, self.files[: count - len(directories)], self.facts[:count])
 
     def text(self) -> str:
         """The rows, each ending with a newline."""
-        directories = [f"[DIR]  {show(name)}/\n" for name in self.directories]
-        labels = [show(name) for name in self.files]
-        widths = [width(label) for label in labels]
-        column = _column(max(widths, default=0))
+        directories = [f"[DIR]  {label}/\n" for label in show_all(self.directories)]
+        labels = show_all(self.files)
+        taken = widths(labels)
+        column = _column(max(taken, default=0))
         files = [
-            f"[FILE] {label}{' ' * (column - taken)}{size}\n"
-            for label, taken, size in zip(labels, widths, self._sizes(), strict=True)
+            f"[FILE] {label}{' ' * (column - columns)}{size}\n"
+            for label, columns, size in zip(labels, taken, self._sizes(), strict=True)
         ]
         return "".join(directories + files)
 
@@ -62,25 +61,28 @@ class Listed:
     def rows(self, directory: int) -> Rows:
         """The same entries as data; DIRECTORY is the open directory that they are in."""
         names = [*self.directories, *self.files]
-        kinds = [kind_of(status) if status else Kind.UNKNOWN for status in self.statuses]
+        kinds = kinds_of(self.facts)
+        link = Kind.SYMLINK
         return Rows(
             {
                 "name": names,
                 "type": [Word("directory")] * len(self.directories)
                 + [Word("file")] * len(self.files),
-                "size": [status and status.st_size for status in self.statuses],
-                "modified": [status and status.st_mtime_ns // 10**9 for status in self.statuses],
+                "size": [facts and facts[SIZE] for facts in self.facts],
+                "modified": [facts and facts[MODIFIED_NS] // 10**9 for facts in self.facts],
                 "kind": kinds,
                 "target": [
-                    link_target(name, directory) if kind is Kind.SYMLINK else None
+                    link_target(name, directory) if kind is link else None
                     for name, kind in zip(names, kinds, strict=True)
                 ],
             }
         )
 
-    def _sizes(self) -> Iterator[str]:
-        for status in self.statuses[len(self.directories) :]:
-            yield f"({show_size(status.st_size)})" if status else "(size unknown)"
+    def _sizes(self) -> list[str]:
+        return [
+            f"({show_size(facts[SIZE])})" if facts else "(size unknown)"
+            for facts in self.facts[len(self.directories) :]
+        ]
 
     def _sent(self, text: str) -> int:
         names = "".join((*self.directories, *self.files))

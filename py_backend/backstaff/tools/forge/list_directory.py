@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from heapq import merge, nsmallest
-from itertools import accumulate
+from itertools import accumulate, repeat
+from typing import NamedTuple
 
 from backstaff.errors import (
     InvalidPath,
@@ -33,7 +34,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in, kind_of, names_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
-from backstaff.render.canonical import to_json
+from backstaff.render.canonical import rows_to_json, to_json
 from backstaff.render.names import lossy, quote
 from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -130,8 +131,7 @@ class Arguments:
         return frozenset(kind for kind, wanted in asked.items() if wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry object; fields and their order are the SRD's."""
 
     name: str
@@ -143,9 +143,6 @@ class Entry:
     is_hidden: bool
     error_code: Failure | None = None
     error: str | None = None
-
-
-FIELDS = tuple(Entry.__slots__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +166,8 @@ class Listing:
 
     def rows(self) -> Rows:
         """The entries as data."""
-        return Rows({key: [getattr(entry, key) for entry in self.entries] for key in FIELDS})
+        columns = zip(*self.entries, strict=True) if self.entries else repeat(())
+        return Rows(dict(zip(Entry._fields, columns, strict=False)))
 
     def data(self) -> dict[str, object]:
         """The object, keys in the SRD's order."""
@@ -359,7 +357,8 @@ def _milliseconds(status: os.stat_result) -> int | None:
 
 
 def _failed(step: Step, code: Failure, message: str) -> Entry:
-    return replace(_described(step, Type.UNKNOWN, None, None), error_code=code, error=message)
+    entry = _described(step, Type.UNKNOWN, None, None)
+    return entry._replace(error_code=code, error=message)
 
 
 def _described(step: Step, kind: Type, size: int | None, modified: int | None) -> Entry:
@@ -369,7 +368,7 @@ def _described(step: Step, kind: Type, size: int | None, modified: int | None) -
 
 def _fitted(listing: Listing, limit: int) -> tuple[str, Listing]:
     """The JSON in at most LIMIT bytes, and the listing that it shows (FR-LD-OUT-03 to -08)."""
-    bodies = [to_json(row) for row in listing.rows().objects()]
+    bodies = rows_to_json(listing.rows())
     text = listing.head() + ",".join(bodies) + listing.tail()
     if len(text.encode()) <= limit:
         return text, listing
