@@ -77,6 +77,14 @@
   "Call a tool that looks at one file."
   (backstaff-call "agent-q/get_file_info" '(:path "README.md")))
 
+(defun bench-wire-measure-after (echo)
+  "Measure a ping that follows a big answer at once, and one to ECHO."
+  (dotimes (_ (bench-turns 60))
+    (backstaff-call "agent-q/list_directory" '(:path ".")
+                    (list :root (bench-folder "flat-1")))
+    (bench-note "after" "ours" (bench-time #'bench-wire-ping))
+    (bench-note "after" "pipe" (bench-time (lambda () (bench-wire-echo echo))))))
+
 (defun bench-wire-batch ()
   "Measure, write, leave."
   (bench-serve)
@@ -91,12 +99,12 @@
        ("tool" . bench-wire-info)))
     (bench-measure "ping" bench-wire-stock-turns
                    `(("epc" . ,(lambda () (epc:call-sync stock 'ping nil)))))
+    (bench-wire-measure-after echo)
     (dolist (count '(50 100))
       (bench-measure (format "in-flight/%d" count) 20
-                     `(("ours" . ,(lambda () (bench-wire-pings count))))
-                     :per count)
-      (bench-measure (format "in-flight/%d" count) 200
-                     `(("single" . bench-wire-ping))))
+                     `(("ours" . ,(lambda () (bench-wire-pings count)))
+                       ("single" . ,(lambda () (dotimes (_ count) (bench-wire-ping)))))
+                     :per count))
     (epc:stop-epc stock)
     (jsonrpc-shutdown jsonrpc)
     (delete-process echo))

@@ -40,8 +40,6 @@
   "Serve ROOT, else the repository; FILE is our server's, else the product's."
   (backstaff-stop)
   (setq backstaff-root-directory (or root (getenv "BENCH_REPOSITORY"))
-        backstaff-server-settings-file
-        (expand-file-name "settings.toml" bench-directory)
         backstaff-server-command
         (if file (bench-peer file) (list bench-python "-I" (getenv "BENCH_MAIN"))))
   (backstaff-server-call 'ping nil :timeout 10))
@@ -52,13 +50,17 @@
     (funcall function)
     (float-time (time-since start))))
 
+(defun bench-turns (turns)
+  "Return TURNS, or 1 in a quick run, which shows only that all runs."
+  (if (equal (getenv "BENCH_TURNS") "quick") 1 turns))
+
 (defun bench-measure (measure turns ways &rest options)
   "Write down under MEASURE what each of WAYS takes, in so many TURNS.
 WAYS are conses of a name and a function.  Each is called once before, and a
 turn is one call of each.  OPTIONS are `:collect', to collect garbage before
 each call and outside of its time, and `:per', how many calls each is."
   (mapc (lambda (way) (funcall (cdr way))) ways)
-  (dotimes (_ turns)
+  (dotimes (_ (bench-turns turns))
     (dolist (way ways)
       (when (plist-get options :collect)
         (garbage-collect))
