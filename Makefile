@@ -5,8 +5,8 @@ EMACS ?= emacs
 PYTHON ?=
 # Which ERT tests to run: t, a test's name, or a regexp as a Lisp string, '"reconnect"'.
 SELECTOR ?= t
-# How many pings `make bench` sends each way; the stock client takes 0.3 s for one.
-CALLS ?= 300
+# How long `make soak` goes on.
+MINUTES ?= 10
 
 # The project's own Elisp is compiled and run with nothing else in sight. Tests and linters also
 # see the installed packages, which -Q hides on Debian and these two options do not.
@@ -17,10 +17,10 @@ BIN := .venv/bin
 ELISP := $(wildcard elisp/*.el)
 ELISP_TESTS := $(wildcard tests/el/*-tests.el)
 AGENT_Q_TESTS := $(wildcard tests/agent-q/*-tests.el)
-ELISP_AROUND := $(wildcard dev/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el)
-PYTHON_FILES := py_backend tests
+ELISP_AROUND := $(wildcard dev/*.el dev/bench/emacs/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el)
+PYTHON_FILES := py_backend tests dev
 
-export EMACS PYTHON SELECTOR CALLS
+export EMACS PYTHON SELECTOR
 # The interpreter with which the Elisp of tests, demo and bench starts the server.
 export BACKSTAFF_PYTHON := $(abspath $(BIN)/python)
 export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
@@ -29,7 +29,7 @@ unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-py test-el test-agent-q test-emacs30 lint types layers compile fix golden \
-    bench screenshots draw clean
+    bench soak screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -76,7 +76,8 @@ compile: setup ## byte-compile and lint the Elisp; every warning counts
 	    $(BARE) -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
 	done; \
 	for file in $(ELISP_AROUND); do \
-	    $(WITH_PACKAGES) -L tests/el -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
+	    $(WITH_PACKAGES) -L tests/el -L dev/bench/emacs -l dev/lint-elisp.el \
+	        -f lint-elisp-compile $$file || status=1; \
 	done; \
 	$(WITH_PACKAGES) -l dev/lint-elisp.el -f lint-elisp-package $(ELISP) || status=1; \
 	[ $$status -ne 0 ] || echo 'compile: compiler, checkdoc, check-declare, package-lint found nothing'; \
@@ -89,8 +90,11 @@ fix: setup ## correct and format the Python code as far as ruff can
 golden: setup ## write the golden cases anew; review the difference like code
 	@$(BIN)/python tests/golden/regenerate.py
 
-bench: setup ## measure a ping against the stock EPC client; CALLS says how many
-	@$(WITH_PACKAGES) -l dev/bench.el -f bench-batch
+bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
+	@$(BIN)/python -m dev.bench
+
+soak: setup ## make mixed calls for MINUTES; fails if memory or descriptors grow
+	@$(BIN)/python -m dev.bench.soak --minutes $(MINUTES)
 
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
 screenshots: ## draw docs/*.png anew; look at them before they are committed

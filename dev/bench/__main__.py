@@ -1,4 +1,4 @@
-"""`make bench`: measure everything, print the table, write bench/results.json and docs/speed.svg."""
+"""`make bench`: measures, prints a table, writes bench/results.json and docs/speed.svg."""
 
 import argparse
 import sys

@@ -19,6 +19,9 @@ class Piped:
         self.process = subprocess.Popen(  # noqa: S603  # the commands are the bench's own
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
+        if self.process.stdin is None or self.process.stdout is None:
+            raise ValueError("pipes were asked for")
+        self.requests, self.answers = self.process.stdin, self.process.stdout
         self._uid = 0
 
     def __enter__(self) -> Self:
@@ -32,21 +35,18 @@ class Piped:
         trace: TracebackType | None,
     ) -> None:
         """End it as its client's end does."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
+        self.requests.close()
         try:
             self.process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.process.stdout.close()
+        self.answers.close()
 
     def exchange(self, request: bytes) -> None:
         """Send REQUEST."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(request)
-        self.process.stdin.flush()
+        self.requests.write(request)
+        self.requests.flush()
 
     def peak(self) -> int:
         """The most memory that it ever had, in bytes."""
@@ -73,11 +73,10 @@ class Epc(Piped):
 
     def call(self, method: str, arguments: str = "nil") -> bytes:
         """The message that answers METHOD called with ARGUMENTS, a Lisp list."""
-        assert self.process.stdout is not None
         self._uid += 1
         body = f"(call {self._uid} {method} {arguments})\n".encode()
         self.exchange(b"%06x%b" % (len(body), body))
-        answer = self.process.stdout.read(int(self.process.stdout.read(HEADER), 16))
+        answer = self.answers.read(int(self.answers.read(HEADER), 16))
         if not answer.startswith(b"(return %d " % self._uid):
             raise RuntimeError(f"{method} is answered with {answer[:200]!r}")
         return answer
@@ -110,12 +109,9 @@ class Mcp(Piped):
 
     def ask(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """The result of METHOD."""
-        assert self.process.stdout is not None
         self._uid += 1
-        self._send(
-            {"jsonrpc": "2.0", "id": self._uid, "method": method, "params": parameters}
-        )
-        while line := self.process.stdout.readline():
+        self._send({"jsonrpc": "2.0", "id": self._uid, "method": method, "params": parameters})
+        while line := self.answers.readline():
             answer = json.loads(line)
             if answer.get("id") == self._uid and "result" in answer:
                 result: dict[str, Any] = answer["result"]

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 MADE = ".made"
@@ -73,10 +74,10 @@ def folders(cache: Path, sizes: Sizes) -> Folders:
     """The folders of these SIZES below CACHE, made if they are not there."""
     made = Folders(cache / f"folders-{sizes.name()}", sizes)
     for number, count in enumerate(sizes.flat):
-        _once(made.flat(number), lambda path, count=count: _flat(path, count))
+        _once(made.flat(number), partial(_flat, count))
     for number in range(sizes.trees):
-        _once(made.forest / f"tree-{number}", lambda path: _tree(path, sizes.tree))
-    _once(made.commands, lambda path: _commands(path, sizes.commands))
+        _once(made.forest / f"tree-{number}", partial(_tree, sizes.tree))
+    _once(made.commands, partial(_commands, sizes.commands))
     return made
 
 
@@ -90,7 +91,7 @@ def _once(path: Path, make: Callable[[Path], None]) -> None:
         mark.touch()
 
 
-def _flat(path: Path, count: int) -> None:
+def _flat(count: int, path: Path) -> None:
     with _opened(path) as directory:
         for number in range(count):
             name = f"module_{number:06d}.py"
@@ -98,7 +99,7 @@ def _flat(path: Path, count: int) -> None:
             os.truncate(path / name, number * 37 % 2_000_000)
 
 
-def _tree(path: Path, width: tuple[int, int]) -> None:
+def _tree(width: tuple[int, int], path: Path) -> None:
     tops, middles = width
     for top in range(tops):
         _files(path / f"package_{top:02d}", FILES_ABOVE)
@@ -116,7 +117,7 @@ def _files(path: Path, count: int) -> None:
             os.mknod(f"file_{number:02d}.py", MODE, dir_fd=directory)
 
 
-def _commands(path: Path, count: int) -> None:
+def _commands(count: int, path: Path) -> None:
     heads = path / ".claude" / "commands"
     heads.mkdir(parents=True)
     for number in range(count):

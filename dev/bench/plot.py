@@ -27,7 +27,7 @@ def _head(height: int) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}"'
         f' height="{height}" font-family="sans-serif" font-size="12">\n'
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n'
-        + _text(16, 26, "What a call takes, by what its peer takes", TEXT, size=16)
+        + _text(16, 26, "What a call takes, by what its peer takes", TEXT)
         + "\n"
         + _text(16, 46, "bar: our time by the peer's, as a part of what is allowed", QUIET)
     )
@@ -60,10 +60,5 @@ def _limit(height: int) -> str:
     )
 
 
-def _text(
-    x: float, y: float, text: str, colour: str, *, anchor: str = "start", size: int = 12
-) -> str:
-    return (
-        f'<text x="{x:.0f}" y="{y}" fill="{colour}" text-anchor="{anchor}"'
-        f' font-size="{size}">{escape(text)}</text>'
-    )
+def _text(x: float, y: float, text: str, colour: str, *, anchor: str = "start") -> str:
+    return f'<text x="{x:.0f}" y="{y}" fill="{colour}" text-anchor="{anchor}">{escape(text)}</text>'

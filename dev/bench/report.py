@@ -43,7 +43,7 @@ class Report:
 
     def _figures(self, row: Row, verdict: Verdict | None) -> str:
         if verdict is None:
-            return f"not measured: {self.missing.get(row.peer, 'a part failed, see above')}"
+            return f"not measured: {self.missing.get(row.peer, 'its part failed')}"
         ours, peer = (_figure(row, figure) for figure in (verdict.ours, verdict.peer))
         word = "reached" if verdict.reached else "MISSED"
         ratio, limit = (f"{number:.2g}" for number in (verdict.ratio, verdict.limit))

@@ -1,4 +1,4 @@
-"""Whole processes: how soon they answer, how much memory they take, how that grows; the MCP peer."""
+"""Whole processes: how soon they answer, how much memory they take; the MCP server as a peer."""
 
 import shutil
 import subprocess
@@ -36,7 +36,16 @@ def mcp_command(cache: Path) -> list[str] | str:
     where = cache / "mcp"
     if not (where / MCP_ENTRY).exists():
         where.mkdir(parents=True, exist_ok=True)
-        command = [npm, "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(where), MCP]
+        command = [
+            npm,
+            "install",
+            "--silent",
+            "--no-fund",
+            "--no-audit",
+            "--prefix",
+            str(where),
+            MCP,
+        ]
         try:
             subprocess.run(command, check=True, timeout=INSTALL_SECONDS, capture_output=True)  # noqa: S603
         except (subprocess.SubprocessError, OSError) as error:
@@ -126,5 +135,3 @@ def _growth(root: Path, tool: str, arguments: str = "nil") -> float:
         before = server.peak()
         server.tool(tool, arguments, WHOLE)
         return float(max(server.peak() - before, 1))
-
-

@@ -42,9 +42,7 @@ GLOBS = (
 def measure(folders: Folders, turns: int) -> Measures:
     """Walks, bounded listings, commands."""
     server = _server(folders)
-    first = partial(
-        _answered, server, "forge/list_directory", {"path": ".", "max_entries": 200}
-    )
+    first = partial(_answered, server, "forge/list_directory", {"path": ".", "max_entries": 200})
     flat = folders.flat(3)
     return {
         "walk": in_turns(turns, _walks(folders.tree)),

@@ -11,7 +11,7 @@
 
 (require 'bench)
 
-(defconst bench-listing-turns 30
+(defconst bench-listing-turns 18
   "How often each way lists a small folder; big ones, less often.")
 
 (defun bench-listing-native (directory)

@@ -11,7 +11,7 @@
 
 (require 'bench)
 
-(defconst bench-tree-turns 5
+(defconst bench-tree-turns 3
   "How often each way walks the tree.")
 
 (defun bench-tree-native-list (directory)

@@ -1,4 +1,4 @@
-"""A JSON-RPC server as small as it can be: it answers every request with true (peer of our wire)."""
+"""A JSON-RPC server as small as can be, a peer of our wire: it answers every request with true."""
 
 import json
 import sys

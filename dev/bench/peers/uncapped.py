@@ -6,6 +6,7 @@ product's.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def run_tree(_: Nothing, context: Context) -> Result:
     return replace(tree.run(everything, context), data={})
 
 
-def tool(name: str, run: registry.Any) -> Tool[Nothing]:
+def tool(name: str, run: Callable[[Nothing, Context], Result]) -> Tool[Nothing]:
     """The tool of this NAME without parameters."""
     return Tool(
         name=name,
@@ -85,5 +86,5 @@ def discover() -> registry.Registry:
 
 
 if __name__ == "__main__":
-    command_line.discover = discover
+    vars(command_line)["discover"] = discover
     sys.exit(command_line.main())

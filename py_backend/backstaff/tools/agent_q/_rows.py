@@ -19,7 +19,7 @@ REPLY_BYTES = 15 << 20
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Entries in the order of the listing, directories first. Facts None: they could not be told."""
+    """Entries in the order of the listing, directories first; of some no facts could be told."""
 
     directories: Sequence[str]
     files: Sequence[str]
