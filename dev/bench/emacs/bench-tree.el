@@ -25,19 +25,22 @@
     (buffer-string)))
 
 (defun bench-tree--insert (directory path)
-  "Insert a line for DIRECTORY, as PATH, and for each one below it."
-  (let ((names (sort (file-name-all-completions "" directory) #'string<))
+  "Insert a line for DIRECTORY, as PATH, and for each one below it.
+Of what Emacs has, only the attributes tell a directory from a link to one."
+  (let ((entries (sort (directory-files-and-attributes directory nil nil t)
+                       (lambda (a b) (string< (car a) (car b)))))
         (below nil))
     (insert path "/")
-    (dolist (name names)
-      (unless (string-prefix-p "." name)
-        (insert " " name)
-        (when (string-suffix-p "/" name)
-          (push name below))))
+    (cl-loop for (name . attributes) in entries
+             unless (string-prefix-p "." name)
+             do (insert " " name)
+             (pcase (file-attribute-type attributes)
+               ('t (insert "/")
+                   (push name below))
+               ((pred stringp) (insert "@"))))
     (insert "\n")
     (dolist (name (nreverse below))
-      (bench-tree--insert (concat directory name)
-                          (concat path "/" (substring name 0 -1))))))
+      (bench-tree--insert (concat directory name "/") (concat path "/" name)))))
 
 (defun bench-tree--ours (id)
   "Return the reply of the tool ID, which must be whole."

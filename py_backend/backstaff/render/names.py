@@ -22,9 +22,9 @@ _INVISIBLE = (
     "\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
     + "".join(f"\\U{plane:04x}fffe\\U{plane:04x}ffff" for plane in range(1, 17))
 )
-_PLAIN = r"[A-Za-z0-9_.+@,~!#$%&*/:;=?^{}|\]`)>][\w.+@,~!#$%&*/:;=?^{}|\[\]`()<>'-]*+"
+_PLAIN = r"[A-Za-z0-9_.+@,~!#$%&*/:;=?^{}|\]`)>][\w.+@,~!#$%&*/:;=?^{}|\[\]`()<>'-]*"
 _PLAIN_ASCII = re.compile(_PLAIN, re.ASCII)
-_ALL_PLAIN_ASCII = re.compile(rf"(?:{_PLAIN}\n)*+", re.ASCII)
+_ALL_PLAIN_ASCII = re.compile(rf"(?:{_PLAIN}\n)*", re.ASCII)
 _NEEDS_QUOTES = re.compile(rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$")
 _ESCAPED = re.compile(f"[{_INVISIBLE}]")
 _EMOJI = "[\u203c\u2049\u2122-\u27bf\u2934-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
