@@ -98,7 +98,7 @@ def _tree_peers(tree: Path, mcp: list[str] | str) -> dict[str, list[float]]:
 
 
 def _scale(folders: Folders) -> dict[str, list[float]]:
-    """Times of whole and bounded answers by size; a 200,000th entry is beyond one frame of text."""
+    """Times of whole and bounded answers by size. 200,000 entries are more than one reply holds."""
     with ours(folders.forest, UNCAPPED) as server:
         in_tree = f'(:root "{folders.tree}" {WHOLE[1:]}'
         ways: dict[str, Callable[[], object]] = {
@@ -108,6 +108,10 @@ def _scale(folders: Folders) -> dict[str, list[float]]:
             "bounded-tree": lambda: server.tool("workspace/tree", BOUNDED, in_tree),
             "flat-200000": partial(_listed, server, folders.flat(3)),
             "flat-100000": partial(_listed, server, folders.flat(2)),
+            "flat-10000": partial(_listed, server, folders.flat(1)),
+            "first-200000": lambda: server.tool(
+                "forge/list_directory", FIRST, f'(:root "{folders.flat(3)}")'
+            ),
         }
         return in_turns(2, ways)
 

@@ -27,7 +27,7 @@ from backstaff.render.names import lossy
 from backstaff.render.values import Form, Rows, Verbatim, Word
 
 _UID = re.compile(rb"\s*\(\s*([a-z-]+)\s+(\d{1,15})(?=[\s)])")
-_WITHOUT_ARGUMENTS = re.compile(rb"\(call (\d{1,15}) ([a-z]{3,}) (?:nil|\(\))\)\s*")
+_WITHOUT_ARGUMENTS = re.compile(rb"\(call (\d{1,15}) (ping|describe) nil\)\n?")
 _OCTAL_OR_OTHER = re.compile(r"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
 _HAS_OCTAL = re.compile(r"\\[0-7]")
 _SURROGATES = re.compile(
@@ -68,7 +68,7 @@ def read(body: bytes) -> Message:
     """The message in BODY, its values as `backstaff.arguments` takes them. Raises `Unreadable`."""
     if bare := _WITHOUT_ARGUMENTS.fullmatch(body):
         # A ping is to cost little, and sexpdata takes as long for it as all the rest together.
-        return Message("call", int(bare[1]), [_symbol(bare[2].decode()), NIL])
+        return Message("call", int(bare[1]), [Symbol(bare[2].decode()), NIL])
     _, uid = head(body)
     try:
         parsed = _value(sexpdata.parse(_bytes_named(body.decode("utf-8", "surrogateescape"))))

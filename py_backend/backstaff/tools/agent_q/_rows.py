@@ -46,14 +46,14 @@ class Listed:
         ]
         return "".join(directories + files)
 
-    def cut(self, limit: int) -> tuple["Listed", str]:
-        """As many of the first entries as fit, and their rows in at most LIMIT bytes.
-
-        What fits is also bounded by what one reply can hold, text and data together.
-        """
+    def whole(self, limit: int) -> str | None:
+        """The rows, if they fit in LIMIT bytes, and text and data together in one reply."""
         text = self.text()
-        if len(text.encode(errors="replace")) <= limit and self._sent(text) <= REPLY_BYTES:
-            return self, text
+        fits = len(text.encode(errors="replace")) <= limit and self._sent(text) <= REPLY_BYTES
+        return text if fits else None
+
+    def cut(self, limit: int) -> tuple["Listed", str]:
+        """As many of the first entries as fit, as `whole` has it, and their rows."""
         fitting = takewhile(lambda cost: cost[0] <= limit and cost[1] <= REPLY_BYTES, self._costs())
         shown = self.first(sum(1 for _ in fitting))
         return shown, shown.text()

@@ -144,9 +144,10 @@ def _largest_first(told: Facts | None, fact: int) -> int:
 def _cut(listed: Listed, header: str, limit: int, found: Found) -> tuple[Listed, str]:
     """The entries that fit between the HEADER and the last lines, and their rows."""
     room = limit - len(header.encode())
-    shown, rows = listed.cut(room - len(_left_out(0, limit, found)))
-    if len(shown) == found.total:
-        return shown, rows
+    if len(listed) == found.total:
+        rows = listed.whole(room - len(_left_out(0, limit, found)))
+        if rows is not None:
+            return listed, rows
     return listed.cut(room - len(_left_out(found.total, limit, found)))
 
 
