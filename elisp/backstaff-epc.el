@@ -189,9 +189,10 @@ REASON and the peer's last words are the text of the condition."
 (defconst backstaff-epc--largest-frame #xffffff
   "The largest length a header can say.")
 
-(defconst backstaff-epc--gc-cons-threshold (* 64 1024 1024)
+(defconst backstaff-epc--gc-cons-threshold (* 128 1024 1024)
   "How much may be allocated around an answer before garbage is collected.
-With the usual 800 kB a big answer costs half its time in collections.")
+With the usual 800 kB a big answer costs half its time in collections.
+The largest that there can be takes some 100 MB until it is read.")
 
 (defconst backstaff-epc--slack (* 1024 1024)
   "How many bytes of frames that are done may stay before those to come.")

@@ -113,7 +113,7 @@ def _scale(folders: Folders) -> dict[str, list[float]]:
                 "forge/list_directory", FIRST, f'(:root "{folders.flat(3)}")'
             ),
         }
-        return in_turns(2, ways)
+        return in_turns(1, ways)
 
 
 def _listed(server: Epc, root: Path) -> bytes:
