@@ -50,8 +50,8 @@ def measured(*, quick: bool) -> Report:
             (part, lambda part=part: emacs.measure(part, elc, made, turns=turns))
             for part in emacs.PARTS
         ),
-        ("walks", lambda: walks.measure(made, 1 if quick else 7)),
-        ("servers", lambda: servers.measure(made, 1 if quick else 7, mcp)),
+        ("walks", lambda: walks.measure(made, 1 if quick else 5)),
+        ("servers", lambda: servers.measure(made, 1 if quick else 5, mcp)),
     ]
     for part, told in _run(parts):
         if isinstance(told, Exception):
