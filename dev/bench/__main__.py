@@ -1,6 +1,7 @@
 """`make bench`: measures, prints a table, writes bench/results.json and docs/speed.svg."""
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,11 @@ def main() -> int:
     options.plot.parent.mkdir(parents=True, exist_ok=True)
     options.plot.write_text(svg(report))
     print("\n".join(report.table()))
-    print(f"{time.monotonic() - start:.0f} s; {options.out}/results.json, {options.plot}")
+    load, processors = os.getloadavg()[1], os.cpu_count()
+    print(
+        f"{time.monotonic() - start:.0f} s; {options.out}/results.json, {options.plot};"
+        f" load of the last 5 minutes {load:.1f} on {processors} processors"
+    )
     return 0 if all(way == "mcp" for way in report.missing) else 1
 
 

@@ -30,7 +30,7 @@ class Report:
 
     def table(self) -> Iterator[str]:
         """The lines of the table."""
-        yield f"{'':58} {'ours':>10} {'peer':>10} {'ratio':>8} {'at most':>8}"
+        yield f"{'':58} {'ours':>10} {'peer':>10} {'ratio':>8} {'quiet':>8} {'at most':>8}"
         for promise, rows in groupby(self.verdicts(), key=lambda pair: pair[0].promise):
             yield promise
             yield from (f"  {row.what:56} {self._figures(row, verdict)}" for row, verdict in rows)
@@ -46,10 +46,8 @@ class Report:
             return f"not measured: {self.missing.get(row.peer, 'its part failed')}"
         ours, peer = (_figure(row, figure) for figure in (verdict.ours, verdict.peer))
         word = "reached" if verdict.reached else "MISSED"
-        ratio, limit = (f"{number:.2g}" for number in (verdict.ratio, verdict.limit))
-        if verdict.ratio >= 0.01:  # noqa: PLR2004  # shorter so
-            ratio = f"{verdict.ratio:.2f}"
-        return f"{ours:>10} {peer:>10} {ratio:>8} {limit:>8} {word}"
+        ratio, quiet, limit = map(_short, (verdict.ratio, verdict.quiet, verdict.limit))
+        return f"{ours:>10} {peer:>10} {ratio:>8} {quiet:>8} {limit:>8} {word}"
 
     def json(self) -> str:
         """All of it for programs: rows, and each measure's p50 and p95 in seconds or bytes."""
@@ -74,9 +72,14 @@ class Report:
             return told | {"ratio": None, "reached": None}
         return told | {
             "ratio": verdict.ratio,
+            "quiet": verdict.quiet,
             "limit": verdict.limit,
             "reached": verdict.reached,
         }
+
+
+def _short(number: float) -> str:
+    return f"{number:.2f}" if number >= 0.01 else f"{number:.2g}"  # noqa: PLR2004  # 2 digits
 
 
 def _figure(row: Row, figure: float) -> str:

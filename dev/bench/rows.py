@@ -54,18 +54,23 @@ class Row:
         ours, peer = ways[self.ours], ways[self.peer]
         if self.statistic is Statistic.TAIL:
             limit = max(self.target, p95(peer) / p50(peer))
-            return Verdict(self, p95(ours), p50(ours), limit)
-        return Verdict(self, p50(ours), p50(peer), self.target)
+            return Verdict(self, p95(ours), p50(ours), limit, p95(ours) / p50(ours))
+        return Verdict(self, p50(ours), p50(peer), self.target, min(ours) / min(peer))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A row with its figures, in seconds or bytes."""
+    """A row with its figures, in seconds or bytes.
+
+    `quiet` is the ratio of the shortest times, which other programs disturb least. It is told, and
+    decides nothing.
+    """
 
     row: Row
     ours: float
     peer: float
     limit: float
+    quiet: float
 
     @property
     def ratio(self) -> float:

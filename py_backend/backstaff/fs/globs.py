@@ -46,14 +46,15 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     if len(expanded) > MAX_EXPANSIONS:
         raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
     expressions = [_expression(pattern, plain) for pattern, plain in expanded]
-    return Globs(_LinearPattern("|".join(expressions)))
+    # What matches `p/` or, but for the slash, `p`: so one look at `p/` tells both.
+    return Globs(_LinearPattern(rf"\A(?:{'|'.join(expressions)})/?\Z"))
 
 
 class Globs:
     """Compiled patterns."""
 
     def __init__(self, pattern: RegexPattern) -> None:
-        """Match what the PATTERN does, all of them in one."""
+        """Match what the PATTERN, all of them in one, matches of a path and a slash."""
         self._match = pattern.match_file
 
     def match(self, path: str) -> bool:
@@ -61,7 +62,7 @@ class Globs:
 
         The cost is linear in the length of the path for each pattern.
         """
-        return self._match(path) is not None or self._match(path + "/") is not None
+        return self._match(path + "/") is not None
 
 
 def _expanded(pattern: str) -> Sequence[str]:
@@ -91,7 +92,7 @@ def _refuse_unbalanced_braces(pattern: str) -> None:
 def _expression(pattern: str, plain: str) -> str:
     """PLAIN, one of the expansions of PATTERN, as a regular expression that compiles."""
     try:
-        return re.compile(rf"\A{_regex(plain)}\Z").pattern
+        return re.compile(_regex(plain)).pattern
     except (re.error, ValueError, RecursionError, OverflowError) as error:
         raise _bad(pattern, str(error)) from error
 
