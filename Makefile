@@ -5,10 +5,8 @@ EMACS ?= emacs
 PYTHON ?=
 # Which ERT tests to run: t, a test's name, or a regexp as a Lisp string, '"reconnect"'.
 SELECTOR ?= t
-# How many pings `make bench` sends each way; the stock client takes 0.3 s for one.
-CALLS ?= 300
-# How long `make torture` and `make fuzz` go on.
-MINUTES ?= 20
+# For how long `make torture` and `make fuzz` go on (20 minutes), and `make soak` (10).
+MINUTES ?=
 
 # The project's own Elisp is compiled and run with nothing else in sight. Tests and linters also
 # see the installed packages, which -Q hides on Debian and these two options do not.
@@ -19,10 +17,10 @@ BIN := .venv/bin
 ELISP := $(wildcard elisp/*.el)
 ELISP_TESTS := $(wildcard tests/el/*-tests.el)
 AGENT_Q_TESTS := $(wildcard tests/agent-q/*-tests.el)
-ELISP_AROUND := $(wildcard dev/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el)
-PYTHON_FILES := py_backend tests
+ELISP_AROUND := $(wildcard dev/*.el dev/bench/emacs/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el)
+PYTHON_FILES := py_backend tests dev
 
-export EMACS PYTHON SELECTOR CALLS
+export EMACS PYTHON SELECTOR
 # The interpreter with which the Elisp of tests, demo and bench starts the server.
 export BACKSTAFF_PYTHON := $(abspath $(BIN)/python)
 export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
@@ -30,8 +28,8 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el test-agent-q test-emacs30 torture fuzz lint types layers compile fix golden \
-    bench screenshots draw clean
+.PHONY: help setup demo test test-py test-el test-agent-q test-emacs30 torture fuzz soak lint types layers \
+    compile fix golden bench screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -64,7 +62,7 @@ test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a
 # What `test` does in short, for MINUTES: half of it is four clients in a tree that changes.
 torture: setup ## attack sandbox and wire for MINUTES; print what was tried, and what escaped
 	@dev/setup strace
-	@BACKSTAFF_MINUTES=$(MINUTES) $(BIN)/pytest tests/py/attack tests/py/fs/test_races.py
+	@BACKSTAFF_MINUTES=$(or $(MINUTES),20) $(BIN)/pytest tests/py/attack tests/py/fs/test_races.py
 	@trap '' PIPE; SELECTOR='"^backstaff-\\(attack\\|epc\\)-"' $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el \
 	    $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
 
@@ -73,7 +71,7 @@ fuzz: setup ## fuzz the wire for MINUTES, led by what code is reached (atheris),
 	    echo 'fuzz: WITHOUT atheris, which does not install here; `make torture` fuzzes as well'
 	@mkdir -p .cache/corpus
 	@[ ! -d .cache/atheris/atheris ] || $(BIN)/python tests/py/attack/fuzz.py .cache/corpus \
-	    -max_total_time=$$(awk 'BEGIN { print int($(MINUTES) * 60) }') -max_len=4096 -timeout=10 -rss_limit_mb=1024
+	    -max_total_time=$$(awk 'BEGIN { print int($(or $(MINUTES),20) * 60) }') -max_len=4096 -timeout=10 -rss_limit_mb=1024
 
 lint: setup types layers ## check style, types and layering of the Python code, and spelling
 	@$(BIN)/ruff check --quiet $(PYTHON_FILES)
@@ -93,7 +91,8 @@ compile: setup ## byte-compile and lint the Elisp; every warning counts
 	    $(BARE) -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
 	done; \
 	for file in $(ELISP_AROUND); do \
-	    $(WITH_PACKAGES) -L tests/el -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
+	    $(WITH_PACKAGES) -L tests/el -L dev/bench/emacs -l dev/lint-elisp.el \
+	        -f lint-elisp-compile $$file || status=1; \
 	done; \
 	$(WITH_PACKAGES) -l dev/lint-elisp.el -f lint-elisp-package $(ELISP) || status=1; \
 	[ $$status -ne 0 ] || echo 'compile: compiler, checkdoc, check-declare, package-lint found nothing'; \
@@ -106,8 +105,11 @@ fix: setup ## correct and format the Python code as far as ruff can
 golden: setup ## write the golden cases anew; review the difference like code
 	@$(BIN)/python tests/golden/regenerate.py
 
-bench: setup ## measure a ping against the stock EPC client; CALLS says how many
-	@$(WITH_PACKAGES) -l dev/bench.el -f bench-batch
+bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
+	@$(BIN)/python -m dev.bench
+
+soak: setup ## make mixed calls for MINUTES; fails if memory or descriptors grow
+	@$(BIN)/python -m dev.bench.soak --minutes $(or $(MINUTES),10)
 
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
 screenshots: ## draw docs/*.png anew; look at them before they are committed

@@ -76,6 +76,7 @@ comes as it is, where `error-message-string' quotes it."
   (read 0)
   (silent-timeouts 0)
   (closed nil)
+  (alarm nil)
   (log-function nil :read-only t)
   (stderr-function nil :read-only t))
 
@@ -86,7 +87,8 @@ comes as it is, where `error-message-string' quotes it."
   (method nil :read-only t)
   (settle nil :read-only t)
   (end nil :read-only t)
-  (timer nil))
+  (timeout nil)
+  (deadline nil))
 
 (cl-defun backstaff-epc-connect
     (process &key (name "the server") (log-function #'ignore) stderr-function)
@@ -187,9 +189,10 @@ REASON and the peer's last words are the text of the condition."
 (defconst backstaff-epc--largest-frame #xffffff
   "The largest length a header can say.")
 
-(defconst backstaff-epc--gc-cons-threshold (* 64 1024 1024)
+(defconst backstaff-epc--gc-cons-threshold (* 128 1024 1024)
   "How much may be allocated around an answer before garbage is collected.
-With the usual 800 kB a big answer costs half its time in collections.")
+With the usual 800 kB a big answer costs half its time in collections.
+The largest that there can be takes some 100 MB until it is read.")
 
 (defconst backstaff-epc--slack (* 1024 1024)
   "How many bytes of frames that are done may stay before those to come.")
@@ -267,8 +270,9 @@ Deleting moves all that stands behind them, so mostly nothing must."
            (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
           (ascii (backstaff-epc--scan)))
       (condition-case problem
+          ;; A string is read in three quarters of the time that a buffer is.
           (or (if ascii
-                  (progn (goto-char start) (read (current-buffer)))
+                  (car (read-from-string (buffer-string)))
                 (backstaff-epc--with-stray-bytes
                  (car (read-from-string
                        (decode-coding-string (buffer-string) 'utf-8-unix)))))
@@ -386,8 +390,8 @@ what `read' costs afterwards."
   "Take the call UID off those under way over CONNECTION; nil if there is none."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
     (remhash uid (backstaff-epc--pending connection))
-    (when-let ((timer (backstaff-epc--call-timer call)))
-      (cancel-timer timer))
+    (when (zerop (hash-table-count (backstaff-epc--pending connection)))
+      (backstaff-epc--set-alarm connection nil))
     call))
 
 (defun backstaff-epc--settle (connection call value condition)
@@ -636,6 +640,48 @@ End it if it has had TIMEOUT seconds, or if the peer has died."
             (format "did not answer %s" (backstaff-epc--call-method call))
             timeout)))))
 
+(defun backstaff-epc--set-alarm (connection time)
+  "Have the clock looked at for CONNECTION at TIME and not before; nil: never.
+One timer does for all calls: Emacs keeps timers in a list, and a hundred
+calls in flight would each have to be sorted into it."
+  (when-let ((alarm (backstaff-epc--alarm connection)))
+    (cancel-timer (cdr alarm)))
+  (setf (backstaff-epc--alarm connection)
+        (and time
+             (cons time (run-at-time (max 0 (- time (float-time))) nil
+                                     #'backstaff-epc--look-at-clock
+                                     connection)))))
+
+(defun backstaff-epc--limit-call (connection call timeout)
+  "End CALL over CONNECTION if it is not answered within TIMEOUT seconds."
+  (let ((deadline (+ (float-time) timeout))
+        (alarm (backstaff-epc--alarm connection)))
+    (setf (backstaff-epc--call-timeout call) timeout
+          (backstaff-epc--call-deadline call) deadline)
+    (unless (and alarm (<= (car alarm) deadline))
+      (backstaff-epc--set-alarm connection deadline))))
+
+(defun backstaff-epc--look-at-clock (connection)
+  "End the calls over CONNECTION whose time is up."
+  (backstaff-epc--set-alarm connection nil)
+  ;; A timer may be early by less than a clock can tell.
+  (let ((now (+ (float-time) 0.001)) (due nil) (next nil))
+    (maphash (lambda (uid call)
+               (when-let ((deadline (backstaff-epc--call-deadline call)))
+                 (if (<= deadline now)
+                     (push uid due)
+                   (setq next (min deadline (or next deadline))))))
+             (backstaff-epc--pending connection))
+    (when (or next (cdr due))
+      ;; What is told of its end may leave by a `throw'; then it is the others' turn at once.
+      (backstaff-epc--set-alarm connection (if (cdr due) now next)))
+    (when due
+      (let ((uid (apply #'min due)))
+        (backstaff-epc--time-out
+         connection uid
+         (backstaff-epc--call-timeout
+          (gethash uid (backstaff-epc--pending connection))))))))
+
 (cl-defun backstaff-epc-call-async
     (connection method args &key success-fn error-fn (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return at once.
@@ -655,9 +701,7 @@ all is an error here, and neither function is called."
               timeout)))
     (when timeout
       (when-let ((call (gethash uid (backstaff-epc--pending connection))))
-        (setf (backstaff-epc--call-timer call)
-              (run-at-time timeout nil #'backstaff-epc--time-out
-                           connection uid timeout))))
+        (backstaff-epc--limit-call connection call timeout)))
     uid))
 
 (defun backstaff-epc-cancel (connection handle)

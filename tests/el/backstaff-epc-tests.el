@@ -166,6 +166,26 @@
       (backstaff-epc-call peer 'echo nil)
       (should (equal (mapcar #'car ends) '(backstaff-timeout))))))
 
+(ert-deftest backstaff-epc-calls-time-out-each-in-its-time ()
+  (backstaff-test-with-connection peer
+    (let ((ends nil))
+      (cl-loop for (name timeout) in '((late 0.4) (first 0.1) (second 0.1) (third 0.2))
+               do (let ((name name))
+                    (backstaff-epc-call-async
+                     peer 'stall nil :timeout timeout
+                     :error-fn (lambda (problem)
+                                 (push (cons name (car problem)) ends)
+                                 (when (eq name 'first)
+                                   (throw 'backstaff-test-left 'left))))))
+      (should (eq (catch 'backstaff-test-left
+                    (backstaff-test-wait-for (cdr ends)))
+                  'left))
+      (backstaff-test-wait-for (= (length ends) 4))
+      (should (equal (reverse ends) '((first . backstaff-timeout)
+                                      (second . backstaff-timeout)
+                                      (third . backstaff-timeout)
+                                      (late . backstaff-timeout)))))))
+
 (ert-deftest backstaff-epc-late-answer-is-dropped-and-noted ()
   :tags '(check-37)
   (backstaff-test-with-connection peer

@@ -69,6 +69,15 @@ def test_a_list_is_a_tuple(text: str) -> None:
     assert fields(f"tags: {text}")["tags"] == ("a", "b c", "3")
 
 
+def test_simple_lines_are_read_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> None:
+        pytest.fail("this went through YAML")
+
+    monkeypatch.setattr(events, "mapping", refuse)
+    said = {"title": "Command 1", "description": "a, b:c d#e", "is_dependency": True}
+    assert fields("title: Command 1\ndescription: a, b:c d#e\n\nis_dependency: true") == said
+
+
 def test_only_the_keys_that_are_asked_for_are_kept() -> None:
     assert fields("name: x\ndescription: y") == {"description": "y"}
     assert fields("name: [x]\ndescription: y") == {"description": "y"}

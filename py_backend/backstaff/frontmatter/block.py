@@ -25,10 +25,12 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _KEY = rb"[A-Za-z_][A-Za-z0-9_-]{0,99}"
 _TEXT = rb"[^:#\x00-\x1f\x7f]"
 _MARK = rb"(?::++(?=[^ \r\n])|(?<! )#)"  # not the colon of a key, not the mark of a comment
-_PLAIN = rb"(?=[^-?,\[\]{}&*!|>'\"%@` ])" + _TEXT + rb"++(?:" + _MARK + _TEXT + rb"*+)*+"
+# What repeats is unambiguous, so a match is linear in time. Only single characters are repeated
+# possessively: before 3.11.5 Python gives a character of a possessive group's last round back.
+_PLAIN = rb"(?=[^-?,\[\]{}&*!|>'\"%@` ])" + _TEXT + rb"++(?:" + _MARK + _TEXT + rb"*+)*"
 _LINE = rb"(?:" + _KEY + rb":(?: ++(?:" + _PLAIN + rb")?)?| ++|#[ -~]*+)?"
 _SIMPLE = re.compile(
-    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:" + _LINE + rb"\r?\n)*+---[ \t]*(?:\r?\n|\Z)"
+    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:" + _LINE + rb"\r?\n)*---[ \t]*(?:\r?\n|\Z)"
 )
 _PAIR = re.compile(rb"\n(" + "|".join(KEYS).encode() + rb"):([^\n]*)")
 

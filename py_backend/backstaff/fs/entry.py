@@ -5,9 +5,10 @@ Everything works on an open descriptor and on single names, so nothing is looked
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import islice
+from operator import attrgetter
 from typing import TypeVar
 
 from backstaff.errors import NotFound, PathError, PermissionRefused, Unreachable
@@ -62,6 +63,11 @@ def entries_in(directory: int, budget: Budget) -> list[Named]:
     return _read(directory, budget, _entries)
 
 
+Facts = tuple[int, int, int]
+"""What a listing tells of an entry: its mode, size in bytes and modification in nanoseconds."""
+MODE, SIZE, MODIFIED_NS = range(3)
+_FACTS = attrgetter("st_mode", "st_size", "st_mtime_ns")
+
 Found = TypeVar("Found")
 
 
@@ -71,8 +77,11 @@ def _read(
     found: list[Found] = []
     try:
         with HANDLES.scan(directory) as entries:
-            while not budget.expired() and (chunk := take(islice(entries, budget.STRIDE))):
+            while not budget.expired():
+                chunk = take(islice(entries, budget.STRIDE))
                 found += chunk
+                if len(chunk) < budget.STRIDE:
+                    break
     except OSError as error:
         raise refusal(error) from error
     return found
@@ -114,12 +123,25 @@ def refusal(error: OSError) -> PathError:
             return Unreachable((error.strerror or "input/output error").lower())
 
 
-def look(name: str, directory: int) -> os.stat_result | None:
-    """The status of NAME in the open DIRECTORY; None where the system would not tell it."""
-    try:
-        return lstat(name, directory)
-    except OSError:
-        return None
+def facts(names: Iterable[str], directory: int) -> list[Facts | None]:
+    """What the system says of each of NAMES in the open DIRECTORY; None where it would not tell.
+
+    Links are not followed. Only the facts are kept: a status is thirty times as big.
+    """
+    found: list[Facts | None] = []
+    for name in names:
+        try:
+            found.append(_FACTS(os.lstat(name, dir_fd=directory)))
+        except OSError:
+            found.append(None)
+    return found
+
+
+def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:
+    """The kind that the facts of each entry tell; UNKNOWN for None. Many files have few modes."""
+    modes = [told[MODE] if told else 0 for told in entries]
+    kinds = {mode: _KINDS.get(stat.S_IFMT(mode), Kind.UNKNOWN) for mode in set(modes)}
+    return [kinds[mode] for mode in modes]
 
 
 def link_target(name: str, directory: int) -> str | None:

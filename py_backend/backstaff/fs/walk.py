@@ -9,7 +9,7 @@ can stop anywhere; as many descriptors are open as the walk is deep.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
@@ -23,8 +23,7 @@ It reads at once, raising `PathError`, but may go on ordering as the walk procee
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One entry. `path` is relative to the start, `depth` is 1 for the start's own children."""
 
     name: str
@@ -38,10 +37,9 @@ class Step:
         return lstat(self.name, self.directory)
 
 
-@dataclass(slots=True)
-class _Level:
+class _Level(NamedTuple):
     directory: int
-    path: str
+    prefix: str
     entries: Iterator[Named]
 
 
@@ -75,17 +73,19 @@ class Walk:
 
     def __iter__(self) -> Iterator[Step]:
         """Yield the steps in pre-order. Raises `Cancelled`."""
-        while self._levels:
-            level = self._levels[-1]
-            for name, kind in level.entries:
-                if self.budget.expired():
+        levels, expired = self._levels, self.budget.expired
+        while levels:
+            level, depth = levels[-1], len(levels)
+            directory, prefix, entries = level
+            for name, kind in entries:
+                if expired():
                     self.expired = True
                     return
-                path = f"{level.path}/{name}" if level.path else name
-                yield Step(name, path, kind, len(self._levels), level.directory)
-                break
+                yield Step(name, prefix + name, kind, depth, directory)
+                if not levels or levels[-1] is not level:
+                    break  # one was entered, or the walk was ended meanwhile
             else:
-                HANDLES.close(self._levels.pop().directory)
+                HANDLES.close(levels.pop().directory)
 
     def enter(self, step: Step) -> PathError | None:
         """Go into STEP, the directory just yielded, next; or tell why it cannot be read."""
@@ -101,7 +101,8 @@ class Walk:
 
     def _push(self, directory: int, path: str) -> None:
         try:
-            level = _Level(directory, path, iter(self.arrange(directory, path)))
+            entries = iter(self.arrange(directory, path))
+            level = _Level(directory, f"{path}/" if path else "", entries)
             self.expired |= self.budget.expired()
         except BaseException:
             HANDLES.close(directory)

@@ -5,16 +5,34 @@ valid. Words of a closed set are their strings.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from json.encoder import encode_basestring
 
 from backstaff.render.names import lossy
-from backstaff.render.values import Rows
+from backstaff.render.values import Form, Rows
 
 
 def to_json(value: object) -> str:
     """VALUE (mappings, sequences, `Rows`, scalars) as one line of canonical JSON."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return lossy(text)
+
+
+def rows_to_json(rows: Rows) -> list[str]:
+    """`to_json` of each of the objects that ROWS stands for, made a column at a time."""
+    return list(rows.written(Form("{", ",", "}", lambda key: f"{to_json(key)}:", _column)))
+
+
+def _column(values: Sequence[object]) -> Iterable[str] | str:
+    match set(map(type, values)):
+        case types if types == {str}:
+            return map(encode_basestring, map(lossy, values))  # type: ignore[arg-type]  # all str
+        case types if types == {int}:
+            return map(str, values)
+        case types if len(types) == 1 and len(set(values)) == 1:
+            return to_json(values[0])
+        case _:
+            return map(to_json, values)
 
 
 def _plain(value: object) -> object:

@@ -8,6 +8,7 @@ reader gives it back.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 
 # Written out, not taken from unicodedata: that table changes with the Python version, and the same
@@ -21,9 +22,9 @@ _INVISIBLE = (
     "\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
     + "".join(f"\\U{plane:04x}fffe\\U{plane:04x}ffff" for plane in range(1, 17))
 )
-_PLAIN_ASCII = re.compile(
-    r"[A-Za-z0-9_.+@,~!#$%&*/:;=?^{}|\]`)>][\w.+@,~!#$%&*/:;=?^{}|\[\]`()<>'-]*", re.ASCII
-)
+_PLAIN = r"[A-Za-z0-9_.+@,~!#$%&*/:;=?^{}|\]`)>][\w.+@,~!#$%&*/:;=?^{}|\[\]`()<>'-]*"
+_PLAIN_ASCII = re.compile(_PLAIN, re.ASCII)
+_ALL_PLAIN_ASCII = re.compile(rf"(?:{_PLAIN}\n)*", re.ASCII)
 _NEEDS_QUOTES = re.compile(rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$")
 _ESCAPED = re.compile(f"[{_INVISIBLE}]")
 _EMOJI = "[\u203c\u2049\u2122-\u27bf\u2934-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
@@ -39,6 +40,14 @@ _UNSAFE_IN_QUOTES = re.compile(f"[{_INVISIBLE}']")
 def show(name: str) -> str:
     """NAME as it stands in text: bare, or as a JSON string literal."""
     return name if is_plain(name) else literal(name)
+
+
+def show_all(names: Sequence[str]) -> Sequence[str]:
+    """`show` of each of NAMES. Where all are plain ASCII, as nearly always, one look tells it."""
+    lines = "".join([f"{name}\n" for name in names])
+    if _ALL_PLAIN_ASCII.fullmatch(lines) and lines.count("\n") == len(names):
+        return names
+    return [show(name) for name in names]
 
 
 def word(name: str) -> str:
@@ -98,6 +107,11 @@ def width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))
+
+
+def widths(texts: Sequence[str]) -> list[int]:
+    """The columns that each of TEXTS takes."""
+    return list(map(len if "".join(texts).isascii() else width, texts))
 
 
 def _columns(character: str) -> int:

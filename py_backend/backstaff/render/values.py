@@ -1,7 +1,8 @@
 """What results are made of, beside plain mappings, lists and scalars."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 
 class Word(str):
@@ -12,6 +13,20 @@ class Word(str):
 
 class Verbatim(dict[str, object]):
     """A mapping whose keys are names from a contract: no writer may restyle them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a language writes a row: what stands around and between its cells, and in each.
+
+    `label` writes a column's key, `column` its values: each as a string, or all as the same one.
+    """
+
+    start: str
+    between: str
+    end: str
+    label: Callable[[str], str]
+    column: Callable[[Sequence[object]], Iterable[str] | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +43,24 @@ class Rows:
         """How many rows there are."""
         return len(next(iter(self.columns.values()), ()))
 
+    def written(self, form: Form) -> Iterator[str]:
+        """Each row in the FORM."""
+        labels = map(form.label, self.columns)
+        columns = list(map(form.column, self.columns.values()))
+        cells = (
+            _literal(label) + (_literal(texts) if isinstance(texts, str) else "%s")
+            for label, texts in zip(labels, columns, strict=True)
+        )
+        row = form.start + form.between.join(cells) + form.end
+        varying = [texts for texts in columns if not isinstance(texts, str)]
+        return map(row.__mod__, zip(*varying, strict=True) if varying else repeat((), len(self)))
+
     def objects(self) -> Iterator[dict[str, object]]:
         """Yield each row as a mapping."""
         keys = tuple(self.columns)
         for row in zip(*self.columns.values(), strict=True):
             yield dict(zip(keys, row, strict=True))
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")

@@ -18,14 +18,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii
+from types import NoneType
 
 import sexpdata
 
 from backstaff.arguments import NIL, Symbol
 from backstaff.render.names import lossy
-from backstaff.render.values import Rows, Verbatim, Word
+from backstaff.render.values import Form, Rows, Verbatim, Word
 
 _UID = re.compile(rb"\s*\(\s*([a-z-]+)\s+(\d{1,15})(?=[\s)])")
+_WITHOUT_ARGUMENTS = re.compile(rb"\(call (\d{1,15}) (ping|describe) nil\)\n?")
 _OCTAL_OR_OTHER = re.compile(r"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
 _HAS_OCTAL = re.compile(r"\\[0-7]")
 _SURROGATES = re.compile(
@@ -64,6 +66,9 @@ def head(body: bytes) -> tuple[str, int | None]:
 
 def read(body: bytes) -> Message:
     """The message in BODY, its values as `backstaff.arguments` takes them. Raises `Unreadable`."""
+    if bare := _WITHOUT_ARGUMENTS.fullmatch(body):
+        # A ping is to cost little, and sexpdata takes as long for it as all the rest together.
+        return Message("call", int(bare[1]), [Symbol(bare[2].decode()), NIL])
     _, uid = head(body)
     try:
         parsed = _value(sexpdata.parse(_bytes_named(body.decode("utf-8", "surrogateescape"))))
@@ -190,20 +195,21 @@ class _Writer:
     def rows(self, rows: Rows) -> str:
         if not len(rows):
             return "nil"
-        template = "(" + " ".join(f"{_keyword(key)} %s" for key in rows.columns) + ")"
-        columns = [self.column(values) for values in rows.columns.values()]
-        return f"({' '.join(map(template.__mod__, zip(*columns, strict=True)))})"
+        form = Form("(", " ", ")", lambda key: f"{_keyword(key)} ", self.column)
+        return f"({' '.join(rows.written(form))})"
 
-    def column(self, values: Sequence[object]) -> Iterable[str]:
-        """A column, by the quickest way that its types allow."""
+    def column(self, values: Sequence[object]) -> Iterable[str] | str:
+        """A column, by the quickest way that its types allow; one string if all are the same."""
         match set(map(type, values)):
             case types if types == {str}:
                 return map(self.quote, values)  # type: ignore[arg-type]  # all str
             case types if types == {int}:
                 return map(str, values)
+            case types if types <= {NoneType}:
+                return self.text(None)
             case types if all(issubclass(kind, StrEnum | Word) for kind in types):
                 words = {value: self.text(value) for value in set(values)}
-                return map(words.__getitem__, values)
+                return map(words.__getitem__, values) if len(words) > 1 else self.text(values[0])
             case _:
                 return map(self.text, values)
 

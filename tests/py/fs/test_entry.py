@@ -14,9 +14,10 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import (
     Kind,
     entries_in,
+    facts,
     kind_of,
+    kinds_of,
     link_target,
-    look,
     lstat,
     names_in,
     refusal,
@@ -84,14 +85,18 @@ def test_status_is_that_of_the_name_and_not_of_a_target(tree: Plant) -> None:
     root = tree({"f": "12345", "l": {"link": "f"}})
     with opened(root) as directory:
         assert kind_of(lstat("l", directory)) is Kind.SYMLINK
-        status = look("f", directory)
-        assert status
-        assert (kind_of(status), status.st_size) == (Kind.FILE, 5)
+        assert kind_of(lstat("f", directory)) is Kind.FILE
 
 
-def test_status_that_the_system_does_not_tell_is_none(tree: Plant) -> None:
-    with opened(tree({})) as directory:
-        assert look("nothing", directory) is None
+def test_facts_are_those_of_the_status(tree: Plant) -> None:
+    root = tree({"f": "12345", "l": {"link": "f"}, "d/": None})
+    os.utime(root / "f", ns=(0, -1))
+    names = ["f", "l", "d", "nothing"]
+    with opened(root) as directory:
+        told = facts(names, directory)
+        statuses = [lstat(name, directory) for name in names[:-1]]
+    assert told == [*((s.st_mode, s.st_size, s.st_mtime_ns) for s in statuses), None]
+    assert kinds_of(told) == [*map(kind_of, statuses), Kind.UNKNOWN]
 
 
 def test_target_of_a_link_is_its_text(tree: Plant) -> None:

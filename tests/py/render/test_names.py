@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.render.names import is_plain, literal, lossy, quote, show, width
+from backstaff.render.names import is_plain, literal, lossy, quote, show, show_all, width, widths
 
 pieces = st.text(max_size=3).map(str.encode) | st.binary(max_size=2)
 file_names = st.lists(pieces, max_size=6).map(b"".join).map(os.fsdecode)
@@ -135,6 +135,12 @@ def test_shown_name_is_one_line_of_visible_characters(name: str) -> None:
 def test_shown_name_gives_the_name_back(name: str) -> None:
     shown = show(name)
     assert (json.loads(shown) if shown.startswith('"') else shown) == name
+
+
+@given(st.lists(file_names | st.sampled_from(["plain", "a.py", "two\nplain", "bad\n", ""])))
+def test_many_names_are_shown_as_each_is(names: list[str]) -> None:
+    assert list(show_all(names)) == [show(name) for name in names]
+    assert widths(names) == [width(name) for name in names]
 
 
 @pytest.mark.check(25)

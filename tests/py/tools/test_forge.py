@@ -24,7 +24,7 @@ from backstaff.fs import budget
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import load
-from backstaff.tools.forge.list_directory import normalized
+from backstaff.tools.forge.list_directory import SAMPLE, normalized, ordered_names
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, What, at, planted, starts, trees
@@ -1158,6 +1158,27 @@ def calls(function: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+name = st.text(st.sampled_from("ab.\udce9日"), min_size=1, max_size=4)
+
+
+@given(
+    st.lists(name, min_size=3 * SAMPLE, unique=True) | st.lists(name, unique=True),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_first_names_and_then_the_others_are_in_order(
+    names: list[str],
+    most: int,
+    include_hidden: bool,  # noqa: FBT001  # as Hypothesis passes it
+) -> None:
+    """FR-LD-LST-05, however few of many names are wanted."""
+    visible = [n for n in names if include_hidden or not n.startswith(".")]
+    lossy = {n: os.fsencode(n).decode(errors="replace").encode() for n in visible}
+    found = list(ordered_names(names, most, include_hidden=include_hidden))
+    assert sorted(found) == sorted(visible)
+    assert [lossy[n] for n in found] == sorted(lossy.values())
 
 
 def test_work_grows_in_line_with_the_entries(tree: Plant, tmp_path: Path) -> None:

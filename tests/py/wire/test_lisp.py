@@ -73,6 +73,15 @@ def test_value_is_read(text: bytes, expected: object) -> None:
     assert type(value(text)) is type(expected)
 
 
+@pytest.mark.parametrize("method", ["ping", "describe"])
+@pytest.mark.parametrize("rest", [b"nil)", b"nil)\n", b"())", b" nil )\n"])
+def test_call_without_arguments_is_read_alike_however_it_is_written(
+    method: str, rest: bytes
+) -> None:
+    body = b"(call 012 " + method.encode() + b" " + rest
+    assert read(body) == Message("call", 12, [Symbol(method), NIL])
+
+
 @pytest.mark.parametrize("text", [b"nan", b"inf", b"1_000", b"infinity", b"NaN"])
 def test_what_only_python_takes_for_a_number_is_no_method_name(text: bytes) -> None:
     message = read(b"(call 1 " + text + b" ())")
@@ -353,11 +362,12 @@ def test_escaped_lisp_of_anything_is_ascii_without_a_number_sign(what: object) -
     assert b"#" not in written
 
 
-cell = st.none() | scalars | names | st.sampled_from(Colour) | st.just(Word("w"))
+words = st.sampled_from([*Colour, Word("w"), Word("100%s")])
+cell = st.none() | scalars | names | words
 column = st.one_of(
     *(
         st.lists(kind, min_size=3, max_size=3)
-        for kind in (names, st.integers(), st.booleans(), cell)
+        for kind in (names, st.integers(), st.booleans(), st.none(), words, cell)
     )
 )
 tables = st.dictionaries(st.sampled_from(["name", "size_bytes", "kind", "x"]), column, min_size=1)

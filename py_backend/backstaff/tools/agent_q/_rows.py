@@ -1,14 +1,13 @@
 """The rows of Agent-Q's listings, `[DIR]  name/` and `[FILE] name (1.2 KB)`; how many fit."""
 
-import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from stat import S_ISLNK
 
-from backstaff.fs.entry import Kind, kind_of, link_target
-from backstaff.render.names import show, width
+from backstaff.fs.entry import MODE, MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
+from backstaff.render.names import show, show_all, width, widths
 from backstaff.render.sizes import show_size
 from backstaff.render.values import Rows, Word
 
@@ -26,41 +25,41 @@ _PLAIN = re.compile(r"[\n !$-\[\]-~]*")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Entries in the order of the listing, directories first. Status None: it could not be told."""
+    """Entries in the order of the listing, directories first; of some no facts could be told."""
 
     directories: Sequence[str]
     files: Sequence[str]
-    statuses: Sequence[os.stat_result | None]
+    facts: Sequence[Facts | None]
 
     def __len__(self) -> int:
         """How many entries there are."""
-        return len(self.statuses)
+        return len(self.facts)
 
     def first(self, count: int) -> "Listed":
         """The first COUNT of them."""
         directories = self.directories[:count]
-        return Listed(directories, self.files[: count - len(directories)], self.statuses[:count])
+        return Listed(directories, self.files[: count - len(directories)], self.facts[:count])
 
     def text(self) -> str:
         """The rows, each ending with a newline."""
-        directories = [f"[DIR]  {show(name)}/\n" for name in self.directories]
-        labels = [show(name) for name in self.files]
-        widths = [width(label) for label in labels]
-        column = _column(max(widths, default=0))
+        directories = [f"[DIR]  {label}/\n" for label in show_all(self.directories)]
+        labels = show_all(self.files)
+        taken = widths(labels)
+        column = _column(max(taken, default=0))
         files = [
-            f"[FILE] {label}{' ' * (column - taken)}{size}\n"
-            for label, taken, size in zip(labels, widths, self._sizes(), strict=True)
+            f"[FILE] {label}{' ' * (column - columns)}{size}\n"
+            for label, columns, size in zip(labels, taken, self._sizes(), strict=True)
         ]
         return "".join(directories + files)
 
-    def cut(self, limit: int) -> tuple["Listed", str]:
-        """As many of the first entries as fit, and their rows in at most LIMIT bytes.
-
-        What fits is also bounded by what one reply can hold, text and data together.
-        """
+    def whole(self, limit: int) -> str | None:
+        """The rows, if they fit in LIMIT bytes, and text and data together in one reply."""
         text = self.text()
-        if len(text.encode(errors="replace")) <= limit and self._sent(text) <= REPLY_BYTES:
-            return self, text
+        fits = len(text.encode(errors="replace")) <= limit and self._sent(text) <= REPLY_BYTES
+        return text if fits else None
+
+    def cut(self, limit: int) -> tuple["Listed", str]:
+        """As many of the first entries as fit, as `whole` has it, and their rows."""
         fitting = takewhile(lambda cost: cost[0] <= limit and cost[1] <= REPLY_BYTES, self._costs())
         shown = self.first(sum(1 for _ in fitting))
         return shown, shown.text()
@@ -68,29 +67,32 @@ class Listed:
     def rows(self, directory: int) -> Rows:
         """The same entries as data; DIRECTORY is the open directory that they are in."""
         names = [*self.directories, *self.files]
-        kinds = [kind_of(status) if status else Kind.UNKNOWN for status in self.statuses]
+        kinds = kinds_of(self.facts)
+        link = Kind.SYMLINK
         return Rows(
             {
                 "name": names,
                 "type": [Word("directory")] * len(self.directories)
                 + [Word("file")] * len(self.files),
-                "size": [status and status.st_size for status in self.statuses],
-                "modified": [status and status.st_mtime_ns // 10**9 for status in self.statuses],
+                "size": [facts and facts[SIZE] for facts in self.facts],
+                "modified": [facts and facts[MODIFIED_NS] // 10**9 for facts in self.facts],
                 "kind": kinds,
                 "target": [
-                    link_target(name, directory) if kind is Kind.SYMLINK else None
+                    link_target(name, directory) if kind is link else None
                     for name, kind in zip(names, kinds, strict=True)
                 ],
             }
         )
 
-    def _sizes(self) -> Iterator[str]:
-        for status in self.statuses[len(self.directories) :]:
-            yield f"({show_size(status.st_size)})" if status else "(size unknown)"
+    def _sizes(self) -> list[str]:
+        return [
+            f"({show_size(facts[SIZE])})" if facts else "(size unknown)"
+            for facts in self.facts[len(self.directories) :]
+        ]
 
     def _sent(self, text: str) -> int:
         names = "".join((*self.directories, *self.files))
-        targets = sum(map(_target_bytes, self.statuses))
+        targets = sum(map(_target_bytes, self.facts))
         return len(self) * ROW_BYTES_IN_DATA + _wire_bytes(names) + _wire_bytes(text) + targets
 
     def _costs(self) -> Iterator[tuple[int, int]]:
@@ -103,12 +105,12 @@ class Listed:
             fixed += len(f"[DIR]  {show(name)}/\n".encode())
             sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name)
             yield fixed, fixed + sent
-        statuses = self.statuses[len(self.directories) :]
-        for name, size, status in zip(self.files, self._sizes(), statuses, strict=True):
+        told = self.facts[len(self.directories) :]
+        for name, size, facts in zip(self.files, self._sizes(), told, strict=True):
             label = show(name)
             taken = width(label)
             fixed += len(f"[FILE] {label}{size}\n".encode()) - taken
-            sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name) + _target_bytes(status)
+            sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name) + _target_bytes(facts)
             padded, longest = padded + 1, max(longest, taken)
             rows = fixed + padded * _column(longest)
             yield rows, rows + sent
@@ -123,8 +125,8 @@ def _wire_bytes(text: str) -> int:
     return len(text) if _PLAIN.fullmatch(text) else LONGEST_ESCAPE * len(text)
 
 
-def _target_bytes(status: os.stat_result | None) -> int:
+def _target_bytes(facts: Facts | None) -> int:
     """What the target of a link may cost, as long as its size tells; nothing for anything else."""
-    if status is None or not stat.S_ISLNK(status.st_mode):
+    if facts is None or not S_ISLNK(facts[MODE]):
         return 0
-    return LONGEST_BYTE * status.st_size
+    return LONGEST_BYTE * facts[SIZE]

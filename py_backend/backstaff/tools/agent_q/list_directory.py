@@ -7,12 +7,11 @@ order, and are ordered among themselves by the same key. A listing that would pa
 with a line that tells how many entries are left out; the data then hold the same rows.
 """
 
-import os
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from backstaff.errors import NotADirectory, PathError, ToolError
-from backstaff.fs.entry import Kind, entries_in, look
+from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, entries_in, facts
 from backstaff.fs.root import Place
 from backstaff.render.names import quote, show
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -100,13 +99,13 @@ def _no_directory(error: NotADirectory, path: str) -> ToolError:
 
 
 def _find(directory: int, arguments: Arguments, context: Context) -> Found:
-    found = Found([], [], complete=True)
-    for name, kind in entries_in(directory, context.budget):
-        if arguments.show_hidden or not name.startswith("."):
-            (found.directories if kind is Kind.DIRECTORY else found.files).append(name)
-    if context.budget.expired():
-        return Found(found.directories, found.files, complete=False)
-    return found
+    entries = entries_in(directory, context.budget)
+    if not arguments.show_hidden:
+        entries = [entry for entry in entries if entry[0][0] != "."]
+    a_directory = Kind.DIRECTORY
+    directories = [name for name, kind in entries if kind is a_directory]
+    files = [name for name, kind in entries if kind is not a_directory]
+    return Found(directories, files, complete=not context.budget.expired())
 
 
 def _ordered(found: Found, sort_by: str, directory: int, most: int) -> Listed:
@@ -115,8 +114,7 @@ def _ordered(found: Found, sort_by: str, directory: int, most: int) -> Listed:
         return _by_status(found, sort_by, directory).first(most)
     directories = _by_name(found.directories, most)
     files = _by_name(found.files, most - len(directories))
-    statuses = [look(name, directory) for name in (*directories, *files)]
-    return Listed(directories, files, statuses)
+    return Listed(directories, files, facts((*directories, *files), directory))
 
 
 def _by_name(names: list[str], most: int) -> list[str]:
@@ -127,23 +125,29 @@ def _by_name(names: list[str], most: int) -> list[str]:
 
 
 def _by_status(found: Found, sort_by: str, directory: int) -> Listed:
-    attribute = "st_size" if sort_by == "size" else "st_mtime_ns"
+    fact = SIZE if sort_by == "size" else MODIFIED_NS
     order: list[list[str]] = []
-    statuses: dict[str, os.stat_result | None] = {}
+    told: dict[str, Facts | None] = {}
     for names in (found.directories, found.files):
-        statuses |= {name: look(name, directory) for name in names}
+        told |= zip(names, facts(names, directory), strict=True)
         by_name = _by_name(names, len(names))
-        order.append(sorted(by_name, key=lambda n: -getattr(statuses[n], attribute, -1)))
+        order.append(sorted(by_name, key=lambda name: _largest_first(told[name], fact)))
     directories, files = order
-    return Listed(directories, files, [statuses[name] for name in (*directories, *files)])
+    return Listed(directories, files, [told[name] for name in (*directories, *files)])
+
+
+def _largest_first(told: Facts | None, fact: int) -> int:
+    """A key by which what could not be told comes last."""
+    return 1 if told is None else -told[fact]
 
 
 def _cut(listed: Listed, header: str, limit: int, found: Found) -> tuple[Listed, str]:
     """The entries that fit between the HEADER and the last lines, and their rows."""
     room = limit - len(header.encode())
-    shown, rows = listed.cut(room - len(_left_out(0, limit, found)))
-    if len(shown) == found.total:
-        return shown, rows
+    if len(listed) == found.total:
+        rows = listed.whole(room - len(_left_out(0, limit, found)))
+        if rows is not None:
+            return listed, rows
     return listed.cut(room - len(_left_out(found.total, limit, found)))
 
 

@@ -39,6 +39,7 @@ DEFAULT_EXCLUDES = frozenset(
     (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
 )
 ORDER = {Kind.DIRECTORY: 0, Kind.FILE: 1, Kind.SYMLINK: 2}
+SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
 
 Node = dict[str, Any]
 
@@ -63,14 +64,21 @@ class Tree:
     counts: dict[Kind, int] = field(
         default_factory=lambda: {Kind.DIRECTORY: 1, Kind.FILE: 0, Kind.SYMLINK: 0}
     )
+    scanned: int = 1
     limit_reached: bool = False
+    depth_cut: bool = False
     expired: bool = False
     unreadable: list[str] = field(default_factory=list)
 
-    @property
-    def scanned(self) -> int:
-        """The nodes so far."""
-        return sum(self.counts.values())
+    def add(self, node: Node, parent: Node) -> None:
+        """Take in NODE as the last child so far of PARENT."""
+        parent.setdefault("children", []).append(node)
+        self.counts[node["kind"]] += 1
+        self.scanned += 1
+
+    def cut_at_depth(self, node: Node) -> None:
+        """Say that NODE is not looked into as it is as deep as may be."""
+        node["truncated"] = self.depth_cut = True
 
     def output(self) -> dict[str, object]:
         """TreeOutput (4.2)."""
@@ -141,20 +149,20 @@ def _grown(place: Place, arguments: Arguments, excluded: Globs | None, context: 
     tree = Tree(_node(place.name, place.relative, 0, Kind.DIRECTORY))
     tree.limit_reached = arguments.max_entries == 1
     if tree.limit_reached or arguments.max_depth == 0:
-        return tree if tree.limit_reached else _depth_cut(tree)
-    parents = {"": tree.root}
+        if not tree.limit_reached:
+            tree.cut_at_depth(tree.root)
+        return tree
+    parents = [tree.root]  # by depth: the node that the walk is in, and those above it
     arrange = _arranger(arguments, excluded, base, tree, context.budget)
     with Walk(place.listing(), arrange, context.budget) as walk:
         for step in walk:
-            parent = parents[step.path.rpartition("/")[0]]
             node = _node(step.name, base + step.path, step.depth, step.kind)
-            parent.setdefault("children", []).append(node)
-            tree.counts[step.kind] += 1
+            tree.add(node, parents[step.depth - 1])
             if tree.scanned >= arguments.max_entries:
                 tree.limit_reached = True
                 break
             if step.kind is Kind.DIRECTORY and _opened(walk, step, node, arguments, tree):
-                parents[step.path] = node
+                parents[step.depth :] = [node]
         tree.expired = walk.expired
     return tree
 
@@ -163,15 +171,10 @@ def _node(name: str, path: str, depth: int, kind: Kind) -> Node:
     return {"name": name, "path": path, "depth": depth, "kind": kind}
 
 
-def _depth_cut(tree: Tree) -> Tree:
-    tree.root["truncated"] = True
-    return tree
-
-
 def _opened(walk: Walk, step: Step, node: Node, arguments: Arguments, tree: Tree) -> bool:
     """Whether the walk goes into STEP's directory next; if not, NODE or TREE tell why."""
     if step.depth == arguments.max_depth:
-        node["truncated"] = True
+        tree.cut_at_depth(node)
         return False
     if walk.enter(step) is None:
         return True
@@ -245,7 +248,7 @@ def _lines(node: Node) -> Iterator[str]:
 
 
 def _name(node: Node) -> str:
-    suffix = {Kind.DIRECTORY: "/", Kind.SYMLINK: "@"}.get(node["kind"], "")
+    suffix = SUFFIXES[node["kind"]]
     return word(node["name"]) + suffix + ("…" if "truncated" in node else "")
 
 
@@ -258,19 +261,13 @@ def _notes(tree: Tree, arguments: Arguments) -> Iterator[str]:
         )
     if tree.expired:
         yield "stopped as the time was up: exclude more, or give a directory as path"
-    if any("truncated" in node for node in _nodes(tree.root)):
+    if tree.depth_cut:
         yield (
             f"/… is not opened, being at max_depth {arguments.max_depth}:"
             f" raise it (at most {MAX_DEPTH}), or give that directory as path"
         )
     if tree.unreadable:
         yield "cannot be read: " + " ".join(map(word, tree.unreadable))
-
-
-def _nodes(node: Node) -> Iterator[Node]:
-    yield node
-    for child in node.get("children", ()):
-        yield from _nodes(child)
 
 
 TOOL = Tool(

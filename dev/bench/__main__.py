@@ -1,0 +1,83 @@
+"""`make bench`: measures, prints a table, writes bench/results.json and docs/speed.svg."""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from dev.bench import emacs, servers, walks
+from dev.bench.folders import FULL, QUICK, folders
+from dev.bench.plot import svg
+from dev.bench.report import Report
+from dev.bench.timing import Measures
+
+CACHE = servers.REPOSITORY / ".cache" / "bench"
+
+
+def main() -> int:
+    """Measure; the exit status tells only whether all could be measured."""
+    options = _options()
+    start = time.monotonic()
+    report = measured(quick=options.quick)
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "results.json").write_text(report.json() + "\n")
+    options.plot.parent.mkdir(parents=True, exist_ok=True)
+    options.plot.write_text(svg(report))
+    print("\n".join(report.table()))
+    load, processors = os.getloadavg()[1], os.cpu_count()
+    print(
+        f"{time.monotonic() - start:.0f} s; {options.out}/results.json, {options.plot};"
+        f" load of the last 5 minutes {load:.1f} on {processors} processors"
+    )
+    return 0 if all(way == "mcp" for way in report.missing) else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="tiny folders, to see that it runs")
+    parser.add_argument("--out", type=Path, default=Path("bench"), metavar="DIR")
+    parser.add_argument("--plot", type=Path, default=Path("docs/speed.svg"), metavar="FILE")
+    return parser.parse_args()
+
+
+def measured(*, quick: bool) -> Report:
+    """The report of a run; QUICK shows only that everything runs."""
+    made = folders(CACHE, QUICK if quick else FULL)
+    mcp = "left out of a quick run" if quick else servers.mcp_command(CACHE)
+    missing = {"mcp": mcp} if isinstance(mcp, str) else {}
+    measures: Measures = {}
+    elc = emacs.compiled(CACHE)
+    turns = "quick" if quick else "full"
+    parts: list[tuple[str, Callable[[], Measures]]] = [
+        *(
+            (part, lambda part=part: emacs.measure(part, elc, made, turns=turns))
+            for part in emacs.PARTS
+        ),
+        ("walks", lambda: walks.measure(made, 1 if quick else 5)),
+        ("servers", lambda: servers.measure(made, 1 if quick else 5, mcp)),
+    ]
+    for part, told in _run(parts):
+        if isinstance(told, Exception):
+            missing[part] = str(told)
+        else:
+            measures |= told
+    return Report(measures, missing)
+
+
+def _run(
+    parts: list[tuple[str, Callable[[], Measures]]],
+) -> Iterator[tuple[str, Measures | Exception]]:
+    for name, part in parts:
+        start = time.monotonic()
+        try:
+            yield name, part()
+        except Exception as error:  # noqa: BLE001  # the other parts are worth having
+            print(f"bench: {name} failed: {error}", file=sys.stderr)
+            yield name, error
+        print(f"bench: {name}, {time.monotonic() - start:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

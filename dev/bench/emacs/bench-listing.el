@@ -1,0 +1,89 @@
+;;; bench-listing.el --- Listings, against what Emacs does itself  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; The peer is what contract 000 has Emacs do: `directory-files-and-attributes',
+;; a plist for each entry, an order, and a text.
+
+;;; Code:
+
+(require 'bench)
+
+(defconst bench-listing-turns 18
+  "How often each way lists a small folder; big ones, less often.")
+
+(defun bench-listing-native (directory)
+  "Return what is in DIRECTORY, as the handler of contract 000 tells it."
+  (let ((entries
+         (cl-loop for (name . attributes)
+                  in (directory-files-and-attributes directory nil nil t)
+                  unless (string-prefix-p "." name)
+                  collect (list :name name
+                                :type (if (eq (file-attribute-type attributes) t)
+                                          :directory
+                                        :file)
+                                :size (file-attribute-size attributes)
+                                :modified (file-attribute-modification-time
+                                           attributes)))))
+    (sort entries (lambda (a b)
+                    (string< (plist-get a :name) (plist-get b :name))))))
+
+(defun bench-listing-native-text (directory)
+  "Return what is in DIRECTORY with the text that contract 000 makes of it."
+  (let* ((entries (bench-listing-native directory))
+         (files (cl-count :file entries :key (lambda (entry) (plist-get entry :type))))
+         (column (cl-loop for entry in entries
+                          maximize (+ 2 (length (plist-get entry :name))))))
+    (cons (concat (format "Directory: %s\nTotal: %d files, %d directories\n\n"
+                          directory files (- (length entries) files))
+                  (mapconcat (lambda (entry) (bench-listing--row entry column))
+                             entries ""))
+          entries)))
+
+(defun bench-listing--row (entry column)
+  "Return the row for ENTRY, its size in COLUMN."
+  (let ((name (plist-get entry :name)))
+    (if (eq (plist-get entry :type) :directory)
+        (concat "[DIR]  " name "/\n")
+      (format "[FILE] %s%s(%.1f KB)\n" name
+              (make-string (- column (length name)) ?\s)
+              (/ (plist-get entry :size) 1024.0)))))
+
+(defun bench-listing-ours (directory)
+  "Return what our server says is in DIRECTORY, all of it."
+  (bench-listing--whole
+   (backstaff-call "agent-q/list_directory" '(:path ".")
+                   (list :root directory :max-output-bytes (ash 15 20)))))
+
+(defun bench-listing-first (directory)
+  "Return the first 200 entries in DIRECTORY."
+  (plist-get (backstaff-call "forge/list_directory" '(:path "." :max_entries 200)
+                             (list :root directory))
+             :data))
+
+(defun bench-listing--whole (reply)
+  "Return REPLY, unless it is not all that was asked for."
+  (if (and (plist-get reply :ok) (not (plist-get reply :truncated)))
+      reply
+    (error "This is no whole reply: %.200S" reply)))
+
+(defun bench-listing-batch ()
+  "Measure, write, leave."
+  (bench-serve)
+  (dolist (number '(0 1 2))
+    (let ((directory (bench-folder (format "flat-%d" number))))
+      (bench-measure
+       (format "listing/%d" number) (/ bench-listing-turns (expt 3 number))
+       (mapcar (lambda (way)
+                 (cons (car way) (lambda () (funcall (cdr way) directory))))
+               '(("ours" . bench-listing-ours)
+                 ("native" . bench-listing-native)
+                 ("native-text" . bench-listing-native-text)
+                 ("first" . bench-listing-first)))
+       :collect t)))
+  (bench-finish))
+
+(provide 'bench-listing)
+;;; bench-listing.el ends here

@@ -1,0 +1,114 @@
+;;; bench-wire.el --- A tiny call, against the clients there are  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; A ping by our client, and its peers: a pipe to a Python that echoes bytes, below which nothing
+;; can be; jsonrpc.el, which comes with Emacs; and epc.el with python-epc, as both come.
+
+;;; Code:
+
+(require 'bench)
+(require 'epc)
+(require 'jsonrpc)
+
+(defconst bench-wire-turns 600
+  "How often each way is called; epc.el, which takes 0.3 s a call, less often.")
+
+(defconst bench-wire-stock-turns 12
+  "How often epc.el is called.")
+
+
+;;; A raw pipe
+
+(defvar bench-wire--echoed nil
+  "Non-nil when the echo has come back.")
+
+(defun bench-wire-start-echo ()
+  "Return a process that sends back what it gets."
+  (make-process
+   :name "echo" :command (bench-peer "peers/echo.py") :connection-type 'pipe
+   :coding 'binary :noquery t
+   :filter (lambda (_process _chunk) (setq bench-wire--echoed t))))
+
+(defun bench-wire-echo (process)
+  "Send some bytes to PROCESS and wait until they are back."
+  (setq bench-wire--echoed nil)
+  (process-send-string process "000010(call 1 ping ())\n")
+  (while (not bench-wire--echoed)
+    (accept-process-output process 1 nil t)))
+
+
+;;; jsonrpc.el and epc.el
+
+(defun bench-wire-start-jsonrpc ()
+  "Return a jsonrpc.el connection with a server that answers every call."
+  (make-instance
+   'jsonrpc-process-connection :name "bench" :events-buffer-scrollback-size 0
+   :process (make-process
+             :name "jsonrpc" :command (bench-peer "peers/jsonrpc_server.py")
+             :connection-type 'pipe :coding 'utf-8-emacs-unix :noquery t)))
+
+(defun bench-wire-start-stock ()
+  "Return an epc.el manager with a python-epc server."
+  (epc:start-epc bench-python (cdr (bench-peer "peers/epc_server.py"))))
+
+
+;;; Ours
+
+(defun bench-wire-ping ()
+  "Ask our server for a sign of life."
+  (unless (eq (backstaff-server-call 'ping nil :timeout 5) t)
+    (error "A ping was not answered with t")))
+
+(defun bench-wire-pings (count)
+  "Have COUNT pings in flight at once and wait for all."
+  (let ((left count)
+        (process (backstaff-epc--process
+                  (backstaff-server--connection (backstaff-server-ensure)))))
+    (dotimes (_ count)
+      (backstaff-server-call-async
+       'ping nil :success-fn (lambda (_) (setq left (1- left))) :timeout 10))
+    (while (> left 0)
+      (accept-process-output process 0.05 nil t))))
+
+(defun bench-wire-info ()
+  "Call a tool that looks at one file."
+  (backstaff-call "agent-q/get_file_info" '(:path "README.md")))
+
+(defun bench-wire-measure-after (echo)
+  "Measure a ping that follows a big answer at once, and one to ECHO."
+  (dotimes (_ (bench-turns 60))
+    (backstaff-call "agent-q/list_directory" '(:path ".")
+                    (list :root (bench-folder "flat-1")))
+    (bench-note "after" "ours" (bench-time #'bench-wire-ping))
+    (bench-note "after" "pipe" (bench-time (lambda () (bench-wire-echo echo))))))
+
+(defun bench-wire-batch ()
+  "Measure, write, leave."
+  (bench-serve)
+  (let ((echo (bench-wire-start-echo))
+        (jsonrpc (bench-wire-start-jsonrpc))
+        (stock (bench-wire-start-stock)))
+    (bench-measure
+     "ping" bench-wire-turns
+     `(("ours" . bench-wire-ping)
+       ("pipe" . ,(lambda () (bench-wire-echo echo)))
+       ("jsonrpc" . ,(lambda () (jsonrpc-request jsonrpc :ping [])))
+       ("tool" . bench-wire-info)))
+    (bench-measure "ping" bench-wire-stock-turns
+                   `(("epc" . ,(lambda () (epc:call-sync stock 'ping nil)))))
+    (bench-wire-measure-after echo)
+    (dolist (count '(50 100))
+      (bench-measure (format "in-flight/%d" count) 20
+                     `(("ours" . ,(lambda () (bench-wire-pings count)))
+                       ("single" . ,(lambda () (dotimes (_ count) (bench-wire-ping)))))
+                     :per count))
+    (epc:stop-epc stock)
+    (jsonrpc-shutdown jsonrpc)
+    (delete-process echo))
+  (bench-finish))
+
+(provide 'bench-wire)
+;;; bench-wire.el ends here

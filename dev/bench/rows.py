@@ -1,0 +1,183 @@
+"""What is promised, and how it is measured: the one table of the bench (DESIGN 5)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dev.bench.timing import Measures, p50, p95
+
+
+class Promise(StrEnum):
+    """The lines of the table of DESIGN 5."""
+
+    TINY_CALL = "tiny call, Emacs to Python and back"
+    TAIL = "p95 / p50 of it"
+    IN_FLIGHT = "calls in flight, each"
+    LISTING = "listing, text and plist, seen from Emacs"
+    FIRST_200 = "first 200 entries"
+    WALK = "sandboxed walk of 125,000 files, names and kinds"
+    WALK_IN_EMACS = "the same as a list in Emacs"
+    TREE_TEXT = "the same as tree text"
+    GLOBS = "walk with 12 exclude globs, pruned"
+    COMMANDS = "list_commands, 10,000 files"
+    START = "start to first answer"
+    MEMORY = "memory and growth"
+
+
+class Statistic(StrEnum):
+    """What is compared: medians, or the tail of one against its own median."""
+
+    MEDIAN = "p50"
+    TAIL = "p95/p50"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A promise: at most TARGET times the PEER. `ours` and `peer` are ways of MEASURE.
+
+    With `Statistic.TAIL`, the p95 of `ours` is at most TARGET times its median, or as uneven as
+    the peer's is in the same run.
+    """
+
+    promise: Promise
+    what: str
+    measure: str
+    ours: str
+    peer: str
+    target: float
+    statistic: Statistic = Statistic.MEDIAN
+
+    def judged(self, measures: Measures) -> "Verdict | None":
+        """What the MEASURES say of it; None if one of the two was not measured."""
+        ways = measures.get(self.measure, {})
+        if self.ours not in ways or self.peer not in ways:
+            return None
+        ours, peer = ways[self.ours], ways[self.peer]
+        if self.statistic is Statistic.TAIL:
+            limit = max(self.target, p95(peer) / p50(peer))
+            return Verdict(self, p95(ours), p50(ours), limit, p95(ours) / p50(ours))
+        return Verdict(self, p50(ours), p50(peer), self.target, min(ours) / min(peer))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A row with its figures, in seconds or bytes.
+
+    `quiet` is the ratio of the shortest times, which other programs disturb least. It is told, and
+    decides nothing.
+    """
+
+    row: Row
+    ours: float
+    peer: float
+    limit: float
+    quiet: float
+
+    @property
+    def ratio(self) -> float:
+        """Ours by the peer's."""
+        return self.ours / self.peer
+
+    @property
+    def reached(self) -> bool:
+        """Whether the promise is kept."""
+        return self.ratio <= self.limit
+
+
+def _listing(number: int, entries: str, target: float) -> Row:
+    what = f"{entries} entries : contract's Elisp handler, no text"
+    return Row(Promise.LISTING, what, f"listing/{number}", "ours", "native", target)
+
+
+def _first(number: int, entries: str, target: float) -> Row:
+    what = f"of {entries} : the full native listing"
+    return Row(Promise.FIRST_200, what, f"listing/{number}", "first", "native", target)
+
+
+def _with_text(number: int, entries: str, target: float) -> Row:
+    what = f"{entries} entries : the handler with the same text"
+    return Row(Promise.LISTING, what, f"listing/{number}", "ours", "native-text", target)
+
+
+TAIL = Statistic.TAIL
+ROWS = (
+    Row(Promise.TINY_CALL, "ping : raw pipe echo", "ping", "ours", "pipe", 5),
+    Row(Promise.TINY_CALL, "ping : jsonrpc.el", "ping", "ours", "jsonrpc", 0.7),
+    Row(Promise.TINY_CALL, "ping : epc:call-sync", "ping", "ours", "epc", 0.001),
+    Row(Promise.TAIL, "ping, or as the raw pipe", "ping", "ours", "pipe", 3, TAIL),
+    Row(Promise.TAIL, "ping after a listing of 10,000", "after", "ours", "pipe", 3, TAIL),
+    Row(Promise.IN_FLIGHT, "50 at once : one alone", "in-flight/50", "ours", "single", 0.5),
+    Row(Promise.IN_FLIGHT, "100 at once : one alone", "in-flight/100", "ours", "single", 0.5),
+    _listing(0, "1,000", 2.0),
+    _listing(1, "10,000", 1.2),
+    _listing(2, "100,000", 1.0),
+    _with_text(1, "10,000", 0.6),
+    _with_text(2, "100,000", 0.6),
+    _first(0, "1,000", 0.7),
+    _first(1, "10,000", 0.1),
+    _first(2, "100,000", 0.07),
+    Row(
+        Promise.FIRST_200,
+        "of 200,000, in Python : bare os.listdir",
+        "bounded",
+        "ours",
+        "listdir",
+        1.4,
+    ),
+    Row(Promise.WALK, "by directories : bare os.scandir", "walk", "ours", "scandir", 1.1),
+    Row(Promise.WALK, "by directories : find", "walk", "ours", "find", 1.0),
+    Row(
+        Promise.WALK_IN_EMACS,
+        "paths : directory-files-recursively",
+        "tree",
+        "list",
+        "native-list",
+        0.55,
+    ),
+    Row(Promise.TREE_TEXT, "in Emacs : native recursion", "tree", "text", "native-text", 0.25),
+    Row(Promise.TREE_TEXT, "EPC : MCP directory_tree", "tree-peers", "ours", "mcp", 0.15),
+    Row(Promise.GLOBS, "12 globs : the bare walk", "walk", "globs", "scandir", 2.5),
+    Row(Promise.COMMANDS, "first call : 4 KiB of each", "commands", "cold", "heads", 5),
+    Row(Promise.COMMANDS, "second call : 4 KiB of each", "commands", "warm", "heads", 1.5),
+    Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
+    Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
+    Row(
+        Promise.MEMORY,
+        "growth for 1,000 nodes, of 500,000 files : of 125,000",
+        "memory",
+        "bounded-forest",
+        "bounded-tree",
+        1.5,
+    ),
+    Row(
+        Promise.MEMORY,
+        "growth for 200 of 200,000 : the whole listing",
+        "memory",
+        "first",
+        "listing",
+        0.3,
+    ),
+    Row(
+        Promise.MEMORY,
+        "time for all of 500,000 files : of 125,000 (linear: 4)",
+        "scale",
+        "forest",
+        "tree",
+        5,
+    ),
+    Row(
+        Promise.MEMORY,
+        "time for 1,000 nodes, of 500,000 files : of 125,000",
+        "scale",
+        "bounded-forest",
+        "bounded-tree",
+        1.5,
+    ),
+    Row(
+        Promise.MEMORY,
+        "time to list 100,000 : 10,000 (linear: 10)",
+        "scale",
+        "flat-100000",
+        "flat-10000",
+        14,
+    ),
+)

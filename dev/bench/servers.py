@@ -1,0 +1,141 @@
+"""Whole processes: how soon they answer, how much memory they take; the MCP server as a peer."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from backstaff.wire.frame import MAX_FRAME_BYTES
+from dev.bench.client import Epc, Mcp
+from dev.bench.folders import Folders
+from dev.bench.timing import Measures, in_turns
+
+REPOSITORY = Path(__file__).parents[2]
+MAIN = REPOSITORY / "py_backend" / "backstaff" / "__main__.py"
+UNCAPPED = Path(__file__).parent / "peers" / "uncapped.py"
+MCP = "@modelcontextprotocol/server-filesystem"
+MCP_ENTRY = Path("node_modules") / MCP / "dist" / "index.js"
+INSTALL_SECONDS = 120
+WHOLE = f"(:max-output-bytes {MAX_FRAME_BYTES} :deadline-ms 120000)"
+BOUNDED = '(:path "." :entry_kind "all" :max_depth 12 :max_entries 1000)'
+FIRST = '(:path "." :max_entries 200)'
+
+
+def ours(root: Path, program: Path = MAIN) -> Epc:
+    """Our server for ROOT."""
+    return Epc([sys.executable, "-I", str(program), "serve", "--stdio", "--root", str(root)])
+
+
+def mcp_command(cache: Path) -> list[str] | str:
+    """How the MCP server starts, installed in CACHE if it is not there; or why it cannot."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if not (node and npm):
+        return "node and npm are not installed"
+    where = cache / "mcp"
+    if not (where / MCP_ENTRY).exists():
+        where.mkdir(parents=True, exist_ok=True)
+        command = [
+            npm,
+            "install",
+            "--silent",
+            "--no-fund",
+            "--no-audit",
+            "--prefix",
+            str(where),
+            MCP,
+        ]
+        try:
+            subprocess.run(command, check=True, timeout=INSTALL_SECONDS, capture_output=True)  # noqa: S603
+        except (subprocess.SubprocessError, OSError) as error:
+            return f"npm could not install it: {error}"
+    return [node, str(where / MCP_ENTRY)]
+
+
+def measure(folders: Folders, turns: int, mcp: list[str] | str) -> Measures:
+    """All of it; what needs the MCP server only if MCP tells how it starts."""
+    return {
+        "start": in_turns(turns, _starts(folders.flat(0), mcp)),
+        "tree-peers": _tree_peers(folders.tree, mcp),
+        "scale": _scale(folders),
+        "memory": _memory(folders),
+    }
+
+
+def _starts(root: Path, mcp: list[str] | str) -> dict[str, Callable[[], object]]:
+    ways: dict[str, Callable[[], object]] = {
+        "ours": partial(_first_answer, root),
+        "python": partial(subprocess.run, [sys.executable, "-c", "pass"], check=True),
+    }
+    return ways if isinstance(mcp, str) else ways | {"mcp": partial(_first_of_mcp, mcp, root)}
+
+
+def _first_answer(root: Path) -> None:
+    server = ours(root)
+    server.tool("agent-q/list_directory", '(:path ".")')
+    server.process.kill()
+    server.__exit__(None, None, None)
+
+
+def _first_of_mcp(command: list[str], root: Path) -> None:
+    server = Mcp([*command, str(root)])
+    server.call("list_directory", path=str(root))
+    server.process.kill()
+    server.__exit__(None, None, None)
+
+
+def _tree_peers(tree: Path, mcp: list[str] | str) -> dict[str, list[float]]:
+    with ours(tree, UNCAPPED) as server:
+        ways: dict[str, Callable[[], object]] = {
+            "ours": lambda: server.tool("bench/tree", context=WHOLE)
+        }
+        if isinstance(mcp, str):
+            return in_turns(2, ways)
+        with Mcp([*mcp, str(tree)]) as peer:
+            ways["mcp"] = lambda: peer.call("directory_tree", path=str(tree))
+            return in_turns(2, ways)
+
+
+def _scale(folders: Folders) -> dict[str, list[float]]:
+    """Times of whole and bounded answers by size. 200,000 entries are more than one reply holds."""
+    with ours(folders.forest, UNCAPPED) as server:
+        in_tree = f'(:root "{folders.tree}" {WHOLE[1:]}'
+        ways: dict[str, Callable[[], object]] = {
+            "forest": lambda: server.tool("bench/tree", context=WHOLE),
+            "tree": lambda: server.tool("bench/tree", context=in_tree),
+            "bounded-forest": lambda: server.tool("workspace/tree", BOUNDED),
+            "bounded-tree": lambda: server.tool("workspace/tree", BOUNDED, in_tree),
+            "flat-200000": partial(_listed, server, folders.flat(3)),
+            "flat-100000": partial(_listed, server, folders.flat(2)),
+            "flat-10000": partial(_listed, server, folders.flat(1)),
+            "first-200000": lambda: server.tool(
+                "forge/list_directory", FIRST, f'(:root "{folders.flat(3)}")'
+            ),
+        }
+        return in_turns(1, ways)
+
+
+def _listed(server: Epc, root: Path) -> bytes:
+    """A listing, as much of it as a reply takes."""
+    return server.tool("agent-q/list_directory", '(:path ".")', f'(:root "{root}" {WHOLE[1:]}')
+
+
+def _memory(folders: Folders) -> dict[str, list[float]]:
+    """By how many bytes the most memory that a fresh server ever had grows with one call."""
+    return {
+        "bounded-forest": [_growth(folders.forest, "workspace/tree", BOUNDED)],
+        "bounded-tree": [_growth(folders.tree, "workspace/tree", BOUNDED)],
+        "forest": [_growth(folders.forest, "bench/tree")],
+        "tree": [_growth(folders.tree, "bench/tree")],
+        "first": [_growth(folders.flat(3), "forge/list_directory", FIRST)],
+        "listing": [_growth(folders.flat(3), "agent-q/list_directory", '(:path ".")')],
+    }
+
+
+def _growth(root: Path, tool: str, arguments: str = "nil") -> float:
+    with ours(root, UNCAPPED) as server:
+        server.tool("agent-q/get_file_info", '(:path ".")')
+        before = server.peak()
+        server.tool(tool, arguments, WHOLE)
+        return float(max(server.peak() - before, 1))

@@ -1,0 +1,42 @@
+"""Times, taken in turns: a ratio of medians from one run says more than any single time."""
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from statistics import median, quantiles
+
+Ways = Mapping[str, Callable[[], object]]
+"""The ways of doing one thing, by name."""
+Measures = dict[str, dict[str, list[float]]]
+"""What was measured: by measure and way, each single time in seconds, or bytes of memory."""
+
+
+def in_turns(turns: int, ways: Ways) -> dict[str, list[float]]:
+    """The seconds that each of WAYS takes, in so many TURNS of one call each, after one unseen."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for way in ways.values():
+        way()
+    for _ in range(turns):
+        for name, way in ways.items():
+            gc.collect()
+            times[name].append(seconds(way))
+    return times
+
+
+def seconds(way: Callable[[], object]) -> float:
+    """How long a call of WAY takes; what it returns is thrown away after that."""
+    start = time.perf_counter()
+    result = way()
+    taken = time.perf_counter() - start
+    del result
+    return taken
+
+
+def p50(times: list[float]) -> float:
+    """The median."""
+    return median(times)
+
+
+def p95(times: list[float]) -> float:
+    """What 95 of 100 do not exceed."""
+    return quantiles(times, n=20, method="inclusive")[-1] if len(times) > 1 else times[0]

@@ -1,0 +1,36 @@
+;;; read-frames.el --- What our client reads in frames  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; tests/py/wire/test_lisp_in_emacs.py runs this: the frames in a file are read as the client
+;; reads them, and what it understood is printed so plainly that no reader's escapes are needed:
+;; a string as (s CODE...), a list as (l ITEM...), a symbol as (y CODE...), a number as it is.
+
+;;; Code:
+
+(require 'backstaff-epc)
+
+(defun read-frames--plain (value)
+  "Return VALUE in the plain form."
+  (cond ((null value) '(l))
+        ((stringp value) (cons 's (append (string-to-multibyte value) nil)))
+        ((symbolp value) (cons 'y (append (symbol-name value) nil)))
+        ((consp value) (cons 'l (mapcar #'read-frames--plain value)))
+        (t value)))
+
+(defun read-frames-batch ()
+  "Print what the frames in the file named on the command line hold, a line each."
+  (with-temp-buffer
+    (set-buffer-multibyte nil)
+    (insert-file-contents-literally (pop command-line-args-left))
+    (let ((start (point-min)) end)
+      (while (setq end (backstaff-epc--frame-end start))
+        (princ (format "%S\n" (read-frames--plain
+                               (backstaff-epc--read-frame
+                                (+ start backstaff-epc--header-size) end))))
+        (setq start end)))))
+
+(provide 'read-frames)
+;;; read-frames.el ends here

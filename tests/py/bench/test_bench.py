@@ -1,0 +1,143 @@
+"""The bench: its arithmetic, its table, and that every part of it runs. Nothing is timed here."""
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from dev.bench.folders import QUICK, folders
+from dev.bench.plot import svg
+from dev.bench.report import Report
+from dev.bench.rows import ROWS, TAIL, Promise, Row
+from dev.bench.soak import ALLOWED_GROWTH, State, growth, soak
+from dev.bench.timing import Measures, in_turns, p50, p95
+
+PROJECT = Path(__file__).parents[3]
+ROW = Row(Promise.TINY_CALL, "us : them", "m", "us", "them", 0.5)
+UNEVEN = Row(Promise.TAIL, "us", "m", "us", "them", 3, TAIL)
+
+
+def judged(row: Row, us: list[float], them: list[float]) -> tuple[float, float, bool]:
+    verdict = row.judged({"m": {"us": us, "them": them}})
+    assert verdict is not None
+    return verdict.ratio, verdict.limit, verdict.reached
+
+
+def test_ratio_is_that_of_the_medians() -> None:
+    assert judged(ROW, [1, 2, 90], [4, 5, 6]) == (0.4, 0.5, True)
+    assert judged(ROW, [1, 3, 90], [4, 5, 6]) == (0.6, 0.5, False)
+
+
+def test_exactly_what_is_allowed_is_reached() -> None:
+    assert judged(ROW, [1], [2]) == (0.5, 0.5, True)
+
+
+def test_tail_is_measured_by_its_own_median_or_by_the_peers_tail() -> None:
+    even, uneven = [1.0] * 100, [1.0] * 90 + [8.0] * 10
+    assert judged(UNEVEN, even, uneven) == (1, 8, True)
+    assert judged(UNEVEN, uneven, uneven) == (8, 8, True)
+    assert judged(UNEVEN, uneven, even) == (8, 3, False)
+
+
+def test_quantiles_are_those_of_the_times() -> None:
+    assert (p50([3, 1, 2]), p95([float(n) for n in range(101)]), p95([7])) == (2, 95, 7)
+
+
+def test_ways_take_turns_after_one_call_each_that_is_not_counted() -> None:
+    called: list[str] = []
+    times = in_turns(2, {"a": lambda: called.append("a"), "b": lambda: called.append("b")})
+    assert called == list("ab" * 3)
+    assert {name: len(seconds) for name, seconds in times.items()} == {"a": 2, "b": 2}
+
+
+def test_every_promise_of_the_design_has_a_row_and_no_row_stands_twice() -> None:
+    assert {row.promise for row in ROWS} == set(Promise)
+    assert len({(row.promise, row.what) for row in ROWS}) == len(ROWS)
+
+
+def test_row_that_was_not_measured_is_shown_with_its_reason() -> None:
+    report = Report({}, {"mcp": "node and npm are not installed"})
+    lines = "\n".join(report.table())
+    assert "not measured: node and npm are not installed" in lines
+    assert f"0 of 0 rows reached, {len(ROWS)} not measured" in lines
+    rows = json.loads(report.json())["rows"]
+    assert [row["reached"] for row in rows] == [None] * len(ROWS)
+
+
+def everything(ratio: float) -> Measures:
+    measures: Measures = {}
+    for row in ROWS:
+        ways = measures.setdefault(row.measure, {})
+        ways.setdefault(row.ours, [ratio])
+        ways.setdefault(row.peer, [1.0])
+    return measures
+
+
+def test_missed_row_is_called_missed() -> None:
+    assert Report(everything(1e-9), {}).reached()
+    report = Report(everything(1e9), {})
+    assert not report.reached()
+    assert sum(line.endswith("MISSED") for line in report.table()) > len(ROWS) / 2
+
+
+def test_picture_has_a_bar_for_each_row_that_was_measured() -> None:
+    picture = ET.fromstring(svg(Report(everything(2), {})))  # noqa: S314  # our own
+    assert len(picture.findall("{*}rect")) == 1 + len(ROWS)
+    assert len(ET.fromstring(svg(Report({}, {}))).findall("{*}rect")) == 1  # noqa: S314
+
+
+def test_folders_hold_what_they_are_said_to_and_are_made_once(tmp_path: Path) -> None:
+    made = folders(tmp_path, QUICK)
+    assert [len(list(made.flat(n).iterdir())) for n in range(4)] == list(QUICK.flat)
+    files = [path for path in made.forest.rglob("*.py") if path.is_file()]
+    tops, middles = QUICK.tree
+    assert len(files) == QUICK.trees * (3 * (tops + tops * middles) + tops * middles * 20 * 13)
+    assert len(list(made.heads.iterdir())) == QUICK.commands
+    (made.flat(0) / "more").touch()
+    assert len(list(folders(tmp_path, QUICK).flat(0).iterdir())) == QUICK.flat[0] + 1
+
+
+def test_folder_left_half_made_is_made_anew(tmp_path: Path) -> None:
+    made = folders(tmp_path, QUICK)
+    (made.path / "flat-0.made").unlink()
+    (made.flat(0) / "more").touch()
+    assert len(list(folders(tmp_path, QUICK).flat(0).iterdir())) == QUICK.flat[0]
+
+
+def test_growth_is_seen() -> None:
+    steady = [State(50 << 20, 7)] * 40
+    assert growth(steady) == ""
+    assert growth([*steady, State(50 << 20, 8)]) == (
+        "descriptors vary between rounds that are alike: [7, 8]"
+    )
+    leaking = [State((50 << 20) + n * ALLOWED_GROWTH // 10, 7) for n in range(40)]
+    assert growth(leaking).startswith("memory grew by ")
+
+
+def test_short_soak_leaves_the_server_as_it_was(tmp_path: Path) -> None:
+    states, wrong = soak(0, tmp_path, quick=True)
+    assert (len(states), wrong) == (1, "")
+
+
+def test_every_part_runs_and_every_row_that_needs_no_package_is_measured(tmp_path: Path) -> None:
+    if not (PROJECT / "elisp").is_dir():
+        pytest.fail("the bench needs the whole repository")
+    plot = tmp_path / "speed.svg"
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "dev.bench", "--quick", "--out", tmp_path, "--plot", plot],
+        cwd=PROJECT,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "results.json").read_text())["rows"]
+    assert len(rows) == len(ROWS)
+    unmeasured = [row["what"] for row in rows if row["ratio"] is None]
+    assert all("MCP" in what for what in unmeasured), done.stdout
+    assert plot.read_text().startswith("<svg")
