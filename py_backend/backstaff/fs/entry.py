@@ -131,7 +131,7 @@ def facts(names: Iterable[str], directory: int) -> list[Facts | None]:
     found: list[Facts | None] = []
     for name in names:
         try:
-            found.append(_FACTS(os.lstat(name, dir_fd=directory)))
+            found.append(_FACTS(lstat(name, directory)))
         except OSError:
             found.append(None)
     return found
