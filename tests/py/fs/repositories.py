@@ -82,13 +82,19 @@ class RandomRepository:
             own = self.chance.choice([".git/mine", str(self.root / ".git/mine")])
             git(self.root, "config", "core.excludesFile", own)
         if self._happens(0.6) and (some := [one for one in self.files if self._happens(0.2)]):
-            git(self.root, "add", "-f", "--", *map(str, some))
+            ours = [str(one) for one in some if not self._is_inner(one)]
+            git(self.root, "--literal-pathspecs", "add", "-f", "--", *ours)
         for one in self.files:
             if self._happens(0.02):
                 one.unlink()
 
     def _happens(self, likely: float) -> bool:
         return self.chance.random() < likely
+
+    def _is_inner(self, file: Path) -> bool:
+        """Whether FILE is in a repository within."""
+        above = file.parents[: len(file.relative_to(self.root).parts) - 1]
+        return any((folder / ".git/HEAD").exists() for folder in above)
 
     def _fill(self, folder: Path, level: int) -> None:
         for name in self.chance.sample(NAMES, self.chance.randint(2, 9)):

@@ -395,7 +395,7 @@ def _warnings(found: Survey) -> Iterator[str]:
 
 def _some(paths: Sequence[str]) -> str:
     """The first of PATHS, and how many there are besides."""
-    first = " ".join(word(f"{path}/") for path in paths[:NEAREST])
+    first = " ".join(f"{word(path)}/" for path in paths[:NEAREST])
     return first + (f" and {len(paths) - NEAREST} more" if len(paths) > NEAREST else "")
 
 
@@ -415,6 +415,12 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
         if count := len(query.matches(Index(everything))):
             noun = "file matches" if count == 1 else "files match"
             yield f"{count} ignored {noun}: include_ignored shows them"
+    if not query.folded and query.globs is None:
+        anyhow = Query(asked.query.lower(), asked.kind)
+        if count := len(anyhow.matches(index)):
+            noun = "matches" if count == 1 else "match"
+            yield f"{count} {noun} without regard to case: {quote(anyhow.text)}"
+            return
     if query.globs is not None and not asked.query.startswith(("**/", "/")):
         deeper = f"**/{asked.query.removeprefix('./')}"
         if count := len(Query(deeper, asked.kind).matches(index)):
