@@ -24,6 +24,7 @@ from enum import StrEnum
 from heapq import nsmallest
 from itertools import accumulate
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from backstaff.errors import (
     ErrorCode,
@@ -37,10 +38,12 @@ from backstaff.errors import (
 from backstaff.fs.entry import Kind
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
-from backstaff.fs.survey import Folder, Survey, survey
 from backstaff.render.lines import fitted
 from backstaff.render.names import quote, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+
+if TYPE_CHECKING:
+    from backstaff.fs.survey import Folder, Survey
 
 DEFAULT_TEXT_BYTES = 1 << 20
 MAX_QUERY_CHARACTERS = 1024
@@ -82,7 +85,7 @@ class Index:
     They stand by code point, a directory's own files before those further down.
     """
 
-    def __init__(self, start: Folder) -> None:
+    def __init__(self, start: "Folder") -> None:
         """Collect the files of START."""
         self.start = start
         self.paths = list(_paths(start))
@@ -101,7 +104,7 @@ class Index:
         return self._folded
 
 
-def _paths(start: Folder) -> Iterator[str]:
+def _paths(start: "Folder") -> Iterator[str]:
     for folder in start:
         if folder.path:
             prefix = folder.path + "/"
@@ -117,7 +120,7 @@ class Indexes:
     _kept: OrderedDict[tuple[str, bool], Index] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def of(self, key: tuple[str, bool], start: Folder) -> Index:
+    def of(self, key: tuple[str, bool], start: "Folder") -> Index:
         """The index of START, the kept one if that is the very same survey."""
         with self._lock:
             kept = self._kept.get(key)
@@ -334,6 +337,8 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _searched(query: Query, arguments: Arguments, context: Context, place: Place) -> Result:
+    from backstaff.fs.survey import survey  # nobody searches at the start
+
     found = survey(place, context.budget, everything=arguments.include_ignored)
     index = INDEXES.of((place.path, arguments.include_ignored), found.start)
     matches = query.matches(index)
@@ -346,7 +351,7 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), found)
 
 
-def _told(answer: Answer, limit: int, found: Survey) -> Result:
+def _told(answer: Answer, limit: int, found: "Survey") -> Result:
     """The result; its page holds no more than its text, so that the next one misses nothing."""
     notes = "".join(f"[{note}]\n" for note in _notes(answer, found))
     rows = [f"{show(path)}\n" for path in answer.paths]
@@ -373,7 +378,7 @@ def _more(count: int, offset: int) -> str:
     return f"[{count} more: offset={offset}]\n"
 
 
-def _notes(answer: Answer, found: Survey) -> Iterator[str]:
+def _notes(answer: Answer, found: "Survey") -> Iterator[str]:
     """What a reader has to know of what is not there."""
     yield from answer.why
     offset = answer.arguments.offset
@@ -382,7 +387,7 @@ def _notes(answer: Answer, found: Survey) -> Iterator[str]:
     yield from _warnings(found)
 
 
-def _warnings(found: Survey) -> Iterator[str]:
+def _warnings(found: "Survey") -> Iterator[str]:
     if found.expired:
         yield "the time was up before all was searched: give a directory as path"
     if found.uncertain:
@@ -404,10 +409,12 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     asked: Arguments,
     context: Context,
     place: Place,
-    found: Survey,
+    found: "Survey",
     index: Index,
 ) -> Iterator[str]:
     """Why nothing matches, and what would."""
+    from backstaff.fs.survey import survey
+
     start = found.start
     hidden = start.ignored or any(folder.repository for folder in start)
     if hidden and not asked.include_ignored and not found.expired:
