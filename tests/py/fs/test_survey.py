@@ -96,6 +96,15 @@ def test_without_a_change_nothing_is_made_anew(tree: Plant) -> None:
     assert surveyed(root).start is first
 
 
+def test_what_changed_just_before_it_was_read_has_no_stamp(tree: Plant) -> None:
+    status = tree({"a": ""}).stat()
+    newest = max(status.st_mtime_ns, status.st_ctime_ns)
+    racy = [folders.stamp(status, newest + age) for age in (-1, 0, folders.RACY_NS)]
+    assert racy == [folders.UNSETTLED] * 3
+    assert folders.stamp(status, newest + folders.RACY_NS + 1) == folders.exactly(status)
+    assert folders.exactly(status) != folders.UNSETTLED
+
+
 def test_only_what_changed_is_made_anew(tree: Plant) -> None:
     root = tree({"a/b/c": "", "d/e/f": "", "d/.gitignore": "*.o\n"})
     settle(root)

@@ -196,14 +196,30 @@ def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int
     assert query.best(index, matches, few) == everything[:few]
 
 
-@given(paths, st.lists(queries, max_size=4))
-def test_what_was_asked_before_makes_no_difference(given: list[str], texts: list[str]) -> None:
+asked = st.lists(st.tuples(queries, st.sampled_from(["fuzzy", "substring"])), max_size=4)
+
+
+@given(paths, asked)
+def test_what_was_asked_before_makes_no_difference(
+    given: list[str], texts: list[tuple[str, str]]
+) -> None:
     index = index_of(given)
-    for text in texts:
+    for text, kind in texts:
         for size in range(1, len(text) + 1):
             if text[:size].strip():
-                query = Query(text[:size], "fuzzy")
+                query = Query(text[:size], kind)
                 assert query.matches(index) == query.matches(index_of(given))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("a b", "a"), ("ab", "a"), ("a", "b"), ("ab", "AB"), ("ab", "abc")]
+)
+def test_search_after_another_finds_the_same(first: str, second: str) -> None:
+    index = index_of(["a", "ab", "a_b", "AB", "A", "b", "abc", "a_b_c"])
+    for kind in ("substring", "fuzzy"):
+        Query(first, "substring").matches(index)
+        query = Query(second, kind)
+        assert query.matches(index) == query.matches(index_of(index.paths))
 
 
 # ---------------------------------------------------------------------------- pages and text
