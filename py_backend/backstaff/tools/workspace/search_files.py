@@ -49,6 +49,10 @@ DEFAULT_TEXT_BYTES = 1 << 20
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MAX_RESULTS = 1000
+RANKED = 300
+"""How many matches are ranked at least."""
+SAMPLE = 256
+"""How many paths tell which characters are rare."""
 MAX_OFFSET = 1_000_000
 MAX_INDEXED = 1_000_000
 """Paths in all kept indexes together."""
@@ -91,6 +95,7 @@ class Index:
         self.paths = list(_paths(start))
         self._folded: list[str] | None = None
         self.latest: tuple[Query, list[int]] | None = None
+        self.ranked: tuple[Query, list[int]] | None = None
 
     def texts(self, *, folded: bool) -> list[str]:
         """The paths, or without regard to case if FOLDED."""
@@ -187,12 +192,23 @@ class Query:
         if self.kind is SearchKind.SUBSTRING or len(one) == 1:
             return [number for number in among if one in texts[number]]
         found = _gapped(one).search
-        return [number for number in among if found(texts[number])]
+        return [number for number in _narrowed(one, texts, among) if found(texts[number])]
 
     def best(self, index: Index, matches: Sequence[int], most: int) -> list[int]:
-        """The MOST best of the MATCHES in INDEX, the best first."""
+        """The MOST best of the MATCHES in INDEX, the best first.
+
+        More than are asked for are ranked, so that the next page need not do it again.
+        """
         if self.globs is not None:
             return list(matches[:most])
+        latest = index.ranked
+        if latest is None or latest[0].text != self.text or latest[0].kind is not self.kind:
+            latest = None
+        if latest is None or len(latest[1]) < min(most, len(matches)):
+            latest = index.ranked = self, self._ranked(index, matches, max(most, RANKED))
+        return latest[1][:most]
+
+    def _ranked(self, index: Index, matches: Sequence[int], most: int) -> list[int]:
         texts = index.texts(folded=self.folded)
         rank = _ranker(self.words)
         among = self._promising(texts, matches, most)
@@ -204,9 +220,14 @@ class Query:
             return matches
         only, *_ = self.words
         whole = [number for number in matches if only in texts[number]]
+        if len(whole) < most:
+            found = _gapped(only).search
+            near = [n for n in matches if found(texts[n], texts[n].rfind("/") + 1)]
+            both = sorted({*whole, *near})
+            return both if len(both) >= most else matches
         named = [number for number in whole if only in texts[number].rpartition("/")[2]]
         if len(named) < most:
-            return whole if len(whole) >= most else matches
+            return whole
         starting = [
             number
             for number in named
@@ -215,24 +236,34 @@ class Query:
         return starting if len(starting) >= most else named
 
 
+def _narrowed(one: str, texts: Sequence[str], among: Sequence[int]) -> Sequence[int]:
+    """Those AMONG which hold the two rarest characters of ONE, so that few have to be tried."""
+    some = [texts[number] for number in among[:: len(among) // SAMPLE + 1]]
+    common = {character: sum(character in text for text in some) for character in sorted(set(one))}
+    for character in sorted(common, key=common.__getitem__)[:2]:
+        among = [number for number in among if character in texts[number]]
+    return among
+
+
 Rank = tuple[int, int, int]
 
 
 def _ranker(words: Sequence[str]) -> Callable[[str], Rank]:
-    """Tells how bad a match a path is: how its words were found, runs, and its length."""
-    gapped = [_gapped(one) for one in words]
+    """Tells how bad a match a path is: how its words were found, their gaps, and its length."""
+    gapped = [(one, _gapped(one, grouped=True).search) for one in words]
 
     def rank(path: str) -> Rank:
-        name = path[path.rfind("/") + 1 :]
-        way = runs = 0
-        for one, regex in zip(words, gapped, strict=True):
+        start = path.rfind("/") + 1
+        way = gaps = 0
+        for one, search in gapped:
             if one in path:
-                way += _way(one, name)
-            else:
-                inside = regex.search(name)
-                way += GAPS + (inside is None)
-                runs += _runs(one, inside or regex.search(path))
-        return way, runs, len(path)
+                way += _way(one, path[start:])
+                continue
+            found = search(path, start)
+            way += GAPS + (found is None)
+            found = found or search(path)
+            gaps += sum(map(bool, found.groups())) if found else len(one)
+        return way, gaps, len(path)
 
     return rank
 
@@ -251,22 +282,10 @@ def _way(one: str, name: str) -> int:
     return 3
 
 
-def _runs(one: str, found: "re.Match[str] | None") -> int:
-    """Into how many runs the word ONE falls where it was FOUND, each at its earliest place."""
-    if found is None:
-        return len(one)
-    text, at, runs = found[0], 0, 0
-    for character in one:
-        place = text.find(character, at)
-        runs += place != at or not runs
-        at = place + 1
-    return runs
-
-
-def _gapped(one: str) -> "re.Pattern[str]":
-    """Finds the characters of ONE with others between. Nothing is tried twice."""
-    gaps = [f"[^{re.escape(character)}]*+{re.escape(character)}" for character in one[1:]]
-    return re.compile(re.escape(one[0]) + "".join(gaps))
+def _gapped(one: str, *, grouped: bool = False) -> "re.Pattern[str]":
+    """Finds the characters of ONE with gaps between, GROUPED or not. Nothing is tried twice."""
+    gap = "([^{0}]*+){0}" if grouped else "[^{0}]*+{0}"
+    return re.compile(re.escape(one[0]) + "".join(gap.format(re.escape(c)) for c in one[1:]))
 
 
 def _globs(text: str) -> Globs:
