@@ -84,7 +84,7 @@ class Listed:
 
     def _sent(self, text: str) -> int:
         names = "".join((*self.directories, *self.files))
-        return len(self) * ROW_BYTES_IN_DATA + _wire_bytes(names) + _wire_bytes(text)
+        return len(self) * ROW_BYTES_IN_DATA + wire_bytes(names) + wire_bytes(text)
 
     def _costs(self) -> Iterator[tuple[int, int]]:
         """For each entry: what the rows up to it cost in bytes of text, and of the whole reply.
@@ -94,13 +94,13 @@ class Listed:
         fixed = padded = longest = sent = 0
         for name in self.directories:
             fixed += len(f"[DIR]  {show(name)}/\n".encode())
-            sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name)
+            sent += ROW_BYTES_IN_DATA + 2 * wire_bytes(name)
             yield fixed, fixed + sent
         for name, size in zip(self.files, self._sizes(), strict=True):
             label = show(name)
             taken = width(label)
             fixed += len(f"[FILE] {label}{size}\n".encode()) - taken
-            sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name)
+            sent += ROW_BYTES_IN_DATA + 2 * wire_bytes(name)
             padded, longest = padded + 1, max(longest, taken)
             rows = fixed + padded * _column(longest)
             yield rows, rows + sent
@@ -110,6 +110,6 @@ def _column(longest: int) -> int:
     return max(MINIMUM_NAME_COLUMN, longest + 2)
 
 
-def _wire_bytes(text: str) -> int:
+def wire_bytes(text: str) -> int:
     """What TEXT may cost on the wire, where everything that is not ASCII becomes an escape."""
     return len(text) if text.isascii() else 10 * len(text)

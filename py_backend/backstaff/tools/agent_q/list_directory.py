@@ -11,13 +11,13 @@ import os
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from backstaff.errors import NotADirectory, PathError, ToolError
+from backstaff.errors import NotADirectory, PathError
 from backstaff.fs.entry import Kind, entries_in, look
 from backstaff.fs.root import Place
 from backstaff.render.names import quote, show
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.agent_q._rows import REPLY_BYTES, SHORTEST_ROW_BYTES, Listed
-from backstaff.tools.agent_q._words import refusal
+from backstaff.tools.agent_q._words import directory_refusal
 
 SORT_KEYS = ("name", "size", "modified")
 
@@ -62,10 +62,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     try:
         with context.root.resolve(arguments.path) as place:
             return _listing(place, arguments, context)
-    except NotADirectory as error:
-        raise _no_directory(error, arguments.path) from error
     except PathError as error:
-        raise refusal(error, arguments.path, "Directory") from error
+        raise directory_refusal(error, arguments.path) from error
 
 
 def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
@@ -90,13 +88,6 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         truncated=len(shown) < found.total or not found.complete,
         warnings=_warnings(arguments),
     )
-
-
-def _no_directory(error: NotADirectory, path: str) -> ToolError:
-    """The error for `f` and `f/`, which name a file, and for `f/x`, which names nothing."""
-    if error.last:
-        return ToolError(error.code, f"{quote(path)} is a file, not a directory")
-    return refusal(error, path, "Directory")
 
 
 def _find(directory: int, arguments: Arguments, context: Context) -> Found:
