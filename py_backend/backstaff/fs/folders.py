@@ -1,0 +1,343 @@
+"""The folders below an open directory, with what is not ignored in them; made anew on a change.
+
+A walk goes by descriptor, never through a link, and looks at every directory; but it reads only
+those that are not as it knows them. Device, inode and both times of a directory change whenever a
+name in it does; a `.gitignore` has a stamp of its own, as its content may change alone. A directory
+that changed just before it was read has no stamp that could tell it from a later change, and is
+read again the next time.
+
+Folders are never changed once they are made, so calls can share them.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import NamedTuple, Self
+
+from backstaff.errors import NotAFile, PathError
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind, Named, entries_in, look
+from backstaff.fs.file import read
+from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
+
+RACY_NS = 20_000_000
+"""Longer than the steps in which the kernel counts the times of files."""
+
+_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_DOT_GIT = ".git"
+_POINTER = b"gitdir: "
+_IN_GIT = ("HEAD", "objects", "refs")
+
+Stamp = tuple[int, int, int, int, int]
+"""What the file system says of something; it changes whenever the content does."""
+UNSETTLED: Stamp = (0, 0, 0, 0, 0)
+"""The stamp of what changed just now: it is like no other, nor like itself."""
+
+
+def stamp(status: os.stat_result, now: int) -> Stamp:
+    """The stamp that STATUS, as it was found at NOW, is."""
+    if now - max(status.st_mtime_ns, status.st_ctime_ns) <= RACY_NS:
+        return UNSETTLED
+    return exactly(status)
+
+
+def exactly(status: os.stat_result) -> Stamp:
+    """What a settled stamp is compared with."""
+    return (
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_ino,
+        status.st_dev,
+        status.st_size,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What a folder was made from: it is the same while these are.
+
+    `stamp` is the directory's, `rules` its `.gitignore`'s if it has one; `above` is what its parent
+    ignores, by identity, and `ignore` what it ignores itself. In a `hidden` folder, everything is
+    ignored but what is tracked. `files` and `ignored` count what is in the folder
+    itself. The rules start `anew` in a repository that is entered.
+    """
+
+    stamp: Stamp = UNSETTLED
+    rules: Stamp | None = None
+    above: Ignore | None = None
+    ignore: Ignore = field(default_factory=Ignore)
+    hidden: bool = False
+    files: int = 0
+    ignored: int = 0
+    anew: bool = False
+
+    def same(self, stamp: Stamp, above: Ignore, *, hidden: bool) -> bool:
+        """Whether a directory with this STAMP, and in the same circumstances, is as it was."""
+        return stamp == self.stamp and above is self.above and hidden is self.hidden
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folder:
+    """A directory: its `path` from the start ("" for the start), and what in it is not ignored.
+
+    `entries` are names with kinds (FILE, DIRECTORY, SYMLINK), by code point; `below` are the
+    directories among them, in the same order. `files` counts the files and links in here and below,
+    `ignored` what was left out as ignored in here and below, a directory being one. Nothing is
+    known of what is in an `unreadable` one, nor in a `repository`, one of its own in a work tree.
+    `size` counts folders and entries.
+    """
+
+    name: str
+    path: str
+    entries: tuple[Named, ...] = ()
+    below: tuple["Folder", ...] = ()
+    files: int = 0
+    ignored: int = 0
+    unreadable: bool = False
+    repository: bool = False
+    size: int = 1
+    facts: Facts = field(default=Facts(), repr=False)
+
+    def __iter__(self) -> Iterator["Folder"]:
+        """Yield this folder and all below it, in pre-order."""
+        waiting = [self]
+        while waiting:
+            folder = waiting.pop()
+            yield folder
+            waiting.extend(reversed(folder.below))
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """The tracked files that a rule would hide, and the directories that they are in."""
+
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, files: Iterable[str]) -> Self:
+        """These FILES, and every directory above one of them, but for the start."""
+        files = frozenset(files)
+        folders: set[str] = set()
+        for file in files:
+            parent = file.rpartition("/")[0]
+            while parent and parent not in folders:
+                folders.add(parent)
+                parent = parent.rpartition("/")[0]
+        return cls(files, frozenset(folders))
+
+    def __contains__(self, path: str) -> bool:
+        """Whether PATH is there in spite of the rules."""
+        return path in self.files or path in self.folders
+
+
+class _Here(NamedTuple):
+    """A directory that is open: where it is, how it is known, and what it inherits."""
+
+    name: str
+    path: str
+    directory: int
+    known: Folder | None
+    above: Ignore
+    hidden: bool
+
+    def within(self, name: str) -> str:
+        """The path of NAME in here."""
+        return f"{self.path}/{name}" if self.path else name
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A directory that the walk is in, and the directories in it that are still ahead."""
+
+    folder: Folder
+    directory: int
+    ahead: Iterator[tuple[str, Folder | None, bool]]
+    below: list[Folder] = field(default_factory=list)
+
+    def finished(self) -> Folder:
+        """The folder with all below it: the very one that was known, if nothing is new."""
+        folder, below = self.folder, self.below
+        if len(folder.below) == len(below) and all(map(is_, folder.below, below)):
+            return folder
+        return replace(
+            folder,
+            below=tuple(below),
+            files=folder.facts.files + sum(one.files for one in below),
+            ignored=folder.facts.ignored + sum(one.ignored for one in below),
+            size=1 + len(folder.entries) + sum(one.size for one in below),
+        )
+
+
+@dataclass(slots=True)
+class FolderWalk:
+    """One pass over a tree; with `everything`, whatever the rules say.
+
+    In a `work_tree`, `tracked` is there whatever the rules say, and a repository within is not
+    entered; elsewhere it is, and the rules start anew in it. The folders with a path in `again` are
+    read in any case. Afterwards, `new_rules` tells that a `.gitignore` came, went or changed, and
+    `expired` that the time was up and folders are missing.
+    """
+
+    budget: Budget
+    everything: bool = False
+    work_tree: bool = False
+    ignore_case: bool = False
+    tracked: Tracked = field(default_factory=Tracked)
+    again: frozenset[str] = frozenset()
+    new_rules: bool = False
+    expired: bool = False
+
+    def run(self, start: int, known: Folder | None, above: Ignore, *, hidden: bool) -> Folder:
+        """The folder of the open directory START, which was KNOWN so, with all below it.
+
+        ABOVE is what holds in it by rules from elsewhere; in a HIDDEN one only what is tracked is
+        there. Raises `PathError` if START cannot be read, and `Cancelled`.
+        """
+        frames = [self._frame(_Here("", "", os.dup(start), known, above, hidden))]
+        try:
+            while True:
+                frame = frames[-1]
+                if (entered := self._enter_next(frame)) is not None:
+                    frames.append(entered)
+                    continue
+                os.close(frames.pop().directory)
+                if not frames:
+                    return frame.finished()
+                frames[-1].below.append(frame.finished())
+        finally:
+            for frame in frames:
+                os.close(frame.directory)
+
+    def _enter_next(self, frame: _Frame) -> _Frame | None:
+        """Go over the directories ahead in FRAME, up to the first that has to be entered."""
+        folder = frame.folder
+        above = folder.facts.ignore
+        for name, known, hidden in frame.ahead:
+            self.expired = self.expired or self.budget.expired()
+            if self.expired:
+                return None
+            if known is not None and self._is_same_leaf(known, frame.directory, above, hidden):
+                frame.below.append(known)
+                continue
+            path = f"{folder.path}/{name}" if folder.path else name
+            try:
+                directory = os.open(name, _FLAGS, dir_fd=frame.directory)
+                return self._frame(_Here(name, path, directory, known, above, hidden))
+            except (OSError, PathError):
+                frame.below.append(Folder(name, path, unreadable=True))
+        return None
+
+    def _is_same_leaf(self, known: Folder, parent: int, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
+        """Whether there is nothing in KNOWN to be entered for, and it is as it was."""
+        facts = known.facts
+        if known.below or facts.rules is not None or known.path in self.again:
+            return False
+        status = look(known.name, parent)
+        return status is not None and facts.same(exactly(status), above, hidden=hidden)
+
+    def _frame(self, here: _Here) -> _Frame:
+        """A directory that is now entered, as it is known or as it is; the frame closes it."""
+        try:
+            if here.known is not None and self._is_same(here.known, here):
+                known = ((one.name, one, one.facts.hidden) for one in here.known.below)
+                return _Frame(here.known, here.directory, known)
+            folder, there = self._read(here)
+        except BaseException:
+            os.close(here.directory)
+            raise
+        old = {one.name: one for one in here.known.below} if here.known else {}
+        ahead = (
+            (name, old.get(name), here.hidden or name in there)
+            for name, kind in folder.entries
+            if kind is Kind.DIRECTORY
+        )
+        return _Frame(folder, here.directory, ahead)
+
+    def _is_same(self, known: Folder, here: _Here) -> bool:
+        status = os.fstat(here.directory)
+        if here.path in self.again or not known.facts.same(
+            exactly(status), here.above, hidden=here.hidden
+        ):
+            return False
+        if known.facts.rules is None:
+            return True
+        of_rules = look(FILE, here.directory)
+        return of_rules is not None and exactly(of_rules) == known.facts.rules
+
+    def _read(self, here: _Here) -> tuple[Folder, set[str]]:
+        """The folder, without those below it, and what is there though it is ignored."""
+        now, status = time.time_ns(), os.fstat(here.directory)
+        found = [
+            one for one in entries_in(here.directory, self.budget) if one[1] is not Kind.UNKNOWN
+        ]
+        entries = [one for one in found if one[0] != _DOT_GIT]
+        inner = bool(here.path) and len(entries) < len(found)
+        if inner and self.work_tree and _is_repository(here.directory):
+            return Folder(here.name, here.path, repository=True), set()
+        # Whether a `.git` makes a repository is not told by the stamp of the directory it is in.
+        own = UNSETTLED if inner and self.work_tree else stamp(status, now)
+        rules, ignore = self._rules(here, entries, anew=inner and not self.work_tree)
+        ignored = {one for one, _ in entries} if here.hidden else ignore.of(entries, self.budget)
+        there = {one for one in ignored if here.within(one) in self.tracked}
+        left = sorted(one for one in entries if one[0] not in ignored or one[0] in there)
+        files = sum(kind is not Kind.DIRECTORY for _, kind in left)
+        counts = (files, len(ignored) - len(there))
+        facts = Facts(own, rules, here.above, ignore, here.hidden, *counts, inner)
+        self.expired = self.expired or self.budget.expired()
+        folder = Folder(
+            here.name, here.path, tuple(left), (), *counts, size=1 + len(left), facts=facts
+        )
+        return folder, there
+
+    def _rules(
+        self, here: _Here, entries: list[Named], *, anew: bool
+    ) -> tuple[Stamp | None, Ignore]:
+        """The stamp of the folder's own rules, if it has some, and what it ignores by all rules.
+
+        These start ANEW in a repository.
+        """
+        if self.everything:
+            return None, here.above
+        rules, content = None, b""
+        if (FILE, Kind.FILE) in entries:
+            rules, content = _own_rules(here.directory)
+        known = Facts() if here.known is None else here.known.facts
+        if (
+            known.above is here.above
+            and rules == known.rules != UNSETTLED
+            and anew is (known.anew and not self.work_tree)
+        ):
+            return rules, known.ignore
+        self.new_rules |= rules is not None or known.rules is not None
+        ignore = Ignore() if anew else here.above.below(here.name) if here.path else here.above
+        return rules, ignore.under(Rules(content, ignore_case=self.ignore_case))
+
+
+def _own_rules(directory: int) -> tuple[Stamp, bytes]:
+    """The stamp and the content of the `.gitignore` in DIRECTORY; empty if it cannot be read."""
+    now = time.time_ns()
+    try:
+        content = read(FILE, directory, MAX_BYTES + 1)
+    except PathError:
+        return UNSETTLED, b""
+    return stamp(content.status, now), content.head
+
+
+def _is_repository(directory: int) -> bool:
+    """Whether the `.git` in DIRECTORY makes it a repository, going by what git looks for first.
+
+    That is a directory with what every repository has, or a file that says where it is.
+    """
+    try:
+        if read(_DOT_GIT, directory, len(_POINTER)).head == _POINTER:
+            return True
+    except NotAFile as error:
+        if error.kind is not Kind.DIRECTORY:
+            return False
+    except PathError:
+        return False
+    statuses = [look(f"{_DOT_GIT}/{name}", directory) for name in _IN_GIT]
+    return None not in statuses

@@ -1,0 +1,347 @@
+"""Asking git about a directory that is held open: a few questions that only read.
+
+git decides by the files of a repository what it does, and a repository can be hostile: its
+configuration names programs (a monitor of the file system, hooks, a pager, a signature checker)
+and may fetch what is missing. So git is run by its absolute path, which must lie outside the
+project, without a shell and a terminal, in an environment of our own, with everything switched off
+that starts another program or writes. The directory is handed over as a descriptor, as everywhere
+in here; git's answer is names and no more, and whoever shows them looks for them in the open
+directory. Output and time are bounded, and git is killed where it passes them.
+
+Whatever goes wrong is an answer: a `NoGit`, and the caller does without.
+"""
+
+import os
+import selectors
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic
+
+from backstaff.fs.budget import Budget
+
+MAX_OUTPUT = 1 << 26
+MAX_ERRORS = 1 << 12
+MAX_SECONDS = 5.0
+"""More than half a million files take; a fifo in the place of a file of git's takes for ever."""
+TICK = 0.05
+"""Seconds between two looks at whether the call was taken back."""
+
+_PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
+_HELD = "/proc/self/fd/%d"
+_CHUNK = 1 << 16
+_KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+"""What decides where the user's own configuration is. No other variable reaches git."""
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",  # else a look at the index may write it anew
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "/bin/false",
+    "SSH_ASKPASS": "/bin/false",
+    "GIT_SSH_COMMAND": "/bin/false",
+    "GIT_PAGER": "cat",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "LC_ALL": "C",  # a refusal is told from a failure by git's words
+    "PATH": "/usr/bin:/bin",
+}
+_OVERRIDES = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.untrackedCache=false",
+    "log.showSignature=false",
+    "protocol.allow=never",
+    "submodule.recurse=false",
+    "credential.helper=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+
+
+class NoGit(StrEnum):
+    """Why git does not answer, in words that can end a sentence."""
+
+    ABSENT = "git is not installed"
+    NO_WORK_TREE = "it is not in a git work tree"
+    REFUSED = "git refuses this repository, as it belongs to someone else"
+    BROKEN = "git failed"
+    SLOW = "git took too long"
+    TOO_MUCH = "git answered too much"
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The work tree that an open directory is in, to be asked while the directory is open.
+
+    `depth` says how many levels the directory lies below the top of the work tree. `index` and
+    `exclude` (info/exclude) are paths as git names them, absolute or relative to the directory;
+    `excludes_file` (core.excludesFile) is absolute or relative to the top, or empty.
+    """
+
+    program: str
+    directory: int
+    depth: int
+    index: str
+    exclude: str
+    excludes_file: str
+    ignore_case: bool
+
+    def branch(self, budget: Budget) -> str | NoGit:
+        """The name of the branch, also before its first commit; "" if HEAD is detached."""
+        answer = _ask(self, budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
+        return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
+
+    def files(self, budget: Budget) -> list[str] | NoGit:
+        """Git's own list of what is not ignored, relative to the directory, in no order.
+
+        Tracked files are in it though they may be gone, and each once for every stage of a
+        conflict; a repository within is one entry, with a slash at its end if it is not tracked.
+        """
+        words = ("--cached", "--others", "--exclude-standard")
+        return _names(_ask(self, budget, "ls-files", "-z", *words))
+
+    def tracked_but_ignored(self, budget: Budget) -> list[str] | NoGit:
+        """The tracked files that the rules would hide, relative to the directory."""
+        words = ("--cached", "--ignored", "--exclude-standard")
+        return _names(_ask(self, budget, "ls-files", "-z", *words))
+
+    def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
+        """The files below the directory that the MOST latest commits touched, the latest first.
+
+        Paths are relative to the directory; files that are gone are among them. A commit with none,
+        such as a merge, is an empty list.
+        """
+        words = ("--name-only", "--no-renames", "--relative", _EACH_COMMIT, "-z", f"-n{most}")
+        quiet = (
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-mailmap",
+            "--diff-merges=off",
+            "-O/dev/null",
+        )
+        below = ("--", ".") if self.depth else ()
+        answer = _ask(self, budget, "log", *words, *quiet, *below)
+        return answer if isinstance(answer, NoGit) else list(_commits(answer))
+
+
+def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
+    """The work tree that the open DIRECTORY is in; git is not taken from within PROJECT, a path."""
+    program = _program(project, os.environ.get("PATH", ""))
+    if program is None or not Path(_HELD % directory).exists():
+        return NoGit.ABSENT
+    bare = Repository(program, directory, 0, "", "", "", ignore_case=False)
+    facts, values = _both(bare, budget)
+    if isinstance(facts, NoGit):
+        return facts
+    if isinstance(values, NoGit):
+        return values
+    return _described(bare, os.fsdecode(facts), os.fsdecode(values))
+
+
+def _both(bare: Repository, budget: Budget) -> tuple[bytes | NoGit, bytes | NoGit]:
+    """The answers to `_QUESTION` and `_SETTINGS`, which git works out side by side."""
+    where = _started(bare.program, bare.directory, budget, _QUESTION)
+    if isinstance(where, NoGit):
+        return where, where
+    try:
+        settings = _ask(bare, budget, *_SETTINGS, fine=(0, 1))
+        return where.answer((0,)), settings
+    finally:
+        where.end()
+
+
+_QUESTION = (
+    "rev-parse",
+    "--is-inside-work-tree",
+    "--show-cdup",
+    *("--git-path", "index"),
+    *("--git-path", "info/exclude"),
+)
+_SETTINGS = ("config", "-z", "--type=path", "--get-regexp", r"^core\.(excludesfile|ignorecase)$")
+_EACH_COMMIT = "--format=tformat:%x00%H%x00"
+_TRUE = ("", "true", "yes", "on", "1")
+
+
+def _described(bare: Repository, facts: str, values: str) -> Repository | NoGit:
+    inside, *told = facts.removesuffix("\n").split("\n")
+    if inside != "true":
+        return NoGit.NO_WORK_TREE
+    if len(told) != 3:  # noqa: PLR2004 - the three that are asked for, if no path holds a newline
+        return NoGit.BROKEN
+    up, index, exclude = told
+    core = dict(_settings(values))
+    return Repository(
+        program=bare.program,
+        directory=bare.directory,
+        depth=up.count("../"),
+        index=index,
+        exclude=exclude,
+        excludes_file=core.get("core.excludesfile", default_excludes()),
+        ignore_case=core.get("core.ignorecase", "no").lower() in _TRUE,
+    )
+
+
+def _settings(values: str) -> Iterator[tuple[str, str]]:
+    for setting in filter(None, values.split("\0")):
+        key, _, value = setting.partition("\n")
+        yield key, value
+
+
+def default_excludes() -> str:
+    """Where git looks for the user's own rules unless told otherwise (gitignore(5))."""
+    home, configuration = os.environ.get("HOME"), os.environ.get("XDG_CONFIG_HOME")
+    if configuration:
+        return f"{configuration}/git/ignore"
+    return f"{home}/.config/git/ignore" if home else ""
+
+
+@lru_cache(maxsize=16)
+def _program(project: str, path: str) -> str | None:
+    """The git in one of the system's own places, else the first on PATH that is not in PROJECT."""
+    system = [f"{folder}/git" for folder in _PLACES]
+    others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
+    outside = (other for other in others if not _is_within(os.path.realpath(other), project))
+    return next(filter(_is_program, (*system, *outside)), None)
+
+
+def _is_within(path: str, project: str) -> bool:
+    return os.path.commonpath((path, project)) == project
+
+
+def _is_program(path: str) -> bool:
+    try:
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) and os.access(path, os.X_OK)
+
+
+def _names(answer: bytes | NoGit) -> list[str] | NoGit:
+    if isinstance(answer, NoGit):
+        return answer
+    return [os.fsdecode(name) for name in answer.split(b"\0")[:-1]]
+
+
+def _commits(answer: bytes) -> Iterator[list[str]]:
+    """The paths of each commit in what git's log prints for `_EACH_COMMIT`, -z and --name-only.
+
+    Between NULs that is: nothing, the commit, nothing, then the paths, of which the first has a
+    newline before it. A path is never empty, so what one is called cannot be taken for a commit.
+    """
+    parts = iter(answer.split(b"\0"))
+    next(parts)
+    for _commit in parts:
+        next(parts, None)
+        files = [os.fsdecode(part) for part in iter(lambda: next(parts, b""), b"")]
+        yield [files[0].removeprefix("\n"), *files[1:]] if files else []
+
+
+@dataclass(slots=True)
+class _Running:
+    """A git that was started, with what it has printed so far."""
+
+    process: "subprocess.Popen[bytes]"
+    budget: Budget
+    until: float
+    printed: dict[int, bytearray] = field(default_factory=dict)
+
+    def answer(self, fine: tuple[int, ...]) -> bytes | NoGit:
+        """What it prints, if its exit status is among FINE. Raises `Cancelled`."""
+        out, errors = self._pipes()
+        try:
+            trouble = self._read(out, errors) or self._wait()
+        finally:
+            self.end()
+        if trouble is not None:
+            return trouble
+        if self.process.returncode in fine:
+            return bytes(self.printed[out])
+        return _meaning(bytes(self.printed[errors]))
+
+    def end(self) -> None:
+        """Kill it, if it is still there, with whatever it has started."""
+        if self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def _pipes(self) -> tuple[int, int]:
+        out, errors = self.process.stdout, self.process.stderr
+        if out is None or errors is None:
+            raise ValueError("git was started without pipes")
+        return out.fileno(), errors.fileno()
+
+    def _read(self, out: int, errors: int) -> NoGit | None:
+        """Take in what is printed until both ends are closed, of errors only the first."""
+        self.printed = {out: bytearray(), errors: bytearray()}
+        with selectors.DefaultSelector() as selector:
+            for pipe in self.printed:
+                selector.register(pipe, selectors.EVENT_READ)
+            while selector.get_map():
+                if self._is_late():
+                    return NoGit.SLOW
+                for key, _ in selector.select(TICK):
+                    if not (chunk := os.read(key.fd, _CHUNK)):
+                        selector.unregister(key.fd)
+                    self.printed[key.fd] += chunk
+                del self.printed[errors][MAX_ERRORS:]
+                if len(self.printed[out]) > MAX_OUTPUT:
+                    return NoGit.TOO_MUCH
+        return None
+
+    def _wait(self) -> NoGit | None:
+        while True:
+            try:
+                self.process.wait(TICK)
+            except subprocess.TimeoutExpired:
+                if self._is_late():
+                    return NoGit.SLOW
+            else:
+                return None
+
+    def _is_late(self) -> bool:
+        return self.budget.expired() or monotonic() > self.until
+
+
+def _ask(
+    repository: Repository, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)
+) -> bytes | NoGit:
+    running = _started(repository.program, repository.directory, budget, words)
+    return running if isinstance(running, NoGit) else running.answer(fine)
+
+
+def _started(
+    program: str, directory: int, budget: Budget, words: tuple[str, ...]
+) -> _Running | NoGit:
+    overrides = [word for override in _OVERRIDES for word in ("-c", override)]
+    kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
+    try:
+        process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
+            [program, "--no-pager", *overrides, *words],
+            cwd=_HELD % directory,
+            env=_ENVIRONMENT | kept,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError:
+        return NoGit.BROKEN
+    return _Running(process, budget, monotonic() + MAX_SECONDS)
+
+
+def _meaning(errors: bytes) -> NoGit:
+    if b"dubious ownership" in errors or b"unsafe repository" in errors:
+        return NoGit.REFUSED
+    if b"not a git repository" in errors or b"in a work tree" in errors:
+        return NoGit.NO_WORK_TREE
+    return NoGit.BROKEN

@@ -1,0 +1,141 @@
+"""Git's ignore rules in a directory: which of its names are not to be seen.
+
+`Rules` are the lines of one file. An `Ignore` is what holds in one directory: its own rules, those
+of the directories above, the repository's and the user's; the nearest file that says anything about
+a name decides, and in it the last line that does. A directory that is ignored is never entered, so
+nothing below it can be taken back.
+
+Most names match nothing, so `Ignore.of` first asks of all names of a directory at once which of
+them could be ignored at all (`_Sieve`), and goes through the lines for these only.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind, Named
+from backstaff.fs.ignore_line import Line, rule
+
+FILE = ".gitignore"
+MAX_BYTES = 1 << 20
+"""What is read of a file with rules; lines that are not whole by then do not count."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Rules:
+    """The lines of one file, which are about what is below the directory that the file is for."""
+
+    def __init__(self, content: bytes, *, ignore_case: bool = False) -> None:
+        """Read CONTENT. Whatever is no rule is passed over, as git does."""
+        lines = content[:MAX_BYTES].removeprefix(_BYTE_ORDER_MARK).split(b"\n")
+        if len(content) > MAX_BYTES:
+            lines.pop()
+        self.lines = [Line(text, ignore_case=ignore_case) for text in map(rule, lines) if text]
+        hiding = [line for line in self.lines if not line.negative]
+        self._somewhere = [line for line in hiding if not line.anywhere]
+        self._anywhere = [line for line in hiding if line.anywhere]
+        self._sieve = _Sieve(self._anywhere)
+        self._named: dict[bytes, list[Line]] = {}
+        for line in self._somewhere:
+            if line.parent is not None:
+                self._named.setdefault(line.parent, []).append(line)
+        self._wild = [line for line in self._somewhere if line.parent is None]
+
+    def sieve(self, parent: bytes) -> "_Sieve":
+        """What can be ignored in PARENT, which is written "" or `a/b/`."""
+        named = self._named.get(parent, [])
+        wild = [line for line in self._wild if line.reaches(parent)]
+        return _Sieve(self._anywhere + named + wild) if named or wild else self._sieve
+
+    def verdict(self, parent: bytes, name: bytes, *, directory: bool) -> bool | None:
+        """Whether NAME in PARENT is ignored (True), or not (False), or not spoken of (None)."""
+        for line in reversed(self.lines):
+            if (directory or not line.directories) and line.matches(parent, name):
+                return not line.negative
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ignore:
+    """The rules that hold in one directory, the nearest first.
+
+    A layer is the rules of one file and where this directory lies from the one that the file is
+    for: "" or `a/b/`.
+    """
+
+    layers: tuple[tuple[Rules, bytes], ...] = ()
+
+    def under(self, rules: Rules) -> "Ignore":
+        """The same with RULES for this very directory, which go before all others."""
+        return Ignore(((rules, b""), *self.layers)) if rules.lines else self
+
+    def below(self, name: str) -> "Ignore":
+        """What the same rules are in the directory NAME."""
+        if not self.layers:
+            return self
+        added = os.fsencode(name) + b"/"
+        return Ignore(tuple([(rules, parent + added) for rules, parent in self.layers]))
+
+    def ignores(self, name: str, *, directory: bool) -> bool:
+        """Whether NAME in this directory is ignored."""
+        encoded = os.fsencode(name)
+        for rules, parent in self.layers:
+            verdict = rules.verdict(parent, encoded, directory=directory)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def of(self, entries: Sequence[Named], budget: Budget) -> set[str]:
+        """The names among ENTRIES that are ignored; fewer if the time is up. Raises `Cancelled`."""
+        found: set[str] = set()
+        if not self.layers:
+            return found
+        doubtful = set(self._doubtful([name for name, _ in entries], budget))
+        for name, kind in entries if doubtful else ():
+            if name in doubtful:
+                if budget.expired():
+                    break
+                if self.ignores(name, directory=kind is Kind.DIRECTORY):
+                    found.add(name)
+        return found
+
+    def _doubtful(self, names: Sequence[str], budget: Budget) -> Iterator[str]:
+        """Those of NAMES that some line could ignore; some of them more than once."""
+        for rules, parent in self.layers:
+            yield from rules.sieve(parent).of(names, budget)
+
+
+class _Sieve:
+    """Tells which names some lines could match, by what the lines say of the name alone."""
+
+    def __init__(self, lines: Iterable[Line]) -> None:
+        self._exact: set[str] = set()
+        self._others: list[Line] = []
+        endings = []
+        for line in lines:
+            if line.exactly is not None:
+                self._exact.add(os.fsdecode(line.exactly))
+            elif line.ending is not None and line.ending.isascii():
+                endings.append(line.ending.decode())
+            else:
+                self._others.append(line)
+        self._endings = tuple(endings)
+        self._slashed = [f"{ending}/" for ending in endings]
+
+    def of(self, names: Sequence[str], budget: Budget) -> Iterator[str]:
+        """Those of NAMES that could match; some of them more than once."""
+        if not self._exact.isdisjoint(names):
+            yield from self._exact.intersection(names)
+        if self._slashed:
+            joined = "/".join(names) + "/"
+            if any(map(joined.__contains__, self._slashed)):
+                yield from (name for name in names if name.endswith(self._endings))
+        if self._others:
+            for name in names:
+                if budget.expired():
+                    return
+                encoded = os.fsencode(name)
+                if any(line.name(encoded) for line in self._others):
+                    yield name

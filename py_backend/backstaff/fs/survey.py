@@ -1,0 +1,256 @@
+"""What is below a directory and not ignored: one walk for all who ask, kept and never stale.
+
+The rules are git's (`fs.ignore`). In a work tree they are those of the repository and the user,
+and what is tracked is there even where a rule would hide it: git says which files that is. Where
+there is no git or no work tree, the `.gitignore` files from the root downwards count, and the
+user's own rules; in a repository further down its own alone. Rules are read wherever git reads
+them, which can be above the root; they are the only thing that is, and nothing of them is told.
+
+A repository within a work tree is one entry and is not entered, as with git; it can be surveyed by
+itself. `.git` is never there, special files are not, and links are leaves.
+
+A survey is kept for the next call, which looks at every directory again but reads only those that
+have changed (`fs.folders`). The index of git has a stamp, too, and the rules from outside of the
+tree are read anew each time. So nothing is stale, as far as the file system tells of changes at
+once; one on a network may be late in that, with whatever else it is asked.
+"""
+
+import os
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+
+from backstaff.errors import PathError
+from backstaff.fs.budget import Budget
+from backstaff.fs.file import read
+from backstaff.fs.folders import UNSETTLED, Folder, FolderWalk, Stamp, Tracked, stamp
+from backstaff.fs.git import NoGit, Repository, default_excludes, find_repository
+from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
+from backstaff.fs.root import Place
+
+__all__ = ["Folder", "Survey", "survey"]
+
+MAX_KEPT = 1_000_000
+"""Entries in all kept surveys together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What was found: the `start` with all below it, and the `repository` it is in or why none.
+
+    The repository can be asked while the place that was surveyed is open. `expired` tells that the
+    time was up and folders are missing; `uncertain`, that git could not say which ignored files are
+    tracked, so those are missing.
+    """
+
+    start: Folder
+    repository: Repository | NoGit
+    expired: bool = False
+    uncertain: bool = False
+
+
+def survey(place: Place, budget: Budget, *, everything: bool = False) -> Survey:
+    """What is below the directory PLACE and not ignored; or EVERYTHING, but for `.git`.
+
+    Raises `PathError` if PLACE cannot be read, and `Cancelled`.
+    """
+    directory = place.listing()
+    project = _project(place)
+    repository = find_repository(directory, project, budget)
+    key = (project, place.relative, everything)
+    kept = _CACHE.get(key)
+    ground = _EVERYTHING if everything else _ground(place, directory, repository)
+    if kept is not None and kept.ground == ground:
+        ground = kept.ground
+    making = _Making(directory, repository, ground, budget, kept)
+    made = making.run()
+    if not (making.expired or making.uncertain):
+        _CACHE.put(key, made)
+    return Survey(made.start, repository, making.expired, making.uncertain)
+
+
+def _project(place: Place) -> str:
+    """The path of the root that PLACE was found in."""
+    inside = "" if place.relative == "." else f"/{place.relative}"
+    return place.path.removesuffix(inside) or "/"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """The rules from outside of a survey; equal ones say the same.
+
+    `hidden` tells that the start is itself ignored, so that only what is tracked is there.
+    """
+
+    work_tree: bool = False
+    ignore_case: bool = False
+    names: tuple[str, ...] = ()
+    contents: tuple[bytes, ...] = ()
+    everything: bool = False
+    hidden: bool = field(default=False, compare=False)
+    ignore: Ignore = field(default_factory=Ignore, compare=False)
+
+
+_EVERYTHING = _Ground(everything=True)
+
+
+def _ground(place: Place, directory: int, repository: Repository | NoGit) -> _Ground:
+    if isinstance(repository, Repository):
+        depth, case = repository.depth, repository.ignore_case
+        users, exclude = repository.excludes_file, repository.exclude
+    else:
+        depth, case = 0 if place.relative == "." else place.relative.count("/") + 1, False
+        users, exclude = default_excludes(), "../" * depth + ".git/info/exclude"
+    if users and not users.startswith("/"):
+        users = "../" * depth + users
+    names = tuple(place.path.split("/")[-depth:]) if depth else ()
+    general = [_content(file, directory, follow=True) for file in (users, exclude)]
+    above = [_content("../" * up + FILE, directory) for up in range(depth, 0, -1)]
+    ignore, hidden = _combined(general, above, names, ignore_case=case)
+    return _Ground(
+        isinstance(repository, Repository),
+        case,
+        names,
+        (*general, *above),
+        hidden=hidden,
+        ignore=ignore,
+    )
+
+
+def _combined(
+    general: list[bytes], above: list[bytes], names: tuple[str, ...], *, ignore_case: bool
+) -> tuple[Ignore, bool]:
+    """The rules in a directory, and if it is ignored itself.
+
+    The GENERAL files are for the top, each of those ABOVE for the directory that holds the next of
+    NAMES; a later one goes before an earlier one.
+    """
+    ignore, hidden = Ignore(), False
+    for content in general:
+        ignore = ignore.under(Rules(content, ignore_case=ignore_case))
+    for content, name in zip(above, names, strict=True):
+        ignore = ignore.under(Rules(content, ignore_case=ignore_case))
+        hidden |= ignore.ignores(name, directory=True)
+        ignore = ignore.below(name)
+    return ignore, hidden
+
+
+def _content(file: str, directory: int, *, follow: bool = False) -> bytes:
+    """What FILE holds, as far as it counts; nothing if it cannot be read.
+
+    FOLLOW is for files of git and of the user; a link in the tree is no file with rules.
+    """
+    try:
+        return read(file, directory, MAX_BYTES + 1, follow=follow).head if file else b""
+    except PathError:
+        return b""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A survey as it was made, with all that it depends on; `index` is the stamp of git's."""
+
+    start: Folder
+    ground: _Ground
+    tracked: Tracked
+    index: Stamp
+
+
+_Key = tuple[str, str, bool]
+
+
+@dataclass(slots=True)
+class _Cache:
+    """The surveys that were made, the latest last; the oldest go when they are too large."""
+
+    _kept: OrderedDict[_Key, _Kept] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def get(self, key: _Key) -> _Kept | None:
+        """What is kept for KEY."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def put(self, key: _Key, kept: _Kept) -> None:
+        """Keep this, and forget the oldest if that is too much."""
+        with self._lock:
+            self._kept[key] = kept
+            self._kept.move_to_end(key)
+            while sum(one.start.size for one in self._kept.values()) > MAX_KEPT:
+                self._kept.popitem(last=False)
+
+
+_CACHE = _Cache()
+
+
+@dataclass(slots=True)
+class _Making:
+    """A survey in the making."""
+
+    directory: int
+    repository: Repository | NoGit
+    ground: _Ground
+    budget: Budget
+    kept: _Kept | None
+    expired: bool = False
+    uncertain: bool = False
+
+    def run(self) -> _Kept:
+        """Walk; ask git what is tracked though ignored, if that can be new; and look there."""
+        before = Tracked() if self.kept is None else self.kept.tracked
+        walk = self._walk(before)
+        start = self._folder(walk, None if self.kept is None else self.kept.start)
+        if not isinstance(self.repository, Repository) or self.ground.everything or self.expired:
+            return _Kept(start, self.ground, before, UNSETTLED)
+        index = _index(self.repository)
+        if self._is_known(walk, index):
+            return _Kept(start, self.ground, before, index)
+        tracked = self._tracked(self.repository, start) or before
+        if changed := tracked.files ^ before.files:
+            again = self._walk(tracked, Tracked.of(changed).folders | {""})
+            start = self._folder(again, start)
+        return _Kept(start, self.ground, tracked, index)
+
+    def _walk(self, tracked: Tracked, again: frozenset[str] = frozenset()) -> FolderWalk:
+        ground = self.ground
+        return FolderWalk(
+            budget=self.budget,
+            everything=ground.everything,
+            work_tree=ground.work_tree,
+            ignore_case=ground.ignore_case,
+            tracked=tracked,
+            again=again,
+        )
+
+    def _folder(self, walk: FolderWalk, known: Folder | None) -> Folder:
+        ground = self.ground
+        start = walk.run(self.directory, known, ground.ignore, hidden=ground.hidden)
+        self.expired |= walk.expired
+        return start
+
+    def _is_known(self, walk: FolderWalk, index: Stamp) -> bool:
+        """Whether git would say the same as before of what is tracked though ignored."""
+        kept = self.kept
+        if kept is None or kept.ground is not self.ground or walk.new_rules:
+            return False
+        return UNSETTLED != index == kept.index
+
+    def _tracked(self, repository: Repository, start: Folder) -> Tracked | None:
+        """What is tracked though ignored; None if git cannot say."""
+        if not (start.ignored or self.ground.hidden):
+            return Tracked()
+        files = repository.tracked_but_ignored(self.budget)
+        if isinstance(files, NoGit):
+            self.uncertain = True
+            return None
+        return Tracked.of(files)
+
+
+def _index(repository: Repository) -> Stamp:
+    """The stamp of git's list of what is tracked."""
+    now = time.time_ns()
+    try:
+        return stamp(os.stat(repository.index, dir_fd=repository.directory), now)
+    except OSError:
+        return UNSETTLED
