@@ -69,7 +69,7 @@ class File:
         return -self.heat, not _TELLING.match(self.name), self.name.startswith("."), self.name
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Directory:
     """A directory: its files, and what is below it, the heaviest first.
 
@@ -80,6 +80,7 @@ class Directory:
     path: str
     files: list[File] = field(default_factory=list)
     below: list["Directory"] = field(default_factory=list)
+    above: "Directory | None" = None
     total: int = 0
     folders: int = 0
     heat: float = 0.0
@@ -183,7 +184,7 @@ def _closed(folder: Folder) -> str:
 
 def _sum_up(here: Directory) -> None:
     """Count what is in HERE, whose directories have been counted; join and order these."""
-    there = [below for below in here.below if below.total or below.closed]
+    there = [one for one in here.below if one.total or one.closed or one.below]
     here.folders = sum(1 + below.folders for below in there)
     here.below = [_joined(below) for below in there]
     here.below.sort(key=lambda below: (-below.heat, -below.total, below.path))
@@ -191,6 +192,7 @@ def _sum_up(here: Directory) -> None:
     here.own_heat = sum(file.heat for file in here.files)
     here.heat = here.own_heat + sum(below.heat for below in here.below)
     for below in here.below:
+        below.above = here
         inner = below.path[len(here.path) :].removeprefix("/")
         below.label = f"{_word(inner)}/({below.closed or below.total})"
 
@@ -275,7 +277,11 @@ def _head(path: str) -> str:
 
 @dataclass(slots=True)
 class _Plan:
-    """Which directories have a line, and how many files each names; `size` is that of all lines."""
+    """Which directories have a line, and how many files each names.
+
+    `bare` is what the first line takes if it names nothing, `size` what all lines take; `opened_in`
+    are the directories with a line by the one that they are in.
+    """
 
     start: Directory
     prefix: str
@@ -283,12 +289,15 @@ class _Plan:
     bare: int
     lines: dict[str, Line | None] = field(default_factory=dict)
     opened: dict[str, Directory] = field(default_factory=dict)
+    opened_in: dict[str, dict[str, Directory]] = field(default_factory=dict)
     caps: dict[str, int] = field(default_factory=dict)
     size: int = 0
 
     def put(self, here: Directory, cap: int) -> None:
         """Give HERE a line with CAP names of files, in the place of the one that it has."""
         self.opened[here.path], self.caps[here.path] = here, cap
+        if here.above:
+            self.opened_in.setdefault(here.above.path, {})[here.path] = here
         self.write(here)
 
     def write(self, here: Directory) -> None:
@@ -302,19 +311,21 @@ class _Plan:
         line = self.lines.pop(here.path)
         self.size -= line.size if line else 0
         del self.opened[here.path], self.caps[here.path]
+        if here.above:
+            del self.opened_in[here.above.path][here.path]
 
     def line(self, here: Directory, cap: int) -> Line | None:
         """The line of HERE; none where everything in it has a line of its own."""
-        first = here.first(cap)
-        closed = [below for below in here.below if not here.path or below.path not in self.opened]
-        shown = self.fitting(here, closed)
-        more = len(closed) - len(shown)
-        folded = more, sum(b.total for b in closed) - sum(b.total for b in shown)
+        first, opened = here.first(cap), self.opened_in.get(here.path, {})
+        shown = self.fitting(here, opened if here.path else {})
+        counted = opened | {below.path: below for below in shown}
+        more = len(here.below) - len(counted)
+        files = here.total - len(here.files) - sum(below.total for below in counted.values())
         words = [
             *first.words,
             *(f"+{number} {kind}".rstrip() for number, kind in first.omitted),
             *(below.label for below in shown),
-            *([f"+{more} dirs ({folded[1]})"] if more else []),
+            *([f"+{more} dirs ({files})"] if more else []),
         ]
         if not words and here.path:
             return None
@@ -324,21 +335,26 @@ class _Plan:
             files=first.names,
             omitted=first.omitted,
             collapsed=tuple((b.path, None if b.closed else b.total) for b in shown),
-            folded=folded,
+            folded=(more, files),
             heat=first.heat,
             places={one.path: one.own_heat for one in (here, *shown)},
             text=text,
             size=_bytes(text),
         )
 
-    def fitting(self, here: Directory, closed: list[Directory]) -> list[Directory]:
-        """As many of CLOSED as the line of HERE has room for, the heaviest, ordered by path."""
+    def fitting(self, here: Directory, opened: Mapping[str, Directory]) -> list[Directory]:
+        """As many of what is below HERE and not OPENED as have room, the heaviest, by path."""
         room = int(self.room * (LINE_SHARE if here.path else ROOT_SHARE))
         if not here.path:  # this line must fit in any case
             room = min(room, self.room - self.bare)
-        sizes = accumulate(_bytes(below.label) + 1 for below in closed)
-        fitting = sum(1 for _ in takewhile(lambda size: size <= room, sizes))
-        return sorted(closed[:fitting], key=lambda below: below.path)
+        fitting = []
+        for below in here.below:
+            if below.path not in opened:
+                room -= _bytes(below.label) + 1
+                if room < 0:
+                    break
+                fitting.append(below)
+        return sorted(fitting, key=lambda below: below.path)
 
 
 def _drawn(plan: _Plan, names: int, share: float) -> Map:
@@ -388,12 +404,9 @@ def _close(plan: _Plan, here: Directory) -> None:
 
 
 def _rewrite_above(plan: _Plan, here: Directory) -> None:
-    """Write the line anew that names HERE where that has no line of its own."""
-    path = here.path.rpartition("/")[0]
-    while path and path not in plan.opened:
-        path = path.rpartition("/")[0]
-    if path:
-        plan.write(plan.opened[path])
+    """Write the line anew that counts HERE where that has no line of its own."""
+    if here.above:
+        plan.write(here.above)
 
 
 def _fill(plan: _Plan) -> None:
