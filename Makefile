@@ -18,7 +18,7 @@ ELISP := $(wildcard elisp/*.el)
 ELISP_TESTS := $(wildcard tests/el/*-tests.el)
 AGENT_Q_TESTS := $(wildcard tests/agent-q/*-tests.el)
 ELISP_AROUND := $(wildcard dev/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el)
-PYTHON_FILES := py_backend tests
+PYTHON_FILES := py_backend tests dev/bench_overview.py
 
 export EMACS PYTHON SELECTOR CALLS
 # The interpreter with which the Elisp of tests, demo and bench starts the server.

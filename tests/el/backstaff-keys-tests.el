@@ -10,6 +10,7 @@
 (require 'backstaff-tree)
 (require 'backstaff-info)
 (require 'backstaff-commands)
+(require 'backstaff-overview)
 
 (defun backstaff-keys-tests-documented ()
   "Return what docs/keys.md says: a list of (MAP (KEY . COMMAND)...)."
@@ -50,7 +51,7 @@
     (should (equal (sort (mapcar #'car maps) #'string<)
                    '(backstaff-command-mode-map backstaff-commands-mode-map
                      backstaff-info-mode-map backstaff-list-mode-map backstaff-map
-                     backstaff-tree-mode-map)))
+                     backstaff-overview-mode-map backstaff-tree-mode-map)))
     (pcase-dolist (`(,map . ,keys) maps)
       (ert-info ((symbol-name map))
         (should (equal (backstaff-keys-tests-sorted keys)
@@ -70,6 +71,7 @@
 
 (ert-deftest backstaff-keys-of-the-base-modes-stay ()
   (dolist (mode '(backstaff-list-mode backstaff-tree-mode backstaff-info-mode
+                  backstaff-overview-mode
                   backstaff-commands-mode backstaff-command-mode))
     (with-temp-buffer
       (funcall mode)

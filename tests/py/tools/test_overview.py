@@ -318,7 +318,8 @@ def test_data_say_what_the_text_says(tree: Plant) -> None:
             {
                 "path": ".",
                 "names": ("README.md",),
-                "omitted": 0,
+                "links": (),
+                "omitted": [],
                 "collapsed": [{"path": "src/deep", "files": 2}],
                 "more_directories": 0,
                 "more_files": 0,
@@ -326,7 +327,8 @@ def test_data_say_what_the_text_says(tree: Plant) -> None:
             {
                 "path": "src/deep",
                 "names": ("a.py", "b.py"),
-                "omitted": 0,
+                "links": (),
+                "omitted": [],
                 "collapsed": [],
                 "more_directories": 0,
                 "more_files": 0,

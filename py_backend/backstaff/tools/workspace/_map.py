@@ -111,6 +111,7 @@ class Directory:
             self._first[count] = First(
                 names=tuple(name for name, _ in named),
                 words=tuple(shown for _, shown in named),
+                links=tuple(sorted(file.name for file in self.files[:count] if file.link)),
                 omitted=tuple(
                     _commonest(self._kinds - Counter(kind_of_name(name) for name, _ in named))
                 ),
@@ -121,10 +122,11 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """Names in their order, their words, what they weigh, and counts of others by kind."""
+    """Names in their order, with their words; which are links; counts of all others by kind."""
 
     names: tuple[str, ...]
     words: tuple[str, ...]
+    links: tuple[str, ...]
     omitted: tuple[tuple[int, str], ...]
     heat: float
 
@@ -218,6 +220,7 @@ class Line:
 
     path: str
     files: tuple[str, ...]
+    links: tuple[str, ...]
     omitted: tuple[tuple[int, str], ...]
     collapsed: tuple[tuple[str, int | None], ...]
     folded: tuple[int, int]
@@ -333,6 +336,7 @@ class _Plan:
         return Line(
             path=here.path,
             files=first.names,
+            links=first.links,
             omitted=first.omitted,
             collapsed=tuple((b.path, None if b.closed else b.total) for b in shown),
             folded=(more, files),

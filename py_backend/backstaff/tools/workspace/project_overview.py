@@ -328,7 +328,8 @@ def _line_data(line: Line, prefix: str) -> dict[str, object]:
     return {
         "path": (prefix + line.path).rstrip("/") or ".",
         "names": line.files,
-        "omitted": sum(count for count, _ in line.omitted),
+        "links": line.links,
+        "omitted": [{"kind": kind or None, "files": count} for count, kind in line.omitted],
         "collapsed": [{"path": prefix + path, "files": count} for path, count in line.collapsed],
         "more_directories": line.folded[0],
         "more_files": line.folded[1],
