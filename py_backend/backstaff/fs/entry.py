@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from backstaff.errors import NotFound, PathError, PermissionRefused, Unreachable
 from backstaff.fs.budget import Budget
@@ -96,6 +96,35 @@ def _entries(entries: Iterable[os.DirEntry[str]]) -> list[Named]:
         )
         for entry in entries
     ]
+
+
+class Grouped(NamedTuple):
+    """The names in a directory by their kinds; special files are not among them."""
+
+    files: list[str]
+    directories: list[str]
+    links: list[str]
+
+
+def groups_in(directory: int, budget: Budget) -> Grouped:
+    """The names in the open DIRECTORY, in no order; as `entries_in`, at half the cost."""
+    files: list[str] = []
+    directories: list[str] = []
+    links: list[str] = []
+    stride = Budget.STRIDE
+    try:
+        with os.scandir(directory) as entries:
+            while chunk := list(islice(entries, stride)):
+                plain = [entry.name for entry in chunk if entry.is_file(follow_symlinks=False)]
+                files += plain
+                if len(plain) < len(chunk):
+                    directories += [one.name for one in chunk if one.is_dir(follow_symlinks=False)]
+                    links += [one.name for one in chunk if one.is_symlink()]
+                if len(chunk) < stride or budget.expired():
+                    break
+    except OSError as error:
+        raise refusal(error) from error
+    return Grouped(files, directories, links)
 
 
 def lstat(name: str, directory: int) -> os.stat_result:

@@ -18,7 +18,7 @@ from typing import NamedTuple, Self
 
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, Named, entries_in, look
+from backstaff.fs.entry import Grouped, Kind, Named, groups_in, look
 from backstaff.fs.file import read
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
 
@@ -38,9 +38,8 @@ UNSETTLED: Stamp = (0, 0, 0, 0, 0)
 
 def stamp(status: os.stat_result, now: int) -> Stamp:
     """The stamp that STATUS, as it was found at NOW, is."""
-    if now - max(status.st_mtime_ns, status.st_ctime_ns) <= RACY_NS:
-        return UNSETTLED
-    return exactly(status)
+    changed = max(status.st_mtime_ns, status.st_ctime_ns)
+    return UNSETTLED if now - changed <= RACY_NS else exactly(status)
 
 
 def exactly(status: os.stat_result) -> Stamp:
@@ -54,51 +53,63 @@ def exactly(status: os.stat_result) -> Stamp:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Facts:
+class Facts(NamedTuple):
     """What a folder was made from: it is the same while these are.
 
     `stamp` is the directory's, `rules` its `.gitignore`'s if it has one; `above` is what its parent
     ignores, by identity, and `ignore` what it ignores itself. In a `hidden` folder, everything is
-    ignored but what is tracked. `files` and `ignored` count what is in the folder
-    itself. The rules start `anew` in a repository that is entered.
+    ignored but what is tracked. The rules start `anew` in a repository that is entered. `ignored`
+    counts what is left out in the folder itself.
     """
 
-    stamp: Stamp = UNSETTLED
-    rules: Stamp | None = None
-    above: Ignore | None = None
-    ignore: Ignore = field(default_factory=Ignore)
-    hidden: bool = False
-    files: int = 0
-    ignored: int = 0
-    anew: bool = False
+    stamp: Stamp
+    rules: Stamp | None
+    above: Ignore
+    ignore: Ignore
+    hidden: bool
+    anew: bool
+    ignored: int
 
     def same(self, stamp: Stamp, above: Ignore, *, hidden: bool) -> bool:
         """Whether a directory with this STAMP, and in the same circumstances, is as it was."""
         return stamp == self.stamp and above is self.above and hidden is self.hidden
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+_NO_FACTS = Facts(UNSETTLED, None, Ignore(), Ignore(), hidden=False, anew=False, ignored=0)
+
+
+# Not frozen, as making a frozen one takes thrice the time: but nobody changes one.
+@dataclass(slots=True, eq=False)
 class Folder:
     """A directory: its `path` from the start ("" for the start), and what in it is not ignored.
 
-    `entries` are names with kinds (FILE, DIRECTORY, SYMLINK), by code point; `below` are the
-    directories among them, in the same order. `files` counts the files and links in here and below,
-    `ignored` what was left out as ignored in here and below, a directory being one. Nothing is
-    known of what is in an `unreadable` one, nor in a `repository`, one of its own in a work tree.
-    `size` counts folders and entries.
+    `names` are its files and links, `links` those that are links, `directories` the rest, each by
+    code point; `below` are the folders of the directories, in the same order. `files` counts the
+    files and links in here and below, `ignored` what was left out as ignored in here and below, a
+    directory being one, and `size` all names. Nothing is known of what is in an `unreadable` one,
+    nor in a `repository`, one of its own in a work tree.
     """
 
     name: str
     path: str
-    entries: tuple[Named, ...] = ()
+    names: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    directories: tuple[str, ...] = ()
     below: tuple["Folder", ...] = ()
     files: int = 0
     ignored: int = 0
+    size: int = 1
     unreadable: bool = False
     repository: bool = False
-    size: int = 1
-    facts: Facts = field(default=Facts(), repr=False)
+    facts: Facts = field(default=_NO_FACTS, repr=False)
+
+    @property
+    def entries(self) -> list[Named]:
+        """All names with their kinds (FILE, DIRECTORY, SYMLINK), by code point."""
+        kinds = dict.fromkeys(self.names, Kind.FILE)
+        kinds.update(dict.fromkeys(self.links, Kind.SYMLINK))
+        kinds.update(dict.fromkeys(self.directories, Kind.DIRECTORY))
+        return sorted(kinds.items())
 
     def __iter__(self) -> Iterator["Folder"]:
         """Yield this folder and all below it, in pre-order."""
@@ -165,10 +176,14 @@ class _Frame:
         return replace(
             folder,
             below=tuple(below),
-            files=folder.facts.files + sum(one.files for one in below),
+            files=len(folder.names) + sum(one.files for one in below),
             ignored=folder.facts.ignored + sum(one.ignored for one in below),
-            size=1 + len(folder.entries) + sum(one.size for one in below),
+            size=_size(folder) + sum(one.size for one in below),
         )
+
+
+def _size(folder: Folder) -> int:
+    return 1 + len(folder.names) + len(folder.directories)
 
 
 @dataclass(slots=True)
@@ -196,12 +211,15 @@ class FolderWalk:
         ABOVE is what holds in it by rules from elsewhere; in a HIDDEN one only what is tracked is
         there. Raises `PathError` if START cannot be read, and `Cancelled`.
         """
-        frames = [self._frame(_Here("", "", os.dup(start), known, above, hidden))]
+        entered = self._entered(_Here("", "", os.dup(start), known, above, hidden))
+        if isinstance(entered, Folder):
+            return entered
+        frames = [entered]
         try:
             while True:
                 frame = frames[-1]
-                if (entered := self._enter_next(frame)) is not None:
-                    frames.append(entered)
+                if (deeper := self._enter_next(frame)) is not None:
+                    frames.append(deeper)
                     continue
                 os.close(frames.pop().directory)
                 if not frames:
@@ -212,49 +230,56 @@ class FolderWalk:
                 os.close(frame.directory)
 
     def _enter_next(self, frame: _Frame) -> _Frame | None:
-        """Go over the directories ahead in FRAME, up to the first that has to be entered."""
-        folder = frame.folder
-        above = folder.facts.ignore
+        """Go over the directories ahead in FRAME, up to the first that others are in."""
+        above, prefix = frame.folder.facts.ignore, frame.folder.path
+        prefix = f"{prefix}/" if prefix else ""
         for name, known, hidden in frame.ahead:
-            self.expired = self.expired or self.budget.expired()
-            if self.expired:
+            if self.budget.expired():
+                self.expired = True
                 return None
             if known is not None and self._is_same_leaf(known, frame.directory, above, hidden):
                 frame.below.append(known)
                 continue
-            path = f"{folder.path}/{name}" if folder.path else name
             try:
                 directory = os.open(name, _FLAGS, dir_fd=frame.directory)
-                return self._frame(_Here(name, path, directory, known, above, hidden))
+                here = _Here(name, prefix + name, directory, known, above, hidden)
+                entered = self._entered(here)
             except (OSError, PathError):
-                frame.below.append(Folder(name, path, unreadable=True))
+                entered = Folder(name, prefix + name, unreadable=True)
+            if isinstance(entered, _Frame):
+                return entered
+            frame.below.append(entered)
         return None
 
     def _is_same_leaf(self, known: Folder, parent: int, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
         """Whether there is nothing in KNOWN to be entered for, and it is as it was."""
         facts = known.facts
-        if known.below or facts.rules is not None or known.path in self.again:
+        if known.directories or facts.rules is not None or known.path in self.again:
             return False
         status = look(known.name, parent)
         return status is not None and facts.same(exactly(status), above, hidden=hidden)
 
-    def _frame(self, here: _Here) -> _Frame:
-        """A directory that is now entered, as it is known or as it is; the frame closes it."""
+    def _entered(self, here: _Here) -> _Frame | Folder:
+        """A directory as it is known or as it is; it stays open only if others are in it."""
+        old, there = here.known, set[str]()
         try:
-            if here.known is not None and self._is_same(here.known, here):
-                known = ((one.name, one, one.facts.hidden) for one in here.known.below)
-                return _Frame(here.known, here.directory, known)
-            folder, there = self._read(here)
+            if old is None or not self._is_same(old, here):
+                folder, there = self._read(here)
+            else:
+                folder = old
         except BaseException:
             os.close(here.directory)
             raise
-        old = {one.name: one for one in here.known.below} if here.known else {}
-        ahead = (
-            (name, old.get(name), here.hidden or name in there)
-            for name, kind in folder.entries
-            if kind is Kind.DIRECTORY
-        )
-        return _Frame(folder, here.directory, ahead)
+        if not folder.directories:
+            os.close(here.directory)
+            return folder
+        if folder is old:
+            ahead = [(one.name, one, one.facts.hidden) for one in old.below]
+            return _Frame(folder, here.directory, iter(ahead))
+        by_name = {one.name: one for one in old.below} if old else {}
+        names = folder.directories
+        fresh = [(name, by_name.get(name), here.hidden or name in there) for name in names]
+        return _Frame(folder, here.directory, iter(fresh))
 
     def _is_same(self, known: Folder, here: _Here) -> bool:
         status = os.fstat(here.directory)
@@ -270,31 +295,39 @@ class FolderWalk:
     def _read(self, here: _Here) -> tuple[Folder, set[str]]:
         """The folder, without those below it, and what is there though it is ignored."""
         now, status = time.time_ns(), os.fstat(here.directory)
-        found = [
-            one for one in entries_in(here.directory, self.budget) if one[1] is not Kind.UNKNOWN
-        ]
-        entries = [one for one in found if one[0] != _DOT_GIT]
-        inner = bool(here.path) and len(entries) < len(found)
+        found = groups_in(here.directory, self.budget)
+        inner = _take_away(_DOT_GIT, found) and bool(here.path)
         if inner and self.work_tree and _is_repository(here.directory):
             return Folder(here.name, here.path, repository=True), set()
         # Whether a `.git` makes a repository is not told by the stamp of the directory it is in.
         own = UNSETTLED if inner and self.work_tree else stamp(status, now)
-        rules, ignore = self._rules(here, entries, anew=inner and not self.work_tree)
-        ignored = {one for one, _ in entries} if here.hidden else ignore.of(entries, self.budget)
-        there = {one for one in ignored if here.within(one) in self.tracked}
-        left = sorted(one for one in entries if one[0] not in ignored or one[0] in there)
-        files = sum(kind is not Kind.DIRECTORY for _, kind in left)
-        counts = (files, len(ignored) - len(there))
-        facts = Facts(own, rules, here.above, ignore, here.hidden, *counts, inner)
-        self.expired = self.expired or self.budget.expired()
-        folder = Folder(
-            here.name, here.path, tuple(left), (), *counts, size=1 + len(left), facts=facts
-        )
+        anew = inner and not self.work_tree
+        rules, ignore = self._rules(here, found.files, anew=anew)
+        there, count = self._leave_out(here, found, ignore)
+        files, directories, links = found
+        size = 1 + len(files) + len(directories) + len(links)
+        files.sort()
+        folder = Folder(here.name, here.path, tuple(files))
+        folder.files, folder.ignored, folder.size = size - 1 - len(directories), count, size
+        folder.facts = Facts(own, rules, here.above, ignore, here.hidden, anew, count)
+        if links:
+            folder.names, folder.links = tuple(sorted(files + links)), tuple(sorted(links))
+        if directories:
+            folder.directories = tuple(sorted(directories))
         return folder, there
 
-    def _rules(
-        self, here: _Here, entries: list[Named], *, anew: bool
-    ) -> tuple[Stamp | None, Ignore]:
+    def _leave_out(self, here: _Here, found: Grouped, ignore: Ignore) -> tuple[set[str], int]:
+        """Take out of what was FOUND what is ignored; tell what of that stays, and how much not."""
+        if not (here.hidden or ignore.layers):
+            return set(), 0
+        ignored = set().union(*found) if here.hidden else ignore.of(found, self.budget)
+        there = {one for one in ignored if here.within(one) in self.tracked}
+        ignored -= there
+        for names in found:
+            names[:] = [name for name in names if name not in ignored]
+        return there, len(ignored)
+
+    def _rules(self, here: _Here, files: list[str], *, anew: bool) -> tuple[Stamp | None, Ignore]:
         """The stamp of the folder's own rules, if it has some, and what it ignores by all rules.
 
         These start ANEW in a repository.
@@ -302,18 +335,25 @@ class FolderWalk:
         if self.everything:
             return None, here.above
         rules, content = None, b""
-        if (FILE, Kind.FILE) in entries:
+        if FILE in files:
             rules, content = _own_rules(here.directory)
-        known = Facts() if here.known is None else here.known.facts
-        if (
-            known.above is here.above
-            and rules == known.rules != UNSETTLED
-            and anew is (known.anew and not self.work_tree)
-        ):
+        known = _NO_FACTS if here.known is None else here.known.facts
+        if known.above is here.above and rules == known.rules != UNSETTLED and anew is known.anew:
             return rules, known.ignore
         self.new_rules |= rules is not None or known.rules is not None
         ignore = Ignore() if anew else here.above.below(here.name) if here.path else here.above
-        return rules, ignore.under(Rules(content, ignore_case=self.ignore_case))
+        if content:
+            ignore = ignore.under(Rules(content, ignore_case=self.ignore_case))
+        return rules, ignore
+
+
+def _take_away(name: str, found: Grouped) -> bool:
+    """Take NAME out of what was FOUND, and tell whether it was there."""
+    for names in found:
+        if name in names:
+            names.remove(name)
+            return True
+    return False
 
 
 def _own_rules(directory: int) -> tuple[Stamp, bytes]:

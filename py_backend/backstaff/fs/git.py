@@ -12,10 +12,7 @@ Whatever goes wrong is an answer: a `NoGit`, and the caller does without.
 """
 
 import os
-import selectors
-import signal
 import stat
-import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,8 +20,12 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from backstaff.fs.budget import Budget
+
+if TYPE_CHECKING:
+    import subprocess
 
 MAX_OUTPUT = 1 << 26
 MAX_ERRORS = 1 << 12
@@ -266,6 +267,8 @@ class _Running:
 
     def end(self) -> None:
         """Kill it, if it is still there, with whatever it has started."""
+        import signal
+
         if self.process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -282,6 +285,8 @@ class _Running:
 
     def _read(self, out: int, errors: int) -> NoGit | None:
         """Take in what is printed until both ends are closed, of errors only the first."""
+        import selectors
+
         self.printed = {out: bytearray(), errors: bytearray()}
         with selectors.DefaultSelector() as selector:
             for pipe in self.printed:
@@ -299,6 +304,8 @@ class _Running:
         return None
 
     def _wait(self) -> NoGit | None:
+        import subprocess
+
         while True:
             try:
                 self.process.wait(TICK)
@@ -322,18 +329,22 @@ def _ask(
 def _started(
     program: str, directory: int, budget: Budget, words: tuple[str, ...]
 ) -> _Running | NoGit:
+    import subprocess  # it takes long to load, and nobody waits for git at the start
+
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
     try:
-        process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-            [program, "--no-pager", *overrides, *words],
-            cwd=_HELD % directory,
-            env=_ENVIRONMENT | kept,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        # Not DEVNULL, which is opened for writing, too.
+        with Path(os.devnull).open("rb") as nothing:
+            process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
+                [program, "--no-pager", *overrides, *words],
+                cwd=_HELD % directory,
+                env=_ENVIRONMENT | kept,
+                stdin=nothing,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
     except OSError:
         return NoGit.BROKEN
     return _Running(process, budget, monotonic() + MAX_SECONDS)

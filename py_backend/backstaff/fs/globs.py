@@ -48,15 +48,33 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
         raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
     compiled = [_compiled(pattern, plain) for pattern, plain in expanded]
     # The "best" backend is whatever is installed, and the others know no atomic groups.
-    return Globs(PathSpec(compiled, backend="simple"))
+    spec = PathSpec(compiled, backend="simple")
+    return Globs(spec, [_literal(plain) for _, plain in expanded])
 
 
 class Globs:
     """Compiled patterns."""
 
-    def __init__(self, spec: "PathSpec[RegexPattern]") -> None:
-        """Match with SPEC."""
+    def __init__(self, spec: "PathSpec[RegexPattern]", literals: Sequence[str]) -> None:
+        """Match with SPEC; of its patterns, these LITERALS are in all that they match."""
         self._spec = spec
+        regexes = [pattern.regex for pattern in spec.patterns]
+        self._literals = [
+            (literal, regex.match)
+            for literal, regex in zip(literals, regexes, strict=True)
+            if regex is not None
+        ]
+
+    def files(self, paths: Sequence[str]) -> list[int]:
+        """Which of PATHS, by their places, match as they are: files need no slash at their end.
+
+        A path is only tried where it holds what must be in it, which is a tenth of the work.
+        """
+        found: set[int] = set()
+        for literal, matches in self._literals:
+            tried = [number for number, path in enumerate(paths) if literal in path]
+            found.update([number for number in tried if matches(paths[number])])
+        return sorted(found)
 
     def match(self, path: str) -> bool:
         """Whether any pattern matches the relative PATH, written `a/b` without a slash at its end.
@@ -142,6 +160,18 @@ def _segment_regex(segment: str) -> str:
     if not any(chunks):
         return "[^/]+"  # a name is never empty, so `src/*` does not match `src/`
     return first + "".join(f"(?>[^/]*?{chunk})" for chunk in middle if chunk) + f"[^/]*{last}"
+
+
+def _literal(pattern: str) -> str:
+    """The longest run of characters that whatever matches PATTERN has in one of its names."""
+    runs = [""]
+    for match in _TOKEN.finditer(pattern):
+        plain = match["escaped"] or match["plain"]
+        if plain is None or plain == "/" or match["plain"] in ("*", "?"):
+            runs.append("")
+        else:
+            runs[-1] += plain
+    return max(runs, key=len)
 
 
 def _token_regex(match: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, Named
+from backstaff.fs.entry import Grouped
 from backstaff.fs.ignore_line import Line, rule
 
 FILE = ".gitignore"
@@ -87,19 +87,18 @@ class Ignore:
                 return verdict
         return False
 
-    def of(self, entries: Sequence[Named], budget: Budget) -> set[str]:
-        """The names among ENTRIES that are ignored; fewer if the time is up. Raises `Cancelled`."""
-        found: set[str] = set()
-        if not self.layers:
-            return found
-        doubtful = set(self._doubtful([name for name, _ in entries], budget))
-        for name, kind in entries if doubtful else ():
-            if name in doubtful:
-                if budget.expired():
-                    break
-                if self.ignores(name, directory=kind is Kind.DIRECTORY):
-                    found.add(name)
-        return found
+    def of(self, found: Grouped, budget: Budget) -> set[str]:
+        """The names FOUND in here that are ignored; fewer if the time is up. Raises `Cancelled`."""
+        ignored: set[str] = set()
+        for names in found if self.layers else ():
+            if names:
+                directory = names is found.directories
+                for name in set(self._doubtful(names, budget)):
+                    if budget.expired():
+                        return ignored
+                    if self.ignores(name, directory=directory):
+                        ignored.add(name)
+        return ignored
 
     def _doubtful(self, names: Sequence[str], budget: Budget) -> Iterator[str]:
         """Those of NAMES that some line could ignore; some of them more than once."""

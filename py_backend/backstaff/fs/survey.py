@@ -180,8 +180,18 @@ class _Cache:
             while sum(one.start.size for one in self._kept.values()) > MAX_KEPT:
                 self._kept.popitem(last=False)
 
+    def clear(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept.clear()
+
 
 _CACHE = _Cache()
+
+
+def forget() -> None:
+    """Keep nothing of what was surveyed."""
+    _CACHE.clear()
 
 
 @dataclass(slots=True)
@@ -226,7 +236,8 @@ class _Making:
     def _folder(self, walk: FolderWalk, known: Folder | None) -> Folder:
         ground = self.ground
         start = walk.run(self.directory, known, ground.ignore, hidden=ground.hidden)
-        self.expired |= walk.expired
+        # What was read last can have been cut short, too.
+        self.expired |= walk.expired or self.budget.expired()
         return start
 
     def _is_known(self, walk: FolderWalk, index: Stamp) -> bool:

@@ -1,0 +1,526 @@
+"""workspace/search_files: where is X: the files below a directory whose paths match a query.
+
+Files are regular files and links; what git ignores is left out unless `include_ignored` says
+otherwise (`fs.survey`), `.git` always. A query is about the path from `path` on; paths are told
+from the root, so that they can be passed on.
+
+glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py` anywhere, `{a,b}`
+            either; with regard to case. The matches stand by path.
+substring   each word of the query stands somewhere in the path.
+fuzzy       the characters of each word stand in the path, in their order, with others between.
+
+For the last two, words end at blanks, and case counts only if the query has a capital letter (smart
+case). The best come first. A word is found, from best to worst: as the whole name, with or without
+its extension; as the start of the name; at the start of a word in it; elsewhere in it; across names
+of the path; and for fuzzy with gaps, in the name and then in the path, the fewer runs the better.
+With several words, the sum counts. Ties go to the shorter path, then to the first by code point.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from heapq import nsmallest
+from itertools import accumulate
+from threading import Lock
+
+from backstaff.errors import (
+    ErrorCode,
+    InvalidPath,
+    NotADirectory,
+    NotFound,
+    OutsideRoot,
+    PathError,
+    ToolError,
+)
+from backstaff.fs.entry import Kind
+from backstaff.fs.globs import BadGlob, Globs, compile_globs
+from backstaff.fs.root import Place
+from backstaff.fs.survey import Folder, Survey, survey
+from backstaff.render.lines import fitted
+from backstaff.render.names import quote, show, word
+from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+
+DEFAULT_TEXT_BYTES = 1 << 20
+MAX_QUERY_CHARACTERS = 1024
+MAX_WORDS = 16
+MAX_RESULTS = 1000
+MAX_OFFSET = 1_000_000
+MAX_INDEXED = 1_000_000
+"""Paths in all kept indexes together."""
+NEAREST = 5
+LEAST_ALIKE = 0.4
+
+GAPS = 5
+"""Worse than any way in which a word stands in a path without gaps."""
+
+
+class SearchKind(StrEnum):
+    """How a query is meant."""
+
+    FUZZY = "fuzzy"
+    SUBSTRING = "substring"
+    GLOB = "glob"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What is asked for."""
+
+    query: str
+    path: str
+    kind: str
+    include_ignored: bool
+    max_results: int
+    offset: int
+
+
+class Index:
+    """The paths below a directory, from there, by code point, ready to be searched."""
+
+    def __init__(self, start: Folder) -> None:
+        """Collect the files of START."""
+        self.start = start
+        self.paths = sorted(_paths(start))
+        self._folded: list[str] | None = None
+        self.latest: tuple[Query, list[int]] | None = None
+
+    def texts(self, *, folded: bool) -> list[str]:
+        """The paths, or without regard to case if FOLDED."""
+        if not folded:
+            return self.paths
+        if self._folded is None:
+            # A path without capital letters is not kept twice.
+            both = ((path, path.casefold()) for path in self.paths)
+            self._folded = [path if path == small else small for path, small in both]
+        return self._folded
+
+
+def _paths(start: Folder) -> Iterator[str]:
+    for folder in start:
+        if folder.path:
+            prefix = folder.path + "/"
+            yield from [prefix + name for name in folder.names]
+        else:
+            yield from folder.names
+
+
+@dataclass(slots=True)
+class Indexes:
+    """The indexes of surveys that were searched, the latest last."""
+
+    _kept: OrderedDict[tuple[str, bool], Index] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def of(self, key: tuple[str, bool], start: Folder) -> Index:
+        """The index of START, the kept one if that is the very same survey."""
+        with self._lock:
+            kept = self._kept.get(key)
+        if kept is not None and kept.start is start:
+            return kept
+        made = Index(start)
+        with self._lock:
+            self._kept[key] = made
+            self._kept.move_to_end(key)
+            while sum(len(index.paths) for index in self._kept.values()) > MAX_INDEXED:
+                self._kept.popitem(last=False)
+        return made
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept.clear()
+
+
+INDEXES = Indexes()
+
+
+class Query:
+    """A query, taken apart. Raises INVALID_ARGUMENT."""
+
+    def __init__(self, text: str, kind: str) -> None:
+        """Read TEXT as KIND says."""
+        if not text.strip():
+            raise _invalid("is empty")
+        if len(text) > MAX_QUERY_CHARACTERS:
+            raise _invalid(f"is longer than {MAX_QUERY_CHARACTERS} characters")
+        self.text, self.kind = text, SearchKind(kind)
+        self.globs = _globs(text) if self.kind is SearchKind.GLOB else None
+        self.folded = text == text.lower() and self.globs is None
+        self.words = (text.casefold() if self.folded else text).split()[:MAX_WORDS]
+
+    def matches(self, index: Index) -> list[int]:
+        """Which paths of INDEX match, by their places, in order.
+
+        What was searched for last is known; so what goes on from there starts from there.
+        """
+        latest = index.latest
+        if latest is not None and latest[0].text == self.text and latest[0].kind is self.kind:
+            return latest[1]
+        if self.globs is not None:
+            found = self.globs.files(index.paths)
+        else:
+            texts = index.texts(folded=self.folded)
+            goes_on = latest is not None and self._goes_on(latest[0])
+            among: Sequence[int] = latest[1] if latest and goes_on else range(len(texts))
+            for one in self.words:
+                among = self._with(one, texts, among)
+            found = list(among)
+        index.latest = (self, found)
+        return found
+
+    def _goes_on(self, other: "Query") -> bool:
+        """Whether all that matches this one matches the OTHER."""
+        alike = self.kind is other.kind and self.folded is other.folded
+        whole = len(self.words) == len(other.words) < MAX_WORDS
+        return alike and whole and all(map(str.startswith, self.words, other.words))
+
+    def _with(self, one: str, texts: Sequence[str], among: Sequence[int]) -> list[int]:
+        if self.kind is SearchKind.SUBSTRING or len(one) == 1:
+            return [number for number in among if one in texts[number]]
+        found = _gapped(one).search
+        return [number for number in among if found(texts[number])]
+
+    def best(self, index: Index, matches: Sequence[int], most: int) -> list[int]:
+        """The MOST best of the MATCHES in INDEX, the best first."""
+        if self.globs is not None:
+            return list(matches[:most])
+        texts = index.texts(folded=self.folded)
+        rank = _ranker(self.words)
+        among = self._promising(texts, matches, most)
+        return nsmallest(most, among, key=lambda number: (*rank(texts[number]), number))
+
+    def _promising(self, texts: Sequence[str], matches: Sequence[int], most: int) -> Sequence[int]:
+        """Those of MATCHES that can be among the MOST best, as far as that is told cheaply."""
+        if len(self.words) > 1 or len(matches) <= most:
+            return matches
+        only, *_ = self.words
+        named = [number for number in matches if only in texts[number].rpartition("/")[2]]
+        if len(named) < most:
+            return matches
+        starting = [
+            number
+            for number in named
+            if texts[number].startswith(only, texts[number].rfind("/") + 1)
+        ]
+        return starting if len(starting) >= most else named
+
+
+Rank = tuple[int, int, int]
+
+
+def _ranker(words: Sequence[str]) -> Callable[[str], Rank]:
+    """Tells how bad a match a path is: how its words were found, runs, and its length."""
+    gapped = [_gapped(one) for one in words]
+
+    def rank(path: str) -> Rank:
+        name = path[path.rfind("/") + 1 :]
+        way = runs = 0
+        for one, regex in zip(words, gapped, strict=True):
+            if one in path:
+                way += _way(one, name)
+            else:
+                inside = regex.search(name)
+                way += GAPS + (inside is None)
+                runs += _runs(one, inside or regex.search(path))
+        return way, runs, len(path)
+
+    return rank
+
+
+def _way(one: str, name: str) -> int:
+    """How well the word ONE, which is in the path, is found in its NAME; 0 is best."""
+    at = name.find(one)
+    if at < 0:
+        return 4
+    if at == 0:
+        return 0 if len(one) == len(name) or name[: name.rfind(".")] == one else 1
+    while at > 0:
+        if not name[at - 1].isalnum():
+            return 2
+        at = name.find(one, at + 1)
+    return 3
+
+
+def _runs(one: str, found: "re.Match[str] | None") -> int:
+    """Into how many runs the word ONE falls where it was FOUND, each at its earliest place."""
+    if found is None:
+        return len(one)
+    text, at, runs = found[0], 0, 0
+    for character in one:
+        place = text.find(character, at)
+        runs += place != at or not runs
+        at = place + 1
+    return runs
+
+
+def _gapped(one: str) -> "re.Pattern[str]":
+    """Finds the characters of ONE with others between. Nothing is tried twice."""
+    gaps = [f"[^{re.escape(character)}]*+{re.escape(character)}" for character in one[1:]]
+    return re.compile(re.escape(one[0]) + "".join(gaps))
+
+
+def _globs(text: str) -> Globs:
+    try:
+        return compile_globs((text.removeprefix("./"),))
+    except BadGlob as error:
+        raise _invalid(f"is no glob: {error}") from error
+
+
+def _invalid(problem: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'query' {problem}")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The matches on a page: their paths from the root; `total` of `searched` files match."""
+
+    arguments: Arguments
+    base: str
+    paths: Sequence[str]
+    total: int
+    searched: int
+    why: Sequence[str]
+
+    @property
+    def next_offset(self) -> int | None:
+        """Where the next page starts, if there is one."""
+        after = self.arguments.offset + len(self.paths)
+        return after if self.paths and after < self.total else None
+
+    def head(self) -> str:
+        """The first line of the text."""
+        query, among = quote(self.arguments.query), f"{self.searched} searched in {self._where}"
+        if not self.total:
+            return f"No file matches {query} ({self.arguments.kind}; {among})\n"
+        noun = "file matches" if self.total == 1 else "files match"
+        order = "" if self.arguments.kind == SearchKind.GLOB else ", the best first"
+        return f"{self.total} {noun} {query} ({self.arguments.kind}{order}; {among})\n"
+
+    @property
+    def _where(self) -> str:
+        return show(f"{self.base}/")
+
+    def data(self) -> dict[str, object]:
+        """The page."""
+        return {
+            "query": self.arguments.query,
+            "kind": SearchKind(self.arguments.kind),
+            "path": self.base,
+            "files": list(self.paths),
+            "total": self.total,
+            "searched": self.searched,
+            "offset": self.arguments.offset,
+            "next_offset": self.next_offset,
+        }
+
+
+def run(arguments: Arguments, context: Context) -> Result:
+    """Survey the directory, search what is there, and tell a page of it."""
+    query = Query(arguments.query, arguments.kind)
+    try:
+        with context.root.resolve(arguments.path) as place:
+            if place.kind is not Kind.DIRECTORY:
+                raise NotADirectory("it is not a directory", last=True)
+            return _searched(query, arguments, context, place)
+    except PathError as error:
+        raise _refusal(error, arguments.path) from error
+
+
+def _searched(query: Query, arguments: Arguments, context: Context, place: Place) -> Result:
+    found = survey(place, context.budget, everything=arguments.include_ignored)
+    index = INDEXES.of((place.path, arguments.include_ignored), found.start)
+    matches = query.matches(index)
+    page = query.best(index, matches, arguments.offset + arguments.max_results)
+    prefix = "" if place.relative == "." else f"{place.relative}/"
+    paths = [prefix + index.paths[number] for number in page[arguments.offset :]]
+    why = () if matches else _why(query, arguments, context, place, found, index)
+    searched = len(index.paths)
+    answer = Answer(arguments, place.relative, paths, len(matches), searched, tuple(why))
+    return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), found)
+
+
+def _told(answer: Answer, limit: int, found: Survey) -> Result:
+    """The result; its page holds no more than its text, so that the next one misses nothing."""
+    notes = "".join(f"[{note}]\n" for note in _notes(answer, found))
+    rows = [f"{show(path)}\n" for path in answer.paths]
+    room = limit - sum(map(_bytes, (answer.head(), notes, _more(MAX_OFFSET, MAX_OFFSET))))
+    fitting = sum(1 for cost in accumulate(map(_bytes, rows)) if cost <= room)
+    shown = replace(answer, paths=answer.paths[:fitting])
+    if shown.next_offset is not None:
+        notes += _more(answer.total - shown.next_offset, shown.next_offset)
+    text, whole = fitted(answer.head(), rows[:fitting], notes, limit)
+    cut = shown.next_offset is not None or fitting < len(rows)
+    return Result(
+        text=text,
+        data=shown.data(),
+        truncated=cut or not whole or found.expired,
+        warnings=tuple(_warnings(found)),
+    )
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
+
+
+def _more(count: int, offset: int) -> str:
+    return f"[{count} more: offset={offset}]\n"
+
+
+def _notes(answer: Answer, found: Survey) -> Iterator[str]:
+    """What a reader has to know of what is not there."""
+    yield from answer.why
+    offset = answer.arguments.offset
+    if answer.total and not answer.paths:
+        yield f"offset {offset} is after the last of {answer.total}"
+    yield from _warnings(found)
+
+
+def _warnings(found: Survey) -> Iterator[str]:
+    if found.expired:
+        yield "the time was up before all was searched: give a directory as path"
+    if found.uncertain:
+        yield "git could not say which ignored files are tracked: they are left out"
+    if unreadable := [folder.path for folder in found.start if folder.unreadable]:
+        yield f"cannot be read: {_some(unreadable)}"
+    if inner := [folder.path for folder in found.start if folder.repository]:
+        yield f"repositories of their own, to be searched by giving one as path: {_some(inner)}"
+
+
+def _some(paths: Sequence[str]) -> str:
+    """The first of PATHS, and how many there are besides."""
+    first = " ".join(word(f"{path}/") for path in paths[:NEAREST])
+    return first + (f" and {len(paths) - NEAREST} more" if len(paths) > NEAREST else "")
+
+
+def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
+    query: Query,
+    asked: Arguments,
+    context: Context,
+    place: Place,
+    found: Survey,
+    index: Index,
+) -> Iterator[str]:
+    """Why nothing matches, and what would."""
+    start = found.start
+    hidden = start.ignored or any(folder.repository for folder in start)
+    if hidden and not asked.include_ignored and not found.expired:
+        everything = survey(place, context.budget, everything=True).start
+        if count := len(query.matches(Index(everything))):
+            noun = "file matches" if count == 1 else "files match"
+            yield f"{count} ignored {noun}: include_ignored shows them"
+    if query.globs is not None and not asked.query.startswith(("**/", "/")):
+        deeper = f"**/{asked.query.removeprefix('./')}"
+        if count := len(Query(deeper, asked.kind).matches(index)):
+            noun = "file" if count == 1 else "files"
+            yield f"a glob is about the whole path: {quote(deeper)} matches {count} {noun}"
+            return
+    prefix = "" if place.relative == "." else f"{place.relative}/"
+    if not context.budget.expired() and (nearest := _nearest(asked.query, index, prefix)):
+        yield f"the nearest names: {' '.join(map(word, nearest))}"
+
+
+def _nearest(text: str, index: Index, prefix: str) -> list[str]:
+    """The paths whose names are most like the last name in TEXT, the likest first.
+
+    Names are alike as far as they have the same pairs of characters (Dice).
+    """
+    wanted = _pairs(_NO_LETTER.sub("", text.rstrip("/").rpartition("/")[2].casefold()))
+    if not wanted:
+        return []
+    scored = (
+        (-_alike(wanted, path.rpartition("/")[2]), number)
+        for number, path in enumerate(index.texts(folded=True))
+    )
+    likely = nsmallest(NEAREST, (one for one in scored if -one[0] >= LEAST_ALIKE))
+    return [prefix + index.paths[number] for _, number in likely]
+
+
+_NO_LETTER = re.compile(r"[*?\[\]{}\\\s]")
+
+
+def _alike(wanted: set[str], name: str) -> float:
+    pairs = _pairs(name)
+    return 2 * len(wanted & pairs) / (len(wanted) + len(pairs))
+
+
+def _pairs(name: str) -> set[str]:
+    return {name[at : at + 2] for at in range(len(name) - 1)}
+
+
+def _refusal(error: PathError, path: str) -> ToolError:
+    match error:
+        case OutsideRoot():
+            words = "is outside the workspace"
+        case NotADirectory(last=True):
+            words = "is not a directory"
+        case NotFound() | NotADirectory():
+            words = "does not exist"
+        case InvalidPath():
+            words = f"cannot be used: {error.message}"
+        case _:
+            words = f"cannot be read: {error.message}"
+    return ToolError(error.code, f"Path {quote(path)} {words}")
+
+
+TOOL = Tool(
+    name="search_files",
+    description=(
+        "Find files by name: paths that match a query, the best first, without what git ignores."
+        " Use it to learn where something is; workspace/tree shows what is around it."
+    ),
+    parameters=(
+        Parameter(
+            name="query",
+            type=ParameterType.STRING,
+            required=True,
+            description=(
+                "What to look for in paths. Case counts only where there is a capital letter;"
+                " words may stand in any order. For a glob: the whole path from 'path' on,"
+                " such as '**/*.py'."
+            ),
+        ),
+        Parameter(
+            name="path",
+            type=ParameterType.STRING,
+            default=".",
+            description="Directory to search in.",
+        ),
+        Parameter(
+            name="kind",
+            type=ParameterType.STRING,
+            choices=tuple(SearchKind),
+            default=SearchKind.FUZZY.value,
+            description="How the query is meant: fuzzy allows for gaps in a word.",
+        ),
+        Parameter(
+            name="include_ignored",
+            type=ParameterType.BOOLEAN,
+            default=False,
+            description="Search what git ignores, too, and repositories within.",
+        ),
+        Parameter(
+            name="max_results",
+            type=ParameterType.NUMBER,
+            whole=True,
+            default=50,
+            minimum=1,
+            maximum=MAX_RESULTS,
+            description="How many paths to return.",
+        ),
+        Parameter(
+            name="offset",
+            type=ParameterType.NUMBER,
+            whole=True,
+            default=0,
+            minimum=0,
+            maximum=MAX_OFFSET,
+            description="How many of the first to skip: the next page's offset is in the answer.",
+        ),
+    ),
+    arguments=Arguments,
+    run=run,
+    result_kind=ResultKind.TEXT,
+    categories=("filesystem", "navigation", "search"),
+)
