@@ -121,7 +121,8 @@ def read(line: str) -> Line:
             name = folder[1] if here.name is None else here.name
             found.folders[name] = int(folder[2]) if folder[2].isdigit() else folder[2]
         else:
-            assert not (found.folders or found.omitted), line
+            assert not found.folders, line
+            assert not found.omitted, line
             link = here.rest.endswith("@")
             found.files[here.rest.removesuffix("@") if here.name is None else here.name] = link
     return found
