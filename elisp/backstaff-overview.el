@@ -23,7 +23,7 @@
   :group 'backstaff
   :prefix "backstaff-overview-")
 
-(defconst backstaff-overview--most-tokens 50000
+(defconst backstaff-overview--most-tokens 20000
   "How many tokens an overview can have; the tool knows no more.")
 
 (defcustom backstaff-overview-tokens 1000

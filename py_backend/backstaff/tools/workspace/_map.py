@@ -23,8 +23,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, islice, takewhile
+from typing import NamedTuple
 
 from backstaff.fs.entry import Kind
 from backstaff.fs.survey import Folder
@@ -51,12 +53,11 @@ MOST_KINDS = 2
 LEAST_NAMED = 5
 
 _COUNT = re.compile(r"\+\d+")
-_KIND = re.compile(r"\.[A-Za-z0-9_]{1,12}")
+_KIND = re.compile(r"[A-Za-z0-9_]{1,12}")
 _TELLING = re.compile(r"readme|(__init__|main|index|mod)\.\w+\Z", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(NamedTuple):
     """A file by its name, what it weighs, and whether it is a link."""
 
     name: str
@@ -145,8 +146,12 @@ def _commonest(kinds: Counter[str]) -> Iterator[tuple[int, str]]:
 def kind_of_name(name: str) -> str:
     """The extension of NAME with its dot, if it has one that can stand in a line."""
     stem, dot, extension = name.rpartition(".")
-    kind = dot + extension
-    return kind if stem and _KIND.fullmatch(kind) else ""
+    return dot + extension if stem and _is_kind(extension) else ""
+
+
+@lru_cache(maxsize=1024)
+def _is_kind(extension: str) -> bool:
+    return _KIND.fullmatch(extension) is not None
 
 
 # ---------------------------------------------------------------------------- the tree
@@ -385,9 +390,10 @@ def _open(plan: _Plan, names: int, room: int) -> None:
         if here.closed or not (names or here.below):
             continue
         plan.put(here, min(names, len(here.files)))
-        _rewrite_above(plan, here)
+        _shorten_above(plan, here)
         if plan.size > room:
-            _close(plan, here)
+            plan.take(here)
+            _shorten_above(plan, here)
             misses += 1
             continue
         for below in here.below:
@@ -401,16 +407,24 @@ def _waiting(here: Directory, start: Directory) -> tuple[float, str, Directory]:
     return -(HEAT_SHARE * heat + (1 - HEAT_SHARE) * files) / here.depth, here.path, here
 
 
-def _close(plan: _Plan, here: Directory) -> None:
-    """Take the line of HERE back; the one above counts its files again."""
-    plan.take(here)
-    _rewrite_above(plan, here)
+def _shorten_above(plan: _Plan, here: Directory) -> None:
+    """Write the line anew that names HERE only while that has no line of its own.
 
-
-def _rewrite_above(plan: _Plan, here: Directory) -> None:
-    """Write the line anew that counts HERE where that has no line of its own."""
-    if here.above:
+    The first line names it in any case; that it counts one less is left for later.
+    """
+    if here.above and here.above.path:
         plan.write(here.above)
+
+
+def _close(plan: _Plan, closed: list[Directory]) -> None:
+    """Take the lines of those CLOSED back; the ones above count their files again."""
+    above = {here.above.path: here.above for here in closed if here.above}
+    for here in closed:
+        if here.above:
+            plan.take(here)
+    for here in above.values():
+        if here.path in plan.opened:
+            plan.write(here)
 
 
 def _fill(plan: _Plan) -> None:
@@ -424,8 +438,7 @@ def _fill(plan: _Plan) -> None:
         return plan.size <= plan.room
 
     level(_highest(level, 0, most))
-    for here in [h for h in opened if h.path and not (plan.caps[h.path] or h.below)]:
-        _close(plan, here)
+    _close(plan, [here for here in opened if not (plan.caps[here.path] or here.below)])
     for here in [here for here in opened if here.path in plan.opened]:
 
         def grow(cap: int, here: Directory = here) -> bool:
@@ -435,7 +448,7 @@ def _fill(plan: _Plan) -> None:
         grow(_highest(grow, plan.caps[here.path], min(len(here.files), plan.room)))
     # A count can be longer than the only name that it stands for, so that less may take more.
     while plan.size > plan.room and len(plan.opened) > 1:
-        _close(plan, plan.opened[next(reversed(plan.opened))])
+        _close(plan, [plan.opened[next(reversed(plan.opened))]])
 
 
 def _highest(fits: Callable[[int], bool], low: int, high: int) -> int:

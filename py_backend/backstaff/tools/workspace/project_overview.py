@@ -35,7 +35,7 @@ from backstaff.render.names import quote, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.workspace._map import Directory, Line, Map, drawn, kind_of_name, least, planted
 
-MOST_TOKENS = 50_000
+MOST_TOKENS = 20_000
 COMMITS = 1000
 """So many of the latest commits tell where people work."""
 LATE_COMMITS = 30
