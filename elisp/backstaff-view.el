@@ -633,14 +633,19 @@ With a prefix argument RELATIVE copy its path below the project's root."
   "Visit the file PATH of KIND, in another window if OTHER-WINDOW is non-nil.
 Return nil if it is a directory or a link to one, and is not visited."
   (unless (eq kind :directory)
-    (let ((name (backstaff-view-local-name (backstaff-view-absolute path))))
-      (pcase (backstaff-view--type name)
-        (?d nil)
-        (?- (if other-window (find-file-other-window name) (find-file name))
-            t)
-        ;; To open a fifo may take for ever, a device may do anything.
-        (_ (user-error "%s is no file that can be visited"
-                       (backstaff-names-show path)))))))
+    (backstaff-view-visit-file (backstaff-view-absolute path) other-window)))
+
+(defun backstaff-view-visit-file (file &optional other-window)
+  "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
+Return nil if it is a directory or a link to one, and is not visited."
+  (let ((name (backstaff-view-local-name file)))
+    (pcase (backstaff-view--type name)
+      (?d nil)
+      (?- (if other-window (find-file-other-window name) (find-file name))
+          t)
+      ;; To open a fifo may take for ever, a device may do anything.
+      (_ (user-error "%s is no file that can be visited"
+                     (backstaff-names-show file))))))
 
 (defun backstaff-view--type (name)
   "Return the letter for the type of the file NAME, links followed, or nil."

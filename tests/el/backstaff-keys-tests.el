@@ -11,6 +11,7 @@
 (require 'backstaff-info)
 (require 'backstaff-commands)
 (require 'backstaff-overview)
+(require 'backstaff-find)
 
 (defun backstaff-keys-tests-documented ()
   "Return what docs/keys.md says: a list of (MAP (KEY . COMMAND)...)."
@@ -50,8 +51,8 @@
   (let ((maps (backstaff-keys-tests-documented)))
     (should (equal (sort (mapcar #'car maps) #'string<)
                    '(backstaff-command-mode-map backstaff-commands-mode-map
-                     backstaff-info-mode-map backstaff-list-mode-map backstaff-map
-                     backstaff-overview-mode-map backstaff-tree-mode-map)))
+                     backstaff-find-map backstaff-info-mode-map backstaff-list-mode-map
+                     backstaff-map backstaff-overview-mode-map backstaff-tree-mode-map)))
     (pcase-dolist (`(,map . ,keys) maps)
       (ert-info ((symbol-name map))
         (should (equal (backstaff-keys-tests-sorted keys)

@@ -12,6 +12,7 @@ Folders are never changed once they are made, so calls can share them.
 import os
 import time
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import NamedTuple, Self
@@ -40,6 +41,9 @@ def stamp(status: os.stat_result, now: int) -> Stamp:
     """The stamp that STATUS, as it was found at NOW, is."""
     changed = max(status.st_mtime_ns, status.st_ctime_ns)
     return UNSETTLED if now - changed <= RACY_NS else exactly(status)
+
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 def exactly(status: os.stat_result) -> Stamp:
@@ -261,7 +265,8 @@ class FolderWalk:
 
     def _entered(self, here: _Here) -> _Frame | Folder:
         """A directory as it is known or as it is; it stays open only if others are in it."""
-        old, there = here.known, set[str]()
+        old: Folder | None = here.known
+        there: AbstractSet[str] = _NOTHING
         try:
             if old is None or not self._is_same(old, here):
                 folder, there = self._read(here)
@@ -292,13 +297,13 @@ class FolderWalk:
         of_rules = look(FILE, here.directory)
         return of_rules is not None and exactly(of_rules) == known.facts.rules
 
-    def _read(self, here: _Here) -> tuple[Folder, set[str]]:
+    def _read(self, here: _Here) -> tuple[Folder, AbstractSet[str]]:
         """The folder, without those below it, and what is there though it is ignored."""
         now, status = time.time_ns(), os.fstat(here.directory)
         found = groups_in(here.directory, self.budget)
         inner = _take_away(_DOT_GIT, found) and bool(here.path)
         if inner and self.work_tree and _is_repository(here.directory):
-            return Folder(here.name, here.path, repository=True), set()
+            return Folder(here.name, here.path, repository=True), _NOTHING
         # Whether a `.git` makes a repository is not told by the stamp of the directory it is in.
         own = UNSETTLED if inner and self.work_tree else stamp(status, now)
         anew = inner and not self.work_tree
@@ -316,10 +321,12 @@ class FolderWalk:
             folder.directories = tuple(sorted(directories))
         return folder, there
 
-    def _leave_out(self, here: _Here, found: Grouped, ignore: Ignore) -> tuple[set[str], int]:
+    def _leave_out(
+        self, here: _Here, found: Grouped, ignore: Ignore
+    ) -> tuple[AbstractSet[str], int]:
         """Take out of what was FOUND what is ignored; tell what of that stays, and how much not."""
         if not (here.hidden or ignore.layers):
-            return set(), 0
+            return _NOTHING, 0
         ignored = set().union(*found) if here.hidden else ignore.of(found, self.budget)
         there = {one for one in ignored if here.within(one) in self.tracked}
         ignored -= there
@@ -349,11 +356,15 @@ class FolderWalk:
 
 def _take_away(name: str, found: Grouped) -> bool:
     """Take NAME out of what was FOUND, and tell whether it was there."""
-    for names in found:
-        if name in names:
-            names.remove(name)
-            return True
-    return False
+    if name in found.directories:
+        found.directories.remove(name)
+    elif name in found.files:
+        found.files.remove(name)
+    elif name in found.links:
+        found.links.remove(name)
+    else:
+        return False
+    return True
 
 
 def _own_rules(directory: int) -> tuple[Stamp, bytes]:

@@ -5,7 +5,7 @@ otherwise (`fs.survey`), `.git` always. A query is about the path from `path` on
 from the root, so that they can be passed on.
 
 glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py` anywhere, `{a,b}`
-            either; with regard to case. The matches stand by path.
+            either; with regard to case. Matches stand by directory, then by name.
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between.
 
@@ -13,7 +13,7 @@ For the last two, words end at blanks, and case counts only if the query has a c
 case). The best come first. A word is found, from best to worst: as the whole name, with or without
 its extension; as the start of the name; at the start of a word in it; elsewhere in it; across names
 of the path; and for fuzzy with gaps, in the name and then in the path, the fewer runs the better.
-With several words, the sum counts. Ties go to the shorter path, then to the first by code point.
+With several words, the sum counts. Ties go to the shorter path, then to the first by directory.
 """
 
 import re
@@ -77,12 +77,15 @@ class Arguments:
 
 
 class Index:
-    """The paths below a directory, from there, by code point, ready to be searched."""
+    """The paths below a directory, from there, ready to be searched.
+
+    They stand by code point, a directory's own files before those further down.
+    """
 
     def __init__(self, start: Folder) -> None:
         """Collect the files of START."""
         self.start = start
-        self.paths = sorted(_paths(start))
+        self.paths = list(_paths(start))
         self._folded: list[str] | None = None
         self.latest: tuple[Query, list[int]] | None = None
 
@@ -91,9 +94,10 @@ class Index:
         if not folded:
             return self.paths
         if self._folded is None:
-            # A path without capital letters is not kept twice.
-            both = ((path, path.casefold()) for path in self.paths)
-            self._folded = [path if path == small else small for path, small in both]
+            # At once, as a NUL is in no name; and not kept twice if nothing changes.
+            joined = "\0".join(self.paths)
+            small = joined.casefold()
+            self._folded = self.paths if small == joined else small.split("\0")
         return self._folded
 
 
@@ -196,9 +200,10 @@ class Query:
         if len(self.words) > 1 or len(matches) <= most:
             return matches
         only, *_ = self.words
-        named = [number for number in matches if only in texts[number].rpartition("/")[2]]
+        whole = [number for number in matches if only in texts[number]]
+        named = [number for number in whole if only in texts[number].rpartition("/")[2]]
         if len(named) < most:
-            return matches
+            return whole if len(whole) >= most else matches
         starting = [
             number
             for number in named

@@ -1,0 +1,192 @@
+;;; backstaff-find-tests.el --- Visiting a file by a part of its name  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'icomplete)
+(require 'backstaff-find)
+(require 'backstaff-test-support)
+(require 'backstaff-view-fixtures)
+
+(defconst backstaff-find-tests-tree
+  '((".gitignore" . "*.o\n")
+    ("README.md" . "")
+    ("src" . (("parser.c" . "") ("parser.o" . "") ("print_tree.c" . "")))
+    ("tests" . (("test_parser.c" . ""))))
+  "A project in which several names are alike.")
+
+(defun backstaff-find-tests-file ()
+  "Return the name of the file that the current buffer visits, below the root."
+  (file-relative-name (buffer-file-name) backstaff-root-directory))
+
+(defun backstaff-find-tests-type (keys)
+  "Call the command and type KEYS; return the file that is visited then."
+  (backstaff-test-typing keys (call-interactively #'backstaff-find-file))
+  (set-buffer (window-buffer))
+  (backstaff-find-tests-file))
+
+(defmacro backstaff-find-tests-shown (keys &rest body)
+  "Type KEYS at the prompt, then run BODY there, and give up."
+  (declare (indent 1) (debug t))
+  `(let ((ran nil))
+     (cl-letf (((symbol-function 'backstaff-find-tests-look)
+                (lambda ()
+                  (interactive)
+                  (backstaff-find--follow)
+                  (backstaff-find--wait backstaff-find--search)
+                  (let ((search backstaff-find--search)) ,@body)
+                  (setq ran t)
+                  (abort-recursive-edit))))
+       (define-key minibuffer-local-map [f12] 'backstaff-find-tests-look)
+       (unwind-protect
+           (condition-case nil
+               (backstaff-test-typing (concat ,keys " <f12>")
+                 (call-interactively #'backstaff-find-file))
+             (quit nil))
+         (define-key minibuffer-local-map [f12] nil)))
+     (should ran)))
+
+(defun backstaff-find-tests-lines (search)
+  "Return what stands below the prompt in SEARCH, a list of lines."
+  (cdr (split-string (substring-no-properties
+                      (overlay-get (backstaff-find--search-list search) 'after-string))
+                     "\n")))
+
+
+;;; Visiting
+
+(ert-deftest backstaff-find-file-visits-the-best-match ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (should (equal (backstaff-find-tests-type "parser RET") "src/parser.c"))
+    (should (equal (backstaff-find-tests-type "tstprs RET") "tests/test_parser.c"))
+    (should (equal (backstaff-find-tests-type "c tree RET") "src/print_tree.c"))))
+
+(ert-deftest backstaff-find-file-visits-the-chosen-match ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (should (equal (backstaff-find-tests-type "parser RET") "src/parser.c"))
+    (let ((names nil))
+      (backstaff-find-tests-shown "parser"
+        (setq names (backstaff-find--search-names search))
+        (backstaff-find-next)
+        (should (= (backstaff-find--search-chosen search) 1))
+        (backstaff-find-next)
+        (should (= (backstaff-find--search-chosen search) 1))
+        (backstaff-find-previous)
+        (should (= (backstaff-find--search-chosen search) 0))
+        (backstaff-find-next)
+        (catch 'exit (backstaff-find-exit))
+        (should (equal (minibuffer-contents-no-properties) (nth 1 names))))
+      (should (equal names '("src/parser.c" "tests/test_parser.c"))))))
+
+(ert-deftest backstaff-find-file-visits-a-name-that-stands-in-full ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (should (equal (backstaff-find-tests-type "README.md RET") "README.md"))))
+
+(ert-deftest backstaff-find-file-completes-the-only-match ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (should (equal (backstaff-find-tests-type "prtree TAB RET") "src/print_tree.c"))))
+
+(ert-deftest backstaff-find-file-visits-names-of-all-kinds ()
+  (let ((odd (string-to-multibyte "caf\351.txt")))
+    (backstaff-view-test-project nil
+      (dolist (name (list "sp ace\nx.txt" "\"quoted\".txt" odd "a\u202eb.txt"))
+        (let ((file (concat root name)))
+          (write-region "here" nil file nil 'silent)
+          (backstaff-find-tests-type "txt RET")
+          (should (equal (buffer-string) "here"))
+          (should (equal (encode-coding-string (buffer-file-name) 'utf-8-emacs)
+                         (encode-coding-string file 'utf-8-emacs)))
+          (kill-buffer)
+          (delete-file file))))))
+
+(ert-deftest backstaff-find-file-visits-nothing-where-nothing-matches ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-shown "zzzz"
+      (should (equal (backstaff-find-tests-lines search) '("No file matches")))
+      (should-error (backstaff-find-exit) :type 'user-error))))
+
+(ert-deftest backstaff-find-file-tells-what-is-wrong ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-shown "x"
+      (let ((input (make-string 2000 ?x)))
+        (backstaff-find--ask search input)
+        (backstaff-find--wait search)
+        (should (string-match-p "longer than" (car (backstaff-find-tests-lines search))))))))
+
+
+;;; What is shown
+
+(ert-deftest backstaff-find-file-shows-the-matches-below-the-prompt ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-shown "parser"
+      (should (equal (backstaff-find-tests-lines search)
+                     '("src/parser.c" "tests/test_parser.c")))
+      (should (equal (backstaff-find--count search) "2 ")))))
+
+(ert-deftest backstaff-find-file-shows-all-files-at-first ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-shown ""
+      (should (equal (sort (backstaff-find-tests-lines search) #'string<)
+                     '(".gitignore" "README.md" "src/parser.c" "src/print_tree.c"
+                       "tests/test_parser.c"))))))
+
+(ert-deftest backstaff-find-file-tells-how-many-are-left-out ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-plant-many 250)
+    (let ((backstaff-find-limit 20)
+          (backstaff-find-lines 3))
+      (backstaff-find-tests-shown "file"
+        (should (equal (backstaff-find--count search) "20 of 250 "))
+        (should (equal (backstaff-find-tests-lines search)
+                       '("file-0001" "file-0002" "file-0003" "247 more")))))))
+
+(ert-deftest backstaff-find-file-forgets-what-was-asked-before ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-shown "parser"
+      (backstaff-find--ask search "tree")
+      (backstaff-find--take search "parser" '(:ok t :data (:files ("old") :total 1)))
+      (backstaff-find--wait search)
+      (should (equal (backstaff-find-tests-lines search) '("src/print_tree.c"))))))
+
+(ert-deftest backstaff-find-file-serves-what-shows-completions ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (let ((was icomplete-mode))
+      (unwind-protect
+          (progn
+            (icomplete-mode 1)
+            (backstaff-find-tests-shown "tree c"
+              (should-not (backstaff-find--search-list search))
+              (should (equal (completion-all-sorted-completions) '("src/print_tree.c" . 0)))
+              (should (equal (completion-metadata-get
+                              (completion-metadata "" minibuffer-completion-table nil)
+                              'category)
+                             'project-file))))
+        (icomplete-mode (if was 1 -1))))))
+
+
+;;; Waiting
+
+(ert-deftest backstaff-find-file-awaits-no-answer-while-keys-are-hit ()
+  (backstaff-view-test-fake "stalling"
+    (let* ((search (backstaff-find--make-search :root root))
+           (table (backstaff-find--table search))
+           (answer (while-no-input
+                     (run-at-time 0.2 nil (lambda () (throw 'key 'key)))
+                     (catch 'key (all-completions "x" table)))))
+      (should (eq answer 'key))
+      (should (backstaff-find--search-call search))
+      (backstaff-find--ask search "xy")
+      (backstaff-find--cancel search)
+      (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 2)))))
+
+(ert-deftest backstaff-find-file-ends-its-call-when-the-user-quits ()
+  (backstaff-view-test-fake "stalling"
+    (should-not (backstaff-test-typing "x C-g"
+                  (call-interactively #'backstaff-find-file)
+                  'visited))
+    (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 2))))
+
+(provide 'backstaff-find-tests)
+;;; backstaff-find-tests.el ends here

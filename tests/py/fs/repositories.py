@@ -1,0 +1,139 @@
+"""Git repositories for tests: made by chance, and what git itself says of them."""
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+NAMES = (
+    *("a", "b", "c", "A", "ab", "abc", "a-b", "bfoo", "bx", "foo", "foo.o", "bar.c", "x.log"),
+    *("build", "lib", "doc", "é", "z z", "t ", "[a]", "#x", "!y", "*", "B.C", "d1", "caf\udce9"),
+)
+ORDINARY = (
+    *("a", "b", "x", "d1", "foo", "abc", "build", "doc", "lib", "*", "?", "*.o", "*.c", "*.log"),
+    *("b*", "ab*", "*a*", "f?o", "[ab]", "[a-c]*", "[!a]"),
+)
+EXOTIC = (
+    *("**", "***", "a**", "**b", "b**", "*b*o*", "[[:alpha:]]", "[^[:digit:]]*", "[[:upper:]]*"),
+    *("[[:foo:]]", "[]a]", "[a-", "[z-a]", "[a-c-e]", "[--0]", "a[-]b", "*[*]*", "[\\]a]", "[!/]"),
+    *("[\\[]a]", "x[/]y", "\\#x", "\\!y", "\\*", "\\[a\\]", "a\\", "*\\", "z\\ z", "t\\ ", "é"),
+    *("?\udca9", "\udcc3*", "[\udcc3]*", "caf?"),
+)
+ENDS = (" ", "  ", "\t", "\\ ", "\\  ", "\r", "\0zz")
+ODD_LINES = ("", "!", "/", "//", "!/", "\\", "# no rule", " a", "\ufeffa")
+MAX_LEVELS = 4
+
+
+@contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """Nobody's settings of git count, but for those below HOME."""
+    home.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.delenv("XDG_CONFIG_HOME", raising=False)
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        patch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
+        yield
+
+
+def git(root: Path, *words: str) -> str:
+    """What git prints when it is run in ROOT."""
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    done = subprocess.run(  # noqa: S603
+        ["git", *identity, *words],  # noqa: S607
+        cwd=root,
+        check=True,
+        capture_output=True,
+    )
+    return os.fsdecode(done.stdout)
+
+
+def by_git(root: Path) -> set[str]:
+    """What is not ignored below ROOT, by git; what is tracked and gone is not there."""
+    listed = git(root, "ls-files", "-co", "--exclude-standard", "-z").split("\0")[:-1]
+    return {path for path in listed if os.path.lexists(root / path)}
+
+
+@dataclass
+class RandomRepository:
+    """A repository at ROOT, by SEED; `exotic` ones have rules that nobody writes."""
+
+    root: Path
+    seed: int
+    exotic: bool
+    files: list[Path] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+
+    def make(self) -> None:
+        """Make it."""
+        self.chance = random.Random(self.seed)  # noqa: S311
+        self.root.mkdir()
+        self._fill(self.root, 0)
+        git(self.root, "init", "-q")
+        if self._happens(0.4):
+            (self.root / ".git/info/exclude").write_bytes(self.rules())
+        if self._happens(0.3):
+            (self.root / ".git/mine").write_bytes(self.rules())
+            own = self.chance.choice([".git/mine", str(self.root / ".git/mine")])
+            git(self.root, "config", "core.excludesFile", own)
+        if self._happens(0.6) and (some := [one for one in self.files if self._happens(0.2)]):
+            git(self.root, "add", "-f", "--", *map(str, some))
+        for one in self.files:
+            if self._happens(0.02):
+                one.unlink()
+
+    def _happens(self, likely: float) -> bool:
+        return self.chance.random() < likely
+
+    def _fill(self, folder: Path, level: int) -> None:
+        for name in self.chance.sample(NAMES, self.chance.randint(2, 9)):
+            self._put(folder / name, level)
+        if level == 0 or self._happens(0.4):
+            (folder / ".gitignore").write_bytes(self.rules())
+        elif self._happens(0.05):
+            (folder / ".gitignore").symlink_to("a")
+        if level and self._happens(0.03):
+            (folder / ".git").mkdir()  # which makes no repository
+
+    def _put(self, path: Path, level: int) -> None:
+        if level < MAX_LEVELS and self._happens(0.4):
+            path.mkdir()
+            self.folders.append(path)
+            self._fill(path, level + 1)
+            if self._happens(0.03) and not (path / ".git").exists():
+                git(path, "init", "-q")
+        elif self._happens(0.1):
+            path.symlink_to(self.chance.choice(["a", "/etc", "nowhere", "."]))
+        elif self._happens(0.02):
+            os.mkfifo(path)
+        else:
+            path.touch()
+            self.files.append(path)
+
+    def rules(self) -> bytes:
+        """The content of a file with rules."""
+        lines = [self._line() for _ in range(self.chance.randint(1, 6))]
+        end = "\r\n" if self.exotic and self._happens(0.1) else "\n"
+        text = end.join(lines) + (end if self._happens(0.8) else "")
+        mark = "\ufeff" if self.exotic and self._happens(0.1) else ""
+        return os.fsencode(mark + text)
+
+    def _line(self) -> str:
+        if self.exotic and self._happens(0.05):
+            return self.chance.choice(ODD_LINES)
+        count = self.chance.choice([1, 1, 1, 2, 2, 3])
+        line = "/".join(self._segment(alone=count == 1) for _ in range(count))
+        line = "/" * self._happens(0.25) + line + "/" * self._happens(0.25)
+        end = self.chance.choice(ENDS) if self.exotic and self._happens(0.12) else ""
+        return "!" * self._happens(0.25) + line + end
+
+    def _segment(self, *, alone: bool) -> str:
+        if not alone and self._happens(0.2):
+            return "**"
+        exotic = self.exotic and self._happens(0.5)
+        return self.chance.choice(EXOTIC if exotic else ORDINARY)

@@ -1,0 +1,233 @@
+"""Asking git: its answers, and that a repository cannot make it do anything else."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backstaff.errors import Cancelled
+from backstaff.fs import git as asking
+from backstaff.fs.budget import Budget
+from backstaff.fs.git import NoGit, Repository, find_repository
+from tests.py.fs.repositories import alone, git
+from tests.py.processes import as_nobody
+
+
+@pytest.fixture(autouse=True)
+def _alone(folder: Path) -> Iterator[None]:
+    with alone(folder / "home"):
+        yield
+
+
+@pytest.fixture
+def root(folder: Path) -> Path:
+    """A repository with three commits."""
+    root = folder / "R"
+    (root / "d").mkdir(parents=True)
+    git(root, "init", "-q", "-b", "trunk")
+    for name in ("a", "d/b", "new\nline", "0" * 40):
+        (root / name).write_text(name)
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "one")
+    git(root, "commit", "-qm", "empty", "--allow-empty")
+    (root / "d/b").write_text("more")
+    git(root, "commit", "-qam", "three")
+    return root
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A descriptor of the directory PATH."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield directory
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def asked(path: Path, budget: Budget | None = None) -> Iterator[Repository]:
+    """The repository at PATH."""
+    with opened(path) as directory:
+        found = find_repository(directory, str(path), budget or Budget())
+        assert isinstance(found, Repository), found
+        yield found
+
+
+def no_git(path: Path) -> NoGit:
+    """Why there is none at PATH."""
+    with opened(path) as directory:
+        found = find_repository(directory, str(path), Budget())
+    assert isinstance(found, NoGit)
+    return found
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A program that is taken for git."""
+    program = folder / "bin/git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(asking, "_PLACES", (str(program.parent),))
+    asking._program.cache_clear()  # noqa: SLF001
+    return program
+
+
+@pytest.fixture(autouse=True)
+def _no_stand_in_stays() -> Iterator[None]:
+    yield
+    asking._program.cache_clear()  # noqa: SLF001
+
+
+def test_branch_files_and_commits_are_told(root: Path) -> None:
+    everything = {"a", "d/b", "new\nline", "0" * 40}
+    with asked(root) as repository:
+        assert repository.depth == 0
+        assert repository.branch(Budget()) == "trunk"
+        assert set(repository.files(Budget())) == everything
+        first, second, third = repository.commits(9, Budget())
+        assert (first, second, set(third)) == (["d/b"], [], everything)
+        assert repository.commits(1, Budget()) == [["d/b"]]
+
+
+def test_answers_are_relative_to_the_directory(root: Path) -> None:
+    with asked(root / "d") as repository:
+        assert repository.depth == 1
+        assert repository.files(Budget()) == ["b"]
+        assert repository.commits(9, Budget()) == [["b"], ["b"]]
+
+
+def test_detached_head_has_no_branch(root: Path) -> None:
+    git(root, "checkout", "-q", "--detach")
+    with asked(root) as repository:
+        assert repository.branch(Budget()) == ""
+
+
+def test_repository_without_a_commit_has_a_branch_and_no_commits(folder: Path) -> None:
+    git(folder, "init", "-q", "-b", "trunk")
+    with asked(folder) as repository:
+        assert repository.branch(Budget()) == "trunk"
+        assert repository.commits(9, Budget()) is NoGit.BROKEN
+
+
+def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
+    assert no_git(folder) is NoGit.NO_WORK_TREE
+    assert no_git(root / ".git") is NoGit.NO_WORK_TREE
+
+
+def test_broken_repository_is_told(root: Path) -> None:
+    (root / ".git/config").write_text("[core\n")
+    assert no_git(root) is NoGit.BROKEN
+
+
+def test_repository_of_another_user_is_refused(root: Path) -> None:
+    os.chown(root, 1, 1)
+    assert as_nobody(lambda: no_git(root)) is NoGit.REFUSED
+
+
+def test_git_that_is_not_there_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_PLACES", ())
+    monkeypatch.setenv("PATH", ".:relative:")
+    asking._program.cache_clear()  # noqa: SLF001
+    assert no_git(root) is NoGit.ABSENT
+
+
+def test_git_is_not_taken_from_within_the_project(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = stand_in(root, monkeypatch, f"touch {root}/ran")
+    monkeypatch.setattr(asking, "_PLACES", ())
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert no_git(root) is NoGit.ABSENT
+    assert not (root / "ran").exists()
+
+
+def test_repository_cannot_make_git_run_anything(root: Path) -> None:
+    trap = root / "trap"
+    trap.write_text(f"#!/bin/sh\necho $0 >>{root}/ran\n")
+    trap.chmod(0o755)
+    (root / ".gitattributes").write_text("* diff=x filter=x\n")
+    for key in ("core.fsmonitor", "core.pager", "core.editor", "gpg.program", "diff.external"):
+        git(root, "config", key, str(trap))
+    for key in ("diff.x.command", "diff.x.textconv", "filter.x.clean", "filter.x.process"):
+        git(root, "config", key, str(trap))
+    git(root, "config", "log.showSignature", "true")
+    git(root, "config", "alias.ls-files", f"!{trap}")
+    git(root, "config", "core.hooksPath", str(root / "hooks"))
+    (root / "hooks").mkdir()
+    (root / "hooks/post-index-change").symlink_to(trap)
+    (root / "d/b").write_text("changed")
+    (root / "ran").unlink(missing_ok=True)
+    with asked(root) as repository:
+        assert repository.branch(Budget()) == "trunk"
+        assert "d/b" in repository.files(Budget())
+        assert repository.tracked_but_ignored(Budget()) == []
+        assert repository.commits(9, Budget())
+    assert not (root / "ran").exists(), (root / "ran").read_text()
+
+
+def test_nothing_is_written(root: Path) -> None:
+    os.utime(root / "a", (1, 1))  # so that git would like to refresh its index
+    before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
+    with asked(root) as repository:
+        repository.files(Budget())
+        repository.tracked_but_ignored(Budget())
+        repository.commits(9, Budget())
+    assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
+
+
+def test_environment_of_the_caller_does_not_count(
+    root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(folder / "nowhere"))
+    monkeypatch.setenv("GIT_TRACE", str(folder / "trace"))
+    with asked(root) as repository:
+        assert repository.branch(Budget()) == "trunk"
+    assert not (folder / "trace").exists()
+
+
+def test_work_tree_elsewhere_is_none(root: Path, folder: Path) -> None:
+    (folder / "other").mkdir()
+    git(root, "config", "core.worktree", str(folder / "other"))
+    assert no_git(root) is NoGit.NO_WORK_TREE
+
+
+def test_git_that_hangs_is_ended_with_what_it_started(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(folder, monkeypatch, f"sleep 600 & echo $! >{folder}/child; sleep 600")
+    monkeypatch.setattr(asking, "MAX_SECONDS", 0.3)
+    root = folder / "R"
+    root.mkdir()
+    assert no_git(root) is NoGit.SLOW
+    child = int((folder / "child").read_text())
+    status = Path(f"/proc/{child}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z"
+
+
+def test_git_that_babbles_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(folder, monkeypatch, "exec yes")
+    monkeypatch.setattr(asking, "MAX_OUTPUT", 1 << 20)
+    root = folder / "R"
+    root.mkdir()
+    assert no_git(root) is NoGit.TOO_MUCH
+
+
+def test_call_that_is_taken_back_ends_git(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(folder, monkeypatch, "exec sleep 600")
+    budget = Budget()
+    timer = threading.Timer(0.1, budget.cancelled.set)
+    timer.start()
+    with opened(folder) as directory, pytest.raises(Cancelled):
+        find_repository(directory, str(folder / "R"), budget)
+    timer.join()
+
+
+def test_no_descriptor_is_left_open(root: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - it is only counted
+    with asked(root) as repository:
+        repository.files(Budget())
+        assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
