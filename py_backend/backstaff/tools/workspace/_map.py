@@ -19,11 +19,9 @@ several such maps the one that shows most is taken. Weight is where people work 
 and where most files are. All ties are broken by path: the same project gives the same map.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
@@ -52,9 +50,8 @@ MOST_MISSES = 40
 MOST_KINDS = 2
 LEAST_NAMED = 5
 
-_COUNT = re.compile(r"\+\d+")
-_KIND = re.compile(r"[A-Za-z0-9_]{1,12}")
-_TELLING = re.compile(r"readme|(__init__|main|index|mod)\.\w+\Z", re.IGNORECASE)
+_TELLING = frozenset(("readme", "__init__", "main", "index", "mod"))
+_LONGEST_KIND = 12
 
 
 class File(NamedTuple):
@@ -67,7 +64,8 @@ class File(NamedTuple):
     @property
     def rank(self) -> tuple[float, bool, bool, str]:
         """Its place among those to be named: hot ones first, then those that tell of the others."""
-        return -self.heat, not _TELLING.match(self.name), self.name.startswith("."), self.name
+        telling = self.name.partition(".")[0].lower() in _TELLING
+        return -self.heat, not telling, self.name.startswith("."), self.name
 
 
 @dataclass(slots=True, eq=False)
@@ -149,9 +147,9 @@ def kind_of_name(name: str) -> str:
     return dot + extension if stem and _is_kind(extension) else ""
 
 
-@lru_cache(maxsize=1024)
 def _is_kind(extension: str) -> bool:
-    return _KIND.fullmatch(extension) is not None
+    short = 0 < len(extension) <= _LONGEST_KIND
+    return short and extension.isascii() and extension.replace("_", "x").isalnum()
 
 
 # ---------------------------------------------------------------------------- the tree
@@ -461,7 +459,7 @@ def _highest(fits: Callable[[int], bool], low: int, high: int) -> int:
 
 def _word(name: str) -> str:
     """NAME as a word that is no count."""
-    return literal(name) if _COUNT.fullmatch(name) else word(name)
+    return literal(name) if name[0] == "+" and name[1:].isdigit() else word(name)
 
 
 def _bytes(text: str) -> int:

@@ -10,9 +10,8 @@ tokens of such lines (value.md 1a.1). Weight comes from the git history where th
 from the number of files. The same project gives the same text.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, takewhile
 from pathlib import PurePath
@@ -45,20 +44,32 @@ HEAD_SHARE = 0.3
 """What the head may take of the whole, beside its first line."""
 KINDS = 6
 
-_READ_FIRST = re.compile(
-    r"(readme|agents|claude|contributing|architecture|design|hacking|development|overview)"
-    r"(\.(md|rst|txt|org|adoc))?",
-    re.IGNORECASE,
+READ_FIRST = frozenset(
+    [
+        "readme",
+        "agents",
+        "claude",
+        "contributing",
+        "architecture",
+        "design",
+        "hacking",
+        "development",
+        "overview",
+    ]
 )
-_BUILD = re.compile(
-    r"pyproject\.toml|setup\.(py|cfg)|package\.json|deno\.json|cargo\.toml|go\.(mod|work)"
-    r"|(gnu)?makefile|justfile|cmakelists\.txt|meson\.build|configure\.ac|build\.zig"
-    r"|(build|settings)\.gradle(\.kts)?|pom\.xml|build\.sbt|(module|workspace|build)\.bazel"
-    r"|gemfile|rakefile|.*\.gemspec|composer\.json|mix\.exs|rebar\.config|dune-project|stack\.yaml"
-    r"|.*\.(asd|cabal|sln|csproj|rockspec|nimble)|project\.clj|deps\.edn|eask|cask|eldev"
-    r"|package\.swift|pubspec\.yaml|dockerfile|flake\.nix|tox\.ini|noxfile\.py",
-    re.IGNORECASE,
+PROSE = ("", "md", "rst", "txt", "org", "adoc")
+BUILD = frozenset(
+    (
+        *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py"),
+        *("package.json", "deno.json", "cargo.toml", "go.mod", "go.work"),
+        *("makefile", "gnumakefile", "justfile", "cmakelists.txt", "meson.build", "configure.ac"),
+        *("build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
+        *("module.bazel", "workspace.bazel", "build.zig", "gemfile", "rakefile", "composer.json"),
+        *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj", "deps.edn"),
+        *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
+    )
 )
+BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +166,11 @@ def _facts(place: Place, context: Context) -> Facts:
         branch=branch,
         start=start,
         types=_types(surveyed.start),
-        read_first=[prefix + path for path in _matching(surveyed.start, _READ_FIRST, deep=False)],
-        build=[prefix + path for path in _matching(surveyed.start, _BUILD, deep=True)],
+        read_first=[prefix + path for path in _fitting([surveyed.start], _is_read_first)],
+        build=[
+            prefix + path
+            for path in _fitting([surveyed.start, *surveyed.start.below], _is_build_file)
+        ],
         edited=[prefix + path for path in _edited(commits, start)],
         notes=list(_notes(surveyed)),
         warnings=tuple(warnings),
@@ -188,15 +202,23 @@ def _types(start: Folder) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
 
 
-def _matching(start: Folder, pattern: re.Pattern[str], *, deep: bool) -> list[str]:
-    """The files in START whose names fit; if DEEP, too, in the directories next to it."""
-    folders = (start, *start.below) if deep else (start,)
+def _fitting(folders: Iterable[Folder], fits: Callable[[str], bool]) -> list[str]:
+    """The paths of the files right in FOLDERS whose names fit."""
     return [
         f"{folder.path}/{name}" if folder.path else name
         for folder in folders
         for name, kind in folder.entries
-        if kind is not Kind.DIRECTORY and pattern.fullmatch(name)
+        if kind is not Kind.DIRECTORY and fits(name)
     ]
+
+
+def _is_read_first(name: str) -> bool:
+    stem, _, extension = name.lower().partition(".")
+    return stem in READ_FIRST and extension in PROSE
+
+
+def _is_build_file(name: str) -> bool:
+    return name.lower() in BUILD or name.lower().endswith(BUILD_KINDS)
 
 
 def _edited(commits: list[list[str]], start: Directory) -> list[str]:
