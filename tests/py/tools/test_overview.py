@@ -8,12 +8,15 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backstaff.fs.survey import Folder
 from backstaff.server import Reply
+from backstaff.tools.workspace import _map
 from backstaff.tools.workspace.project_overview import TOOL
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
@@ -376,16 +379,15 @@ def test_detached_head_and_no_commit_are_no_errors(repository: Path) -> None:
     assert overview(repository).text.startswith("# R  git, no branch, 2 files in 0 dirs\n")
 
 
-def test_hot_directory_goes_before_a_large_one(repository: Path) -> None:
-    large = [f"large/{'n' * 20}{number:03}.py" for number in range(80)]
-    commit(repository, *large, *(f"cold{number}/c.py" for number in range(9)))
+def test_hot_directory_goes_before_large_ones(repository: Path) -> None:
+    parts = [f"large{n}/part{m}/{file}.py" for n in range(6) for m in range(9) for file in "abc"]
+    commit(repository, *parts)
     for _ in range(6):
         commit(repository, "hot/inner/deep/h.py", "hot/inner/h.py")
-    reply = overview(repository, max_tokens=220)
-    assert "hot/inner/h.py" in named(reply)
-    assert {"hot/inner", "hot/inner/deep"} <= folders(reply)
-    assert len(named(reply)) < 92
-    assert overview(repository, max_tokens=220).text == reply.text
+    reply = overview(repository, max_tokens=170)
+    assert {"hot/inner", "hot/inner/deep"} <= folders(reply), reply.text
+    assert not any(path.startswith("large") and "/" in path for path in folders(reply)), reply.text
+    assert overview(repository, max_tokens=170).text == reply.text
 
 
 def test_ignored_files_are_neither_named_nor_counted(repository: Path) -> None:
@@ -460,6 +462,47 @@ def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
 
 
 # ---------------------------------------------------------------------------- limits
+
+
+def folder(path: str, files: list[str], *below: Folder) -> Folder:
+    inner = tuple(one.name for one in below)
+    return Folder(path.rpartition("/")[2], path, tuple(files), (), inner, below)
+
+
+def test_hot_directory_is_opened_before_larger_ones() -> None:
+    large = [
+        folder(f"l{n}", [], *(folder(f"l{n}/p{m}", [f"{x}.c" for x in range(9)]) for m in range(4)))
+        for n in range(6)
+    ]
+    hot = folder("hot", ["h.c"], folder("hot/sub", ["s.c"]))
+    start = _map.planted(folder("", [], *large, hot), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0})
+    named = [line.path for line in _map.drawn(start, 130).lines]
+    assert named[1:3] == ["hot", "hot/sub"], named
+
+
+def random_start(seed: int) -> Folder:
+    """A few directories, with names and kinds that are as short or as long as their counts."""
+    random = Random(seed)  # noqa: S311 - a test repeats it
+
+    def files(most: int) -> list[str]:
+        kinds = ("", ".q", ".verylongknd", f".longkind{random.randrange(9)}")
+        return [f"{number}{random.choice(kinds)}" for number in range(random.randrange(most))]
+
+    below = []
+    for number in range(random.randrange(9)):
+        path = "d" * random.choice((1, 1, 9)) + str(number)
+        inner = [folder(f"{path}/e{n}", files(4)) for n in range(random.randrange(3))]
+        below.append(folder(path, files(4), *inner))
+    return folder("", files(9), *below)
+
+
+@pytest.mark.parametrize("seed", [*range(20), 326, 673, 1143, 1279])
+def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
+    start = _map.planted(random_start(seed), {})
+    least = _map.least(start, "")
+    for room in (least, least + 3, least + 20, least + 60):
+        found = _map.drawn(start, room)
+        assert sum(line.size for line in found.lines) <= room, room
 
 
 def test_too_few_tokens_are_refused_with_what_is_enough(tree: Plant) -> None:
