@@ -114,13 +114,13 @@ def groups_in(directory: int, budget: Budget) -> Grouped:
     stride = Budget.STRIDE
     try:
         with os.scandir(directory) as entries:
-            while chunk := list(islice(entries, stride)):
+            while not budget.expired() and (chunk := list(islice(entries, stride))):
                 plain = [entry.name for entry in chunk if entry.is_file(follow_symlinks=False)]
                 files += plain
                 if len(plain) < len(chunk):
                     directories += [one.name for one in chunk if one.is_dir(follow_symlinks=False)]
                     links += [one.name for one in chunk if one.is_symlink()]
-                if len(chunk) < stride or budget.expired():
+                if len(chunk) < stride:
                     break
     except OSError as error:
         raise refusal(error) from error

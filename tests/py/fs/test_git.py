@@ -189,6 +189,19 @@ def test_environment_of_the_caller_does_not_count(
     assert not (folder / "trace").exists()
 
 
+def test_git_writes_and_asks_nothing_by_its_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(folder, monkeypatch, f"env >{folder}/env; exit 1")
+    root = folder / "R"
+    root.mkdir()
+    assert no_git(root) is NoGit.BROKEN
+    lines = (folder / "env").read_text().splitlines()
+    for line in ("GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1"):
+        assert line in lines
+    assert f"HOME={folder}/home" in lines
+
+
 def test_work_tree_elsewhere_is_none(root: Path, folder: Path) -> None:
     (folder / "other").mkdir()
     git(root, "config", "core.worktree", str(folder / "other"))

@@ -24,6 +24,7 @@ from enum import StrEnum
 from heapq import nsmallest
 from itertools import accumulate
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from backstaff.errors import (
     ErrorCode,
@@ -37,15 +38,21 @@ from backstaff.errors import (
 from backstaff.fs.entry import Kind
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
-from backstaff.fs.survey import Folder, Survey, survey
 from backstaff.render.lines import fitted
 from backstaff.render.names import quote, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+
+if TYPE_CHECKING:
+    from backstaff.fs.survey import Folder, Survey
 
 DEFAULT_TEXT_BYTES = 1 << 20
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MAX_RESULTS = 1000
+RANKED = 300
+"""How many matches are ranked at least."""
+SAMPLE = 256
+"""How many paths tell which characters are rare."""
 MAX_OFFSET = 1_000_000
 MAX_INDEXED = 1_000_000
 """Paths in all kept indexes together."""
@@ -82,12 +89,13 @@ class Index:
     They stand by code point, a directory's own files before those further down.
     """
 
-    def __init__(self, start: Folder) -> None:
+    def __init__(self, start: "Folder") -> None:
         """Collect the files of START."""
         self.start = start
         self.paths = list(_paths(start))
         self._folded: list[str] | None = None
         self.latest: tuple[Query, list[int]] | None = None
+        self.ranked: tuple[Query, list[int]] | None = None
 
     def texts(self, *, folded: bool) -> list[str]:
         """The paths, or without regard to case if FOLDED."""
@@ -101,7 +109,7 @@ class Index:
         return self._folded
 
 
-def _paths(start: Folder) -> Iterator[str]:
+def _paths(start: "Folder") -> Iterator[str]:
     for folder in start:
         if folder.path:
             prefix = folder.path + "/"
@@ -117,7 +125,7 @@ class Indexes:
     _kept: OrderedDict[tuple[str, bool], Index] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def of(self, key: tuple[str, bool], start: Folder) -> Index:
+    def of(self, key: tuple[str, bool], start: "Folder") -> Index:
         """The index of START, the kept one if that is the very same survey."""
         with self._lock:
             kept = self._kept.get(key)
@@ -184,12 +192,23 @@ class Query:
         if self.kind is SearchKind.SUBSTRING or len(one) == 1:
             return [number for number in among if one in texts[number]]
         found = _gapped(one).search
-        return [number for number in among if found(texts[number])]
+        return [number for number in _narrowed(one, texts, among) if found(texts[number])]
 
     def best(self, index: Index, matches: Sequence[int], most: int) -> list[int]:
-        """The MOST best of the MATCHES in INDEX, the best first."""
+        """The MOST best of the MATCHES in INDEX, the best first.
+
+        More than are asked for are ranked, so that the next page need not do it again.
+        """
         if self.globs is not None:
             return list(matches[:most])
+        latest = index.ranked
+        if latest is None or latest[0].text != self.text or latest[0].kind is not self.kind:
+            latest = None
+        if latest is None or len(latest[1]) < min(most, len(matches)):
+            latest = index.ranked = self, self._ranked(index, matches, max(most, RANKED))
+        return latest[1][:most]
+
+    def _ranked(self, index: Index, matches: Sequence[int], most: int) -> list[int]:
         texts = index.texts(folded=self.folded)
         rank = _ranker(self.words)
         among = self._promising(texts, matches, most)
@@ -201,9 +220,14 @@ class Query:
             return matches
         only, *_ = self.words
         whole = [number for number in matches if only in texts[number]]
+        if len(whole) < most:
+            found = _gapped(only).search
+            near = [n for n in matches if found(texts[n], texts[n].rfind("/") + 1)]
+            both = sorted({*whole, *near})
+            return both if len(both) >= most else matches
         named = [number for number in whole if only in texts[number].rpartition("/")[2]]
         if len(named) < most:
-            return whole if len(whole) >= most else matches
+            return whole
         starting = [
             number
             for number in named
@@ -212,24 +236,34 @@ class Query:
         return starting if len(starting) >= most else named
 
 
+def _narrowed(one: str, texts: Sequence[str], among: Sequence[int]) -> Sequence[int]:
+    """Those AMONG which hold the two rarest characters of ONE, so that few have to be tried."""
+    some = [texts[number] for number in among[:: len(among) // SAMPLE + 1]]
+    common = {character: sum(character in text for text in some) for character in sorted(set(one))}
+    for character in sorted(common, key=common.__getitem__)[:2]:
+        among = [number for number in among if character in texts[number]]
+    return among
+
+
 Rank = tuple[int, int, int]
 
 
 def _ranker(words: Sequence[str]) -> Callable[[str], Rank]:
-    """Tells how bad a match a path is: how its words were found, runs, and its length."""
-    gapped = [_gapped(one) for one in words]
+    """Tells how bad a match a path is: how its words were found, their gaps, and its length."""
+    gapped = [(one, _gapped(one, grouped=True).search) for one in words]
 
     def rank(path: str) -> Rank:
-        name = path[path.rfind("/") + 1 :]
-        way = runs = 0
-        for one, regex in zip(words, gapped, strict=True):
+        start = path.rfind("/") + 1
+        way = gaps = 0
+        for one, search in gapped:
             if one in path:
-                way += _way(one, name)
-            else:
-                inside = regex.search(name)
-                way += GAPS + (inside is None)
-                runs += _runs(one, inside or regex.search(path))
-        return way, runs, len(path)
+                way += _way(one, path[start:])
+                continue
+            found = search(path, start)
+            way += GAPS + (found is None)
+            found = found or search(path)
+            gaps += sum(map(bool, found.groups())) if found else len(one)
+        return way, gaps, len(path)
 
     return rank
 
@@ -248,22 +282,10 @@ def _way(one: str, name: str) -> int:
     return 3
 
 
-def _runs(one: str, found: "re.Match[str] | None") -> int:
-    """Into how many runs the word ONE falls where it was FOUND, each at its earliest place."""
-    if found is None:
-        return len(one)
-    text, at, runs = found[0], 0, 0
-    for character in one:
-        place = text.find(character, at)
-        runs += place != at or not runs
-        at = place + 1
-    return runs
-
-
-def _gapped(one: str) -> "re.Pattern[str]":
-    """Finds the characters of ONE with others between. Nothing is tried twice."""
-    gaps = [f"[^{re.escape(character)}]*+{re.escape(character)}" for character in one[1:]]
-    return re.compile(re.escape(one[0]) + "".join(gaps))
+def _gapped(one: str, *, grouped: bool = False) -> "re.Pattern[str]":
+    """Finds the characters of ONE with gaps between, GROUPED or not. Nothing is tried twice."""
+    gap = "([^{0}]*+){0}" if grouped else "[^{0}]*+{0}"
+    return re.compile(re.escape(one[0]) + "".join(gap.format(re.escape(c)) for c in one[1:]))
 
 
 def _globs(text: str) -> Globs:
@@ -334,6 +356,8 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _searched(query: Query, arguments: Arguments, context: Context, place: Place) -> Result:
+    from backstaff.fs.survey import survey  # nobody searches at the start
+
     found = survey(place, context.budget, everything=arguments.include_ignored)
     index = INDEXES.of((place.path, arguments.include_ignored), found.start)
     matches = query.matches(index)
@@ -346,7 +370,7 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), found)
 
 
-def _told(answer: Answer, limit: int, found: Survey) -> Result:
+def _told(answer: Answer, limit: int, found: "Survey") -> Result:
     """The result; its page holds no more than its text, so that the next one misses nothing."""
     notes = "".join(f"[{note}]\n" for note in _notes(answer, found))
     rows = [f"{show(path)}\n" for path in answer.paths]
@@ -373,7 +397,7 @@ def _more(count: int, offset: int) -> str:
     return f"[{count} more: offset={offset}]\n"
 
 
-def _notes(answer: Answer, found: Survey) -> Iterator[str]:
+def _notes(answer: Answer, found: "Survey") -> Iterator[str]:
     """What a reader has to know of what is not there."""
     yield from answer.why
     offset = answer.arguments.offset
@@ -382,7 +406,7 @@ def _notes(answer: Answer, found: Survey) -> Iterator[str]:
     yield from _warnings(found)
 
 
-def _warnings(found: Survey) -> Iterator[str]:
+def _warnings(found: "Survey") -> Iterator[str]:
     if found.expired:
         yield "the time was up before all was searched: give a directory as path"
     if found.uncertain:
@@ -395,7 +419,7 @@ def _warnings(found: Survey) -> Iterator[str]:
 
 def _some(paths: Sequence[str]) -> str:
     """The first of PATHS, and how many there are besides."""
-    first = " ".join(word(f"{path}/") for path in paths[:NEAREST])
+    first = " ".join(f"{word(path)}/" for path in paths[:NEAREST])
     return first + (f" and {len(paths) - NEAREST} more" if len(paths) > NEAREST else "")
 
 
@@ -404,10 +428,12 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     asked: Arguments,
     context: Context,
     place: Place,
-    found: Survey,
+    found: "Survey",
     index: Index,
 ) -> Iterator[str]:
     """Why nothing matches, and what would."""
+    from backstaff.fs.survey import survey
+
     start = found.start
     hidden = start.ignored or any(folder.repository for folder in start)
     if hidden and not asked.include_ignored and not found.expired:
@@ -415,6 +441,12 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
         if count := len(query.matches(Index(everything))):
             noun = "file matches" if count == 1 else "files match"
             yield f"{count} ignored {noun}: include_ignored shows them"
+    if not query.folded and query.globs is None:
+        anyhow = Query(asked.query.lower(), asked.kind)
+        if count := len(anyhow.matches(index)):
+            noun = "matches" if count == 1 else "match"
+            yield f"{count} {noun} without regard to case: {quote(anyhow.text)}"
+            return
     if query.globs is not None and not asked.query.startswith(("**/", "/")):
         deeper = f"**/{asked.query.removeprefix('./')}"
         if count := len(Query(deeper, asked.kind).matches(index)):

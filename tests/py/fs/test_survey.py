@@ -1,0 +1,306 @@
+"""A survey is what is there now: whatever changed since the one before, and whoever asks."""
+
+import os
+import random
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backstaff.errors import Cancelled, PermissionRefused
+from backstaff.fs import folders, survey
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind
+from backstaff.fs.git import NoGit
+from backstaff.fs.root import Root
+from backstaff.fs.survey import Folder, Survey
+from tests.py.fs.repositories import RandomRepository, alone, git
+from tests.py.processes import as_nobody
+from tests.py.trees import Plant
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _alone() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as home, alone(Path(home)):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    survey.forget()
+
+
+def surveyed(root: Path, path: str = ".", budget: Budget | None = None, **how: bool) -> Survey:
+    with Root(str(root)) as opened, opened.resolve(path) as place:
+        return survey.survey(place, budget or Budget(), **how)
+
+
+def files(found: Survey) -> list[str]:
+    return [f"{one.path}/{name}".lstrip("/") for one in found.start for name in one.names]
+
+
+def flat(start: Folder) -> list[tuple[object, ...]]:
+    return [
+        (one.path, one.entries, one.files, one.ignored, one.size, one.unreadable, one.repository)
+        for one in start
+    ]
+
+
+def settle(root: Path) -> None:
+    """Wait until what changed below ROOT is old enough to have a stamp."""
+    probe = root.parent / "clock"
+    while True:
+        probe.write_text("")
+        newest = max(path.lstat().st_ctime_ns for path in (root, *root.rglob("*")))
+        if probe.stat().st_ctime_ns - newest > 2 * folders.RACY_NS:
+            return
+
+
+def fresh(root: Path) -> list[tuple[object, ...]]:
+    survey.forget()
+    return flat(surveyed(root).start)
+
+
+def test_folder_tells_names_kinds_and_counts(tree: Plant) -> None:
+    root = tree(
+        {
+            "b": "",
+            "a/x": "",
+            "a/y": {"link": "x"},
+            "a/fifo": {"fifo": True},
+            "B/": None,
+            ".gitignore": "b\n",
+        }
+    )
+    start = surveyed(root).start
+    assert start.entries == [
+        (".gitignore", Kind.FILE),
+        ("B", Kind.DIRECTORY),
+        ("a", Kind.DIRECTORY),
+    ]
+    assert [one.path for one in start] == ["", "B", "a"]
+    assert start.below[1].entries == [("x", Kind.FILE), ("y", Kind.SYMLINK)]
+    assert (start.files, start.ignored, start.size) == (3, 1, 8)
+
+
+def test_without_a_change_nothing_is_made_anew(tree: Plant) -> None:
+    root = tree({"a/b/c": "", "a/d": "", ".gitignore": "*.o\n"})
+    settle(root)
+    first = surveyed(root).start
+    assert surveyed(root).start is first
+
+
+def test_what_changed_just_before_it_was_read_has_no_stamp(tree: Plant) -> None:
+    status = tree({"a": ""}).stat()
+    newest = max(status.st_mtime_ns, status.st_ctime_ns)
+    racy = [folders.stamp(status, newest + age) for age in (-1, 0, folders.RACY_NS)]
+    assert racy == [folders.UNSETTLED] * 3
+    assert folders.stamp(status, newest + folders.RACY_NS + 1) == folders.exactly(status)
+    assert folders.exactly(status) != folders.UNSETTLED
+
+
+def test_only_what_changed_is_made_anew(tree: Plant) -> None:
+    root = tree({"a/b/c": "", "d/e/f": "", "d/.gitignore": "*.o\n"})
+    settle(root)
+    first = surveyed(root).start
+    (root / "a/b/new").touch()
+    second = surveyed(root).start
+    assert files(surveyed(root)) == ["a/b/c", "a/b/new", "d/.gitignore", "d/e/f"]
+    assert second.below[1] is first.below[1]
+    assert second.below[0] is not first.below[0]
+
+
+@pytest.mark.parametrize("name", [".gitignore", "a/.gitignore"])
+def test_rules_that_change_in_place_count(tree: Plant, name: str) -> None:
+    root = tree({name: "x\n", "a/x": "", "a/y": ""})
+    settle(root)
+    assert files(surveyed(root)) == sorted([name, "a/y"])
+    (root / name).write_text("y\n")
+    assert files(surveyed(root)) == sorted([name, "a/x"])
+
+
+def test_rules_of_the_repository_and_the_user_that_change_count(tree: Plant) -> None:
+    root = tree({"a/x": "", "a/y": "", "a/z": ""})
+    git(root, "init", "-q")
+    (root / ".git/info/exclude").write_text("x\n")
+    settle(root)
+    assert files(surveyed(root)) == ["a/y", "a/z"]
+    (root / ".git/info/exclude").write_text("y\n")
+    assert files(surveyed(root)) == ["a/x", "a/z"]
+    (root / ".git/more").write_text("z\n")
+    git(root, "config", "core.excludesFile", ".git/more")
+    assert files(surveyed(root)) == ["a/x"]
+
+
+def test_file_that_becomes_tracked_or_is_no_longer_counts(tree: Plant) -> None:
+    root = tree({"a/x.o": "", "a/y": "", ".gitignore": "*.o\n"})
+    git(root, "init", "-q")
+    settle(root)
+    assert files(surveyed(root)) == [".gitignore", "a/y"]
+    git(root, "add", "-f", "a/x.o")
+    assert files(surveyed(root)) == [".gitignore", "a/x.o", "a/y"]
+    git(root, "rm", "-q", "--cached", "a/x.o")
+    assert files(surveyed(root)) == [".gitignore", "a/y"]
+
+
+def test_directory_that_becomes_a_repository_is_entered_no_longer(tree: Plant) -> None:
+    root = tree({"a/x": "", "y": ""})
+    git(root, "init", "-q")
+    (root / "a/.git").mkdir()
+    settle(root)
+    assert files(surveyed(root)) == ["y", "a/x"]
+    git(root / "a", "init", "-q")
+    found = surveyed(root)
+    assert files(found) == ["y"]
+    assert [one.path for one in found.start if one.repository] == ["a"]
+    assert files(surveyed(root, "a")) == ["x"]
+
+
+def test_rules_start_anew_in_a_repository_that_is_entered(tree: Plant) -> None:
+    root = tree({".gitignore": "x\n", "a/x": "", "a/y": "", "a/.gitignore": "y\n", "x": ""})
+    git(root / "a", "init", "-q")
+    assert surveyed(root).repository is NoGit.NO_WORK_TREE
+    assert files(surveyed(root)) == [".gitignore", "a/.gitignore", "a/x"]
+
+
+def test_everything_is_there_on_request_but_for_dot_git(tree: Plant) -> None:
+    root = tree({".gitignore": "x\n", "a/x": "", "b/c": ""})
+    git(root, "init", "-q")
+    git(root / "b", "init", "-q")
+    assert files(surveyed(root, everything=True)) == [".gitignore", "a/x", "b/c"]
+
+
+def test_rules_above_the_start_count(tree: Plant) -> None:
+    root = tree({".gitignore": "/a/b/x\n", "a/b/x": "", "a/b/y": "", "a/x": ""})
+    for _ in range(2):
+        assert files(surveyed(root, "a/b")) == ["y"]
+        assert files(surveyed(root / "a/b")) == (["x", "y"] if not _ else ["y"])
+        git(root, "init", "-q")
+
+
+def test_what_a_mutation_leaves_is_what_is_there(folder: Path) -> None:
+    chance = random.Random(7)  # noqa: S311
+    repository = RandomRepository(folder / "R", 7, exotic=False)
+    repository.make()
+    for number in range(120):
+        mutate(repository, chance, number)
+        kept = flat(surveyed(repository.root).start)
+        assert kept == fresh(repository.root), number
+        surveyed(repository.root)
+
+
+def mutate(repository: RandomRepository, chance: random.Random, number: int) -> None:
+    """Change something below the root, by CHANCE."""
+    root = repository.root
+    places = [path for path in (root, *root.rglob("*")) if path.is_dir() and not path.is_symlink()]
+    place = chance.choice([path for path in places if ".git" not in path.parts])
+    inside = [path for path in place.iterdir() if path.name != ".git"]
+    match chance.randrange(8):
+        case 0 | 1:
+            (place / f"new{number}").touch()
+        case 2:
+            (place / f"dir{number}").mkdir()
+        case 3 if inside:
+            victim = chance.choice(inside)
+            shutil.rmtree(
+                victim
+            ) if victim.is_dir() and not victim.is_symlink() else victim.unlink()
+        case 4 if inside:
+            chance.choice(inside).rename(root / f"moved{number}")
+        case 5 if not (place / ".gitignore").is_symlink():
+            (place / ".gitignore").write_bytes(repository.rules())
+        case 6:
+            git(root, "add", "-f", "-A", "--ignore-errors", str(place))
+        case _:
+            os.utime(place, (1, 1))
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1 << 40))
+def test_second_survey_is_like_the_first(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name).resolve() / "R"
+        RandomRepository(root, seed, exotic=True).make()
+        survey.forget()
+        assert flat(surveyed(root).start) == flat(surveyed(root).start) == fresh(root)
+
+
+def test_calls_at_once_share_what_is_kept(tree: Plant) -> None:
+    root = tree({f"d{number}/f{other}": "" for number in range(30) for other in range(5)})
+    stop, wrong = threading.Event(), list[object]()
+
+    def ask() -> None:
+        while not stop.is_set():
+            found = surveyed(root)
+            names = [name for name in files(found) if "/f" in name]
+            if len(names) != 150 or found.start.files != len(files(found)):
+                wrong.append(files(found))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(100):
+        extra = root / f"d{number % 30}" / "extra"
+        extra.touch()
+        extra.unlink()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_what_is_kept_is_bounded(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey, "MAX_KEPT", 12)
+    one = tree({f"f{number}": "" for number in range(8)}, "one")
+    two = tree({f"f{number}": "" for number in range(8)}, "two")
+    settle(one)
+    settle(two)
+    first = surveyed(one).start
+    assert surveyed(one).start is first
+    surveyed(two)
+    assert surveyed(one).start is not first
+
+
+def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
+    root = tree({"a/x": "", "b": ""})
+    (root / "a").chmod(0)
+    found = as_nobody(lambda: surveyed(root))
+    assert [one.path for one in found.start if one.unreadable] == ["a"]
+    assert files(found) == ["b"]
+    (root / "a").chmod(0o755)
+    root.chmod(0o311)
+
+    def refused() -> bool:
+        with pytest.raises(PermissionRefused):
+            surveyed(root)
+        return True
+
+    assert as_nobody(refused)
+
+
+def test_time_that_is_up_is_told_and_nothing_is_kept(tree: Plant) -> None:
+    root = tree({"a/x": "", "b/y": ""})
+    settle(root)
+    assert surveyed(root, budget=Budget(time.monotonic() - 1)).expired
+    assert files(surveyed(root)) == ["a/x", "b/y"]
+
+
+def test_call_that_is_taken_back_ends(tree: Plant) -> None:
+    root = tree({"a/x": ""})
+    budget = Budget()
+    budget.cancelled.set()
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with pytest.raises(Cancelled):
+        surveyed(root, budget=budget)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def test_link_is_never_entered(tree: Plant) -> None:
+    root = tree({"a/x": "", "loop": {"link": "."}, "out": {"link": "/etc"}})
+    assert files(surveyed(root)) == ["loop", "out", "a/x"]

@@ -1,0 +1,367 @@
+"""workspace/search_files: what is found, in which order, and what is said of the rest."""
+
+import json
+import os
+import string
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backstaff.errors import ToolError
+from backstaff.fs import survey
+from backstaff.fs.git import NoGit
+from backstaff.render.names import show
+from backstaff.server import Reply
+from backstaff.tools.workspace import search_files
+from backstaff.tools.workspace.search_files import Index, Query
+from tests.py.fs.glob_model import fits, segments_of
+from tests.py.fs.repositories import alone, git
+from tests.py.servers import server_at
+from tests.py.trees import Plant
+
+SERVER = server_at("/")
+
+
+@pytest.fixture(autouse=True)
+def _alone(folder: Path) -> Iterator[None]:
+    with alone(folder / "home"):
+        yield
+
+
+def search(root: Path, query: str, /, **arguments: object) -> Reply:
+    context = {"root": str(root), "json": True}
+    return SERVER.call("workspace/search_files", {"query": query} | arguments, context)
+
+
+def data_of(reply: Reply) -> Any:  # noqa: ANN401
+    assert reply.ok, reply.text
+    return reply.data
+
+
+def found(root: Path, query: str, /, **arguments: object) -> list[str]:
+    return list(data_of(search(root, query, **arguments))["files"])
+
+
+def rows(reply: Reply) -> list[str]:
+    return [line for line in reply.text.splitlines()[1:] if not line.startswith("[")]
+
+
+def notes(reply: Reply) -> list[str]:
+    return [line for line in reply.text.splitlines() if line.startswith("[")]
+
+
+# ---------------------------------------------------------------------------- what is found
+
+
+PROJECT = {
+    "README.md": "",
+    "src/tree.py": "",
+    "src/tree_map.py": "",
+    "src/map_tree.py": "",
+    "src/subtree.py": "",
+    "src/tree/walk.py": "",
+    "src/tokens_read_early.py": "",
+    "docs/Tree.md": "",
+}
+
+
+def test_best_come_first(tree: Plant) -> None:
+    root = tree(PROJECT)
+    assert found(root, "tree") == [
+        "src/tree.py",
+        "docs/Tree.md",
+        "src/tree_map.py",
+        "src/map_tree.py",
+        "src/subtree.py",
+        "src/tree/walk.py",
+        "src/tokens_read_early.py",
+    ]
+
+
+def test_substring_allows_no_gaps(tree: Plant) -> None:
+    everything = found(tree(PROJECT), "tree", kind="substring")
+    assert "src/tokens_read_early.py" not in everything
+    assert len(everything) == 6
+
+
+def test_capital_letter_makes_case_count(tree: Plant) -> None:
+    root = tree(PROJECT)
+    assert found(root, "Tree") == ["docs/Tree.md"]
+    assert found(root, "README") == found(root, "readme") == ["README.md"]
+
+
+def test_words_stand_in_any_order(tree: Plant) -> None:
+    root = tree(PROJECT)
+    assert found(root, "py map") == ["src/map_tree.py", "src/tree_map.py"]
+    assert found(root, "walk src", kind="substring") == ["src/tree/walk.py"]
+
+
+def test_fewer_runs_are_better(tree: Plant) -> None:
+    root = tree({"p_o_v.c": "", "po_v.c": "", "pxoxv.c": ""})
+    assert found(root, "pov") == ["po_v.c", "p_o_v.c", "pxoxv.c"]
+
+
+def test_glob_is_about_the_whole_path(tree: Plant) -> None:
+    root = tree(PROJECT)
+    assert found(root, "*.md", kind="glob") == ["README.md"]
+    assert found(root, "**/*.md", kind="glob") == ["README.md", "docs/Tree.md"]
+    assert found(root, "./src/{map,sub}*", kind="glob") == ["src/map_tree.py", "src/subtree.py"]
+    assert found(root, "src/**", kind="glob", max_results=100) == sorted(
+        (path for path in PROJECT if path.startswith("src/")),
+        key=lambda path: (path.count("/"), path),
+    )
+
+
+def test_query_is_about_what_is_below_the_path(tree: Plant) -> None:
+    root = tree(PROJECT)
+    assert found(root, "*.py", kind="glob", path="src/tree") == ["src/tree/walk.py"]
+    assert found(root, "src", path="src") == []
+    assert found(root, "walk", path=str(root / "src/")) == ["src/tree/walk.py"]
+
+
+def test_ignored_files_are_found_on_request(tree: Plant) -> None:
+    root = tree({".gitignore": "*.o\nbuild/\n", "x.o": "", "build/x.c": "", "x.c": ""})
+    assert found(root, "x") == ["x.c"]
+    assert found(root, "x", include_ignored=True) == ["x.c", "x.o", "build/x.c"]
+
+
+def test_links_are_found_and_special_files_are_not(tree: Plant) -> None:
+    root = tree({"x1": {"link": "/etc"}, "x2": {"fifo": True}, "x3/y": ""})
+    assert found(root, "x") == ["x1", "x3/y"]
+
+
+def test_names_of_any_bytes_are_found(tree: Plant) -> None:
+    root = tree({"na\udce9.txt": "", "new\nline.txt": "", "\U0001f600.txt": ""})
+    reply = search(root, "txt")
+    assert sorted(data_of(reply)["files"]) == sorted(os.listdir(root))  # noqa: PTH208
+    assert rows(reply) == [show(name) for name in data_of(reply)["files"]]
+    assert found(root, "\udce9") == ["na\udce9.txt"]
+
+
+paths = st.lists(
+    st.text("abAB_/.", min_size=1, max_size=12).filter(
+        lambda path: path[0] != "/" and path[-1] != "/" and "//" not in path
+    ),
+    unique=True,
+    max_size=12,
+)
+queries = st.text("abAB_. ", min_size=1, max_size=5).filter(str.strip)
+
+
+def index_of(given: list[str]) -> Index:
+    return Index(survey.Folder("", "", names=tuple(given)))
+
+
+def is_within(query: str, path: str) -> bool:
+    """Whether the characters of QUERY stand in PATH in their order."""
+    rest = iter(path)
+    return all(character in rest for character in query)
+
+
+def is_part(query: str, path: str) -> bool:
+    return query in path
+
+
+@given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
+def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
+    query, index = Query(text, kind), index_of(given)
+    smart = str if text != text.lower() else str.lower
+    told = [index.paths[number] for number in query.matches(index)]
+    inside = is_within if kind == "fuzzy" else is_part
+    assert told == [one for one in given if all(inside(part, smart(one)) for part in text.split())]
+
+
+@given(paths, st.text("ab*/.", min_size=1, max_size=6))
+def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
+    try:
+        query = Query(text, "glob")
+    except ToolError:
+        return
+    index = index_of(given)
+    told = [index.paths[number] for number in query.matches(index)]
+    segments = segments_of(text.removeprefix("./"))
+    assert told == [one for one in given if fits(segments, one.split("/"))]
+
+
+@given(paths, queries, st.integers(1, 12))
+def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int) -> None:
+    query, index = Query(text, "fuzzy"), index_of(given)
+    matches = query.matches(index)
+    everything = query.best(index, matches, len(given))
+    assert sorted(everything) == matches
+    assert query.best(index, matches, few) == everything[:few]
+
+
+asked = st.lists(st.tuples(queries, st.sampled_from(["fuzzy", "substring"])), max_size=4)
+
+
+@given(paths, asked)
+def test_what_was_asked_before_makes_no_difference(
+    given: list[str], texts: list[tuple[str, str]]
+) -> None:
+    index = index_of(given)
+    for text, kind in texts:
+        for size in range(1, len(text) + 1):
+            if text[:size].strip():
+                query = Query(text[:size], kind)
+                assert query.matches(index) == query.matches(index_of(given))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("a b", "a"), ("ab", "a"), ("a", "b"), ("ab", "AB"), ("ab", "abc")]
+)
+def test_search_after_another_finds_the_same(first: str, second: str) -> None:
+    index = index_of(["a", "ab", "a_b", "AB", "A", "b", "abc", "a_b_c"])
+    for kind in ("substring", "fuzzy"):
+        Query(first, "substring").matches(index)
+        query = Query(second, kind)
+        assert query.matches(index) == query.matches(index_of(index.paths))
+
+
+# ---------------------------------------------------------------------------- pages and text
+
+
+def test_pages_hold_everything_once(tree: Plant) -> None:
+    root = tree({f"d{number % 3}/file{number}": "" for number in range(25)})
+    seen, offset = list[str](), 0
+    while True:
+        reply = search(root, "file", max_results=7, offset=offset)
+        seen += data_of(reply)["files"]
+        following = data_of(reply)["next_offset"]
+        assert reply.truncated is (following is not None)
+        assert (f"[{25 - len(seen)} more: offset={following}]" in notes(reply)) is reply.truncated
+        if following is None:
+            break
+        offset = int(str(following))
+    assert seen == found(root, "file", max_results=100)
+    assert len(set(seen)) == 25
+
+
+@settings(max_examples=30)
+@given(limit=st.integers(0, 900))
+def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
+    answer = search_files.Answer(
+        search_files.Arguments("f", ".", "fuzzy", False, 50, 0),  # noqa: FBT003
+        ".",
+        [f"folder/file{number}" for number in range(50)],
+        70,
+        100,
+        (),
+    )
+    whole = survey.Survey(survey.Folder("", ""), NoGit.ABSENT)
+    result = search_files._told(answer, limit, whole)  # noqa: SLF001
+    shown = result.text.splitlines()[1:]
+    files = list(cast("list[str]", result.data["files"]))
+    assert [line for line in shown if not line.startswith("[")] == files
+    assert result.data["next_offset"] == (len(files) or None)
+    assert result.truncated
+    assert len(result.text.encode()) <= limit or not files
+
+
+def test_head_tells_how_many_match_of_how_many(tree: Plant) -> None:
+    root = tree(PROJECT)
+    heads = [
+        search(root, query, **how).text.splitlines()[0]
+        for query, how in (
+            ("walk", {}),
+            ("tree", {"kind": "substring", "path": "src"}),
+            ("**/*.md", {"kind": "glob"}),
+            ("zz\n", {}),
+        )
+    ]
+    assert heads == [
+        "1 file matches 'walk' (fuzzy, the best first; 8 searched in ./)",
+        "5 files match 'tree' (substring, the best first; 6 searched in src/)",
+        "2 files match '**/*.md' (glob; 8 searched in ./)",
+        'No file matches "zz\\n" (fuzzy; 8 searched in ./)',
+    ]
+
+
+def test_offset_after_the_last_is_told(tree: Plant) -> None:
+    reply = search(tree({"a": ""}), "a", offset=5)
+    assert notes(reply) == ["[offset 5 is after the last of 1]"]
+    assert (data_of(reply)["files"], data_of(reply)["next_offset"]) == ([], None)
+
+
+def test_json_is_the_data(tree: Plant) -> None:
+    reply = search(tree({"a": "", "b": ""}), "a")
+    assert json.loads(reply.json or "") == {
+        "query": "a",
+        "kind": "fuzzy",
+        "path": ".",
+        "files": ["a"],
+        "total": 1,
+        "searched": 2,
+        "offset": 0,
+        "next_offset": None,
+    }
+
+
+# ---------------------------------------------------------------------------- nothing found
+
+
+def test_only_ignored_files_match_is_told(tree: Plant) -> None:
+    root = tree({".gitignore": "*.o\n", "main.o": "", "x": ""})
+    assert notes(search(root, "main"))[0] == "[1 ignored file matches: include_ignored shows them]"
+
+
+def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:
+    assert notes(search(tree(PROJECT), "*.py", kind="glob")) == [
+        "[a glob is about the whole path: '**/*.py' matches 6 files]"
+    ]
+
+
+def test_nearest_names_are_told(tree: Plant) -> None:
+    root = tree({"src/parser.py": "", "src/walker.py": "", "doc/a b.txt": ""})
+    assert notes(search(root, "parser2.py")) == ["[the nearest names: src/parser.py]"]
+    assert notes(search(root, "a bc.txt", kind="glob")) == ['[the nearest names: "doc/a b.txt"]']
+    assert notes(search(root, "qqq")) == []
+
+
+def test_repository_within_is_told(tree: Plant) -> None:
+    root = tree({"x": "", "inner/main": ""})
+    git(root, "init", "-q")
+    git(root / "inner", "init", "-q")
+    told = notes(search(root, "main"))
+    assert told[0].startswith("[1 ignored file matches")
+    assert told[-1] == "[repositories of their own, to be searched by giving one as path: inner/]"
+    assert found(root, "main", path="inner") == ["inner/main"]
+
+
+# ---------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ({"query": ""}, "INVALID_ARGUMENT", "Argument 'query' is empty"),
+        ({"query": " \t"}, "INVALID_ARGUMENT", "Argument 'query' is empty"),
+        ({"query": "x" * 1025}, "INVALID_ARGUMENT", "is longer than 1024 characters"),
+        ({"query": "[a", "kind": "glob"}, "INVALID_ARGUMENT", "is no glob"),
+        ({"query": "x", "kind": "regex"}, "INVALID_ARGUMENT", "kind"),
+        ({"query": "x", "max_results": 0}, "INVALID_ARGUMENT", "max_results"),
+        ({"query": "x", "offset": -1}, "INVALID_ARGUMENT", "offset"),
+        ({"query": "x", "path": "no"}, "NOT_FOUND", "Path 'no' does not exist"),
+        ({"query": "x", "path": "a"}, "NOT_DIRECTORY", "Path 'a' is not a directory"),
+        ({"query": "x", "path": ".."}, "SANDBOX_VIOLATION", "is outside the workspace"),
+        ({"query": "x", "path": "out"}, "SANDBOX_VIOLATION", "is outside the workspace"),
+        ({"query": "x", "path": "\0"}, "INVALID_ARGUMENT", "cannot be used"),
+    ],
+)
+def test_bad_input_is_refused(
+    tree: Plant, arguments: dict[str, object], code: str, words: str
+) -> None:
+    root = tree({"a": "", "out": {"link": "/etc"}})
+    reply = SERVER.call("workspace/search_files", arguments, {"root": str(root)})
+    assert (reply.error or {}).get("code") == code, reply.text
+    assert words in reply.text
+
+
+def test_query_that_is_hard_to_match_takes_no_time(tree: Plant) -> None:
+    root = tree({f"{letter * 200}/{letter * 200}": "" for letter in string.ascii_lowercase})
+    assert found(root, "a" * 900 + "b") == []
+    assert found(root, "**/" + "*a" * 200 + "b", kind="glob") == []
