@@ -65,7 +65,7 @@ BUILD = frozenset(
         *("makefile", "gnumakefile", "justfile", "cmakelists.txt", "meson.build", "configure.ac"),
         *("build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
         *("module.bazel", "workspace.bazel", "build.zig", "gemfile", "rakefile", "composer.json"),
-        *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj", "deps.edn"),
+        *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj"),
         *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
     )
 )
