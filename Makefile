@@ -100,7 +100,7 @@ screenshots: ## draw docs/*.png anew; look at them before they are committed
 
 # The number of the display is likely to be free: --auto-servernum sees no display outside of chroot.
 draw: setup
-	@xvfb-run --server-num=$$((1000 + $$$$ % 9000)) --server-args='-screen 0 1200x900x24' \
+	@xvfb-run --error-file=/dev/stderr --server-num=$$((1000 + $$$$ % 9000)) --server-args='-screen 0 1200x900x24' \
 	    $(EMACS) -q --no-site-file -l dev/batch.el -L elisp -l dev/screenshots.el -f screenshots-draw
 
 clean: ## remove all that make has made

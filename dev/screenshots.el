@@ -32,11 +32,11 @@
 
 (defconst screenshots-scenes
   '(("listing" backstaff-list-directory
-     "M-x backstaff-list-directory RET C-a C-k elisp/ RET"
-     "backstaff-epc")
+     "M-x backstaff-list-directory RET C-a C-k ./ RET"
+     "pyproject.toml")
     ("tree" backstaff-tree
-     "M-x backstaff-tree RET C-a C-k py_backend/ RET"
-     "backstaff")
+     "C-u M-x backstaff-tree RET C-a C-k py_backend/backstaff/ RET x **/__pycache__ RET"
+     "root\\.py")
     ("menu" backstaff "M-x backstaff RET" "List a directory")
     ("tool" backstaff "M-x backstaff RET W t - e a l l RET - m 2 RET"
      "max_depth +2")

@@ -44,7 +44,7 @@
 
 (defconst backstaff-commands--page-format
   `[("Name" 20 backstaff-table-name-less-p)
-    ("Size" 7 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
+    ("Size" 8 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
     ("Modified" 16 ,(backstaff-table-less-p :modified-epoch) :pad-right 2)
     ("Description" 40 t)]
   "The columns of a page of commands.")
@@ -56,7 +56,7 @@
     ("Description" 40 t)]
   "The columns of what a search found.")
 
-(defconst backstaff-commands--other-columns 48
+(defconst backstaff-commands--other-columns 49
   "How much of a line is not the name's, if it shows some of the description.")
 
 (define-derived-mode backstaff-commands-mode tabulated-list-mode "Commands"
@@ -310,14 +310,20 @@ Interactively complete the name; the first completion asks the server."
 (defun backstaff-commands--read (root)
   "Ask for the name of a command of the project ROOT and return it."
   (let* ((entries nil)
+         (problem nil)
          (table (backstaff-commands--table
                  (lambda ()
-                   (or entries
-                       (setq entries (backstaff-commands--fetch root))))))
+                   (condition-case refusal
+                       (or entries
+                           (setq entries (backstaff-commands--fetch root)))
+                     (user-error
+                      (setq problem (error-message-string refusal))
+                      (signal (car refusal) (cdr refusal)))))))
          (shown (completing-read "Command: " table nil t nil
                                  'backstaff-commands--history)))
     (when (string-empty-p shown)
-      (user-error "No command was named"))
+      (user-error "%s" (or problem "No command was named; \
+M-x backstaff-list-commands tells what there are")))
     (plist-get (gethash shown (or entries (backstaff-commands--fetch root)))
                :name)))
 

@@ -231,6 +231,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
         (insert "\n" (backstaff-doctor--summary run) "\n")
         (when (backstaff-doctor--run-done run)
           (insert "\nThe log ends with:\n\n" (backstaff-doctor--run-log run)))
+        (set-buffer-modified-p nil)
         (goto-char (min point (point-max)))))))
 
 (defconst backstaff-doctor--state-names
@@ -335,21 +336,13 @@ or customize `backstaff-root-directory'"))
       run "Root" 'failed (backstaff-epc-error-text problem)
       "Check `backstaff-root-function' and `backstaff-root-directory'"))))
 
-(defun backstaff-doctor--settings-file ()
-  "Return the file that the server reads its settings from if it exists."
-  (expand-file-name
-   (or backstaff-server-settings-file
-       (expand-file-name
-        "backstaff/config.toml"
-        (let ((folder (getenv "XDG_CONFIG_HOME")))
-          (if (member folder '(nil "")) "~/.config" folder))))))
-
 (defun backstaff-doctor--check-settings (run)
   "Add to RUN where the server's settings are."
-  (let* ((file (backstaff-doctor--settings-file))
+  (let* ((file (backstaff-server-settings-place))
          (name (backstaff-doctor--file file)))
     (cond ((file-readable-p file)
-           (backstaff-doctor--tell run "Settings" 'ok name))
+           ;; Whether they are right, the server says.
+           (backstaff-doctor--tell run "Settings" 'note name))
           ((or backstaff-server-settings-file (file-exists-p file))
            (backstaff-doctor--tell
             run "Settings" 'failed (concat name " cannot be read")

@@ -31,7 +31,8 @@ are in the category \"backstaff\", and so is the preset that adds them.
 A tool that the server's policy wants somebody's approval of asks for
 confirmation in gptel; one that the policy denies is left out."
   (interactive)
-  (require 'gptel)
+  (unless (require 'gptel nil t)
+    (user-error "Install gptel first: it cannot be found"))
   (let ((tools (mapcar #'backstaff-gptel--make-tool
                        (backstaff-agent-tools toolsets))))
     (when (fboundp 'gptel-make-preset)

@@ -32,10 +32,18 @@
                         :draw #'backstaff-info--draw
                         :title (apply-partially #'backstaff-view-title "info")))
 
+(defun backstaff-info--prompt ()
+  "Return the prompt for a file, which is the visited one by default."
+  (format-prompt "Describe file"
+                 (and buffer-file-name
+                      (backstaff-names-show
+                       (file-name-nondirectory buffer-file-name)))))
+
 ;;;###autoload
 (defun backstaff-file-info (file)
   "Show the type, the size, the times and the permissions of FILE."
-  (interactive (list (read-file-name "Describe file: " nil buffer-file-name t)))
+  (interactive (list (read-file-name (backstaff-info--prompt) (backstaff-directory)
+                                     buffer-file-name t)))
   (let ((root (backstaff-root (file-name-directory
                                (directory-file-name (expand-file-name file))))))
     (backstaff-info-open root (backstaff-view-relative root file))))

@@ -455,6 +455,7 @@ Emacs is slow to show a line as long as canonical JSON is."
       (dolist (form (if (plist-get reply :ok) forms (mapcar #'car texts)))
         (backstaff-inspector--insert-form form (alist-get form texts)
                                           (plist-get reply :data))))
+    (set-buffer-modified-p nil)
     (goto-char (point-min))))
 
 (defun backstaff-inspector--insert-call (request)

@@ -59,7 +59,9 @@ another."
 UV is non-nil if uv will do it, VERSION that of Python."
   (format "With %s, install %s for Python %s in %s? "
           (if uv "uv" "pip")
-          (string-join backstaff-server--libraries ", ")
+          (mapconcat (lambda (requirement)
+                       (replace-regexp-in-string "[=<>].*" "" requirement))
+                     backstaff-install--requirements ", ")
           version (abbreviate-file-name environment)))
 
 

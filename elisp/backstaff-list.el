@@ -77,7 +77,7 @@ the settings of the server say.  With a prefix argument it is recursive."
 (defun backstaff-list--read-directory (root)
   "Ask for a directory; or return the root of the project if ROOT is non-nil."
   (if root (backstaff-root)
-    (read-directory-name "List directory: " nil nil t)))
+    (read-directory-name "List directory: " (backstaff-directory) nil t)))
 
 (defun backstaff-list--open (directory tool &rest more)
   "Show what TOOL tells of DIRECTORY; MORE is the rest of the state."
@@ -124,13 +124,15 @@ A little more fits in one answer, and no listing is as long.")
 
 (defun backstaff-list--forge-arguments (state)
   "Return the arguments of Forge's tool that STATE stands for."
-  ;; It strips blanks off the ends of a path: here they are no ends.
-  `(:path ,(concat "./" (plist-get state :path) "/")
+  `(:path ,(backstaff-list--forge-path (plist-get state :path))
     :recursive ,(plist-get state :recursive)
     :include_hidden ,(plist-get state :hidden)
-    :include_other t
-    ,@(and (plist-get state :limit)
-           (list :max_entries (plist-get state :limit)))))
+    :include_other t))
+
+(defun backstaff-list--forge-path (path)
+  "Return PATH as Forge's tool takes it.
+It strips blanks off the ends of what it is given: there they are no ends."
+  (if (equal path ".") path (concat "./" path "/")))
 
 
 ;;; Entries
@@ -273,9 +275,16 @@ there each stands before what is in it."
        (if total
            (format "… %d of %d left out: \\[backstaff-list-more] asks for more"
                    (- total shown) total)
-         (format "… stopped at %d entries: \\[backstaff-list-more] asks for\
- more, \\[backstaff-list-visit] on a directory starts there"
-                 shown))))))
+         (backstaff-list--stopped shown (plist-get data :truncated-reason)))))))
+
+(defun backstaff-list--stopped (shown reason)
+  "Return a line that says that Forge's listing stopped at SHOWN for REASON."
+  (concat (format "… stopped at %d entries: " shown)
+          (if (eq reason :max-entries)
+              "the server's settings allow no more (max_entries under\
+ [tools.list_directory])"
+            "\\[backstaff-list-more] asks for more")
+          ", \\[backstaff-list-visit] on a directory starts there"))
 
 
 ;;; Commands
@@ -287,8 +296,11 @@ Visit it in another window if OTHER-WINDOW is non-nil."
   (let* ((entry (backstaff-view-some-entry))
          (path (backstaff-list--exact-path (plist-get entry :path))))
     (or (backstaff-view-visit path (plist-get entry :kind) other-window)
-        (backstaff-view-ask (backstaff-view-with :path path
-                                                 :limit nil :bytes nil)))))
+        (let ((state (backstaff-view-with :path path :bytes nil)))
+          (if (eq (plist-get entry :kind) :symlink)
+              ;; It may lead out of the project.
+              (backstaff-view-try state)
+            (backstaff-view-ask state))))))
 
 (defun backstaff-list-visit-other-window ()
   "Visit the file at point in another window."
@@ -308,11 +320,11 @@ Visit it in another window if OTHER-WINDOW is non-nil."
   (let ((data (plist-get backstaff-view-reply :data)))
     (unless (backstaff-list--left-out data)
       (user-error "All is shown"))
-    (if (eq (plist-get data :truncated-reason) :max-entries)
-        (backstaff-view-try
-         (backstaff-view-with :limit (* 2 (plist-get data :max-entries)))
-         " (as the server's settings have it, [tools.list_directory])")
-      (backstaff-list--ask-for-bytes))))
+    (when (eq (plist-get data :truncated-reason) :max-entries)
+      (user-error "The server's settings allow no more: raise max_entries under\
+ [tools.list_directory] in %s, then M-x backstaff-restart"
+                  (abbreviate-file-name (backstaff-server-settings-place))))
+    (backstaff-list--ask-for-bytes)))
 
 (defun backstaff-list--ask-for-bytes ()
   "Ask for the same listing with room for more."

@@ -58,6 +58,15 @@ are read when the server starts."
   :group 'backstaff
   :risky t)
 
+(defun backstaff-server-settings-place ()
+  "Return the file that the server reads its settings from if it exists."
+  (expand-file-name
+   (or backstaff-server-settings-file
+       (expand-file-name
+        "backstaff/config.toml"
+        (let ((folder (getenv "XDG_CONFIG_HOME")))
+          (if (member folder '(nil "")) "~/.config" folder))))))
+
 
 ;;; Finding the program
 

@@ -102,7 +102,7 @@ Rows that point must come back to are there on return, others may follow."
 (defun backstaff-table-sorted (rows)
   "Return ROWS in the order that the table has."
   (if-let ((sorter (tabulated-list--get-sorter)))
-      (sort rows sorter)
+      (sort (copy-sequence rows) sorter)
     rows))
 
 (defun backstaff-table-set-width (column width)
@@ -169,9 +169,11 @@ LAST is non-nil if no column follows."
 (defun backstaff-table-sort (&optional n)
   "Sort by the column at point, or by column N; once more turns it upside down."
   (interactive "P")
-  (let ((gc-cons-threshold (max gc-cons-threshold backstaff-view-gc-threshold)))
-    (tabulated-list-sort n))
-  (backstaff-view-go-to-name))
+  (let ((gc-cons-threshold (max gc-cons-threshold backstaff-view-gc-threshold))
+        (column (current-column)))
+    (tabulated-list-sort n)
+    ;; Else the second time would sort by another column.
+    (move-to-column column)))
 
 (provide 'backstaff-table)
 ;;; backstaff-table.el ends here

@@ -105,7 +105,8 @@ Interactively this is the root of the project, or with a prefix argument a
 directory that is asked for."
   (interactive
    (list (if current-prefix-arg
-             (read-directory-name "Tree of directory: " nil nil t)
+             (read-directory-name "Tree of directory: " (backstaff-directory)
+                                  nil t)
            (backstaff-root))))
   (let ((root (backstaff-root (file-name-as-directory directory))))
     (backstaff-tree-open root (backstaff-view-relative root directory))))

@@ -164,8 +164,16 @@ which DEFAULTS, a plist too, hold what STATE leaves open."
         (funcall mode))
       (backstaff-view-ask (if found
                               (apply #'backstaff-view-with state)
-                            (append state defaults)))
+                            (backstaff-view--completed state defaults)))
       (current-buffer))))
+
+(defun backstaff-view--completed (state defaults)
+  "Return STATE with what only DEFAULTS hold, both plists."
+  (let ((state (copy-sequence state)))
+    (cl-loop for (key value) on defaults by #'cddr
+             unless (plist-member state key)
+             do (setq state (plist-put state key value)))
+    state))
 
 (defun backstaff-view--find (mode state)
   "Return a buffer in major mode MODE that shows the same path as STATE."

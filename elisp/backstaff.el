@@ -123,6 +123,9 @@ refuses, and `:unasked' says that there was nobody to ask."
 
 (defvar backstaff-map
   (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "m") #'backstaff)
+    (define-key map (kbd "x") #'backstaff-run-tool)
+    (define-key map (kbd "d") #'backstaff-doctor)
     (define-key map (kbd "l") #'backstaff-list-directory)
     (define-key map (kbd "e") #'backstaff-list-entries)
     (define-key map (kbd "o") #'backstaff-overview)
@@ -152,11 +155,19 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
         (project-root project)
       directory)))
 
+(defun backstaff-directory ()
+  "Return the directory that a command is about unless it is told another.
+That is `default-directory'; for a command that `project-switch-project'
+runs, the directory of the project switched to."
+  ;; Since Emacs 29 project.el no longer binds `default-directory' to it.
+  (or (bound-and-true-p project-current-directory-override)
+      default-directory))
+
 (defun backstaff-root (&optional directory)
   "Return the absolute root for a call made in DIRECTORY.
-DIRECTORY defaults to `default-directory'.  If it is on another machine,
+DIRECTORY defaults to `backstaff-directory'.  If it is on another machine,
 signal a `backstaff-remote-directory' and leave that machine alone."
-  (let ((directory (or directory default-directory)))
+  (let ((directory (or directory (backstaff-directory))))
     (backstaff--check-local directory)
     (backstaff--local-root
      (or backstaff-root-directory
@@ -275,7 +286,7 @@ another package's process filter."
       :unasked
     (y-or-n-p (format "Let %s run with %s? " id
                       (truncate-string-to-width
-                       (backstaff--on-one-line args) 60 nil nil t)))))
+                       (backstaff--on-one-line args) 300 nil nil t)))))
 
 (defun backstaff--on-one-line (object)
   "Return OBJECT as Lisp in which all that is not plain ASCII is escaped.

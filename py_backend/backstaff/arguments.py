@@ -108,9 +108,21 @@ def decode(
     INVALID_ARGUMENT, naming the argument, what came and what fits.
     """
     given = dict(_pairs(raw))
+    names = {parameter.name for parameter in parameters}
+    unknown = [_shown_name(name) for name in sorted(given.keys() - names)]
+    _check_presence(parameters, given, unknown)
     values = {parameter.name: _value(parameter, given, settings) for parameter in parameters}
-    unknown = given.keys() - values.keys()
-    return values, [f"Unknown argument ignored: {_shown_name(name)}" for name in sorted(unknown)]
+    return values, [f"Unknown argument ignored: {name}" for name in unknown]
+
+
+def _check_presence(
+    parameters: Sequence[Parameter], given: Mapping[str, object], unknown: Sequence[str]
+) -> None:
+    """Refuse if something required is missing; what is UNKNOWN may be how it was misspelt."""
+    for parameter in parameters:
+        if parameter.required and _nil_by_type(parameter, given.get(parameter.name)) is None:
+            seen = f"; there is no argument {', '.join(unknown)}" if unknown else ""
+            raise _refusal(parameter, f"Missing required argument '{parameter.name}'{seen}")
 
 
 def _shown_name(name: str) -> str:
@@ -122,8 +134,6 @@ def _value(parameter: Parameter, given: Mapping[str, object], settings: object) 
     value = _nil_by_type(parameter, given.get(parameter.name))
     if value is not None:
         return _checked(parameter, value)
-    if parameter.required:
-        raise _refusal(parameter, f"Missing required argument '{parameter.name}'")
     if parameter.setting:
         return getattr(settings, parameter.setting)
     return parameter.absent if parameter.default is None else parameter.default

@@ -44,7 +44,7 @@ Skip the test if the server has no tools for them."
     (backstaff-view-test-open #'backstaff-list-commands)
     (should (derived-mode-p 'tabulated-list-mode))
     (should (equal (backstaff-view-test-names) '("deploy" "review" "test-all")))
-    (should (member (concat " review                    34  2026-01-15 14:23"
+    (should (member (concat " review                     34  2026-01-15 14:23"
                             "  Look at a change twice.")
                     (backstaff-view-test-lines)))
     (should (string-match-p "3 commands · page 1 of 1" (backstaff-view-test-header)))))
@@ -163,6 +163,22 @@ Skip the test if the server has no tools for them."
     (execute-kbd-macro (kbd "M-x backstaff-find-command RET dep RET"))
     (backstaff-view-test-settle)
     (should (equal (buffer-name) "*backstaff command: deploy*"))))
+
+(ert-deftest backstaff-find-command-says-why-there-is-none ()
+  (backstaff-view-test-project nil
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt table &rest _)
+                 (should-error (all-completions "" table) :type 'user-error)
+                 "")))
+      (should (string-match-p
+               "'\\.claude/commands' does not exist"
+               (cadr (should-error (call-interactively #'backstaff-find-command)
+                                   :type 'user-error)))))
+    (should (string-match-p
+             "No command was named"
+             (cadr (should-error (execute-kbd-macro
+                                  (kbd "M-x backstaff-find-command RET RET"))
+                                 :type 'user-error))))))
 
 (ert-deftest backstaff-find-command-annotates ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands

@@ -29,6 +29,7 @@ Each check of the doctor may take half a second."
   "Return the report in BUFFER once it is whole."
   (with-current-buffer buffer
     (backstaff-test-wait-for (backstaff-doctor--run-done backstaff-doctor--run) 10)
+    (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 
 (defun backstaff-doctor-tests-report ()

@@ -28,6 +28,7 @@
   "Return the text of BUFFER once the call is over."
   (with-current-buffer buffer
     (backstaff-test-wait-for (null backstaff-inspector--call))
+    (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 
 (defun backstaff-inspector-tests-type (keys)

@@ -138,7 +138,7 @@ All questions are answered with yes and noted in `questions'."
     (let ((text (backstaff-install-tests-install))
           (environment (backstaff-install-tests-environment "3.12")))
       (should (string-match-p "finished" text))
-      (should (string-match-p (regexp-quote "With pip, install bracex, epc, pathspec, sexpdata, yaml")
+      (should (string-match-p (regexp-quote "With pip, install bracex, epc, pathspec, pyyaml, sexpdata")
                               (car questions)))
       (should (string-match-p (regexp-quote (abbreviate-file-name environment)) (car questions)))
       (let ((calls (cdr (backstaff-install-tests-calls))))

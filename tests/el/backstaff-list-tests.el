@@ -6,6 +6,7 @@
 
 (require 'backstaff-view-fixtures)
 (require 'backstaff-list)
+(require 'project)
 (require 'backstaff-tree)
 (require 'bookmark)
 
@@ -62,6 +63,20 @@
       (should (equal (plist-get backstaff-view-state :path) "."))
       (should (member "sub" (backstaff-view-test-names))))))
 
+(ert-deftest backstaff-list-asks-within-the-project-that-is-switched-to ()
+  (backstaff-view-test-project '(("here") ("one" (".git" ("HEAD" . "ref: refs/heads/main\n"))
+                                          ("in" ("x" . ""))))
+    (let ((backstaff-root-directory nil)
+          (default-directory (expand-file-name "here/"))
+          (project-switch-commands 'backstaff-list-directory)
+          (one (expand-file-name "one/")))
+      (cl-letf (((symbol-function 'switch)
+                 (lambda () (interactive) (project-switch-project one))))
+        (execute-kbd-macro (kbd "M-x switch RET in RET")))
+      (backstaff-view-test-settle)
+      (should (equal (backstaff-view-test-names) '("x")))
+      (should (equal (plist-get backstaff-view-state :path) "in")))))
+
 (ert-deftest backstaff-list-reuses-its-buffer ()
   (backstaff-view-test-project backstaff-list-tests-tree
     (backstaff-view-test-open #'backstaff-list-directory root)
@@ -103,6 +118,18 @@
     (should (equal (backstaff-view-test-names) '("also" "sub" "Small" "big.bin")))
     (backstaff-view-test-press "g")
     (should (equal (backstaff-view-test-names) '("also" "sub" "Small" "big.bin")))))
+
+(ert-deftest backstaff-list-sorts-by-the-column-at-point-and-back ()
+  (backstaff-view-test-project '(("a" . "12") ("b" . "1") ("c" . "123"))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (search-forward "file")
+    (search-forward "2")
+    (backstaff-view-test-press "S")
+    (should (equal (backstaff-view-test-names) '("b" "a" "c")))
+    (backstaff-view-test-press "S")
+    (should (equal (backstaff-view-test-names) '("c" "a" "b")))
+    (backstaff-view-test-press "S")
+    (should (equal (backstaff-view-test-names) '("b" "a" "c")))))
 
 (ert-deftest backstaff-list-sorting-keeps-the-notes ()
   (backstaff-view-test-project (cl-loop for n below 30 collect (cons (format "f%02d" n) ""))
@@ -283,6 +310,7 @@ Check also that what is shown of it is harmless."
   (backstaff-view-test-project backstaff-list-tests-tree
     (backstaff-view-test-open #'backstaff-list-entries root)
     (should (equal (backstaff-view-test-names) '("also" "sub" "big.bin" "Small")))
+    (should (string-match-p "2 files, 2 directories" (backstaff-view-test-header)))
     (backstaff-view-test-go-to "big.bin")
     (should (looking-at "big\\.bin +file +2\\.9k +[-0-9]+ [0-9:]+$"))
     (backstaff-view-test-go-to "sub/")
@@ -308,11 +336,11 @@ Check also that what is shown of it is harmless."
     (backstaff-view-test-open #'backstaff-list-entries root)
     (should (= (length (backstaff-view-test-names)) 200))
     (should (string-match-p "CUT" (backstaff-view-test-header)))
-    (should (string-match-p "stopped at 200 entries: \\+ asks" (backstaff-view-test-notes)))
-    (let ((messages (backstaff-view-test-messages
-                      (backstaff-view-test-press "+"))))
-      (should (string-match-p "must be at most 200, but it is 400.*settings"
-                              (car (last messages)))))
+    (should (string-match-p "stopped at 200 entries: the server.s settings"
+                            (string-join (split-string (backstaff-view-test-notes)) " ")))
+    (should (string-match-p
+             "raise max_entries under \\[tools\\.list_directory\\] in .*\\.toml"
+             (cadr (should-error (execute-kbd-macro "+") :type 'user-error))))
     (should (= (length (backstaff-view-test-names)) 200))))
 
 

@@ -121,7 +121,8 @@ class Folder:
         while waiting:
             folder = waiting.pop()
             yield folder
-            waiting.extend(reversed(folder.below))
+            if folder.below:
+                waiting.extend(reversed(folder.below))
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Index:
     def __init__(self, start: "Folder") -> None:
         """Collect the files of START."""
         self.start = start
-        self.paths = list(_paths(start))
+        self.paths = _paths(start)
         self._folded: list[str] | None = None
         self.latest: tuple[Query, list[int]] | None = None
         self.ranked: tuple[Query, list[int]] | None = None
@@ -109,13 +109,12 @@ class Index:
         return self._folded
 
 
-def _paths(start: "Folder") -> Iterator[str]:
+def _paths(start: "Folder") -> list[str]:
+    paths: list[str] = []
     for folder in start:
-        if folder.path:
-            prefix = folder.path + "/"
-            yield from [prefix + name for name in folder.names]
-        else:
-            yield from folder.names
+        prefix = folder.path + "/" if folder.path else ""
+        paths += [prefix + name for name in folder.names]
+    return paths
 
 
 @dataclass(slots=True)
