@@ -121,7 +121,7 @@ def main() -> None:
         make_tree(Path(folder), files)
         time.sleep(0.1)  # what has just changed is not kept
         for name, ratio in ratios(folder).items():
-            print(f"{name:28} {ratio:5.2f} x a plain walk of {files} files")  # noqa: T201 - its output
+            print(f"{name:28} {ratio:5.2f} x a plain walk of {files} files")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@
 ;;; Commentary:
 
 ;; Agent-Q is an agent that lives in a Lisp image and looks at files through
-;; Emacs, to which SLY or SLIME connects it.  Its tools list_directory and
-;; get_file_info are Backstaff's toolset agent-q.
+;; Emacs, to which SLY or SLIME connects it.  Its tools that only look, such as
+;; list_directory, are Backstaff's toolset agent-q.
 ;;
 ;; With a Lisp connected that has Agent-Q loaded, M-x backstaff-agent-q-setup
 ;; makes Agent-Q's registry call Backstaff.  Or, in the Lisp image itself, after
@@ -110,9 +110,11 @@ it is denied, not to be replaced by another."
 
 (defun backstaff-agent-q--parameter (parameter)
   "Return what `define-tool' is told of PARAMETER."
-  (cl-loop for key in '(:name :type :description :enum)
-           for value = (plist-get parameter key)
-           when value append (list key value)))
+  (let ((items (plist-get parameter :items)))
+    (append (cl-loop for key in '(:name :type :description :enum)
+                     for value = (plist-get parameter key)
+                     when value append (list key value))
+            (and items `(:items (:type ,items))))))
 
 
 ;;; Setup

@@ -389,6 +389,8 @@ That is the current file for what describes a file, else the directory."
      :if (lambda () (fboundp 'backstaff-list-directory)))
     ("e" "List entries below" backstaff-list-entries
      :if (lambda () (fboundp 'backstaff-list-entries)))
+    ("o" "Overview" backstaff-overview
+     :if (lambda () (fboundp 'backstaff-overview)))
     ("t" "Tree" backstaff-tree
      :if (lambda () (fboundp 'backstaff-tree)))
     ("i" "File info" backstaff-file-info

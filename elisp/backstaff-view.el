@@ -18,7 +18,8 @@
 ;; A mode calls `backstaff-view-setup' with two functions.  One turns a state
 ;; into a call, the other draws a reply.  Each line that stands for a file or
 ;; the like has the text property `backstaff-entry', a plist: `:path', below the
-;; root and with its exact bytes, `:kind', and what else the mode knows.
+;; root and with its exact bytes, `:kind', and what else the mode knows.  Of a
+;; line with several names each can have its own, as `backstaff-place'.
 ;;
 ;; Nothing here touches a file before the user asks to visit it.
 
@@ -446,8 +447,9 @@ They are no part of the text, so they stay when that is sorted."
 ;;; Places
 
 (defun backstaff-view-entry ()
-  "Return the entry that the line at point stands for, or nil."
-  (get-text-property (line-beginning-position) 'backstaff-entry))
+  "Return the entry that the text at point or its line stands for, or nil."
+  (or (get-text-property (point) 'backstaff-place)
+      (get-text-property (line-beginning-position) 'backstaff-entry)))
 
 (defun backstaff-view-some-entry ()
   "Return the entry that the line at point stands for; complain without one."

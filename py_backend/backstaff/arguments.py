@@ -80,7 +80,7 @@ class Parameter:
         """The JSON Schema of this parameter, keys in the order the contracts write them."""
         optional = {
             "items": {"type": "string"} if self.type is ParameterType.ARRAY else None,
-            "enum": list(self.choices) or None,
+            "enum": [str(choice) for choice in self.choices] or None,
             "default": self.default,
             "minimum": self.minimum,
             "maximum": self.maximum,

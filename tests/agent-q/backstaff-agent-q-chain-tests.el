@@ -103,8 +103,10 @@ Emacs itself is elsewhere."
 
 (ert-deftest backstaff-chain-setup-registers-the-tools-of-the-toolset ()
   (backstaff-chain-with-lisp nil
-    (should (equal (backstaff-chain-setup)
-                   "Agent-Q calls Backstaff for: (\"get_file_info\" \"list_directory\")"))
+    ;; The Lisp breaks the line where it likes.
+    (should (equal (replace-regexp-in-string "\n" "" (backstaff-chain-setup))
+                   "Agent-Q calls Backstaff for: (\"directory_tree\" \"get_file_info\"\
+ \"get_project_root\" \"list_directory\" \"search_files\")"))
     (should (equal (slime-eval '(agent-q-calls:definition "list_directory"))
                    '("list_directory"
                      "List files and subdirectories in a directory. Returns names, types, and sizes."
@@ -116,7 +118,12 @@ Emacs itself is elsewhere."
                        :description "Sort by: name, size, modified (default: name)"))
                      ("path") :safe (:filesystem :navigation))))
     (should (equal (cl-fourth (slime-eval '(agent-q-calls:definition "get_file_info")))
-                   '("path")))))
+                   '("path")))
+    (should (equal (cl-third (slime-eval '(agent-q-calls:definition "get_project_root"))) nil))
+    (should (equal (plist-get (cl-third (cl-third (slime-eval '(agent-q-calls:definition
+                                                                "search_files"))))
+                              :items)
+                   '(:type :string)))))
 
 (ert-deftest backstaff-chain-answers-with-the-tools-text ()
   (backstaff-chain-with-lisp '(("src" ("a.lisp" . "x") (".hidden" . "")) ("日本語.txt" . ""))
@@ -127,11 +134,31 @@ Emacs itself is elsewhere."
                     ("get_file_info" ("path" "日本語.txt") (:path "日本語.txt"))
                     ("get_file_info" ("path" "gone") (:path "gone"))
                     ("list_directory" ("path" "../") (:path "../"))
-                    ("list_directory" nil nil)))
+                    ("list_directory" nil nil)
+                    ("get_project_root" nil nil)
+                    ("directory_tree" nil nil)
+                    ("directory_tree" ("path" "src" "exclude_patterns" nil) (:path "src"))
+                    ("directory_tree" ("exclude_patterns" '(".*" "日*"))
+                     (:exclude_patterns [".*" "日*"]))
+                    ("search_files" ("pattern" "**/*.lisp" "exclude_patterns" (cl:vector "a*"))
+                     (:pattern "**/*.lisp" :exclude_patterns ["a*"]))
+                    ("search_files" ("pattern" "*.lisp") (:pattern "*.lisp"))
+                    ("search_files" nil nil)))
       (pcase-let ((`(,name ,pairs ,args) case))
         (should (equal (apply #'backstaff-chain-call name pairs)
                        (backstaff-call-text (concat "agent-q/" name) args
                                             (list :root root))))))))
+
+(ert-deftest backstaff-chain-recursive-tools-answer-from-a-real-lisp ()
+  (backstaff-chain-with-lisp '(("src" ("tools" ("c.lisp" . "x"))) ("a.lisp" . ""))
+    (should (equal (backstaff-chain-call "search_files" "pattern" "**/tools/*.lisp")
+                   "Found 1 file matching '**/tools/*.lisp':\n\n  src/tools/c.lisp\n"))
+    (should (equal (backstaff-chain-call "directory_tree" "exclude_patterns" '(quote ("a*")))
+                   (format "Directory tree: %s\n\nExcluding: a*\n\n[DIR]  %s/
+  [DIR]  src/\n    [DIR]  tools/\n      [FILE] c.lisp (0.0 KB)\n"
+                           root (file-name-nondirectory (directory-file-name root)))))
+    (should (equal (backstaff-chain-call "get_project_root")
+                   (format "Project root: %s\n\nDetection method: Explicitly configured" root)))))
 
 (ert-deftest backstaff-chain-answers-in-the-filter-too ()
   (backstaff-chain-with-lisp '(("a.txt" . "x"))

@@ -71,26 +71,48 @@
         (should (> (string-bytes (backstaff-agent-q-call "list_directory" "{\"path\":\".\"}" root))
                    (string-bytes text)))))))
 
+(defun backstaff-agent-q-tests-definition (name)
+  "Return the definition of the tool NAME as Agent-Q gets it."
+  (cl-find name (backstaff-agent-q-definitions) :test #'equal
+           :key (lambda (definition) (plist-get definition :name))))
+
 (ert-deftest backstaff-agent-q-definitions-are-those-of-the-toolset ()
   (backstaff-agent-q-tests-with-project nil
-    (should (equal (backstaff-agent-q-definitions)
-                   '((:name "get_file_info"
-                      :description "Get detailed information about a file or directory including\
- size, timestamps, and permissions."
-                      :parameters ((:name "path" :type :string
-                                    :description "File or directory path (relative to project root)"))
-                      :required ("path") :safety-level :safe :categories (:filesystem :navigation))
-                     (:name "list_directory"
-                      :description "List files and subdirectories in a directory. Returns names,\
+    (should (equal (mapcar (lambda (definition) (plist-get definition :name))
+                           (backstaff-agent-q-definitions))
+                   '("directory_tree" "get_file_info" "get_project_root" "list_directory"
+                     "search_files")))
+    (should (equal (backstaff-agent-q-tests-definition "list_directory")
+                   '(:name "list_directory"
+                     :description "List files and subdirectories in a directory. Returns names,\
  types, and sizes."
-                      :parameters ((:name "path" :type :string
-                                    :description "Directory path (relative to project root)")
-                                   (:name "show_hidden" :type :boolean
-                                    :description "Include hidden files (default false)")
-                                   (:name "sort_by" :type :string
-                                    :description "Sort by: name, size, modified (default: name)"))
-                      :required ("path") :safety-level :safe
-                      :categories (:filesystem :navigation)))))))
+                     :parameters ((:name "path" :type :string
+                                   :description "Directory path (relative to project root)")
+                                  (:name "show_hidden" :type :boolean
+                                   :description "Include hidden files (default false)")
+                                  (:name "sort_by" :type :string
+                                   :description "Sort by: name, size, modified (default: name)"))
+                     :required ("path") :safety-level :safe
+                     :categories (:filesystem :navigation))))))
+
+(ert-deftest backstaff-agent-q-definition-of-no-parameters-has-none ()
+  (backstaff-agent-q-tests-with-project nil
+    (let ((definition (backstaff-agent-q-tests-definition "get_project_root")))
+      (should (plist-member definition :parameters))
+      (should-not (plist-get definition :parameters))
+      (should-not (plist-get definition :required)))))
+
+(ert-deftest backstaff-agent-q-definition-of-an-array-tells-of-its-items ()
+  (backstaff-agent-q-tests-with-project nil
+    (let* ((definition (backstaff-agent-q-tests-definition "search_files"))
+           (parameters (plist-get definition :parameters)))
+      (should (equal (plist-get definition :required) '("pattern")))
+      (should (equal (mapcar (lambda (parameter)
+                               (list (plist-get parameter :name) (plist-get parameter :type)
+                                     (plist-get parameter :items)))
+                             parameters)
+                     '(("pattern" :string nil) ("path" :string nil)
+                       ("exclude_patterns" :array (:type :string))))))))
 
 (ert-deftest backstaff-agent-q-definitions-never-signal ()
   (backstaff-test-with-server '("/nowhere/python")

@@ -56,10 +56,10 @@
       (should (equal (cdr (assoc "forge/list_directory" names)) "forge_list_directory")))
     (should (equal (backstaff-agent-tests-names "forge")
                    '(("forge/list_directory" . "list_directory"))))
-    (should (equal (backstaff-agent-tests-names '("forge" "agent-q"))
-                   '(("forge/list_directory" . "list_directory")
-                     ("agent-q/get_file_info" . "get_file_info")
-                     ("agent-q/list_directory" . "agent_q_list_directory"))))))
+    (let ((names (backstaff-agent-tests-names '("forge" "agent-q"))))
+      (should (equal (car names) '("forge/list_directory" . "list_directory")))
+      (should (member '("agent-q/get_file_info" . "get_file_info") names))
+      (should (member '("agent-q/list_directory" . "agent_q_list_directory") names)))))
 
 (ert-deftest backstaff-agent-tools-say-what-the-server-says ()
   (backstaff-agent-tests-with-project nil

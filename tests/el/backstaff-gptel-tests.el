@@ -103,9 +103,10 @@ SETTINGS are the server's, a string, or nil."
 
 (ert-deftest backstaff-gptel-registers-the-toolsets-it-is-told ()
   (backstaff-gptel-tests-with-tools nil
-    (should (equal (mapcar #'gptel-tool-name (backstaff-gptel-register "workspace")) '("tree")))
+    (should (equal (mapcar #'gptel-tool-name (backstaff-gptel-register "workspace"))
+                   '("project_overview" "search_files" "tree")))
     (should (equal (mapcar #'gptel-tool-name (backstaff-gptel-register '("workspace" "forge")))
-                   '("tree" "list_directory")))))
+                   '("project_overview" "search_files" "tree" "list_directory")))))
 
 (ert-deftest backstaff-gptel-makes-a-preset ()
   (backstaff-gptel-tests-with-tools nil

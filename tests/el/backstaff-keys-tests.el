@@ -10,6 +10,7 @@
 (require 'backstaff-tree)
 (require 'backstaff-info)
 (require 'backstaff-commands)
+(require 'backstaff-overview)
 (require 'backstaff-find)
 
 (defun backstaff-keys-tests-documented ()
@@ -51,8 +52,7 @@
     (should (equal (sort (mapcar #'car maps) #'string<)
                    '(backstaff-command-mode-map backstaff-commands-mode-map
                      backstaff-find-map backstaff-info-mode-map backstaff-list-mode-map
-                     backstaff-map
-                     backstaff-tree-mode-map)))
+                     backstaff-map backstaff-overview-mode-map backstaff-tree-mode-map)))
     (pcase-dolist (`(,map . ,keys) maps)
       (ert-info ((symbol-name map))
         (should (equal (backstaff-keys-tests-sorted keys)
@@ -72,6 +72,7 @@
 
 (ert-deftest backstaff-keys-of-the-base-modes-stay ()
   (dolist (mode '(backstaff-list-mode backstaff-tree-mode backstaff-info-mode
+                  backstaff-overview-mode
                   backstaff-commands-mode backstaff-command-mode))
     (with-temp-buffer
       (funcall mode)

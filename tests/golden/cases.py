@@ -61,13 +61,15 @@ def make(path: Path, content: object) -> None:
 
 def filled(expected: str, root: Path) -> str:
     """EXPECTED with its placeholders replaced by what is true below ROOT."""
-    text = expected.replace("{root}", os.path.realpath(root))
+    path = Path(os.path.realpath(root))
+    text = expected.replace("{root}", str(path)).replace("{name}", path.name)
     return re.sub(r"\{size:(.*?)\}", lambda match: str((root / match[1]).stat().st_size), text)
 
 
 def with_placeholders(actual: str, case: Case, root: Path) -> str:
     """The inverse of `filled`, for writing expectations anew."""
-    text = actual.replace(os.path.realpath(root), "{root}")
+    path = Path(os.path.realpath(root))
+    text = actual.replace(str(path), "{root}").replace(path.name, "{name}")
     for name, content in case["tree"].items():
         if content is None:
             plain = name.rstrip("/")

@@ -31,7 +31,7 @@ def main() -> None:
 def renew(case: Case, server: Server) -> Case:
     """The case with the expectations that hold now."""
     with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder, "root")
+        root = Path(folder, "golden-case")  # nothing else in an answer is called that
         build(case, root)
         context = case.get("context", {}) | {"root": str(root)}
         reply = server.call(case["tool"], case["arguments"], context)

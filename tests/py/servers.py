@@ -47,7 +47,7 @@ def saying(text: str) -> Run:
     return lambda _, __: Result(text=text, data={})
 
 
-FITTING = {"path": ".", "query": "go", "command_name": "go"}
+FITTING = {"path": ".", "pattern": "*", "query": "go", "command_name": "go"}
 """A value for each argument that some tool requires, in a tree with a command named go."""
 
 

@@ -152,6 +152,14 @@ def refusal(error: OSError) -> PathError:
             return Unreachable((error.strerror or "input/output error").lower())
 
 
+def look(name: str, directory: int) -> os.stat_result | None:
+    """The status of NAME in the open DIRECTORY; None where the system would not tell it."""
+    try:
+        return lstat(name, directory)
+    except OSError:
+        return None
+
+
 def facts(names: Iterable[str], directory: int) -> list[Facts | None]:
     """What the system says of each of NAMES in the open DIRECTORY; None where it would not tell.
 

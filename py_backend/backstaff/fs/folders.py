@@ -21,12 +21,12 @@ from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped, Kind, Named, groups_in, look
 from backstaff.fs.file import read
+from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
 
 RACY_NS = 20_000_000
 """Longer than the steps in which the kernel counts the times of files."""
 
-_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _DOT_GIT = ".git"
 _POINTER = b"gitdir: "
 _IN_GIT = ("HEAD", "objects", "refs")
@@ -216,7 +216,7 @@ class FolderWalk:
         ABOVE is what holds in it by rules from elsewhere; in a HIDDEN one only what is tracked is
         there. Raises `PathError` if START cannot be read, and `Cancelled`.
         """
-        entered = self._entered(_Here("", "", os.dup(start), known, above, hidden))
+        entered = self._entered(_Here("", "", HANDLES.duplicate(start), known, above, hidden))
         if isinstance(entered, Folder):
             return entered
         frames = [entered]
@@ -226,13 +226,13 @@ class FolderWalk:
                 if (deeper := self._enter_next(frame)) is not None:
                     frames.append(deeper)
                     continue
-                os.close(frames.pop().directory)
+                HANDLES.close(frames.pop().directory)
                 if not frames:
                     return frame.finished()
                 frames[-1].below.append(frame.finished())
         finally:
             for frame in frames:
-                os.close(frame.directory)
+                HANDLES.close(frame.directory)
 
     def _enter_next(self, frame: _Frame) -> _Frame | None:
         """Go over the directories ahead in FRAME, up to the first that others are in."""
@@ -246,7 +246,7 @@ class FolderWalk:
                 frame.below.append(known)
                 continue
             try:
-                directory = os.open(name, _FLAGS, dir_fd=frame.directory)
+                directory = HANDLES.enter_to_list(name, frame.directory)
                 here = _Here(name, prefix + name, directory, known, above, hidden)
                 entered = self._entered(here)
             except (OSError, PathError):
@@ -274,10 +274,10 @@ class FolderWalk:
             else:
                 folder = old
         except BaseException:
-            os.close(here.directory)
+            HANDLES.close(here.directory)
             raise
         if not folder.directories:
-            os.close(here.directory)
+            HANDLES.close(here.directory)
             return folder
         if folder is old:
             ahead = [(one.name, one, one.facts.hidden) for one in old.below]
@@ -288,7 +288,7 @@ class FolderWalk:
         return _Frame(folder, here.directory, iter(fresh))
 
     def _is_same(self, known: Folder, here: _Here) -> bool:
-        status = os.fstat(here.directory)
+        status = HANDLES.status(here.directory)
         if here.path in self.again or not known.facts.same(
             exactly(status), here.above, hidden=here.hidden
         ):
@@ -300,7 +300,7 @@ class FolderWalk:
 
     def _read(self, here: _Here) -> tuple[Folder, AbstractSet[str]]:
         """The folder, without those below it, and what is there though it is ignored."""
-        now, status = time.time_ns(), os.fstat(here.directory)
+        now, status = time.time_ns(), HANDLES.status(here.directory)
         found = groups_in(here.directory, self.budget)
         inner = _take_away(_DOT_GIT, found) and bool(here.path)
         if inner and self.work_tree and _is_repository(here.directory):

@@ -23,6 +23,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from backstaff.fs.budget import Budget
+from backstaff.fs.handles import has_descriptors
 
 if TYPE_CHECKING:
     import subprocess
@@ -134,7 +135,7 @@ class Repository:
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
     """The work tree that the open DIRECTORY is in; git is not taken from within PROJECT, a path."""
     program = _program(project, os.environ.get("PATH", ""))
-    if program is None or not Path(_HELD % directory).exists():
+    if program is None or not has_descriptors() or not Path(_HELD % directory).exists():
         return NoGit.ABSENT
     bare = Repository(program, directory, 0, "", "", "", ignore_case=False)
     facts, values = _both(bare, budget)

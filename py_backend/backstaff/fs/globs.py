@@ -57,12 +57,14 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
 class Globs:
     """Compiled patterns."""
 
-    def __init__(self, pattern: RegexPattern, single: Sequence[tuple[str, re.Pattern[str]]]) -> None:
+    def __init__(
+        self, pattern: RegexPattern, single: Sequence[tuple[str, re.Pattern[str]]]
+    ) -> None:
         """Match what PATTERN, all of them in one, matches of a path and a slash.
 
         SINGLE are the patterns one by one, each after a literal that is in all that it matches.
         """
-        self._match = pattern.match_file
+        self._match = whole.match_file
         self._single = single
 
     def files(self, paths: Sequence[str]) -> list[int]:

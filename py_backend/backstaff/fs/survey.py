@@ -15,7 +15,6 @@ tree are read anew each time. So nothing is stale, as far as the file system tel
 once; one on a network may be late in that, with whatever else it is asked.
 """
 
-import os
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.file import read
 from backstaff.fs.folders import UNSETTLED, Folder, FolderWalk, Stamp, Tracked, stamp
 from backstaff.fs.git import NoGit, Repository, default_excludes, find_repository
+from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
 from backstaff.fs.root import Place
 
@@ -262,6 +262,6 @@ def _index(repository: Repository) -> Stamp:
     """The stamp of git's list of what is tracked."""
     now = time.time_ns()
     try:
-        return stamp(os.stat(repository.index, dir_fd=repository.directory), now)
+        return stamp(HANDLES.stat(repository.index, repository.directory), now)
     except OSError:
         return UNSETTLED

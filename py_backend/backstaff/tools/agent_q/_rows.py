@@ -93,7 +93,7 @@ class Listed:
     def _sent(self, text: str) -> int:
         names = "".join((*self.directories, *self.files))
         targets = sum(map(_target_bytes, self.facts))
-        return len(self) * ROW_BYTES_IN_DATA + _wire_bytes(names) + _wire_bytes(text) + targets
+        return len(self) * ROW_BYTES_IN_DATA + wire_bytes(names) + wire_bytes(text) + targets
 
     def _costs(self) -> Iterator[tuple[int, int]]:
         """For each entry: what the rows up to it cost in bytes of text, and of the whole reply.
@@ -103,14 +103,14 @@ class Listed:
         fixed = padded = longest = sent = 0
         for name in self.directories:
             fixed += len(f"[DIR]  {show(name)}/\n".encode())
-            sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name)
+            sent += ROW_BYTES_IN_DATA + 2 * wire_bytes(name)
             yield fixed, fixed + sent
         told = self.facts[len(self.directories) :]
         for name, size, facts in zip(self.files, self._sizes(), told, strict=True):
             label = show(name)
             taken = width(label)
             fixed += len(f"[FILE] {label}{size}\n".encode()) - taken
-            sent += ROW_BYTES_IN_DATA + 2 * _wire_bytes(name) + _target_bytes(facts)
+            sent += ROW_BYTES_IN_DATA + 2 * wire_bytes(name) + _target_bytes(facts)
             padded, longest = padded + 1, max(longest, taken)
             rows = fixed + padded * _column(longest)
             yield rows, rows + sent
@@ -120,7 +120,7 @@ def _column(longest: int) -> int:
     return max(MINIMUM_NAME_COLUMN, longest + 2)
 
 
-def _wire_bytes(text: str) -> int:
+def wire_bytes(text: str) -> int:
     """What TEXT may cost on the wire, where whatever is not plain ASCII becomes an escape."""
     return len(text) if _PLAIN.fullmatch(text) else LONGEST_ESCAPE * len(text)
 

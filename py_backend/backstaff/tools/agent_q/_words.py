@@ -12,6 +12,13 @@ from backstaff.errors import (
 from backstaff.render.names import quote
 
 
+def directory_refusal(error: PathError, path: str) -> ToolError:
+    """ERROR where a directory was needed: `f` and `f/` name a file, and `f/x` names nothing."""
+    if isinstance(error, NotADirectory) and error.last:
+        return ToolError(error.code, f"{quote(path)} is a file, not a directory")
+    return refusal(error, path, "Directory")
+
+
 def refusal(error: PathError, path: str, noun: str) -> ToolError:
     """ERROR as the contracts' error tables put it, PATH echoed as it was given.
 

@@ -10,13 +10,13 @@ with a line that tells how many entries are left out; the data then hold the sam
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from backstaff.errors import NotADirectory, PathError, ToolError
+from backstaff.errors import NotADirectory, PathError
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, entries_in, facts
 from backstaff.fs.root import Place
 from backstaff.render.names import quote, show
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.agent_q._rows import REPLY_BYTES, SHORTEST_ROW_BYTES, Listed
-from backstaff.tools.agent_q._words import refusal
+from backstaff.tools.agent_q._words import directory_refusal
 
 SORT_KEYS = ("name", "size", "modified")
 
@@ -61,10 +61,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     try:
         with context.root.resolve(arguments.path) as place:
             return _listing(place, arguments, context)
-    except NotADirectory as error:
-        raise _no_directory(error, arguments.path) from error
     except PathError as error:
-        raise refusal(error, arguments.path, "Directory") from error
+        raise directory_refusal(error, arguments.path) from error
 
 
 def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
@@ -89,13 +87,6 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         truncated=len(shown) < found.total or not found.complete,
         warnings=_warnings(arguments),
     )
-
-
-def _no_directory(error: NotADirectory, path: str) -> ToolError:
-    """The error for `f` and `f/`, which name a file, and for `f/x`, which names nothing."""
-    if error.last:
-        return ToolError(error.code, f"{quote(path)} is a file, not a directory")
-    return refusal(error, path, "Directory")
 
 
 def _find(directory: int, arguments: Arguments, context: Context) -> Found:

@@ -1,0 +1,69 @@
+"""What Agent-Q's recursive tools share: which names they leave out, and their order.
+
+A pattern of `exclude_patterns` is about base names, at any depth and of any kind: the name itself,
+`*suffix` or `prefix*`, and `*` for every name. Nothing else is special, so any other pattern that
+holds a star fits no name, as in Agent-Q; such a one, and one with a slash, is told by `warnings`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind, Named, entries_in
+from backstaff.fs.walk import Arrange
+from backstaff.render.names import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusions:
+    """The names to leave out; `idle` are the patterns that fit none."""
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    idle: tuple[str, ...]
+
+    @classmethod
+    def of(cls, patterns: tuple[str, ...]) -> "Exclusions":
+        """The PATTERNS as a model gives them."""
+        usable = [pattern for pattern in patterns if _fits_a_name(pattern)]
+        return cls(
+            names=frozenset(pattern for pattern in usable if "*" not in pattern),
+            prefixes=tuple(p[:-1] for p in usable if p.endswith("*")),
+            suffixes=tuple(p[1:] for p in usable if p.startswith("*")),
+            idle=tuple(pattern for pattern in patterns if not _fits_a_name(pattern)),
+        )
+
+    def match(self, name: str) -> bool:
+        """Whether NAME is to be left out."""
+        return name in self.names or name.startswith(self.prefixes) or name.endswith(self.suffixes)
+
+    def warnings(self) -> Iterator[str]:
+        """What a caller should know of patterns that do nothing."""
+        for pattern in self.idle:
+            yield (
+                f"Pattern {quote(pattern)} excludes nothing: use a name, '*suffix' or 'prefix*',"
+                " without a slash"
+            )
+
+
+def _fits_a_name(pattern: str) -> bool:
+    stars = pattern.count("*")
+    at_an_end = pattern.startswith("*") or pattern.endswith("*")
+    return bool(pattern) and "/" not in pattern and (not stars or (stars == 1 and at_an_end))
+
+
+def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
+    """Reads a directory in the order of list_directory, without what EXCLUSIONS match."""
+
+    def arrange(directory: int, _path: str) -> list[Named]:
+        entries = entries_in(directory, budget)
+        return sorted((e for e in entries if not exclusions.match(e[0])), key=_order)
+
+    return arrange
+
+
+def _order(entry: Named) -> tuple[bool, str, str]:
+    """Directories first, then without regard to case, ties by code point."""
+    name, kind = entry
+    return kind is not Kind.DIRECTORY, name.casefold(), name

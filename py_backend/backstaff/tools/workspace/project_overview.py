@@ -1,0 +1,387 @@
+"""workspace/project_overview: what a project is, in as many tokens as a model can spare.
+
+First a head: the name, the git branch, how many files there are and of what kinds, what to read
+first, what builds it, what was edited lately. Then a map (`_map`): the directories that matter
+most, a line each, the others by their names and the number of files in them. A last line says how
+much is not named and how to see it. What git ignores is neither named nor counted.
+
+`max_tokens` is enforced in bytes, 2.5 to a token: the vocabularies that were measured make fewer
+tokens of such lines (value.md 1a.1). Weight comes from the git history where there is one, else
+from the number of files. The same project gives the same text.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, takewhile
+from pathlib import PurePath
+
+from backstaff.errors import (
+    ErrorCode,
+    InvalidPath,
+    NotADirectory,
+    NotFound,
+    OutsideRoot,
+    PathError,
+    ToolError,
+)
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind
+from backstaff.fs.git import NoGit
+from backstaff.fs.root import Place
+from backstaff.fs.survey import Folder, Survey, survey
+from backstaff.render.names import quote, show, word
+from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tools.workspace._map import Directory, Line, Map, drawn, kind_of_name, least, planted
+
+MOST_TOKENS = 20_000
+COMMITS = 1000
+"""So many of the latest commits tell where people work."""
+LATE_COMMITS = 30
+EDITED = 8
+"""How many of the files that the latest commits touched are named."""
+HEAD_SHARE = 0.3
+"""What the head may take of the whole, beside its first line."""
+KINDS = 6
+
+READ_FIRST = frozenset(
+    [
+        "readme",
+        "agents",
+        "claude",
+        "contributing",
+        "architecture",
+        "design",
+        "hacking",
+        "development",
+        "overview",
+    ]
+)
+PROSE = ("", "md", "rst", "txt", "org", "adoc")
+BUILD = frozenset(
+    (
+        *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py"),
+        *("package.json", "deno.json", "cargo.toml", "go.mod", "go.work"),
+        *("makefile", "gnumakefile", "justfile", "cmakelists.txt", "meson.build", "configure.ac"),
+        *("build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
+        *("module.bazel", "workspace.bazel", "build.zig", "gemfile", "rakefile", "composer.json"),
+        *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj"),
+        *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
+    )
+)
+BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A directory, and how long its overview may be."""
+
+    path: str
+    max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of the project. Paths are relative to the root, like all that is shown.
+
+    `prefix` is the path of the start with a slash, or ""; `branch` is None without git, "" where
+    HEAD is detached.
+    """
+
+    name: str
+    prefix: str
+    branch: str | None
+    start: Directory
+    types: Sequence[tuple[str, int]]
+    read_first: Sequence[str]
+    build: Sequence[str]
+    edited: Sequence[str]
+    notes: Sequence[str]
+    warnings: tuple[str, ...]
+
+
+def run(arguments: Arguments, context: Context) -> Result:
+    """Survey the directory and tell of it within the limit."""
+    try:
+        with context.root.resolve(arguments.path) as place:
+            facts = _facts(place, context)
+    except PathError as error:
+        raise _refusal(error, arguments.path) from error
+    allowed = arguments.max_tokens * 5 // 2
+    limit = min(allowed, context.text_limit(allowed))
+    _insist(facts, arguments.max_tokens, limit)
+    head = _head(facts, limit)
+    room = limit - _bytes(head) - _bytes(_tail(facts, None))
+    found = drawn(facts.start, room, facts.prefix)
+    lines = "".join(line.text for line in found.lines)
+    return Result(
+        text=head + lines + _tail(facts, found),
+        data=_data(facts, found),
+        truncated=found.files < facts.start.total,
+        warnings=facts.warnings,
+    )
+
+
+def _refusal(error: PathError, path: str) -> ToolError:
+    match error:
+        case OutsideRoot():
+            words = "is outside the workspace"
+        case NotADirectory(last=True):
+            words = "is not a directory: give the directory that it is in"
+        case NotFound() | NotADirectory():
+            words = "does not exist"
+        case InvalidPath():
+            words = f"cannot be used: {error.message}"
+        case _:
+            words = f"cannot be read: {error.message}"
+    return ToolError(error.code, f"Path {quote(path)} {words}")
+
+
+def _insist(facts: Facts, tokens: int, limit: int) -> None:
+    """Raise unless what is of use fits in LIMIT bytes."""
+    needed = sum(map(_bytes, (_title(facts), _tail(facts, None)))) + least(
+        facts.start, facts.prefix
+    )
+    if tokens * 5 // 2 < needed:
+        words = f"{tokens} is too small: the least that is of use here is {-(-needed * 2 // 5)}"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'max_tokens': {words}")
+    if limit < needed:
+        words = f"the overview has at least {needed} bytes, more than the {limit} allowed"
+        raise ToolError(ErrorCode.REPLY_TOO_LARGE, words.capitalize())
+
+
+# ---------------------------------------------------------------------------- facts
+
+
+def _facts(place: Place, context: Context) -> Facts:
+    if place.kind is not Kind.DIRECTORY:
+        raise NotADirectory("it is not a directory", last=True)
+    surveyed = survey(place, context.budget)
+    branch, commits, warnings = _history(surveyed, context.budget)
+    start = planted(surveyed.start, Counter(chain.from_iterable(commits)))
+    prefix = "" if place.relative == "." else f"{place.relative}/"
+    return Facts(
+        name=PurePath(context.root.path).name or "/",
+        prefix=prefix,
+        branch=branch,
+        start=start,
+        types=_types(surveyed.start),
+        read_first=[prefix + path for path in _fitting([surveyed.start], _is_read_first)],
+        build=[
+            prefix + path
+            for path in _fitting([surveyed.start, *surveyed.start.below], _is_build_file)
+        ],
+        edited=[prefix + path for path in _edited(commits, start)],
+        notes=list(_notes(surveyed)),
+        warnings=tuple(warnings),
+    )
+
+
+def _history(surveyed: Survey, budget: Budget) -> tuple[str | None, list[list[str]], list[str]]:
+    """The branch, the files of the latest commits, and why either is missing if it should not."""
+    repository = surveyed.repository
+    if isinstance(repository, NoGit):
+        expected = repository in (NoGit.ABSENT, NoGit.NO_WORK_TREE)
+        return None, [], [] if expected else [f"Nothing is known of edits: {repository}"]
+    branch, commits = repository.branch(budget), repository.commits(COMMITS, budget)
+    if isinstance(commits, NoGit):
+        # A repository without a commit has no history, and git calls that a failure.
+        told = [] if commits is NoGit.BROKEN else [f"Nothing is known of edits: {commits}"]
+        return None if isinstance(branch, NoGit) else branch, [], told
+    return None if isinstance(branch, NoGit) else branch, commits, []
+
+
+def _types(start: Folder) -> list[tuple[str, int]]:
+    """How many files there are of each kind, the commonest first; "" stands for no kind."""
+    counts = Counter(
+        kind_of_name(name)
+        for folder in start
+        for name, kind in folder.entries
+        if kind is not Kind.DIRECTORY
+    )
+    return sorted(counts.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
+
+
+def _fitting(folders: Iterable[Folder], fits: Callable[[str], bool]) -> list[str]:
+    """The paths of the files right in FOLDERS whose names fit."""
+    return [
+        f"{folder.path}/{name}" if folder.path else name
+        for folder in folders
+        for name, kind in folder.entries
+        if kind is not Kind.DIRECTORY and fits(name)
+    ]
+
+
+def _is_read_first(name: str) -> bool:
+    stem, _, extension = name.lower().partition(".")
+    return stem in READ_FIRST and extension in PROSE
+
+
+def _is_build_file(name: str) -> bool:
+    return name.lower() in BUILD or name.lower().endswith(BUILD_KINDS)
+
+
+def _edited(commits: list[list[str]], start: Directory) -> list[str]:
+    """The files still there that the latest commits touched most often, or else last."""
+    touched = Counter(chain.from_iterable(map(sorted, commits[:LATE_COMMITS])))
+    there = touched.keys() & set(_hot(start))
+    return [path for path, _ in touched.most_common() if path in there][:EDITED]
+
+
+def _hot(start: Directory) -> Iterator[str]:
+    waiting = [start]
+    while waiting:
+        here = waiting.pop()
+        prefix = f"{here.path}/" if here.path else ""
+        yield from (prefix + file.name for file in here.files if file.heat)
+        waiting += here.below
+
+
+def _notes(surveyed: Survey) -> Iterator[str]:
+    """What a reader should know of the counts."""
+    if surveyed.expired:
+        yield "the time was up: not everything is counted"
+    if surveyed.uncertain:
+        yield "files that are tracked though ignored are missing"
+    folders = list(surveyed.start)
+    if any(folder.repository for folder in folders):
+        yield "dir/(git) is a repository of its own: give it as path"
+    if any(folder.unreadable for folder in folders):
+        yield "dir/(?) cannot be read"
+
+
+# ---------------------------------------------------------------------------- text
+
+
+def _head(facts: Facts, limit: int) -> str:
+    """The first lines: the title, and what else has room."""
+    needed = _bytes(_title(facts)) + _bytes(_tail(facts, None)) + least(facts.start, facts.prefix)
+    room = min(int(limit * HEAD_SHARE), limit - needed)
+    lines = [_title(facts)]
+    rows = [
+        ("read first", facts.read_first),
+        ("build", facts.build),
+        ("edited lately", facts.edited),
+    ]
+    rows = [(label, paths) for label, paths in rows if paths]
+    types = _types_line(facts.types, room // (len(rows) + 1))
+    lines.append(types)
+    room -= _bytes(types)
+    for number, (label, paths) in enumerate(rows):
+        line = _row(label, paths, room // (len(rows) - number))
+        lines.append(line)
+        room -= _bytes(line)
+    return "".join(lines)
+
+
+def _title(facts: Facts) -> str:
+    match facts.branch:
+        case None:
+            git = "no git"
+        case "":
+            git = "git, no branch"
+        case branch:
+            git = f"git {show(branch)}"
+    files, folders = facts.start.total, facts.start.folders
+    where = show(f"{facts.name}/{facts.prefix}".rstrip("/") if facts.prefix else facts.name)
+    counted = f"{files} {'file' if files == 1 else 'files'}"
+    return f"# {where}  {git}, {counted} in {folders} {'dir' if folders == 1 else 'dirs'}\n"
+
+
+def _types_line(types: Sequence[tuple[str, int]], room: int) -> str:
+    """The kinds of files with their numbers, as many as have ROOM; all others together."""
+    named = sum(1 for kind, _ in types if kind)
+    for shown in range(min(named, KINDS), 0, -1):
+        rest = sum(count for _, count in types[shown:])
+        words = [f"{count} {kind}" for kind, count in types[:shown]]
+        line = "types: " + ", ".join([*words, *([f"{rest} other"] if rest else [])]) + "\n"
+        if _bytes(line) <= room:
+            return line
+    return ""
+
+
+def _row(label: str, paths: Sequence[str], room: int) -> str:
+    """A line of PATHS, as many as have ROOM; none at all if the first has none."""
+    words = [word(path) for path in paths]
+    sizes = accumulate((_bytes(one) + 1 for one in words), initial=_bytes(label) + 2)
+    fitting = sum(1 for _ in takewhile(lambda size: size <= room, sizes)) - 1
+    return f"{label}: {' '.join(words[:fitting])}\n" if fitting > 0 else ""
+
+
+def _tail(facts: Facts, found: Map | None) -> str:
+    """The last lines, which say what FOUND does not show; at their longest if that is None."""
+    total = facts.start.total
+    named = total if found is None else found.files
+    notes = "".join(f"[{note}]\n" for note in facts.notes)
+    if found is not None and named == total:
+        return f"{notes}[all {total} files are named]\n"
+    return (
+        f"{notes}[{named} of {total} files named; dir/(N): N files below; +N: N more here;"
+        ' more by path="dir" or max_tokens]\n'
+    )
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
+
+
+# ---------------------------------------------------------------------------- data
+
+
+def _data(facts: Facts, found: Map) -> dict[str, object]:
+    """The same for programs; `map` has a row for each line."""
+    return {
+        "name": facts.name,
+        "path": facts.prefix.rstrip("/") or ".",
+        "branch": facts.branch,
+        "files": facts.start.total,
+        "directories": facts.start.folders,
+        "types": [{"kind": kind or None, "files": count} for kind, count in facts.types[:KINDS]],
+        "read_first": facts.read_first,
+        "build": facts.build,
+        "edited": facts.edited,
+        "named": found.files,
+        "notes": facts.notes,
+        "map": [_line_data(line, facts.prefix) for line in found.lines],
+    }
+
+
+def _line_data(line: Line, prefix: str) -> dict[str, object]:
+    return {
+        "path": (prefix + line.path).rstrip("/") or ".",
+        "names": line.files,
+        "links": line.links,
+        "omitted": [{"kind": kind or None, "files": count} for count, kind in line.omitted],
+        "collapsed": [{"path": prefix + path, "files": count} for path, count in line.collapsed],
+        "more_directories": line.folded[0],
+        "more_files": line.folded[1],
+    }
+
+
+TOOL = Tool(
+    name="project_overview",
+    description=(
+        "Shows what a project is: its size, what to read first, what builds it, what was edited"
+        " lately, and a map of the directories that matter most. Keeps to max_tokens, leaves out"
+        " what git ignores, and says what is hidden. Call this first in an unknown project."
+    ),
+    parameters=(
+        Parameter(
+            name="path",
+            type=ParameterType.STRING,
+            default=".",
+            description="Directory to show, relative to the workspace (default: all of it).",
+        ),
+        Parameter(
+            name="max_tokens",
+            type=ParameterType.INTEGER,
+            default=1000,
+            maximum=MOST_TOKENS,
+            description="The most that the answer may cost (default: 1000).",
+        ),
+    ),
+    arguments=Arguments,
+    run=run,
+    result_kind=ResultKind.TEXT,
+    categories=("filesystem", "navigation"),
+)

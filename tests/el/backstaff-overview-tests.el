@@ -1,0 +1,232 @@
+;;; backstaff-overview-tests.el --- Tests of backstaff-overview.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-view-fixtures)
+(require 'backstaff-overview)
+(require 'backstaff-list)
+(require 'backstaff-tree)
+(require 'backstaff-info)
+
+(defconst backstaff-overview-tests-tree
+  '(("src" ("deep" ("a.c" . "a") ("b.c" . "b")) ("main.c" . "main")) ("README.md" . "read me")
+    ("Makefile" . ""))
+  "A project.")
+
+(defmacro backstaff-overview-tests-shown (&rest body)
+  "Run BODY where the overview of a project is shown."
+  (declare (indent 0) (debug t))
+  `(backstaff-view-test-project backstaff-overview-tests-tree
+     (backstaff-view-test-open #'backstaff-overview root)
+     ,@body))
+
+(defun backstaff-overview-tests-go-to (text)
+  "Go to where TEXT starts, last in the buffer."
+  (goto-char (point-max))
+  (search-backward text))
+
+(defun backstaff-overview-tests-many (count)
+  "Return a project of COUNT directories with a file in each."
+  (mapcar (lambda (number)
+            `(,(format "directory-%03d" number) (,(format "file-%03d.c" number) . "")))
+          (number-sequence 1 count)))
+
+
+;;; Drawing
+
+(ert-deftest backstaff-overview-is-drawn ()
+  (backstaff-overview-tests-shown
+    (should (equal (backstaff-view-test-lines)
+                   '("types:         3 .c, 1 .md, 1 other"
+                     "read first:    README.md"
+                     "build:         Makefile"
+                     "./ Makefile README.md src/(3)"
+                     "src/ main.c"
+                     "src/deep/ a.c b.c")))
+    (should (derived-mode-p 'special-mode))
+    (should buffer-read-only)
+    (should (equal (backstaff-view-test-header)
+                   (format " %s  no git · 5 files · 2 directories" (directory-file-name root))))
+    (should (equal (backstaff-view-test-notes) ""))
+    (backstaff-overview-tests-go-to "src/deep/")
+    (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
+
+(ert-deftest backstaff-overview-does-not-wait ()
+  (backstaff-view-test-project backstaff-overview-tests-tree
+    (backstaff-overview root)
+    (with-current-buffer (window-buffer)
+      (should (eq major-mode 'backstaff-overview-mode))
+      (should-not backstaff-view-state)
+      (should backstaff-view--calls))
+    (backstaff-view-test-settle)
+    (should backstaff-view-state)))
+
+(ert-deftest backstaff-overview-starts-at-the-root-of-the-project ()
+  (backstaff-view-test-project backstaff-overview-tests-tree
+    (setq default-directory (expand-file-name "src/"))
+    (execute-kbd-macro (kbd "M-x backstaff-overview RET"))
+    (backstaff-view-test-settle)
+    (should (equal (plist-get backstaff-view-state :path) "."))
+    (execute-kbd-macro (kbd "C-u M-x backstaff-overview RET src/deep RET"))
+    (backstaff-view-test-settle)
+    (should (equal (plist-get backstaff-view-state :path) "src/deep"))
+    (should (equal (car (last (backstaff-view-test-lines))) "src/deep/ a.c b.c"))))
+
+(ert-deftest backstaff-overview-has-a-key-in-the-map ()
+  (backstaff-view-test-project backstaff-overview-tests-tree
+    (let ((map (make-sparse-keymap)))
+      (define-key map (kbd "<f5>") backstaff-map)
+      (use-local-map map)
+      (execute-kbd-macro (kbd "<f5> o")))
+    (backstaff-view-test-settle)
+    (should (eq major-mode 'backstaff-overview-mode))))
+
+(ert-deftest backstaff-overview-of-nothing-is-told ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-open #'backstaff-overview root)
+    (should (equal (backstaff-view-test-lines) '("./")))
+    (should (string-match-p "no files" (backstaff-view-test-header)))))
+
+(ert-deftest backstaff-overview-names-cannot-forge-a-line ()
+  (backstaff-view-test-project '(("a\nsrc b" . ""))
+    (make-symbolic-link "gone" "l")
+    (backstaff-view-test-open #'backstaff-overview root)
+    (should (member "./ \"a\\nsrc b\" l@"
+                    (backstaff-view-test-lines)))))
+
+(ert-deftest backstaff-overview-shows-a-failure ()
+  (backstaff-overview-tests-shown
+    (let ((backstaff-overview-tokens 1))
+      (kill-buffer)
+      (backstaff-view-test-open #'backstaff-overview root)
+      (should (string-match-p "\\`Error: Argument 'max_tokens': 1 is too small"
+                              (buffer-string))))))
+
+
+;;; Keys
+
+(ert-deftest backstaff-overview-ret-visits-the-file-at-point ()
+  (backstaff-overview-tests-shown
+    (backstaff-overview-tests-go-to "b.c")
+    (execute-kbd-macro (kbd "RET"))
+    (should (equal (buffer-file-name (window-buffer)) (concat root "src/deep/b.c")))))
+
+(ert-deftest backstaff-overview-ret-visits-a-file-of-the-head ()
+  (backstaff-overview-tests-shown
+    (goto-char (point-min))
+    (search-forward "read first:")
+    (backstaff-view-test-press "TAB")
+    (execute-kbd-macro (kbd "RET"))
+    (should (equal (buffer-file-name (window-buffer)) (concat root "README.md")))))
+
+(ert-deftest backstaff-overview-o-visits-in-another-window ()
+  (backstaff-overview-tests-shown
+    (let ((window (selected-window)))
+      (backstaff-overview-tests-go-to "main.c")
+      (execute-kbd-macro (kbd "o"))
+      (should (equal (buffer-file-name (window-buffer)) (concat root "src/main.c")))
+      (should-not (eq (selected-window) window)))))
+
+(ert-deftest backstaff-overview-ret-on-a-directory-shows-its-tree ()
+  (dolist (text '("src/ main" "src/(3)"))
+    (backstaff-overview-tests-shown
+      (backstaff-overview-tests-go-to text)
+      (backstaff-view-test-press "RET")
+      (should (eq major-mode 'backstaff-tree-mode))
+      (should (equal (plist-get backstaff-view-state :path) "src")))))
+
+(ert-deftest backstaff-overview-between-names-the-line-counts ()
+  (backstaff-overview-tests-shown
+    (backstaff-overview-tests-go-to " b.c")
+    (backstaff-view-test-press "RET")
+    (should (eq major-mode 'backstaff-tree-mode))
+    (should (equal (plist-get backstaff-view-state :path) "src/deep"))))
+
+(ert-deftest backstaff-overview-ret-elsewhere-says-so ()
+  (backstaff-overview-tests-shown
+    (goto-char (point-min))
+    (should-error (backstaff-overview-visit) :type 'user-error)))
+
+(ert-deftest backstaff-overview-l-lists-the-directory ()
+  (backstaff-overview-tests-shown
+    (backstaff-overview-tests-go-to "b.c")
+    (backstaff-view-test-press "l")
+    (should (eq major-mode 'backstaff-list-mode))
+    (should (equal (plist-get backstaff-view-state :path) "src/deep"))
+    (should (equal (backstaff-view-test-name) "b.c"))))
+
+(ert-deftest backstaff-overview-t-shows-the-tree-around-a-file ()
+  (backstaff-overview-tests-shown
+    (backstaff-overview-tests-go-to "main.c")
+    (backstaff-view-test-press "t")
+    (should (eq major-mode 'backstaff-tree-mode))
+    (should (equal (plist-get backstaff-view-state :path) "src"))))
+
+(ert-deftest backstaff-overview-v-enters-and-caret-leaves ()
+  (backstaff-overview-tests-shown
+    (backstaff-overview-tests-go-to "src/deep/")
+    (backstaff-view-test-press "v")
+    (should (equal (backstaff-view-test-lines)
+                   '("types:         2 .c" "src/deep/ a.c b.c")))
+    (backstaff-view-test-press "^")
+    (should (equal (plist-get backstaff-view-state :path) "src"))
+    (backstaff-view-test-press "^")
+    (should (equal (plist-get backstaff-view-state :path) "."))
+    (should-error (backstaff-view-up) :type 'user-error)))
+
+(ert-deftest backstaff-overview-g-asks-again ()
+  (backstaff-overview-tests-shown
+    (write-region "" nil (concat root "src/new.c") nil 'silent)
+    (backstaff-view-test-press "g")
+    (should (member "src/ main.c new.c" (backstaff-view-test-lines)))))
+
+(ert-deftest backstaff-overview-plus-doubles-the-budget ()
+  (backstaff-view-test-project (backstaff-overview-tests-many 60)
+    (let ((backstaff-overview-tokens 200))
+      (backstaff-view-test-open #'backstaff-overview root)
+      (let ((named (lambda () (plist-get (plist-get backstaff-view-reply :data) :named)))
+            (before nil))
+        (should (string-match-p "of 60 files not named: \\+ names more"
+                                (backstaff-view-test-notes)))
+        (setq before (funcall named))
+        (backstaff-view-test-press "+")
+        (should (= (plist-get backstaff-view-state :tokens) 400))
+        (should (> (funcall named) before))
+        (backstaff-view-test-press "+" "+")
+        (should (= (funcall named) 60))
+        (should (equal (backstaff-view-test-notes) ""))
+        (should-error (backstaff-overview-more) :type 'user-error)))))
+
+(ert-deftest backstaff-overview-w-copies-the-path-at-point ()
+  (backstaff-overview-tests-shown
+    (backstaff-overview-tests-go-to "a.c")
+    (execute-kbd-macro (kbd "w"))
+    (should (equal (current-kill 0) (concat root "src/deep/a.c")))
+    (backstaff-overview-tests-go-to "src/ main")
+    (execute-kbd-macro (kbd "C-u w"))
+    (should (equal (current-kill 0) "src"))))
+
+(ert-deftest backstaff-overview-equals-describes-the-file ()
+  (backstaff-overview-tests-shown
+    (backstaff-overview-tests-go-to "main.c")
+    (backstaff-view-test-press "=")
+    (should (eq major-mode 'backstaff-info-mode))
+    (should (equal (plist-get backstaff-view-state :path) "src/main.c"))))
+
+(ert-deftest backstaff-overview-tab-goes-from-name-to-name ()
+  (backstaff-overview-tests-shown
+    (backstaff-overview-tests-go-to "src/deep/")
+    (backstaff-view-test-press "TAB")
+    (should (looking-at-p "a\\.c"))
+    (backstaff-view-test-press "TAB")
+    (should (looking-at-p "b\\.c"))
+    (should-error (backstaff-overview-next-name) :type 'user-error)
+    (backstaff-view-test-press "<backtab>")
+    (should (looking-at-p "a\\.c"))
+    (goto-char (point-min))
+    (should-error (backstaff-overview-previous-name) :type 'user-error)))
+
+(provide 'backstaff-overview-tests)
+;;; backstaff-overview-tests.el ends here

@@ -1,0 +1,459 @@
+"""Agent-Q's project root, and its recursive tools against plain models."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backstaff.fs.budget import Budget
+from backstaff.fs.root import Root
+from backstaff.render.names import show
+from backstaff.render.sizes import show_size
+from backstaff.render.values import Rows
+from backstaff.server import Reply
+from backstaff.tool import Context, Tool
+from backstaff.tools.agent_q import _page, directory_tree, search_files
+from backstaff.tools.agent_q._page import Page
+from backstaff.wire.lisp import ESCAPED, write
+from tests.py.processes import as_nobody
+from tests.py.servers import server_at
+from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
+from tests.py.trees import Plant
+
+FEWER = settings(max_examples=settings().max_examples // 3)
+RECURSIVE = ("directory_tree", "search_files")
+
+
+def asked(root: Path, name: str, context: object = None, **arguments: object) -> Reply:
+    """The reply of the tool NAME below ROOT; search_files finds everything if not told what."""
+    everything = {"pattern": "*"} if name == "search_files" else {}
+    return server_at(root).call(f"agent-q/{name}", everything | arguments, context)
+
+
+def shown_tree(root: Path, context: object = None, **arguments: object) -> Reply:
+    return asked(root, "directory_tree", context, **arguments)
+
+
+def found(root: Path, pattern: str, context: object = None, **arguments: object) -> Reply:
+    return asked(root, "search_files", context, pattern=pattern, **arguments)
+
+
+def entries(reply: Reply) -> list[dict[str, Any]]:
+    """The rows of the data."""
+    assert reply.data, reply.text
+    rows = reply.data["entries"]
+    assert isinstance(rows, Rows)
+    return list(rows.objects())
+
+
+def paths(reply: Reply) -> list[str]:
+    return [row["path"] for row in entries(reply)]
+
+
+def code(reply: Reply) -> object:
+    assert reply.error, reply.text
+    return reply.error["code"]
+
+
+# ---------------------------------------------------------------------------- the project root
+
+
+@pytest.mark.parametrize(
+    ("content", "method", "words", "marker"),
+    [
+        ({".git/": None, "a.asd": ""}, "git", "Git repository root (.git directory)", ".git"),
+        ({".git": "gitdir: /x"}, "git", "Git repository root (.git file)", ".git"),
+        ({".git": {"link": "x"}}, "git", "Git repository root (.git symlink)", ".git"),
+        ({".git": {"fifo": True}}, "configured", "Explicitly configured", None),
+        ({"z.asd": "", "a.asd": ""}, "asdf", "ASDF system directory", "a.asd"),
+        ({"a.asd/": None, "src/b.asd": ""}, "configured", "Explicitly configured", None),
+        ({"inner/.git/": None}, "configured", "Explicitly configured", None),
+    ],
+)
+def test_root_says_how_it_is_known(
+    tree: Plant, content: Mapping[str, object], method: str, words: str, marker: str | None
+) -> None:
+    root = tree(content)
+    reply = asked(root, "get_project_root")
+    assert reply.text == f"Project root: {root}/\n\nDetection method: {words}"
+    assert reply.data == {"path": f"{root}/", "method": method, "marker": marker}
+
+
+def test_root_below_a_repository_is_not_that_repository(tree: Plant) -> None:
+    root = tree({".git/": None, "src/a": ""})
+    assert "Explicitly configured" in asked(root / "src", "get_project_root").text
+
+
+def test_root_is_the_trusted_sides_whatever_a_model_says(tree: Plant) -> None:
+    root = tree({"inner/": None})
+    arguments = {"path": "inner", "root": "/etc"}
+    reply = server_at(root).call("agent-q/get_project_root", arguments)
+    assert reply.text.startswith(f"Project root: {root}/\n")
+    elsewhere = asked(root, "get_project_root", {"root": str(root / "inner")})
+    assert elsewhere.text.startswith(f"Project root: {root}/inner/\n")
+
+
+def test_root_that_cannot_be_read_is_still_named(tree: Plant) -> None:
+    root = tree({"a.asd": ""})
+    root.chmod(0o311)
+    reply = as_nobody(lambda: asked(root, "get_project_root"))
+    assert "Explicitly configured" in reply.text
+    root.chmod(0o755)
+
+
+def test_odd_root_is_one_visible_line(tree: Plant) -> None:
+    root = tree({}, "a\n\nDetection method: forged")
+    assert asked(root, "get_project_root").text.count("\n") == 2
+
+
+# ---------------------------------------------------------------------------- models
+
+PATTERNS = (
+    "a",
+    ".git",
+    "*.log",
+    "a*",
+    "*",
+    "*b*",
+    "**",
+    "",
+    "x/y",
+    "node_modules",
+    "é*",
+    "*\udcff",
+)
+patterns = st.lists(st.sampled_from(PATTERNS), max_size=3)
+
+
+def left_out(name: str, exclude: list[str]) -> bool:
+    """Whether a pattern is the name, or ends or begins with a star and the rest fits."""
+    for pattern in exclude:
+        if pattern == "*" or (pattern == name and "*" not in pattern):
+            return True
+        if re.fullmatch(r"\*[^*]+", pattern) and name.endswith(pattern[1:]):
+            return True
+        if re.fullmatch(r"[^*]+\*", pattern) and name.startswith(pattern[:-1]):
+            return True
+    return False
+
+
+def walked(below: Below, exclude: list[str], above: str = "") -> Iterator[tuple[str, object]]:
+    """Everything BELOW in order, with its path."""
+
+    def order(name: str) -> tuple[bool, str, str]:
+        return not isinstance(below[name], Mapping), name.casefold(), name
+
+    for name in sorted(below, key=order):
+        if not left_out(name, exclude):
+            what = below[name]
+            yield f"{above}{name}", what
+            if isinstance(what, Mapping):
+                yield from walked(what, exclude, f"{above}{name}/")
+
+
+def tree_text(root: Path, below: Below, exclude: list[str]) -> str:
+    """What directory_tree answers."""
+    rows = [f"[DIR]  {root.name}/\n"]
+    for path, what in walked(below, exclude):
+        name = show(path.rpartition("/")[2])
+        size = show_size((root / path).lstat().st_size)
+        row = f"[DIR]  {name}/" if isinstance(what, Mapping) else f"[FILE] {name} ({size})"
+        rows.append("  " * (path.count("/") + 1) + row + "\n")
+    excluding = f"Excluding: {', '.join(map(show, exclude))}\n\n" if exclude else ""
+    return f"Directory tree: {root}/\n\n{excluding}" + "".join(rows)
+
+
+@given(below=trees, exclude=patterns)
+def test_tree_is_that_of_the_model(below: Below, exclude: list[str]) -> None:
+    with planted(below) as root:
+        reply = shown_tree(root, exclude_patterns=exclude)
+        assert reply.text == tree_text(root, below, exclude)
+        assert OUTSIDE not in reply.text
+        assert paths(reply) == [path for path, _ in walked(below, exclude)]
+        assert not reply.truncated
+        idle = [p for p in exclude if p in ("*b*", "**", "", "x/y")]
+        assert len(reply.warnings) == len(idle)
+
+
+def fits(pattern: str, path: str) -> bool:
+    """Whether PATTERN, of segments of letters, `?`, `*` and `**`, fits PATH; by trying all."""
+    if "/" not in pattern:
+        return segment_fits(pattern, path.rpartition("/")[2])
+    return segments_fit(pattern.split("/"), path.split("/"))
+
+
+def segments_fit(pattern: list[str], names: list[str]) -> bool:
+    if not pattern:
+        return not names
+    first, *rest = pattern
+    if first == "**":
+        if not rest:
+            return bool(names)
+        return any(segments_fit(rest, names[start:]) for start in range(len(names)))
+    return bool(names) and segment_fits(first, names[0]) and segments_fit(rest, names[1:])
+
+
+def segment_fits(pattern: str, name: str) -> bool:
+    regex = "".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in pattern)
+    return re.fullmatch(regex, name, re.DOTALL) is not None
+
+
+segments = st.text(st.sampled_from("ab.cé@*?[]{}\\,g"), min_size=1, max_size=5) | st.just("**")
+globs = st.lists(segments, min_size=1, max_size=3).map("/".join)
+
+
+@given(below=trees, pattern=globs, exclude=patterns)
+def test_search_finds_what_the_model_finds(below: Below, pattern: str, exclude: list[str]) -> None:
+    with planted(below) as root:
+        reply = found(root, pattern, exclude_patterns=exclude)
+        expected = [
+            path
+            for path, what in walked(below, exclude)
+            if not isinstance(what, Mapping) and fits(pattern, path)
+        ]
+        assert paths(reply) == expected
+        lines = [line for line in reply.text.splitlines() if line.startswith("  ")]
+        assert lines == [f"  {show(path)}" for path in expected]
+        many = f"Found {len(expected)} file{'' if len(expected) == 1 else 's'} matching "
+        assert reply.text.startswith(many if expected else "No files found matching pattern ")
+
+
+# ---------------------------------------------------------------------------- forms
+
+
+def test_search_has_the_words_of_agent_q(tree: Plant) -> None:
+    root = tree({"a.lisp": "", "src/b.lisp": "", "src/c.el": ""})
+    assert found(root, "*.lisp").text == (
+        "Found 2 files matching '*.lisp':\n\n  src/b.lisp\n  a.lisp\n"
+    )
+    assert found(root, "*.el").text == "Found 1 file matching '*.el':\n\n  src/c.el\n"
+    assert found(root, "*.md").text == "No files found matching pattern '*.md'"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("src/*.lisp", ["src/b.lisp"]),
+        ("**/*.lisp", ["src/tools/c.lisp", "src/b.lisp", "a.lisp"]),
+        ("**/tools/*.lisp", ["src/tools/c.lisp"]),
+        ("src/**", ["src/tools/c.lisp", "src/b.lisp"]),
+        ("**", ["src/tools/c.lisp", "src/b.lisp", "a.lisp", "x[1].md"]),
+        ("*i*", ["src/tools/c.lisp", "src/b.lisp", "a.lisp"]),
+        ("?.lisp", ["src/tools/c.lisp", "src/b.lisp", "a.lisp"]),
+        ("./a.lisp", ["a.lisp"]),
+        ("x[1].md", ["x[1].md"]),
+        ("tools", []),
+    ],
+)
+def test_patterns_that_agent_q_promises_work(
+    tree: Plant, pattern: str, expected: list[str]
+) -> None:
+    root = tree({"a.lisp": "", "src/b.lisp": "", "src/tools/c.lisp": "", "x[1].md": ""})
+    assert paths(found(root, pattern)) == expected
+
+
+def test_search_is_relative_to_its_path(tree: Plant) -> None:
+    root = tree({"src/tools/c.lisp": "", "tools/d.lisp": ""})
+    reply = found(root, "tools/*.lisp", path="src")
+    assert paths(reply) == ["tools/c.lisp"]
+    assert reply.data
+    assert reply.data["path"] == f"{root}/src/"
+
+
+def test_brackets_without_a_match_are_explained(tree: Plant) -> None:
+    root = tree({"a.ts": ""})
+    assert found(root, "*.{ts,js}").text == (
+        "No files found matching pattern '*.{ts,js}'\n"
+        "... only * and ? and **/ are special in a pattern, brackets and braces are not"
+    )
+
+
+def test_pattern_that_cannot_be_used_is_refused(tree: Plant) -> None:
+    root = tree({"a": ""})
+    for pattern in ("", "a\0", "x" * 2000):
+        reply = found(root, pattern)
+        assert code(reply) == "INVALID_ARGUMENT"
+        assert "Argument 'pattern': " in reply.text
+    assert code(server_at(root).call("agent-q/search_files", {})) == "INVALID_ARGUMENT"
+
+
+def test_pattern_is_echoed_on_one_visible_line(tree: Plant) -> None:
+    for pattern in ("a'b\n  forged", "\u202e*", "it's"):
+        reply = found(tree({"a": ""}), pattern)
+        assert reply.text.isprintable()
+        assert json.dumps(pattern) in reply.text
+
+
+def test_pattern_of_many_stars_costs_no_time(tree: Plant) -> None:
+    root = tree({"a" * 250: ""})
+    assert paths(found(root, "*a" * 60 + "*b")) == []
+
+
+def test_link_is_a_file_and_is_not_followed(tree: Plant) -> None:
+    outside = tree({"secret": "x" * 9999}, "outside")
+    root = tree({"l": {"link": str(outside)}, "up": {"link": "."}})
+    assert paths(found(root, "*")) == ["l", "up"]
+    rows = entries(shown_tree(root))
+    assert [(row["path"], row["kind"], row["target"]) for row in rows] == [
+        ("l", "symlink", str(outside)),
+        ("up", "symlink", "."),
+    ]
+    assert "secret" not in shown_tree(root).text
+
+
+def test_tree_of_the_file_systems_root_has_a_row_for_it() -> None:
+    context = {"root": "/", "max_output_bytes": 300}
+    reply = server_at("/").call("agent-q/directory_tree", {"exclude_patterns": ["*"]}, context)
+    assert reply.text == "Directory tree: /\n\nExcluding: *\n\n[DIR]  /\n"
+
+
+# ---------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("name", RECURSIVE)
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("../x", "Path '../x' is outside project root"),
+        ("out", "Path 'out' is outside project root"),
+        ("gone", "Directory 'gone' not found"),
+        ("f/gone", "Directory 'f/gone' not found"),
+        ("f", "'f' is a file, not a directory"),
+        ("f/", "'f/' is a file, not a directory"),
+        ("a\0", "Argument 'path' is no path: the path holds a NUL character"),
+    ],
+)
+def test_path_is_refused_in_the_familys_words(
+    tree: Plant, name: str, path: str, words: str
+) -> None:
+    root = tree({"f": "", "out": {"link": "/etc"}})
+    assert asked(root, name, path=path).text == f"Error: {words}"
+
+
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_directory_that_cannot_be_read_is_told(tree: Plant, name: str) -> None:
+    root = tree({"closed/f": "", "open/g": ""})
+    (root / "closed").chmod(0o000)
+    reply = as_nobody(lambda: asked(root, name))
+    refused = as_nobody(lambda: asked(root, name, path="closed"))
+    (root / "closed").chmod(0o755)
+    assert refused.text == "Error: Cannot read directory 'closed'"
+    assert reply.data
+    assert reply.data["unreadable"] == 1
+    told = {
+        "directory_tree": "\n  [DIR]  closed/ (cannot be read)\n  [DIR]  open/\n",
+        "search_files": "\n  open/g\n... cannot be read: closed\n",
+    }
+    assert told[name] in reply.text
+
+
+# ---------------------------------------------------------------------------- budget
+
+
+@pytest.fixture
+def project(tree: Plant) -> Path:
+    """A root with names of different lengths at different depths."""
+    return tree(
+        {
+            "日本語/a/b/c/": None,
+            "日本語/with  blanks\n": "x" * 3000,
+            "long/" + "z" * 120: "",
+            "long/short": "",
+            "l": {"link": "long/" + "z" * 120},
+            **{f"many/{number:02}": "" for number in range(40)},
+        }
+    )
+
+
+@pytest.mark.parametrize("name", RECURSIVE)
+def test_text_keeps_within_any_limit_in_whole_rows(project: Path, name: str) -> None:
+    whole = asked(project, name)
+    size = len(whole.text.encode())
+    every = whole.text.splitlines()
+    shown = []
+    for limit in range(size + 2):
+        reply = asked(project, name, {"max_output_bytes": limit})
+        assert reply.data
+        count, total = len(entries(reply)), reply.data["total"]
+        assert paths(reply) == paths(whole)[:count]
+        assert reply.truncated == (count < len(entries(whole)))
+        assert total == len(entries(whole))
+        if count:
+            assert len(reply.text.encode()) <= limit
+        *kept, last = reply.text.splitlines()
+        if reply.truncated:
+            assert kept == every[: len(kept)]
+            assert last.startswith(f"... {len(entries(whole)) - count} more ")
+            assert f"left out for a limit of {limit} bytes: " in last
+        else:
+            assert reply.text == whole.text
+        shown.append(count)
+    assert shown == sorted(shown), "a higher limit shows less"
+    assert (shown[0], shown[size]) == (0, len(entries(whole)))
+    assert shown[size - 1] < shown[size]
+
+
+def test_page_is_cut_to_what_one_reply_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_page, "REPLY_BYTES", 10_000)
+    page: Page[str] = Page(10**9)
+    for _ in range(40):
+        page.add("日" * 80 + "\n", "日" * 80, "日" * 80)
+    text = page.finish("", lambda missing: f"{missing} more\n")
+    assert 0 < len(page.rows) < 40
+    assert text.endswith(f"{40 - len(page.rows)} more\n")
+    assert len(write({"text": text, "entries": page.rows}, ESCAPED)) <= 10_000
+
+
+def test_nothing_is_statted_that_is_not_shown(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({f"{number:03}": "" for number in range(300)})
+    looked: list[str] = []
+    monkeypatch.setattr(directory_tree, "look", lambda name, _: looked.append(name))
+    reply = shown_tree(root, {"max_output_bytes": 500})
+    assert len(entries(reply)) <= len(looked) < 30
+
+
+def run_late(tool: Tool[Any], root: Path) -> Any:  # noqa: ANN401
+    """The result of TOOL when its time is up before it begins."""
+    values = {p.name: "*" if p.required else p.absent for p in tool.parameters}
+    with Root(str(root)) as opened:
+        settings = _page.Settings()
+        context = Context(root=opened, budget=Budget(deadline=0), settings=settings)
+        return tool.run(tool.arguments(**values), context)
+
+
+def test_late_answers_say_so(tree: Plant) -> None:
+    root = tree({"a": ""})
+    late = run_late(directory_tree.TOOL, root)
+    assert late.truncated
+    assert late.text.endswith("[DIR]  R/\n... not read to its end, as the time was up\n")
+    late = run_late(search_files.TOOL, root)
+    assert late.truncated
+    assert late.text == (
+        "No files found matching pattern '*'\n... not searched to its end, as the time was up"
+    )
+
+
+@pytest.mark.parametrize("name", [*RECURSIVE, "get_project_root"])
+def test_cancelled_call_says_so(tree: Plant, name: str) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    reply = server_at(tree({"f": ""})).call(f"agent-q/{name}", {"pattern": "*"}, None, cancelled)
+    assert code(reply) == "CANCELLED"
+
+
+@FEWER
+@given(below=trees, exclude=patterns, limit=st.integers(0, 2000))
+def test_rows_in_the_text_are_those_in_the_data(
+    below: Below, exclude: list[str], limit: int
+) -> None:
+    with planted(below) as root:
+        for name in RECURSIVE:
+            reply = asked(root, name, {"max_output_bytes": limit}, exclude_patterns=exclude)
+            rows = [line for line in reply.text.splitlines() if line.startswith("  ")]
+            assert len(rows) == len(entries(reply))

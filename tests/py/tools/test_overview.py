@@ -1,0 +1,617 @@
+"""workspace/project_overview: what it shows is there, what it hides it counts, and it fits."""
+
+import json
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backstaff.fs.survey import Folder
+from backstaff.server import Reply
+from backstaff.tools.workspace import _map
+from backstaff.tools.workspace.project_overview import TOOL
+from tests.py.processes import as_nobody
+from tests.py.servers import server_at
+from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
+from tests.py.trees import Plant
+
+FEWER = settings(max_examples=settings().max_examples // 3)
+HEAD = ("# ", "types: ", "read first: ", "build: ", "edited lately: ")
+
+
+def overview(root: Path, context: object = None, **arguments: object) -> Reply:
+    return server_at(root).call("workspace/project_overview", arguments, context)
+
+
+def code(reply: Reply) -> object:
+    assert reply.error, reply.text
+    return reply.error["code"]
+
+
+def git(root: Path, *words: str) -> None:
+    """Run git in ROOT, which it makes no use of anyone's configuration for."""
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(root)}
+    subprocess.run(  # noqa: S603
+        ["git", *who, *words],  # noqa: S607
+        cwd=root,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+
+
+def commit(root: Path, *paths: str) -> None:
+    """Change PATHS below ROOT and commit them together."""
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(file.read_text() + "x" if file.exists() else "x")
+        git(root, "add", "-f", path)
+    git(root, "commit", "-qm", "change")
+
+
+@pytest.fixture
+def repository(folder: Path) -> Path:
+    """An empty repository, on the branch main."""
+    root = folder / "R"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    return root
+
+
+# ---------------------------------------------------------------------------- a reader of the text
+
+
+@dataclass
+class Line:
+    """What a line of the map says."""
+
+    path: str
+    files: dict[str, bool]
+    folders: dict[str, int | str]
+    omitted: int = 0
+    folded: tuple[int, int] = (0, 0)
+
+
+@dataclass
+class Word:
+    """A word: a name that was quoted, None if it was not, and what follows it or stands alone."""
+
+    name: str | None
+    rest: str
+
+    def fits(self, pattern: str) -> re.Match[str] | None:
+        return None if self.name is not None else re.fullmatch(pattern, self.rest)
+
+
+def words(line: str) -> Iterator[Word]:
+    """The words of LINE."""
+    position = 0
+    while position < len(line):
+        name, end = None, position
+        if line[position] == '"':
+            name, end = json.JSONDecoder().raw_decode(line, position)
+        rest, _, _ = line[end:].partition(" ")
+        yield Word(name, rest)
+        position = end + len(rest) + 1
+
+
+def read(line: str) -> Line:
+    """What LINE of a map says, by its grammar alone."""
+    first, *rest = words(line)
+    assert first.rest.endswith("/"), line
+    found = Line(first.rest[:-1] if first.name is None else first.name, {}, {})
+    while rest:
+        here = rest.pop(0)
+        if (number := here.fits(r"\+(\d+)")) and rest and rest[0].fits("dirs"):
+            found.folded = int(number[1]), int(rest[1].rest.strip("()"))
+            assert len(rest) == 2, line
+            break
+        if number:
+            found.omitted += int(number[1])
+            if rest and rest[0].fits(r"\.\w+"):
+                rest.pop(0)
+        elif folder := re.fullmatch(r"(.*)/\((\d+|git|\?)\)", here.rest):
+            name = folder[1] if here.name is None else here.name
+            found.folders[name] = int(folder[2]) if folder[2].isdigit() else folder[2]
+        else:
+            assert not found.folders, line
+            assert not found.omitted, line
+            link = here.rest.endswith("@")
+            found.files[here.rest.removesuffix("@") if here.name is None else here.name] = link
+    return found
+
+
+def lines(reply: Reply) -> list[Line]:
+    """The map in the text."""
+    assert reply.ok, reply.text
+    shown = [line for line in reply.text.splitlines() if not line.startswith((*HEAD, "["))]
+    return [read(line) for line in shown]
+
+
+def below(path: str, name: str) -> str:
+    return name if path == "." else f"{path}/{name}"
+
+
+def named(reply: Reply) -> set[str]:
+    """The files that the map names."""
+    return {below(line.path, name) for line in lines(reply) for name in line.files}
+
+
+def folders(reply: Reply) -> set[str]:
+    """The directories that the map names."""
+    collapsed = {below(line.path, name) for line in lines(reply) for name in line.folders}
+    return collapsed | {line.path for line in lines(reply)}
+
+
+def hidden(reply: Reply) -> int:
+    """How many files the map counts without naming them."""
+    opened = [line.path for line in lines(reply)]
+
+    def inside(path: str) -> bool:
+        return any(one == path or one.startswith(f"{path}/") for one in opened)
+
+    collapsed = sum(
+        number
+        for line in lines(reply)
+        for name, number in line.folders.items()
+        if isinstance(number, int) and not inside(below(line.path, name))
+    )
+    return collapsed + sum(line.omitted + line.folded[1] for line in lines(reply))
+
+
+def check(reply: Reply, root: Path, files: set[str]) -> None:
+    """Whether the map is true of ROOT, where there are these FILES."""
+    for line in lines(reply):
+        assert (root / line.path).is_dir()
+        for name, link in line.files.items():
+            assert (root / line.path / name).is_symlink() == link, name
+        for name, number in line.folders.items():
+            path = below(line.path, name)
+            assert (root / path).is_dir()
+            if isinstance(number, int):
+                assert number == sum(file.startswith(f"{path}/") for file in files), path
+    assert named(reply) <= files
+    assert len(named(reply)) + hidden(reply) == len(files)
+    title, last = reply.text.splitlines()[0], reply.text.splitlines()[-1]
+    assert f", {len(files)} file" in title
+    if named(reply) == files:
+        assert last == f"[all {len(files)} files are named]"
+    else:
+        assert last.startswith(f"[{len(named(reply))} of {len(files)} files named; ")
+    assert reply.truncated == (named(reply) != files)
+
+
+# ---------------------------------------------------------------------------- what always holds
+
+
+def files_in(below: Below, above: str = "") -> Iterator[str]:
+    """The paths of what is to be counted: no fifo, and nothing of git's."""
+    for name, what in below.items():
+        if name == ".git" or what is None:
+            continue
+        if isinstance(what, Mapping):
+            yield from files_in(what, f"{above}{name}/")
+        else:
+            yield f"{above}{name}"
+
+
+odd = st.sampled_from(
+    ["+9", "+page.x", "a(3)", "types:", ".x y", "f.p y", "+3 dirs", "f.ext", ".h"]
+)
+branches = st.lists(st.tuples(st.sampled_from(["", "types:", "+1", "a b", "d"]), odd), max_size=9)
+
+
+@given(content=trees, more=branches, tokens=st.integers(0, 400))
+def test_map_is_true_and_within_its_budget(
+    content: Below, more: list[tuple[str, str]], tokens: int
+) -> None:
+    with planted(content) as root:
+        files = set(files_in(content))
+        for folder, name in more:
+            path = root / folder / "odd" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+            files.add(str(path.relative_to(root)))
+        reply = overview(root, max_tokens=tokens)
+        if not reply.ok:
+            assert code(reply) == "INVALID_ARGUMENT"
+            least = int(reply.text.rpartition(" ")[2])
+            assert least > tokens
+            reply = overview(root, max_tokens=least)
+            tokens = least
+        assert len(reply.text.encode()) <= tokens * 2.5
+        assert OUTSIDE not in reply.text
+        check(reply, root, files)
+        assert overview(root, max_tokens=tokens).text == reply.text
+
+
+@FEWER
+@given(content=trees, tokens=st.integers(60, 400), data=st.data())
+def test_map_of_a_directory_has_the_paths_of_the_project(
+    content: Below, tokens: int, data: st.DataObject
+) -> None:
+    with planted({"top": {"inner": content}}) as root:
+        path = data.draw(st.sampled_from(["top", "top/inner", "top/inner/"]))
+        reply = overview(root, path=path, max_tokens=tokens)
+        if reply.ok:
+            files = {f"top/inner/{file}" for file in files_in(content)}
+            check(reply, root, files)
+            start = path.rstrip("/")
+            assert lines(reply)[0].path == start
+            assert all(line.path.startswith(start) for line in lines(reply))
+
+
+@FEWER
+@given(
+    shape=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40)), max_size=12),
+    tokens=st.integers(50, 3000),
+)
+def test_more_tokens_never_pass_the_budget_either(
+    shape: list[tuple[int, int]], tokens: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("R")
+    files = set()
+    for parent, number in shape:
+        for file in range(number):
+            path = f"d{parent}/e{parent * 7 % 5}/f{number}/{file}.{'abc'[file % 3]}"
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).touch()
+            files.add(path)
+    reply = overview(root, max_tokens=tokens)
+    if reply.ok:
+        assert len(reply.text.encode()) <= tokens * 2.5
+        check(reply, root, files)
+
+
+# ---------------------------------------------------------------------------- the head
+
+
+def test_head_tells_what_the_project_is(tree: Plant) -> None:
+    root = tree(
+        {
+            "README.md": "",
+            "AGENTS.md": "",
+            "pyproject.toml": "",
+            "web/package.json": "",
+            "web/src/a.ts": "",
+            "src/a.py": "",
+            "src/b.py": "",
+            "LICENSE": "",
+        },
+        "proj",
+    )
+    assert overview(root).text == (
+        "# proj  no git, 8 files in 3 dirs\n"
+        "types: 2 .md, 2 .py, 1 .json, 1 .toml, 1 .ts, 1 other\n"
+        "read first: AGENTS.md README.md\n"
+        "build: pyproject.toml web/package.json\n"
+        "./ AGENTS.md LICENSE README.md pyproject.toml src/(2) web/(2)\n"
+        "src/ a.py b.py\n"
+        "web/ package.json\n"
+        "web/src/ a.ts\n"
+        "[all 8 files are named]\n"
+    )
+
+
+def test_data_say_what_the_text_says(tree: Plant) -> None:
+    root = tree({"README.md": "", "src/deep/a.py": "", "src/deep/b.py": ""}, "proj")
+    reply = overview(root)
+    assert reply.data == {
+        "name": "proj",
+        "path": ".",
+        "branch": None,
+        "files": 3,
+        "directories": 2,
+        "types": [{"kind": ".py", "files": 2}, {"kind": ".md", "files": 1}],
+        "read_first": ["README.md"],
+        "build": [],
+        "edited": [],
+        "named": 3,
+        "notes": [],
+        "map": [
+            {
+                "path": ".",
+                "names": ("README.md",),
+                "links": (),
+                "omitted": [],
+                "collapsed": [{"path": "src/deep", "files": 2}],
+                "more_directories": 0,
+                "more_files": 0,
+            },
+            {
+                "path": "src/deep",
+                "names": ("a.py", "b.py"),
+                "links": (),
+                "omitted": [],
+                "collapsed": [],
+                "more_directories": 0,
+                "more_files": 0,
+            },
+        ],
+    }
+
+
+def test_empty_project_is_told(tree: Plant) -> None:
+    assert (
+        overview(tree({}, "p")).text
+        == "# p  no git, 0 files in 0 dirs\n./\n[all 0 files are named]\n"
+    )
+
+
+def test_root_of_the_file_system_has_a_name(tree: Plant) -> None:
+    tree({})
+    context = {"root": "/", "deadline_ms": 1}
+    reply = server_at("/").call("workspace/project_overview", {}, context)
+    assert reply.text.startswith("# /  no git, ")
+    assert "[the time was up: not everything is counted]\n" in reply.text
+
+
+# ---------------------------------------------------------------------------- git
+
+
+def test_branch_and_latest_edits_are_told(repository: Path) -> None:
+    commit(repository, "a.py", "gone.py")
+    git(repository, "checkout", "-q", "-b", "feature/x")
+    git(repository, "rm", "-q", "gone.py")
+    commit(repository, "src/b.py")
+    commit(repository, "src/b.py")
+    text = overview(repository).text
+    assert text.startswith("# R  git feature/x, 2 files in 1 dir\n")
+    assert "edited lately: src/b.py a.py\n" in text
+
+
+def test_detached_head_and_no_commit_are_no_errors(repository: Path) -> None:
+    (repository / "new.py").touch()
+    assert overview(repository).text.startswith("# R  git main, 1 file in 0 dirs\n")
+    assert overview(repository).warnings == ()
+    commit(repository, "a.py")
+    git(repository, "checkout", "-q", "--detach")
+    assert overview(repository).text.startswith("# R  git, no branch, 2 files in 0 dirs\n")
+
+
+def test_hot_directory_goes_before_large_ones(repository: Path) -> None:
+    parts = [f"large{n}/part{m}/{file}.py" for n in range(6) for m in range(9) for file in "abc"]
+    commit(repository, *parts)
+    for _ in range(6):
+        commit(repository, "hot/inner/deep/h.py", "hot/inner/h.py")
+    reply = overview(repository, max_tokens=170)
+    assert {"hot/inner", "hot/inner/deep"} <= folders(reply), reply.text
+    assert not any(path.startswith("large") and "/" in path for path in folders(reply)), reply.text
+    assert overview(repository, max_tokens=170).text == reply.text
+
+
+def test_ignored_files_are_neither_named_nor_counted(repository: Path) -> None:
+    commit(repository, "keep.log", "a.py")
+    (repository / ".gitignore").write_text("*.log\nbuild/\n")
+    (repository / "build").mkdir()
+    (repository / "build/x.o").touch()
+    (repository / "other.log").touch()
+    reply = overview(repository)
+    assert named(reply) == {".gitignore", "a.py", "keep.log"}
+    assert reply.text.startswith("# R  git main, 3 files in 0 dirs\n")
+
+
+def test_repository_within_is_one_of_its_own(repository: Path) -> None:
+    commit(repository, "a.py")
+    inner = repository / "vendor" / "lib"
+    inner.mkdir(parents=True)
+    git(inner, "init", "-q", "-b", "inner")
+    commit(inner, "b.py")
+    reply = overview(repository)
+    assert "vendor/lib/(git)" in reply.text
+    assert "[dir/(git) is a repository of its own: give it as path]\n" in reply.text
+    own = overview(repository, path="vendor/lib").text
+    assert own.startswith("# R/vendor/lib  git inner, 1 file in 0 dirs\n")
+    assert "\nvendor/lib/ b.py\n" in own
+
+
+def test_root_below_the_top_of_a_work_tree_has_its_own_paths(repository: Path) -> None:
+    commit(repository, "above.py", "part/cold.py")
+    commit(repository, "part/src/a.py")
+    commit(repository, "part/src/a.py")
+    reply = overview(repository / "part")
+    assert reply.text.startswith("# part  git main, 2 files in 1 dir\n")
+    assert "edited lately: src/a.py cold.py\n" in reply.text
+    assert named(reply) == {"cold.py", "src/a.py"}
+    below_it = overview(repository, path="part/src")
+    assert "edited lately: part/src/a.py\n" in below_it.text
+    assert "above" not in reply.text + below_it.text
+
+
+def test_configuration_of_a_hostile_repository_runs_nothing(repository: Path) -> None:
+    commit(repository, "a.py")
+    made = repository / "pwned"
+    program = repository / "program"
+    program.write_text(f"#!/bin/sh\ntouch {made}\n")
+    program.chmod(0o755)
+    for key in (
+        "core.fsmonitor",
+        "core.pager",
+        "log.showSignature",
+        "gpg.program",
+        "diff.external",
+    ):
+        git(repository, "config", key, "true" if key == "log.showSignature" else str(program))
+    (repository / ".gitattributes").write_text("* diff=x filter=x\n")
+    git(repository, "config", "diff.x.textconv", str(program))
+    git(repository, "config", "filter.x.clean", str(program))
+    assert overview(repository).text.startswith("# R  git main, ")
+    assert not made.exists()
+
+
+def test_repository_that_is_none_is_a_directory(tree: Plant) -> None:
+    root = tree({".git/HEAD": "nonsense", ".git/config": "[", "a.py": ""})
+    assert named(overview(root)) == {"a.py"}
+
+
+def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
+    commit(repository, "a.py")
+    head = repository / ".git/HEAD"
+    head.write_text("ref: refs/heads/x\u202e\n")
+    assert overview(repository).text.splitlines()[0].isprintable()
+
+
+# ---------------------------------------------------------------------------- limits
+
+
+def folder(path: str, files: list[str], *below: Folder) -> Folder:
+    inner = tuple(one.name for one in below)
+    return Folder(path.rpartition("/")[2], path, tuple(files), (), inner, below)
+
+
+def test_hot_directory_is_opened_before_larger_ones() -> None:
+    large = [
+        folder(f"l{n}", [], *(folder(f"l{n}/p{m}", [f"{x}.c" for x in range(9)]) for m in range(4)))
+        for n in range(6)
+    ]
+    hot = folder("hot", ["h.c"], folder("hot/sub", ["s.c"]))
+    start = _map.planted(folder("", [], *large, hot), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0})
+    named = [line.path for line in _map.drawn(start, 130).lines]
+    assert named[1:3] == ["hot", "hot/sub"], named
+
+
+def random_start(seed: int) -> Folder:
+    """A few directories, with names and kinds that are as short or as long as their counts."""
+    random = Random(seed)  # noqa: S311 - a test repeats it
+
+    def files(most: int) -> list[str]:
+        kinds = ("", ".q", ".verylongknd", f".longkind{random.randrange(9)}")
+        return [f"{number}{random.choice(kinds)}" for number in range(random.randrange(most))]
+
+    below = []
+    for number in range(random.randrange(9)):
+        path = "d" * random.choice((1, 1, 9)) + str(number)
+        inner = [folder(f"{path}/e{n}", files(4)) for n in range(random.randrange(3))]
+        below.append(folder(path, files(4), *inner))
+    return folder("", files(9), *below)
+
+
+@pytest.mark.parametrize("seed", [*range(20), 326, 673, 1143, 1279])
+def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
+    start = _map.planted(random_start(seed), {})
+    least = _map.least(start, "")
+    for room in (least, least + 3, least + 20, least + 60):
+        found = _map.drawn(start, room)
+        assert sum(line.size for line in found.lines) <= room, room
+
+
+def test_too_few_tokens_are_refused_with_what_is_enough(tree: Plant) -> None:
+    root = tree({f"directory-{number}/file-{number}.py": "" for number in range(30)})
+    refused = overview(root, max_tokens=10)
+    assert code(refused) == "INVALID_ARGUMENT"
+    told = re.fullmatch(
+        r"Error: Argument 'max_tokens': 10 is too small: the least that is of use here is (\d+)",
+        refused.text,
+    )
+    assert told, refused.text
+    least = int(told[1])
+    assert overview(root, max_tokens=least).ok
+    assert not overview(root, max_tokens=least - 1).ok
+    assert [code(overview(root, max_tokens=n)) for n in (0, -5)] == ["INVALID_ARGUMENT"] * 2
+
+
+def test_limit_of_the_caller_counts_too(tree: Plant) -> None:
+    root = tree({f"d{number}/f{number}.py": "" for number in range(300)})
+    for context in ({"max_output_bytes": 700}, {"available_capacity_bytes": 700}):
+        reply = overview(root, context, max_tokens=4000)
+        assert reply.ok
+        assert len(reply.text.encode()) <= 700
+    assert len(overview(root, {"max_output_bytes": 90_000}, max_tokens=400).text.encode()) <= 1000
+    refused = overview(root, {"max_output_bytes": 100}, max_tokens=4000)
+    assert code(refused) == "REPLY_TOO_LARGE"
+
+
+def test_many_directories_are_counted_where_they_have_no_room(tree: Plant) -> None:
+    root = tree({f"directory-{number:03}/f.py": "" for number in range(200)})
+    reply = overview(root, max_tokens=300)
+    first = lines(reply)[0]
+    assert first.folded == (200 - len(folders(reply) - {"."}),) * 2
+    assert len(first.folders) > 5
+
+
+def test_directory_of_many_files_is_shown_in_part(tree: Plant) -> None:
+    root = tree({f"d/{number:05}.py": "" for number in range(3000)} | {"README.md": ""})
+    reply = overview(root, max_tokens=400)
+    assert hidden(reply) == 3001 - len(named(reply))
+    assert len(named(reply)) > 50
+
+
+def test_tree_as_deep_as_can_be_is_shown(tree: Plant) -> None:
+    root = tree({})
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(450):
+        os.mkdir("d", dir_fd=here)
+        here, above = os.open("d", os.O_RDONLY, dir_fd=here), here
+        os.close(above)
+    os.close(os.open("f.py", os.O_CREAT, dir_fd=here))
+    os.close(here)
+    reply = overview(root, max_tokens=4000)
+    assert reply.ok
+    assert hidden(reply) + len(named(reply)) == 1
+
+
+def test_cancelled_call_says_so(tree: Plant) -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    server = server_at(tree({"f": ""}))
+    assert code(server.call("workspace/project_overview", {}, None, cancelled)) == "CANCELLED"
+
+
+# ---------------------------------------------------------------------------- paths
+
+
+@pytest.mark.parametrize(
+    ("path", "expected", "words_"),
+    [
+        ("..", "SANDBOX_VIOLATION", "is outside the workspace"),
+        ("/etc", "SANDBOX_VIOLATION", "is outside the workspace"),
+        ("out", "SANDBOX_VIOLATION", "is outside the workspace"),
+        ("gone", "NOT_FOUND", "does not exist"),
+        ("f/gone", "NOT_DIRECTORY", "does not exist"),
+        ("f", "NOT_DIRECTORY", "is not a directory: give the directory that it is in"),
+        ("a\0", "INVALID_ARGUMENT", "cannot be used: the path holds a NUL character"),
+    ],
+)
+def test_path_that_cannot_be_shown_is_refused(
+    tree: Plant, path: str, expected: str, words_: str
+) -> None:
+    root = tree({"f": "", "out": {"link": "/etc"}})
+    reply = overview(root, path=path)
+    assert code(reply) == expected
+    assert reply.text.endswith(words_)
+    assert reply.text.isprintable()
+
+
+def test_link_within_the_project_leads_to_what_it_names(tree: Plant) -> None:
+    root = tree({"d/f.py": "", "l": {"link": "d"}})
+    reply = overview(root, path="l")
+    assert lines(reply)[0].path == "d"
+    assert "l@" in overview(root).text
+
+
+def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
+    root = tree({"closed/f": "", "open/g": ""})
+    (root / "closed").chmod(0o000)
+    reply = as_nobody(lambda: overview(root))
+    refused = as_nobody(lambda: overview(root, path="closed"))
+    (root / "closed").chmod(0o755)
+    assert " closed/(?) " in reply.text
+    assert "[dir/(?) cannot be read]\n" in reply.text
+    assert code(refused) == "PERMISSION_DENIED"
+
+
+def test_schema_has_the_defaults() -> None:
+    published = {parameter.name: parameter.schema() for parameter in TOOL.parameters}
+    assert published["path"]["default"] == "."
+    assert published["max_tokens"]["default"] == 1000
+    assert published["max_tokens"]["type"] == "integer"
