@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import sexpdata
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from backstaff.fs.entry import Kind
@@ -112,7 +112,8 @@ def in_sexpdata(what: object) -> object:  # noqa: PLR0911  # a return a type
             return what
 
 
-@settings(max_examples=6)
+# Each example starts an Emacs: looking for a smaller one would take minutes.
+@settings(max_examples=6, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(values, min_size=60, max_size=120))
 def test_emacs_reads_what_was_written(written: list[object]) -> None:
     bodies = [write([value], ESCAPED) for value in written]
