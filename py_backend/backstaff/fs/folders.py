@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Grouped, Kind, Named, groups_in, look
+from backstaff.fs.entry import Grouped, Kind, Named, groups_in, look, refusal
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
@@ -216,7 +216,10 @@ class FolderWalk:
         ABOVE is what holds in it by rules from elsewhere; in a HIDDEN one only what is tracked is
         there. Raises `PathError` if START cannot be read, and `Cancelled`.
         """
-        entered = self._entered(_Here("", "", HANDLES.duplicate(start), known, above, hidden))
+        try:
+            entered = self._entered(_Here("", "", HANDLES.duplicate(start), known, above, hidden))
+        except OSError as error:
+            raise refusal(error) from error
         if isinstance(entered, Folder):
             return entered
         frames = [entered]

@@ -5,8 +5,8 @@ r"""Glob patterns on workspace-relative paths: whole-path, anchored, case-sensit
 a leading dot is like any other character. Every path is tried as `p` and as `p/`, so `**/x/**`
 matches x itself.
 
-pathspec does the matching, bracex expands the braces. The regular expressions are ours: the ones
-that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long name. In a glob everything
+pathspec's pattern does the matching, bracex expands the braces. The regular expressions are ours:
+those that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long name. In a glob everything
 between two stars has a fixed length, so its leftmost match is as good as any, and is put into an
 atomic group that is never tried again; the same holds for whole segments between two `**`.
 """
@@ -57,10 +57,8 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
 class Globs:
     """Compiled patterns."""
 
-    def __init__(
-        self, pattern: RegexPattern, single: Sequence[tuple[str, re.Pattern[str]]]
-    ) -> None:
-        """Match what PATTERN, all of them in one, matches of a path and a slash.
+    def __init__(self, whole: RegexPattern, single: Sequence[tuple[str, re.Pattern[str]]]) -> None:
+        """Match what WHOLE, all patterns in one, matches of a path and a slash.
 
         SINGLE are the patterns one by one, each after a literal that is in all that it matches.
         """

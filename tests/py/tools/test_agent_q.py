@@ -348,14 +348,14 @@ def test_entry_that_vanishes_is_listed_as_unknown(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tree({"stays": "x" * 2048, "vanishes": ""})
-    real = os.lstat
+    real = entry.lstat
 
-    def lstat(name: str, **options: int) -> os.stat_result:
+    def lstat(name: str, directory: int) -> os.stat_result:
         if name == "vanishes":
             raise FileNotFoundError(errno.ENOENT, "gone")
-        return real(name, **options)
+        return real(name, directory)
 
-    monkeypatch.setattr(os, "lstat", lstat)
+    monkeypatch.setattr(entry, "lstat", lstat)
     reply = listing(root)
     assert rows(reply) == [
         "[FILE] stays              (2.0 KB)",
