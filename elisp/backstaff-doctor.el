@@ -335,18 +335,9 @@ or customize `backstaff-root-directory'"))
       run "Root" 'failed (backstaff-epc-error-text problem)
       "Check `backstaff-root-function' and `backstaff-root-directory'"))))
 
-(defun backstaff-doctor--settings-file ()
-  "Return the file that the server reads its settings from if it exists."
-  (expand-file-name
-   (or backstaff-server-settings-file
-       (expand-file-name
-        "backstaff/config.toml"
-        (let ((folder (getenv "XDG_CONFIG_HOME")))
-          (if (member folder '(nil "")) "~/.config" folder))))))
-
 (defun backstaff-doctor--check-settings (run)
   "Add to RUN where the server's settings are."
-  (let* ((file (backstaff-doctor--settings-file))
+  (let* ((file (backstaff-server--settings-file))
          (name (backstaff-doctor--file file)))
     (cond ((file-readable-p file)
            (backstaff-doctor--tell run "Settings" 'ok name))
