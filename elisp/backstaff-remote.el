@@ -439,9 +439,18 @@ new versions of ssh delay what is typed on one."
           (set-process-coding-system process 'binary 'binary)
           (set-process-thread process nil)
           (setf (backstaff-remote--try-process try) process)
+          (backstaff-remote--drop-buffer process)
           (when errors
             (set-process-query-on-exit-flag (get-buffer-process errors) nil)
             (set-process-sentinel (get-buffer-process errors) #'ignore)))))))
+
+(defun backstaff-remote--drop-buffer (process)
+  "Kill the buffer that TRAMP made for PROCESS, unasked."
+  (let ((buffer (process-buffer process)))
+    (set-process-buffer process nil)
+    (when (and (buffer-live-p buffer)
+               (string-prefix-p tramp-temp-buffer-name (buffer-name buffer)))
+      (kill-buffer buffer))))
 
 (defun backstaff-remote--command (try bundle)
   "Return the command that starts TRY on its host, with BUNDLE's program."

@@ -106,8 +106,8 @@ directory that is asked for."
   (interactive
    (list (if current-prefix-arg
              (read-directory-name "Tree of directory: " nil nil t)
-           (backstaff-root))))
-  (let ((root (backstaff-root (file-name-as-directory directory))))
+           (backstaff-command-root))))
+  (let ((root (backstaff-command-root (file-name-as-directory directory))))
     (backstaff-tree-open root (backstaff-view-relative root directory))))
 
 (defun backstaff-tree-open (root path &rest more)
