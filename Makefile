@@ -16,8 +16,9 @@ WITH_PACKAGES := $(EMACS) -q --no-site-file --batch -l dev/batch.el -f package-i
 BIN := .venv/bin
 ELISP := $(wildcard elisp/*.el)
 ELISP_TESTS := $(wildcard tests/el/*-tests.el)
+REMOTE_TESTS := $(wildcard tests/remote/*-tests.el)
 AGENT_Q_TESTS := $(wildcard tests/agent-q/*-tests.el)
-ELISP_AROUND := $(wildcard dev/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el)
+ELISP_AROUND := $(wildcard dev/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el tests/remote/*.el)
 PYTHON_FILES := py_backend tests
 
 export EMACS PYTHON SELECTOR CALLS
@@ -28,7 +29,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el test-agent-q test-emacs30 lint types layers compile fix golden \
+.PHONY: help setup demo test test-py test-el test-agent-q test-remote bench-remote test-emacs30 lint types layers compile fix golden \
     bench screenshots draw clean
 
 help: ## list what can be done
@@ -41,7 +42,7 @@ demo: setup ## start the server from Emacs and call every tool on this repositor
 	@$(BARE) -l dev/demo.el -f demo-batch
 
 # pytest comes last: its closing line counts what passed and failed.
-test: lint compile test-el test-agent-q test-py ## run all checks and all tests
+test: lint compile test-el test-agent-q test-remote test-py ## run all checks and all tests
 
 test-py: setup ## run pytest
 	@$(BIN)/pytest
@@ -54,9 +55,17 @@ test-agent-q: setup ## call the tools from a real Lisp, through SLIME, where Deb
 	@dev/setup agent-q
 	@trap '' PIPE; $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(AGENT_Q_TESTS)) -f run-ert-batch
 
+# Emacs below a host of its own: an sshd on loopback, with a key made on the spot.
+WITH_HOST := $(BIN)/python tests/remote/host.py
+
+test-remote: setup ## call the tools in projects on another host, an sshd's where there is one
+	@dev/setup remote
+	@trap '' PIPE; $(WITH_HOST) $(WITH_PACKAGES) -L tests/el -L tests/remote -l dev/run-ert.el \
+	    $(addprefix -l ,$(REMOTE_TESTS)) -f run-ert-batch
+
 # Not part of `test`: it needs root and, the first time, some minutes.
 test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a Debian 13 of its own
-	@dev/debian-13 make compile test-el demo
+	@dev/debian-13 make compile test-el test-remote demo
 
 lint: setup types layers ## check style, types and layering of the Python code, and spelling
 	@$(BIN)/ruff check --quiet $(PYTHON_FILES)
@@ -76,7 +85,7 @@ compile: setup ## byte-compile and lint the Elisp; every warning counts
 	    $(BARE) -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
 	done; \
 	for file in $(ELISP_AROUND); do \
-	    $(WITH_PACKAGES) -L tests/el -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
+	    $(WITH_PACKAGES) -L tests/el -L tests/remote -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
 	done; \
 	$(WITH_PACKAGES) -l dev/lint-elisp.el -f lint-elisp-package $(ELISP) || status=1; \
 	[ $$status -ne 0 ] || echo 'compile: compiler, checkdoc, check-declare, package-lint found nothing'; \

@@ -69,7 +69,7 @@ That is so where TRAMP has a shell on the host, and is connected."
          (signal 'backstaff-remote-directory
                  (list (format "%s is on another machine, which no shell of\
  TRAMP's reaches" directory))))
-        ((not (file-remote-p directory nil t))
+        ((not (backstaff-server-connected-p directory))
          (signal 'backstaff-remote-directory
                  (list (format "%s is on another machine, and Emacs is not\
  connected to it; M-x backstaff-connect connects" directory))))))
@@ -86,7 +86,7 @@ That is so where TRAMP has a shell on the host, and is connected."
   "Connect to the host that DIRECTORY is on, if the user wants to.
 Return non-nil once it is connected."
   (let ((host (file-remote-p directory)))
-    (or (file-remote-p directory nil t)
+    (or (backstaff-server-connected-p directory)
         (when (and (backstaff-remote--shell-p directory)
                    (not noninteractive) (not inhibit-quit)
                    (y-or-n-p (format "Connect to %s? " host)))
@@ -97,7 +97,7 @@ Return non-nil once it is connected."
   ;; TRAMP does not connect where it believes that nobody waits for it.
   (let ((non-essential nil))
     (and (file-exists-p (concat host "/"))
-         (file-remote-p host nil t))))
+         (backstaff-server-connected-p host))))
 
 ;;;###autoload
 (defun backstaff-connect ()
@@ -107,7 +107,7 @@ Return non-nil once it is connected."
                   (user-error "This directory is on this machine"))))
     (unless (backstaff-remote--shell-p default-directory)
       (user-error "TRAMP has no shell on %s" host))
-    (or (file-remote-p host nil t)
+    (or (backstaff-server-connected-p host)
         (backstaff-remote--connect host)
         (user-error "There is no connection to %s" host))
     (let* ((server (backstaff-server-ensure host))
@@ -138,7 +138,7 @@ To look for one costs TRAMP several round trips.")
 
 (defun backstaff-remote-root (directory)
   "Return the root of the project that DIRECTORY, on another host, is in.
-It is looked for once, by TRAMP, and known until a server is stopped."
+It is looked for once, by TRAMP, and known until `backstaff-restart'."
   (backstaff-remote-check directory)
   (let ((key (cons backstaff-root-function directory)))
     (or (gethash key backstaff-remote--roots)
@@ -229,11 +229,14 @@ It has `:program' and `:arguments' for the command line there, and
             (set-process-sentinel (get-buffer-process errors) #'ignore)
             (while (and (process-live-p process) (< (float-time) deadline))
               (backstaff-remote--wait process))
-            (while (accept-process-output process 0 nil t))
+            (dolist (end (list process (get-buffer-process errors)))
+              (while (and (accept-process-output end 0.1 nil t)
+                          (< (float-time) deadline))))
             (unless (equal (process-exit-status process) 0)
               (signal 'backstaff-connection-lost
                       (list (format "what a start on another host needs cannot\
- be collected: %s" (backstaff-remote--text errors)))))
+ be collected: %s" (backstaff-remote--one-line
+                    (backstaff-remote--text errors))))))
             (with-current-buffer output (buffer-string)))
         (when process (delete-process process))
         (when-let ((stderr (get-buffer-process errors)))
@@ -466,10 +469,17 @@ new versions of ssh delay what is typed on one."
 (defconst backstaff-remote--noise-size (* 64 1024)
   "How many bytes a host may say before the server is ready.")
 
-(defun backstaff-remote--hear (try _process text)
-  "Keep TEXT, which the process of TRY printed."
+(defun backstaff-remote--hear (try process text)
+  "Keep TEXT, which PROCESS of TRY printed; end it if that is far too much.
+Emacs would read on and on, whatever the clock says, while there is more."
   (setf (backstaff-remote--try-heard try)
-        (concat (backstaff-remote--try-heard try) text)))
+        (concat (backstaff-remote--try-heard try) text))
+  (when (backstaff-remote--noisy-p try)
+    (delete-process process)))
+
+(defun backstaff-remote--noisy-p (try)
+  "Return non-nil if the host of TRY said more than it may before it is ready."
+  (> (length (backstaff-remote--try-heard try)) backstaff-remote--noise-size))
 
 (defun backstaff-remote--await (try bundle)
   "Wait until the server of TRY is ready; send what it needs of BUNDLE."
@@ -529,17 +539,16 @@ new versions of ssh delay what is typed on one."
 (defun backstaff-remote--check-try (try process deadline)
   "Signal an error if TRY has failed.
 That is if PROCESS has ended, or said far too much, or if DEADLINE is past."
-  (cond ((not (process-live-p process))
+  (cond ((backstaff-remote--noisy-p try)
+         (signal 'backstaff-connection-lost
+                 (list (format "the host says too much and never \"ready\"%s"
+                               (backstaff-remote--said try)))))
+        ((not (process-live-p process))
          (while (accept-process-output process 0 nil t))
          (unless (string-match-p "BS-[A-Z]+:"
                                  (backstaff-remote--try-heard try))
            (signal 'backstaff-connection-lost
                    (list (backstaff-remote--ending-text try process)))))
-        ((> (length (backstaff-remote--try-heard try))
-            backstaff-remote--noise-size)
-         (signal 'backstaff-connection-lost
-                 (list (format "the host says too much and never \"ready\"%s"
-                               (backstaff-remote--said try)))))
         ((> (float-time) deadline)
          (signal 'backstaff-timeout
                  (list (backstaff-remote--silence try "was not ready"))))))

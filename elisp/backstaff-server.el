@@ -331,6 +331,11 @@ one on another host was started."
   (if host (cdr (assoc host backstaff-server--elsewhere))
     backstaff-server--current))
 
+(defun backstaff-server-connected-p (name)
+  "Return non-nil if Emacs is connected to the host of NAME, a remote file.
+NAME itself is not asked about: a part like ~ would be looked up there."
+  (file-remote-p (concat (file-remote-p name) "/") nil t))
+
 (defun backstaff-server--start (second-try &optional host)
   "Start a server on HOST and return it; SECOND-TRY if the last one died.
 This does not wait for it here: what is sent now stands behind the
@@ -463,8 +468,6 @@ Before version 1.0 the second number counts as the first does after it."
                         (mapcar #'cdr backstaff-server--elsewhere)))
     (when server
       (backstaff-epc-close (backstaff-server--connection server) reason)))
-  (when (featurep 'backstaff-remote)
-    (backstaff-remote-forget))
   (setq backstaff-server--current nil
         backstaff-server--elsewhere nil))
 
@@ -558,6 +561,8 @@ Those on other hosts are stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
   (setq backstaff-server--python nil)
+  (when (featurep 'backstaff-remote)
+    (backstaff-remote-forget))
   (backstaff-server--start nil)
   (when (called-interactively-p 'interactive)
     (message "The server is started anew")))

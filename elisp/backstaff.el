@@ -177,7 +177,7 @@ asks whether to connect."
 
 (defun backstaff-approach (directory)
   "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it."
-  (when (and (file-remote-p directory) (not (file-remote-p directory nil t)))
+  (when (and (file-remote-p directory) (not (backstaff-server-connected-p directory)))
     (require 'backstaff-remote)
     (backstaff-remote-approach directory)))
 
