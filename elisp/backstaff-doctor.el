@@ -692,18 +692,18 @@ quick, its start is not a second login")
         "ssh delays what is typed on a terminal, and what goes to this server \
 counts as typed: up to 20 ms a call"
         (format "Write \"ObscureKeystrokeTiming no\" for %s into ~/.ssh/config"
-                (file-remote-p host 'host))))
+                (file-remote-p (concat host "/") 'host))))
      (backstaff-doctor--finish run))))
 
 (defun backstaff-doctor--keystrokes-obscured-p (host facts)
   "Return non-nil if ssh delays small requests to the server of FACTS on HOST.
 Versions from 9.5 on do, on a terminal, unless told not to."
   (and (eq (plist-get facts :way) 'tramp)
-       (member (file-remote-p host 'method) '("ssh" "sshx" "scp" "scpx"))
+       (member (file-remote-p (concat host "/") 'method) '("ssh" "sshx" "scp" "scpx"))
        (with-temp-buffer
          (setq default-directory "/")
          (and (ignore-errors ; as there may be no ssh by this name
-                (call-process "ssh" nil t nil "-G" (file-remote-p host 'host)))
+                (call-process "ssh" nil t nil "-G" (file-remote-p (concat host "/") 'host)))
               (progn (goto-char (point-min))
                      (re-search-forward "^obscurekeystroketiming \\(?:yes\\|int\\)"
                                         nil t))))))

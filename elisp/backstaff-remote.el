@@ -293,7 +293,7 @@ They go along: a policy counts wherever the tools look."
 (defun backstaff-remote-launch (server host)
   "Start SERVER on HOST, and return when it is ready.
 Signal a `backstaff-error' if it cannot be started.  A quit ends the wait."
-  (backstaff-remote-check host)
+  (backstaff-remote-check (concat host "/"))
   (let ((try (backstaff-remote--start host (backstaff-remote--ways host))))
     (backstaff-remote--adopt server try)))
 
@@ -339,7 +339,7 @@ way could."
     (unwind-protect
         (progn
           (backstaff-remote--limited
-           host "start a process"
+           (concat host "/") "start a process"
            (lambda ()
              (backstaff-remote--make-process try bundle)))
           (backstaff-remote--await try bundle)

@@ -333,8 +333,9 @@ one on another host was started."
 
 (defun backstaff-server-connected-p (name)
   "Return non-nil if Emacs is connected to the host of NAME, a remote file.
-NAME itself is not asked about: a part like ~ would be looked up there."
-  (file-remote-p (concat (file-remote-p name) "/") nil t))
+NAME may be that of a host.  TRAMP would take that for the home directory
+there, and look it up, which may take for ever."
+  (file-remote-p (if (string-suffix-p ":" name) (concat name "/") name) nil t))
 
 (defun backstaff-server--start (second-try &optional host)
   "Start a server on HOST and return it; SECOND-TRY if the last one died.

@@ -41,12 +41,15 @@ def fail(status, text):
 
 def cache():
     base = os.environ.get("XDG_CACHE_HOME", "")
+    home = os.environ.get("HOME", "")
     if base[:1] != "/":
-        base = os.environ.get("HOME", "") + "/.cache"
+        if home[:1] != "/":
+            return None
+        base = home + "/.cache"
     try:
         for made in base, base + "/backstaff":
             if not os.path.isdir(made):
-                if made[:1] != "/" or os.stat(os.path.dirname(made)).st_uid != os.geteuid():
+                if os.stat(os.path.dirname(made)).st_uid != os.geteuid():
                     return None
                 os.mkdir(made, 0o700)
         found = os.open(made, os.O_DIRECTORY | os.O_NOFOLLOW)
