@@ -29,7 +29,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el test-agent-q test-remote bench-remote test-emacs30 lint types layers compile fix golden \
+.PHONY: help setup demo test test-py test-el test-agent-q test-remote bench-remote record-remote test-emacs30 lint types layers compile fix golden \
     bench screenshots draw clean
 
 help: ## list what can be done
@@ -100,6 +100,15 @@ golden: setup ## write the golden cases anew; review the difference like code
 
 bench: setup ## measure a ping against the stock EPC client; CALLS says how many
 	@$(WITH_PACKAGES) -l dev/bench.el -f bench-batch
+
+bench-remote: setup ## compare projects on another host with native TRAMP, at 20 and 80 ms; some minutes
+	@dev/setup remote
+	@trap '' PIPE; $(WITH_HOST) $(WITH_PACKAGES) -l dev/bench-remote.el -f bench-remote-batch
+
+record-remote: setup ## write docs/remote.txt anew: a tree at 80 ms, by a tool and natively
+	@dev/setup remote
+	@trap '' PIPE; SESSION=1 $(WITH_HOST) $(WITH_PACKAGES) -l dev/bench-remote.el -f bench-remote-batch \
+	    >docs/remote.txt
 
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
 screenshots: ## draw docs/*.png anew; look at them before they are committed

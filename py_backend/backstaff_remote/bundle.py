@@ -107,8 +107,13 @@ def _placed(code: CodeType, filename: str) -> CodeType:
 
 
 def _program() -> str:
-    source = Path(__file__).with_name("stage0.py").read_text("utf-8")
-    tree = ast.parse(source)
-    tree.body = tree.body[1:]  # the docstring is for readers here
+    """Stage 0, without what only its readers need: the docstring and the annotations."""
+    tree = ast.parse(Path(__file__).with_name("stage0.py").read_text("utf-8"))
+    tree.body = tree.body[1:]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
     packed = base64.b64encode(zlib.compress(ast.unparse(tree).encode(), 9)).decode()
     return f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))"

@@ -32,7 +32,7 @@ def main(say: Say, how: str, settings_bytes: int) -> Never:
     try:
         settings = _settings(_read(settings_bytes), registry)
     except SettingsError as error:
-        print(f"backstaff: {error}", file=sys.stderr, flush=True)
+        os.write(2, f"backstaff: {error}\n".encode())
         os._exit(EXIT_SETTINGS)
     _silence_terminal()
     status = stdio.serve(Server(registry, settings, NO_ROOT))

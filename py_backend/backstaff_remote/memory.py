@@ -25,14 +25,14 @@ class MemoryLoader(SourceFileLoader):
         super().__init__(name, path)
         self._files = files
 
-    def get_data(self, path: str) -> bytes:  # type: ignore[override]  # only ever called with str
+    def get_data(self, path: str) -> bytes:
         """The source, which is also what a traceback quotes. Raises OSError if there is none."""
         content = self._files.get(path.removeprefix(FOLDER + "/"))
         if not isinstance(content, bytes):
             raise FileNotFoundError(path)
         return content
 
-    def path_stats(self, path: str) -> Mapping[str, object]:  # type: ignore[override]
+    def path_stats(self, path: str) -> Mapping[str, object]:
         """Refuse: there is no file, and so no bytecode beside it that could be looked for."""
         raise OSError(path)
 

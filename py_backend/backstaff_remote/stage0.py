@@ -24,22 +24,28 @@ import sys
 import time
 import zlib
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 NONCE, MAGIC = sys.argv[1:3]
-SHA, SIZE = sys.argv[3:5] if MAGIC == importlib.util.MAGIC_NUMBER.hex() else sys.argv[5:7]
-SIZE = int(SIZE)
+KNOWN = importlib.util.MAGIC_NUMBER.hex() == MAGIC
+SHA = sys.argv[3 if KNOWN else 5]
+SIZE = int(sys.argv[4 if KNOWN else 6])
 MONTH = 30 * 86400
+MINE = 0o700
 
 
-def say(word, text=""):
+def say(word: str, text: str = "") -> None:
     os.write(1, ("BS-%s:%s:%s\n" % (word, NONCE[::-1], text)).encode())
 
 
-def fail(status, text):
+def fail(status: int, text: str) -> "NoReturn":
     say("FAIL", text)
     sys.exit(status)
 
 
-def cache():
+def cache() -> "int | None":
     base = os.environ.get("XDG_CACHE_HOME", "")
     home = os.environ.get("HOME", "")
     if base[:1] != "/":
@@ -51,20 +57,21 @@ def cache():
             if not os.path.isdir(made):
                 if os.stat(os.path.dirname(made)).st_uid != os.geteuid():
                     return None
-                os.mkdir(made, 0o700)
+                os.mkdir(made, MINE)
         found = os.open(made, os.O_DIRECTORY | os.O_NOFOLLOW)
         facts = os.fstat(found)
-        if facts.st_uid == os.geteuid() and facts.st_mode & 0o777 == 0o700:
+        if facts.st_uid == os.geteuid() and facts.st_mode & 0o777 == MINE:
             return found
     except OSError:
         pass
+    return None
 
 
-def fits(data):
+def fits(data: bytes) -> bool:
     return len(data) == SIZE and hashlib.sha256(data).hexdigest() == SHA
 
 
-def kept(place):
+def kept(place: int) -> bytes:
     try:
         with open(os.open(SHA, os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place), "rb") as file:
             return file.read(SIZE + 1)
@@ -72,7 +79,7 @@ def kept(place):
         return b""
 
 
-def asked():
+def asked() -> bytes:
     say("NEED", SHA)
     data = b""
     while len(data) < SIZE:
@@ -85,7 +92,7 @@ def asked():
     return data
 
 
-def keep(place, data):
+def keep(place: int, data: bytes) -> None:
     mine = SHA + "." + NONCE
     try:
         new = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=place)
@@ -102,7 +109,7 @@ def keep(place, data):
         pass
 
 
-def main():
+def main() -> None:
     if os.isatty(0):
         import tty
 

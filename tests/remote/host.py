@@ -4,8 +4,8 @@ The host is an sshd on loopback, with a key made on the spot, behind a proxy tha
 cuts what goes through it. What COMMAND finds in its environment:
 
 - first on PATH an `ssh` that knows the host under the names `host` and `other`;
-- BACKSTAFF_TEST_CONTROL, the port of the proxy's control: a line `delay SECONDS` (each way), `stop`,
-  `go` or `cut` (all connections) is answered with `done`;
+- BACKSTAFF_TEST_CONTROL, the port of the proxy's control: a line `delay SECONDS` (each way),
+  `stop`, `go` or `cut` (all connections) is answered with `done`;
 - BACKSTAFF_TEST_HOST, a folder of the host's: `home` is the user's home there, `noise` is sourced
   by each login, and `shell`, if it is there, is the login shell.
 
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
@@ -83,13 +83,13 @@ class Proxy:
         self.port = self._listen(self._carry)
         self.control = self._listen(self._obey)
 
-    def _listen(self, serve: "type[None] | object") -> int:
+    def _listen(self, serve: Callable[[socket.socket], None]) -> int:
         listener = socket.create_server((LOOPBACK, 0))
 
         def accept() -> None:
             while True:
                 client, _ = listener.accept()
-                threading.Thread(target=serve, args=(client,), daemon=True).start()  # type: ignore[arg-type]
+                threading.Thread(target=serve, args=(client,), daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()
         port: int = listener.getsockname()[1]
