@@ -5,8 +5,9 @@
 ;;; Commentary:
 
 ;; `make bench-remote' runs this below tests/remote/host.py, at 20 and at 80 ms
-;; round trip.  Ways are measured in turns, in one Emacs, and the ratio of the
-;; medians is what counts; each has a gate.  With SESSION in the environment it
+;; round trip, or at those that RTT in the environment names.  Ways are measured
+;; in turns, in one Emacs, and the ratio of the medians is what counts; each has
+;; a gate.  With SESSION in the environment it
 ;; records docs/remote.txt instead: the same tree, by a tool and natively.
 
 ;;; Code:
@@ -16,6 +17,7 @@
 (require 'backstaff-remote)
 (require 'tramp)
 (require 'tramp-cmds)
+(require 'project)
 
 (setq tramp-persistency-file-name nil
       tramp-verbose 1)
@@ -143,7 +145,8 @@
 (defun bench-remote-medians (turns &rest ways)
   "Measure WAYS, functions, in TURNS turns; return the median of each, in ms."
   (let ((times (mapcar #'ignore ways)))
-    (mapc #'funcall ways)
+    (when (> turns 1)
+      (mapc #'funcall ways))
     (dotimes (_ turns)
       (cl-loop for way in ways
                for cell on times
@@ -197,11 +200,9 @@ MS / BASE may be."
                   3 #'bench-remote-walk
                   (lambda ()
                     (bench-remote-native
-                     (lambda ()
-                       (let ((default-directory (concat bench-remote-root "tree/")))
-                         (with-temp-buffer
-                           (process-file "find" nil t nil "." "-type" "f" "-print0")))))))))
-      (bench-remote-row "project-files (find), native / ours" walk native 2 t))))
+                     #'project-files
+                     (cons 'transient (concat bench-remote-root "tree/")))))))
+      (bench-remote-row "project-files, native / ours" walk native 4 t))))
 
 (defun bench-remote-starts (rtt)
   "Compare ways to start, at RTT ms."
@@ -303,13 +304,16 @@ The exit status says whether all gates were held."
                       (expand-file-name "py_backend/backstaff/__main__.py"))
                 bench-remote-root (concat bench-remote-host root))
           (bench-remote-plant root)
-          (file-exists-p (concat bench-remote-host "/"))
+          (unless (file-exists-p (concat bench-remote-host "/"))
+            (error "There is no connection"))
           (setq bench-remote-payload (concat root "payload"))
           (write-region (cdar (plist-get (backstaff-remote--bundle) :payloads)) nil
                         bench-remote-payload nil 'silent)
           (if (getenv "SESSION")
               (bench-remote-session)
-            (mapc #'bench-remote-at '(20 80))
+            (mapc #'bench-remote-at
+                  (mapcar #'string-to-number
+                          (split-string (or (getenv "RTT") "20 80"))))
             (princ (format "\n%d gates missed\n" bench-remote-missed))))
       (delete-directory root t)))
   (kill-emacs (min bench-remote-missed 1)))
