@@ -24,6 +24,11 @@
 
 (defconst bench-remote-host "/ssh:host:" "The host.")
 
+(defconst bench-remote-main
+  (expand-file-name "../py_backend/backstaff/__main__.py"
+                    (file-name-directory (or load-file-name buffer-file-name)))
+  "The server's own file.")
+
 (defvar bench-remote-root nil "The tree, as it is called there.")
 
 (defvar bench-remote-turns 7 "How often each way is measured.")
@@ -122,8 +127,7 @@
                          :name "installed" :buffer nil :file-handler t :noquery t
                          :connection-type 'pipe :coding 'binary
                          :command (list (getenv "BACKSTAFF_PYTHON") "-I"
-                                        (expand-file-name
-                                         "py_backend/backstaff/__main__.py")
+                                        bench-remote-main
                                         "serve" "--stdio")
                          :filter (lambda (_ text) (setq answer (concat answer text)))))))))
     (process-send-string process (backstaff-epc--frame
@@ -300,8 +304,7 @@ The exit status says whether all gates were held."
                         config nil 'silent)
           (setq backstaff-server-settings-file config
                 backstaff-server-command
-                (list (getenv "BACKSTAFF_PYTHON") "-I"
-                      (expand-file-name "py_backend/backstaff/__main__.py"))
+                (list (getenv "BACKSTAFF_PYTHON") "-I" bench-remote-main)
                 bench-remote-root (concat bench-remote-host root))
           (bench-remote-plant root)
           (unless (file-exists-p (concat bench-remote-host "/"))
