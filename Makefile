@@ -16,8 +16,10 @@ WITH_PACKAGES := $(EMACS) -q --no-site-file --batch -l dev/batch.el -f package-i
 BIN := .venv/bin
 ELISP := $(wildcard elisp/*.el)
 ELISP_TESTS := $(wildcard tests/el/*-tests.el)
+REMOTE_TESTS := $(wildcard tests/remote/*-tests.el)
 AGENT_Q_TESTS := $(wildcard tests/agent-q/*-tests.el)
-ELISP_AROUND := $(wildcard dev/*.el dev/bench/emacs/*.el tests/el/*.el tests/el/fakes/*.el tests/agent-q/*.el)
+ELISP_AROUND := $(wildcard dev/*.el dev/bench/emacs/*.el tests/el/*.el tests/el/fakes/*.el \
+    tests/agent-q/*.el tests/remote/*.el)
 PYTHON_FILES := py_backend tests dev
 
 export EMACS PYTHON SELECTOR
@@ -28,8 +30,8 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el test-agent-q test-emacs30 torture fuzz soak lint types layers \
-    compile fix golden bench screenshots draw clean
+.PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak lint \
+    types layers compile fix golden bench bench-remote record-remote screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -41,7 +43,7 @@ demo: setup ## start the server from Emacs and call every tool on this repositor
 	@$(BARE) -l dev/demo.el -f demo-batch
 
 # pytest comes last: its closing line counts what passed and failed.
-test: lint compile test-el test-agent-q test-py ## run all checks and all tests
+test: lint compile test-el test-agent-q test-remote test-py ## run all checks and all tests
 
 test-py: setup ## run pytest
 	@dev/setup strace
@@ -55,9 +57,17 @@ test-agent-q: setup ## call the tools from a real Lisp, through SLIME, where Deb
 	@dev/setup agent-q
 	@trap '' PIPE; $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(AGENT_Q_TESTS)) -f run-ert-batch
 
+# Emacs below a host of its own: an sshd on loopback, with a key made on the spot.
+WITH_HOST := $(BIN)/python tests/remote/host.py
+
+test-remote: setup ## call the tools in projects on another host, an sshd's where there is one
+	@dev/setup remote
+	@trap '' PIPE; $(WITH_HOST) $(WITH_PACKAGES) -L tests/el -L tests/remote -l dev/run-ert.el \
+	    $(addprefix -l ,$(REMOTE_TESTS)) -f run-ert-batch
+
 # Not part of `test`: it needs root and, the first time, some minutes.
 test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a Debian 13 of its own
-	@dev/debian-13 make compile test-el demo
+	@dev/debian-13 make compile test-el test-remote demo
 
 # What `test` does in short, for MINUTES: half of it is four clients in a tree that changes.
 torture: setup ## attack sandbox and wire for MINUTES; print what was tried, and what escaped
@@ -91,7 +101,7 @@ compile: setup ## byte-compile and lint the Elisp; every warning counts
 	    $(BARE) -l dev/lint-elisp.el -f lint-elisp-compile $$file || status=1; \
 	done; \
 	for file in $(ELISP_AROUND); do \
-	    $(WITH_PACKAGES) -L tests/el -L dev/bench/emacs -l dev/lint-elisp.el \
+	    $(WITH_PACKAGES) -L tests/el -L tests/remote -L dev/bench/emacs -l dev/lint-elisp.el \
 	        -f lint-elisp-compile $$file || status=1; \
 	done; \
 	$(WITH_PACKAGES) -l dev/lint-elisp.el -f lint-elisp-package $(ELISP) || status=1; \
@@ -110,6 +120,15 @@ bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
 
 soak: setup ## make mixed calls for MINUTES; fails if memory or descriptors grow
 	@$(BIN)/python -m dev.bench.soak --minutes $(or $(MINUTES),10)
+
+bench-remote: setup ## compare projects on another host with native TRAMP, at 20 and 80 ms; some minutes
+	@dev/setup remote
+	@trap '' PIPE; $(WITH_HOST) $(WITH_PACKAGES) -l dev/bench-remote.el -f bench-remote-batch
+
+record-remote: setup ## write docs/remote.txt anew: a tree at 80 ms, by a tool and natively
+	@dev/setup remote
+	@trap '' PIPE; SESSION=1 $(WITH_HOST) $(WITH_PACKAGES) -l dev/bench-remote.el -f bench-remote-batch \
+	    >docs/remote.txt
 
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
 screenshots: ## draw docs/*.png anew; look at them before they are committed

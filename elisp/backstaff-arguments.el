@@ -22,6 +22,7 @@
 (require 'subr-x)
 
 (declare-function json-encode "json" (object))
+(declare-function backstaff-call "backstaff" (id args &optional context))
 
 (defvar backstaff-arguments-history nil
   "What was typed for arguments, the last first.")
@@ -204,7 +205,8 @@ root if REQUIRED is non-nil, and else nil."
 (defun backstaff-arguments--path-table (root)
   "Return a completion table of the paths below ROOT."
   (lambda (string predicate action)
-    (let* ((file-name-handler-alist nil)
+    (let* ((file-name-handler-alist (and (file-remote-p root)
+                                         file-name-handler-alist))
            (directory (substring string 0 (backstaff-arguments--name-start
                                            string))))
       (pcase action
@@ -224,9 +226,14 @@ root if REQUIRED is non-nil, and else nil."
 
 (defun backstaff-arguments--names (root directory)
   "Return the names in DIRECTORY, which is relative to ROOT and ends with /.
-Nothing outside of ROOT has any."
-  (unless (or (string-prefix-p "/" directory)
-              (member ".." (split-string directory "/")))
+Nothing outside of ROOT has any.  On another host the server is asked."
+  (cond
+   ((or (string-prefix-p "/" directory)
+        (member ".." (split-string directory "/")))
+    nil)
+   ((file-remote-p root)
+    (backstaff-arguments--remote-names root directory))
+   (t
     (let ((place (concat root directory)))
       ;; What cannot be read has no names to offer; completion shall not fail.
       (and (ignore-errors (file-in-directory-p place root))
@@ -234,7 +241,22 @@ Nothing outside of ROOT has any."
                  (completion-regexp-list nil))
              (cl-set-difference
               (ignore-errors (file-name-all-completions "" place))
-              '("./" "../") :test #'equal))))))
+              '("./" "../") :test #'equal)))))))
+
+(defun backstaff-arguments--remote-names (root directory)
+  "Return the names in DIRECTORY below ROOT, as the server there tells them."
+  (condition-case nil
+      (mapcar (lambda (entry)
+                (concat (plist-get entry :name)
+                        (and (eq (plist-get entry :kind) :directory) "/")))
+              (plist-get
+               (plist-get (backstaff-call "agent-q/list_directory"
+                                          (list :path (concat "./" directory)
+                                                :show_hidden t)
+                                          (list :root root))
+                          :data)
+               :entries))
+    (backstaff-error nil)))
 
 
 ;;; Writing

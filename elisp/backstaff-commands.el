@@ -77,7 +77,7 @@ On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]
   "List the commands of the project."
   (interactive)
   (backstaff-view-open 'backstaff-commands-mode
-                       (list :root (backstaff-root) :path "." :tool nil)
+                       (list :root (backstaff-command-root) :path "." :tool nil)
                        (list :page 1)))
 
 (defun backstaff-commands--title (state)
@@ -303,9 +303,9 @@ What is invisible in it is written as an escape; its file has it as it is.
 (defun backstaff-find-command (name &optional root)
   "Show the command NAME of the project ROOT.
 Interactively complete the name; the first completion asks the server."
-  (interactive (let ((root (backstaff-root)))
+  (interactive (let ((root (backstaff-command-root)))
                  (list (backstaff-commands--read root) root)))
-  (backstaff-command-open (or root (backstaff-root)) name))
+  (backstaff-command-open (or root (backstaff-command-root)) name))
 
 (defun backstaff-commands--read (root)
   "Ask for the name of a command of the project ROOT and return it."

@@ -18,6 +18,8 @@
 (require 'subr-x)
 (require 'backstaff)
 
+(declare-function backstaff-remote-facts-text "backstaff-remote" (facts))
+
 
 ;;; Options
 
@@ -319,7 +321,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
   "Add to RUN whether tools can look at the directory it is about."
   (condition-case problem
       (let ((root (backstaff-root (backstaff-doctor--run-directory run))))
-        (if (file-accessible-directory-p root)
+        (if (or (file-remote-p root) (file-accessible-directory-p root))
             (backstaff-doctor--tell run "Root" 'ok
                                     (backstaff-doctor--file root))
           (backstaff-doctor--tell
@@ -329,8 +331,8 @@ checks again and \\[backstaff-doctor-copy] copies it."
     (backstaff-remote-directory
      (backstaff-doctor--tell
       run "Root" 'failed (backstaff-epc-error-text problem)
-      "Tools look at this machine alone: type M-x cd to a local directory, \
-or customize `backstaff-root-directory'"))
+      "Type M-x backstaff-connect there; or M-x cd to a local directory, or \
+customize `backstaff-root-directory'"))
     (error
      (backstaff-doctor--tell
       run "Root" 'failed (backstaff-epc-error-text problem)
@@ -583,22 +585,24 @@ of RUN, as is no answer within LIMIT seconds."
 (defun backstaff-doctor--check-round-trip (run)
   "Measure in RUN how long a call takes at least."
   (backstaff-doctor--ping run (backstaff-doctor--add run "Round trip") nil
-                          (+ (float-time) backstaff-doctor-limit)))
+                          (+ (float-time) backstaff-doctor-limit)
+                          (lambda () (backstaff-doctor--check-tools run))))
 
-(defun backstaff-doctor--ping (run check times deadline)
-  "Ping the server of RUN for CHECK until enough TIMES are known, or DEADLINE."
+(defun backstaff-doctor--ping (run check times deadline continue)
+  "Ping the server of RUN for CHECK until enough TIMES are known, or DEADLINE.
+Then go on with CONTINUE."
   (let ((start (float-time)))
     (if (or (>= (length times) backstaff-doctor--pings)
             (and times (>= start deadline)))
         (progn (backstaff-doctor--settle
                 run check 'ok (backstaff-doctor--times-text times))
-               (backstaff-doctor--check-tools run))
+               (funcall continue))
       (backstaff-doctor--ask
        run check 'ping nil
        (lambda (_)
          (backstaff-doctor--ping run check
                                  (cons (- (float-time) start) times)
-                                 deadline))
+                                 deadline continue))
        (max 0.01 (- deadline start))))))
 
 (defun backstaff-doctor--times-text (times)
@@ -622,7 +626,7 @@ of RUN, as is no answer within LIMIT seconds."
          (backstaff-doctor--settle
           run check 'failed "the server describes no tools"
           "Update the server, or check `backstaff-server-command'"))
-       (backstaff-doctor--finish run)))))
+       (backstaff-doctor--check-host run)))))
 
 (defun backstaff-doctor--tools-text (tools)
   "Return a line for each of TOOLS, with what the policy says of it."
@@ -633,6 +637,78 @@ of RUN, as is no answer within LIMIT seconds."
                          (:prompt "asks first")
                          (_ "of no known policy"))))
              tools "\n"))
+
+
+;;; Another host
+
+(defun backstaff-doctor--check-host (run)
+  "Look at the server on the host that RUN is about, and end RUN.
+That is the one that calls use; it is started if there is none."
+  (let ((host (and (eq (backstaff-doctor--state run "Root") 'ok)
+                   (file-remote-p (backstaff-root (backstaff-doctor--run-directory
+                                                   run))))))
+    (if (null host)
+        (backstaff-doctor--finish run)
+      (let ((check (backstaff-doctor--add run "Host")))
+        (condition-case problem
+            (let* ((server (backstaff-server-ensure host))
+                   (facts (backstaff-server--facts server)))
+              (setf (backstaff-doctor--run-server run) server)
+              (backstaff-doctor--settle
+               run check 'ok
+               (format "%s\n%s" host (backstaff-remote-facts-text facts))
+               (backstaff-doctor--host-advice facts))
+              (backstaff-doctor--check-host-trip run host facts))
+          (backstaff-error
+           (backstaff-doctor--settle
+            run check 'failed (backstaff-epc-error-text problem)
+            "Type M-x backstaff-connect in a directory of that host; \
+backstaff needs a Python 3.11 or newer there, and nothing else")
+           (backstaff-doctor--finish run)))))))
+
+(defun backstaff-doctor--state (run name)
+  "Return the state of the check of RUN that is called NAME."
+  (backstaff-doctor--check-state
+   (cl-find name (backstaff-doctor--run-checks run)
+            :key #'backstaff-doctor--check-name :test #'equal)))
+
+(defun backstaff-doctor--host-advice (facts)
+  "Return what would make the start that FACTS tell of quicker, or nil."
+  (cond ((eq (plist-get facts :way) 'tramp)
+         "Nothing, if the host is reached by several hops, sudo or su; else \
+see in the log why the session without a terminal failed: its calls are as \
+quick, its start is not a second login")
+        ((equal (plist-get facts :sources) "uncached")
+         "Let ~/.cache/backstaff on that host be a directory of yours alone \
+(chmod 700), so that the sources need not be sent at each start")))
+
+(defun backstaff-doctor--check-host-trip (run host facts)
+  "Measure in RUN how long a call to HOST takes; FACTS tell of its server."
+  (backstaff-doctor--ping
+   run (backstaff-doctor--add run "To the host") nil
+   (+ (float-time) backstaff-doctor-limit)
+   (lambda ()
+     (when (backstaff-doctor--keystrokes-obscured-p host facts)
+       (backstaff-doctor--tell
+        run "Keystrokes" 'note
+        "ssh delays what is typed on a terminal, and what goes to this server \
+counts as typed: up to 20 ms a call"
+        (format "Write \"ObscureKeystrokeTiming no\" for %s into ~/.ssh/config"
+                (file-remote-p (concat host "/") 'host))))
+     (backstaff-doctor--finish run))))
+
+(defun backstaff-doctor--keystrokes-obscured-p (host facts)
+  "Return non-nil if ssh delays small requests to the server of FACTS on HOST.
+Versions from 9.5 on do, on a terminal, unless told not to."
+  (and (eq (plist-get facts :way) 'tramp)
+       (member (file-remote-p (concat host "/") 'method) '("ssh" "sshx" "scp" "scpx"))
+       (with-temp-buffer
+         (setq default-directory "/")
+         (and (ignore-errors ; as there may be no ssh by this name
+                (call-process "ssh" nil t nil "-G" (file-remote-p (concat host "/") 'host)))
+              (progn (goto-char (point-min))
+                     (re-search-forward "^obscurekeystroketiming \\(?:yes\\|int\\)"
+                                        nil t))))))
 
 (provide 'backstaff-doctor)
 ;;; backstaff-doctor.el ends here

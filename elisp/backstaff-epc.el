@@ -77,6 +77,7 @@ comes as it is, where `error-message-string' quotes it."
   (silent-timeouts 0)
   (closed nil)
   (alarm nil)
+  (remote nil :read-only t)
   (log-function nil :read-only t)
   (stderr-function nil :read-only t))
 
@@ -91,7 +92,8 @@ comes as it is, where `error-message-string' quotes it."
   (deadline nil))
 
 (cl-defun backstaff-epc-connect
-    (process &key (name "the server") (log-function #'ignore) stderr-function)
+    (process &key (name "the server") (log-function #'ignore) stderr-function
+             remote)
   "Return a connection that speaks EPC over PROCESS.
 PROCESS loses the filter and the sentinel that it has.  NAME is what
 people are told about when something fails.
@@ -99,10 +101,13 @@ people are told about when something fails.
 LOG-FUNCTION is called with one line of text for what is worth a note but
 is nobody's failure.  STDERR-FUNCTION is called without arguments when the
 connection breaks, and returns what PROCESS last wrote to its standard
-error, or nil."
+error, or nil.
+
+REMOTE is non-nil if a network lies between: then a request may not be
+large, and one whose sending is cut short ends the connection."
   (let ((connection
          (backstaff-epc--make-connection
-          :process process :name name
+          :process process :name name :remote remote
           :buffer (generate-new-buffer
                    (format " *%s frames*" (process-name process)) t)
           :log-function log-function :stderr-function stderr-function)))
@@ -458,16 +463,25 @@ symbols, numbers, and lists and vectors of these."
         (print-integers-as-characters nil) (float-output-format nil))
     (prin1-to-string (backstaff-epc--plain object))))
 
-(defun backstaff-epc--frame (message)
-  "Return MESSAGE as the bytes that go over the wire."
+(defconst backstaff-epc--largest-remote-frame (* 64 1024)
+  "The largest length of a request that goes over a network.")
+
+(defun backstaff-epc--room (connection)
+  "Return the largest length that a request over CONNECTION may have."
+  (if (backstaff-epc--remote connection) backstaff-epc--largest-remote-frame
+    backstaff-epc--largest-frame))
+
+(defun backstaff-epc--frame (message &optional room)
+  "Return MESSAGE as the bytes that go over the wire, of at most ROOM bytes."
   (let* ((body (encode-coding-string
                 (concat (backstaff-epc--print message) "\n")
                 'utf-8-unix t))
-         (size (length body)))
-    (when (> size backstaff-epc--largest-frame)
+         (size (length body))
+         (room (or room backstaff-epc--largest-frame)))
+    (when (> size room)
       (signal 'backstaff-argument-error
               (list (format "the arguments make %d bytes, %d are allowed"
-                            size backstaff-epc--largest-frame))))
+                            size room))))
     (concat (format "%06x" size) body)))
 
 (defconst backstaff-epc--pipe-size 16384
@@ -514,8 +528,11 @@ Emacs's own queue, and the next frame follows it: none is ever torn."
 
 (defun backstaff-epc--slowness (connection failure timeout)
   "Say that the peer of CONNECTION showed FAILURE for TIMEOUT seconds."
-  (format "%s %s within %s seconds" (backstaff-epc--name connection)
-          failure timeout))
+  (format "%s %s within %s seconds%s" (backstaff-epc--name connection)
+          failure timeout
+          (if (backstaff-epc--remote connection)
+              "; the network may be down, or that host asleep"
+            "")))
 
 (defun backstaff-epc--check-open (connection)
   "Signal the condition that broke CONNECTION, if one did."
@@ -535,7 +552,8 @@ the sending."
   (backstaff-epc--check-open connection)
   (let* ((uid (cl-incf (backstaff-epc--last-uid connection)))
          (symbol (if (stringp method) (make-symbol method) method))
-         (frame (backstaff-epc--frame (list 'call uid symbol args)))
+         (frame (backstaff-epc--frame (list 'call uid symbol args)
+                                      (backstaff-epc--room connection)))
          (sent nil))
     (puthash uid (backstaff-epc--make-call
                   :method method :settle settle
@@ -545,7 +563,10 @@ the sending."
         (progn (backstaff-epc--send connection uid frame timeout)
                (setq sent t))
       (unless sent
-        (backstaff-epc--pop-call connection uid)))
+        (backstaff-epc--pop-call connection uid)
+        (when (backstaff-epc--remote connection)
+          ;; Half of it may be under way, and nobody knows which half.
+          (backstaff-epc-close connection "the sending of a request was cut short"))))
     uid))
 
 (defun backstaff-epc--tell-cancelled (connection uid)

@@ -58,9 +58,10 @@ Interactively, look for it by a part of its name: the files that match what
 you type are shown as you type, the best first, without what git ignores.
 Letters need not stand together, words not in their order; case counts only
 where there is a capital letter."
-  (interactive (let ((root (backstaff-root)))
+  (interactive (let ((root (backstaff-command-root)))
                  (list (backstaff-find--read root) root)))
-  (backstaff-view-visit-file (concat (or root (backstaff-root)) file)))
+  (let ((root (or root (backstaff-command-root))))
+    (backstaff-view-visit-file (concat root file) nil root)))
 
 (defun backstaff-find--read (root)
   "Ask for a file of the project ROOT and return its path below that."

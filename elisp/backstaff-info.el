@@ -44,7 +44,7 @@
   "Show the type, the size, the times and the permissions of FILE."
   (interactive (list (read-file-name (backstaff-info--prompt) (backstaff-directory)
                                      buffer-file-name t)))
-  (let ((root (backstaff-root (file-name-directory
+  (let ((root (backstaff-command-root (file-name-directory
                                (directory-file-name (expand-file-name file))))))
     (backstaff-info-open root (backstaff-view-relative root file))))
 

@@ -81,14 +81,14 @@ is left out.  Tools see the project that the current directory is in."
   (interactive
    (let ((tool (backstaff-inspector--read-tool)))
      (list (plist-get tool :id)
-           (backstaff-arguments-read tool (backstaff-root)))))
+           (backstaff-arguments-read tool (backstaff-command-root)))))
   (backstaff-inspector-show id arguments))
 
 (defun backstaff-inspector-show (id arguments &optional forms root)
   "Run the tool ID with ARGUMENTS below ROOT and show its reply in FORMS.
 FORMS is a list of `text', `plist' and `json', by default all of them."
   (let ((buffer (get-buffer-create (format "*backstaff run: %s*" id)))
-        (root (or root (backstaff-root))))
+        (root (or root (backstaff-command-root))))
     (with-current-buffer buffer
       (unless (derived-mode-p 'backstaff-inspector-mode)
         (backstaff-inspector-mode))

@@ -76,12 +76,12 @@ the settings of the server say.  With a prefix argument it is recursive."
 
 (defun backstaff-list--read-directory (root)
   "Ask for a directory; or return the root of the project if ROOT is non-nil."
-  (if root (backstaff-root)
+  (if root (backstaff-command-root)
     (read-directory-name "List directory: " (backstaff-directory) nil t)))
 
 (defun backstaff-list--open (directory tool &rest more)
   "Show what TOOL tells of DIRECTORY; MORE is the rest of the state."
-  (let ((root (backstaff-root (file-name-as-directory directory))))
+  (let ((root (backstaff-command-root (file-name-as-directory directory))))
     (apply #'backstaff-list-open root (backstaff-view-relative root directory)
            :tool tool more)))
 
@@ -358,7 +358,7 @@ What was replaced is looked for in the file system."
                                 "\ufffd" byte (regexp-quote name) t)
                          "\\'")))
     (pcase (and (string-search "\ufffd" name)
-                (directory-files (backstaff-view-local-name
+                (directory-files (backstaff-view-file-name
                                   (backstaff-view-absolute directory t))
                                  nil regexp t))
       ('nil name)

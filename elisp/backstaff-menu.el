@@ -318,6 +318,7 @@ That is the current file for what describes a file, else the directory."
 (defun backstaff-menu--run (&optional forms)
   "Run the chosen tool and show its reply in FORMS, by default in all."
   (let ((tool (backstaff-menu--chosen-tool)))
+    (backstaff-command-root)
     (backstaff-inspector-show (plist-get tool :id)
                               (backstaff-menu--complete-arguments tool)
                               forms)))

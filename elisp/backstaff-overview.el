@@ -72,9 +72,10 @@ Interactively this is the root of the project, or with a prefix argument a
 directory that is asked for."
   (interactive
    (list (if current-prefix-arg
-             (read-directory-name "Overview of directory: " nil nil t)
-           (backstaff-root))))
-  (let ((root (backstaff-root (file-name-as-directory directory))))
+             (read-directory-name "Overview of directory: "
+                                  (backstaff-directory) nil t)
+           (backstaff-command-root))))
+  (let ((root (backstaff-command-root (file-name-as-directory directory))))
     (backstaff-view-open 'backstaff-overview-mode
                          (list :root root
                                :path (backstaff-view-relative root directory))

@@ -6,7 +6,9 @@
 
 ;; One server serves all of Emacs: a call brings the root of its project
 ;; along.  It starts with the first call, which waits behind the handshake,
-;; and lives until Emacs ends or `backstaff-stop' is typed.
+;; and lives until Emacs ends or `backstaff-stop' is typed.  For a root on
+;; another host there is one there, which backstaff-remote.el starts; a host is
+;; named as `file-remote-p' names it, and nil is this one.
 ;;
 ;; The program is looked for in this order:
 ;;
@@ -30,6 +32,9 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff-epc)
+
+(declare-function backstaff-remote-launch "backstaff-remote" (server host))
+(declare-function backstaff-remote-forget "backstaff-remote" ())
 
 (defconst backstaff-server-version "0.1.0"
   "The version of this package, and of the server that belongs to it.")
@@ -57,15 +62,6 @@ are read when the server starts."
   :type '(choice (const :tag "The usual one" nil) file)
   :group 'backstaff
   :risky t)
-
-(defun backstaff-server-settings-place ()
-  "Return the file that the server reads its settings from if it exists."
-  (expand-file-name
-   (or backstaff-server-settings-file
-       (expand-file-name
-        "backstaff/config.toml"
-        (let ((folder (getenv "XDG_CONFIG_HOME")))
-          (if (member folder '(nil "")) "~/.config" folder))))))
 
 
 ;;; Finding the program
@@ -121,17 +117,32 @@ That is Emacs's own: a buffer may have a project's PATH and PYTHONPATH."
                               (expand-file-name "backstaff/__main__.py" folder))
                         return folder)))))
 
+(defun backstaff-server--program ()
+  "Return the program that serves, and its first arguments.
+Signal a `backstaff-connection-lost' if there is none."
+  (or (backstaff-server--configured-command)
+      (backstaff-server--shipped-command)
+      (backstaff-server--installed-command)
+      (backstaff-server--no-command)))
+
 (defun backstaff-server--command ()
   "Return the server's command, a list of strings.
 Signal a `backstaff-connection-lost' if there is none."
-  (append (or (backstaff-server--configured-command)
-              (backstaff-server--shipped-command)
-              (backstaff-server--installed-command)
-              (backstaff-server--no-command))
+  (append (backstaff-server--program)
           '("serve" "--stdio")
           (and backstaff-server-settings-file
                (list "--config"
                      (expand-file-name backstaff-server-settings-file)))))
+
+(defun backstaff-server-settings-place ()
+  "Return the file that the server reads its settings from if it exists."
+  (let ((default-directory "/"))
+    (expand-file-name
+     (or backstaff-server-settings-file
+         (expand-file-name
+          "backstaff/config.toml"
+          (let ((folder (getenv "XDG_CONFIG_HOME")))
+            (if (member folder '(nil "")) "~/.config" folder)))))))
 
 (defun backstaff-server--configured-command ()
   "Return what `backstaff-server-command' stands for, or nil."
@@ -300,27 +311,50 @@ One that was made in part does not count, nor one for another version."
   "A server process.
 PROVEN is non-nil once it has answered a tool's call.  SECOND-TRY is
 non-nil if it took the place of one that had died.  STUCK is non-nil once
-it has said that too many calls hang in a file system that is dead."
+it has said that too many calls hang in a file system that is dead.  FACTS,
+a plist, tell how one on another host was started."
   (connection nil)
   (stderr nil)
   (last-words "")
   (second-try nil :read-only t)
   (proven nil)
   (stuck nil)
-  (tools nil))
+  (tools nil)
+  (facts nil))
 
 (defvar backstaff-server--current nil
-  "The server that was started last, dead or alive.")
+  "The server on this host that was started last, dead or alive.")
 
-(defun backstaff-server--start (second-try)
-  "Start a server and return it; SECOND-TRY if the last one died.
-This does not wait for it: what is sent now stands behind the handshake."
+(defvar backstaff-server--elsewhere nil
+  "Those on other hosts, as an alist of (HOST . SERVER).")
+
+(defun backstaff-server--at (host)
+  "Return the server on HOST that was started last, dead or alive."
+  (if host (cdr (assoc host backstaff-server--elsewhere))
+    backstaff-server--current))
+
+(defun backstaff-server-connected-p (name)
+  "Return non-nil if Emacs is connected to the host of NAME, a remote file.
+NAME may be that of a host.  TRAMP would take that for the home directory
+there, and look it up, which may take for ever."
+  (file-remote-p (if (string-suffix-p ":" name) (concat name "/") name) nil t))
+
+(defun backstaff-server--start (second-try &optional host)
+  "Start a server on HOST and return it; SECOND-TRY if the last one died.
+This does not wait for it here: what is sent now stands behind the
+handshake.  On another host it waits until the server is ready."
   (let ((server (backstaff-server--make :second-try second-try)))
-    (setf (backstaff-server--stderr server)
-          (backstaff-server--make-stderr server)
-          (backstaff-server--connection server)
-          (backstaff-server--launch server))
-    (setq backstaff-server--current server)
+    (cond (host
+           (require 'backstaff-remote)
+           (backstaff-remote-launch server host)
+           (setf (alist-get host backstaff-server--elsewhere nil nil #'equal)
+                 server))
+          (t
+           (setf (backstaff-server--stderr server)
+                 (backstaff-server--make-stderr server)
+                 (backstaff-server--connection server)
+                 (backstaff-server--launch server))
+           (setq backstaff-server--current server)))
     (backstaff-server--greet server)
     server))
 
@@ -372,12 +406,13 @@ This does not wait for it: what is sent now stands behind the handshake."
 
 (defun backstaff-server--collect-words (server)
   "Return the last lines that SERVER, now dead, wrote to its standard error.
-A child of the server may hold the pipe open, so this waits little."
-  (let ((stderr (backstaff-server--stderr server))
-        (deadline (+ (float-time) 0.2)))
-    (while (and (process-live-p stderr) (< (float-time) deadline))
-      (accept-process-output stderr 0.02 nil t))
-    (delete-process stderr))
+A child of the server may hold the pipe open, so this waits little.  On a
+terminal of another host there is none."
+  (when-let ((stderr (backstaff-server--stderr server)))
+    (let ((deadline (+ (float-time) 0.2)))
+      (while (and (process-live-p stderr) (< (float-time) deadline))
+        (accept-process-output stderr 0.02 nil t))
+      (delete-process stderr)))
   (let ((lines (split-string (backstaff-server--last-words server) "\n" t)))
     (string-join (last lines 8) "\n")))
 
@@ -431,24 +466,26 @@ Before version 1.0 the second number counts as the first does after it."
        (match-string 1 version)))
 
 (defun backstaff-server--stop (reason)
-  "Stop the server, if one is up, and fail what is under way for REASON."
-  (when backstaff-server--current
-    (backstaff-epc-close
-     (backstaff-server--connection backstaff-server--current) reason)
-    (setq backstaff-server--current nil)))
+  "Stop all servers, and fail what is under way for REASON."
+  (dolist (server (cons backstaff-server--current
+                        (mapcar #'cdr backstaff-server--elsewhere)))
+    (when server
+      (backstaff-epc-close (backstaff-server--connection server) reason)))
+  (setq backstaff-server--current nil
+        backstaff-server--elsewhere nil))
 
 
 ;;; The server
 
-(defun backstaff-server-ensure ()
-  "Return the server, started if there is none that lives.
+(defun backstaff-server-ensure (&optional host)
+  "Return the server on HOST, started if there is none that lives.
 Signal a `backstaff-connection-lost' if it cannot be."
-  (let ((server backstaff-server--current))
-    (cond ((null server) (backstaff-server--start nil))
+  (let ((server (backstaff-server--at host)))
+    (cond ((null server) (backstaff-server--start nil host))
           ((backstaff-server--usable-p server) server)
           ((or (backstaff-server--proven server)
                (not (backstaff-server--second-try server)))
-           (backstaff-server--start t))
+           (backstaff-server--start t host))
           (t (signal 'backstaff-connection-lost
                      '("the server was started anew and died again; see why\
  with M-x backstaff-show-log, then type M-x backstaff-restart"))))))
@@ -470,22 +507,22 @@ Then the next call starts another one; nobody waits for the old one's end."
           (plist-get (plist-get reply :error) :server-stuck))
     (setf (backstaff-server--stuck server) t)))
 
-(cl-defun backstaff-server-call (method args &key timeout)
-  "Call METHOD, a tool, with ARGS and return its value.
+(cl-defun backstaff-server-call (method args &key timeout host)
+  "Call METHOD, a tool, with ARGS on HOST and return its value.
 Start the server if need be.  Signal a `backstaff-error' if there is no
 value within TIMEOUT seconds."
-  (let* ((server (backstaff-server-ensure))
+  (let* ((server (backstaff-server-ensure host))
          (reply (backstaff-epc-call (backstaff-server--connection server)
                                     method args :timeout timeout)))
     (backstaff-server--heed server reply)
     reply))
 
 (cl-defun backstaff-server-call-async
-    (method args &key success-fn error-fn timeout)
-  "Call METHOD, a tool, with ARGS and return at once.
+    (method args &key success-fn error-fn timeout host)
+  "Call METHOD, a tool, with ARGS on HOST and return at once.
 Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
 `backstaff-epc-call-async'.  Return a handle for `backstaff-server-cancel'."
-  (let* ((server (backstaff-server-ensure))
+  (let* ((server (backstaff-server-ensure host))
          (connection (backstaff-server--connection server)))
     (cons connection
           (backstaff-epc-call-async
@@ -524,19 +561,22 @@ SUCCESS-FN is called before this returns if the answer is known already."
 
 ;;;###autoload
 (defun backstaff-stop ()
-  "Stop the server; the next call will start it again."
+  "Stop the server, here and on other hosts; the next call starts it again."
   (interactive)
-  (let ((running backstaff-server--current))
+  (let ((running (or backstaff-server--current backstaff-server--elsewhere)))
     (backstaff-server--stop "the server was stopped")
     (when (called-interactively-p 'interactive)
       (message (if running "The server is stopped" "There was no server")))))
 
 ;;;###autoload
 (defun backstaff-restart ()
-  "Stop the server and start it anew, looking for the program afresh."
+  "Stop the server and start it anew, looking for the program afresh.
+Those on other hosts are stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
   (setq backstaff-server--python nil)
+  (when (featurep 'backstaff-remote)
+    (backstaff-remote-forget))
   (backstaff-server--start nil)
   (when (called-interactively-p 'interactive)
     (message "The server is started anew")))

@@ -107,8 +107,8 @@ directory that is asked for."
    (list (if current-prefix-arg
              (read-directory-name "Tree of directory: " (backstaff-directory)
                                   nil t)
-           (backstaff-root))))
-  (let ((root (backstaff-root (file-name-as-directory directory))))
+           (backstaff-command-root))))
+  (let ((root (backstaff-command-root (file-name-as-directory directory))))
     (backstaff-tree-open root (backstaff-view-relative root directory))))
 
 (defun backstaff-tree-open (root path &rest more)

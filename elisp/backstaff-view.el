@@ -85,6 +85,14 @@ directory or file below the root.")
 (defvar-local backstaff-view--progress nil
   "The timer that will say that the calls under way take their time.")
 
+(defvar-local backstaff-view--host nil
+  "What the mode line tells of the host that the root is on, or nil.")
+(put 'backstaff-view--host 'risky-local-variable t)
+
+(defvar-local backstaff-view--waiting nil
+  "What the mode line tells of calls that take their time, or nil.")
+(put 'backstaff-view--waiting 'risky-local-variable t)
+
 (defvar-local backstaff-view--soon nil
   "The timer that will go on with drawing the buffer.")
 
@@ -125,6 +133,7 @@ non-nil."
         buffer-read-only t
         bidi-paragraph-direction 'left-to-right
         header-line-format '(:eval (backstaff-view--header-line))
+        mode-line-process '(backstaff-view--host backstaff-view--waiting)
         backstaff-view--wrap wrap
         backstaff-view--request-function request
         backstaff-view--draw-function draw
@@ -192,6 +201,7 @@ which DEFAULTS, a plist too, hold what STATE leaves open."
 
 (defun backstaff-view-ask (state)
   "Ask for STATE and draw it when the answer has come."
+  (backstaff-approach (plist-get state :root))
   (backstaff-view-cancel)
   (setq backstaff-view--wanted state)
   (backstaff-view--set-title state)
@@ -274,7 +284,7 @@ told to wait no longer.  The root is that of the latest state."
   "Say that BUFFER is waiting for an answer."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
-      (setq mode-line-process " waiting")
+      (setq backstaff-view--waiting " waiting")
       (force-mode-line-update)
       (unless (or (active-minibuffer-window) (current-message))
         (message "Waiting for %s… (%s cancels)"
@@ -286,7 +296,7 @@ told to wait no longer.  The root is that of the latest state."
   (when backstaff-view--progress
     (cancel-timer backstaff-view--progress)
     (setq backstaff-view--progress nil
-          mode-line-process nil)
+          backstaff-view--waiting nil)
     (force-mode-line-update)))
 
 
@@ -321,7 +331,7 @@ told to wait no longer.  The root is that of the latest state."
   (setq backstaff-view-state (plist-put (copy-sequence state) :focus nil)
         backstaff-view-reply reply
         backstaff-view--wanted nil
-        default-directory (backstaff-view-local-name
+        default-directory (backstaff-view-file-name
                            (backstaff-view-absolute
                             (or (plist-get state :directory)
                                 (plist-get state :path))
@@ -417,11 +427,21 @@ They are no part of the text, so they stay when that is sorted."
          (name (cond ((equal path ".") root)
                      ((file-name-absolute-p path) path)
                      (t (concat root "/" path)))))
-    (format "*backstaff %s: %s*" verb (backstaff-names-show name))))
+    (format "*backstaff %s: %s%s*" verb (backstaff-names-show name)
+            (backstaff-view--at-host (plist-get state :root)))))
+
+(defun backstaff-view--at-host (root)
+  "Return \"@\" and the host that ROOT is on; nothing if that is this one."
+  (if-let ((host (file-remote-p root 'host)))
+      (concat "@" (backstaff-names-show host))
+    ""))
 
 (defun backstaff-view--set-title (state)
   "Give the buffer the name that belongs to STATE."
   (let ((title (funcall backstaff-view--title-function state)))
+    (setq backstaff-view--host
+          (and (file-remote-p (plist-get state :root))
+               (concat " " (backstaff-view--at-host (plist-get state :root)))))
     (unless (equal title backstaff-view--title)
       (setq backstaff-view--title title)
       (rename-buffer title t))))
@@ -544,7 +564,8 @@ FOCUS may be `last' for the last one."
 It ends with a slash if DIRECTORY is non-nil."
   (let ((root (plist-get (backstaff-view-latest-state) :root)))
     (cond ((equal path ".") (if directory root (directory-file-name root)))
-          ((string-prefix-p "/" path) path)
+          ;; The host's own name for it, whatever that looks like here.
+          ((string-prefix-p "/" path) (concat (file-remote-p root) path))
           (t (concat root path (and directory "/"))))))
 
 (defun backstaff-view-relative (root file)
@@ -569,6 +590,19 @@ If it is not below, return it as it is: a tool will say so."
 (defun backstaff-view-child (directory name)
   "Return the path of what is called NAME in DIRECTORY, a path too."
   (if (equal directory ".") name (concat directory "/" name)))
+
+(defun backstaff-view-file-name (name &optional root)
+  "Return NAME, of a file below ROOT, so that it can mean nothing else.
+ROOT is the buffer's by default.  On another host the name starts with what
+names the host, which the root has."
+  (let ((host (file-remote-p (or root (plist-get (backstaff-view-latest-state)
+                                                 :root)))))
+    (if (and host (string-prefix-p host name))
+        (if (eq (find-file-name-handler name 'expand-file-name)
+                (find-file-name-handler host 'expand-file-name))
+            name
+          (concat host "/:" (substring name (length host))))
+      (backstaff-view-local-name name))))
 
 (defun backstaff-view-local-name (name)
   "Return NAME, absolute and of a local file, so that it can mean nothing else.
@@ -643,10 +677,11 @@ Return nil if it is a directory or a link to one, and is not visited."
   (unless (eq kind :directory)
     (backstaff-view-visit-file (backstaff-view-absolute path) other-window)))
 
-(defun backstaff-view-visit-file (file &optional other-window)
+(defun backstaff-view-visit-file (file &optional other-window root)
   "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
-Return nil if it is a directory or a link to one, and is not visited."
-  (let ((name (backstaff-view-local-name file)))
+ROOT is as in `backstaff-view-file-name'.  Return nil if it is a directory
+or a link to one, and is not visited."
+  (let ((name (backstaff-view-file-name file root)))
     (pcase (backstaff-view--type name)
       (?d nil)
       (?- (if other-window (find-file-other-window name) (find-file name))

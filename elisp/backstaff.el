@@ -61,6 +61,9 @@
 (require 'backstaff-server)
 
 (declare-function project-root "project" (project))
+(declare-function backstaff-remote-check "backstaff-remote" (directory))
+(declare-function backstaff-remote-root "backstaff-remote" (directory))
+(declare-function backstaff-remote-approach "backstaff-remote" (directory))
 
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
 (autoload 'backstaff-list-entries "backstaff-list" nil t)
@@ -79,6 +82,7 @@
 (autoload 'backstaff-run-tool "backstaff-inspector" nil t)
 (autoload 'backstaff-install-server "backstaff-install" nil t)
 (autoload 'backstaff-doctor "backstaff-doctor" nil t)
+(autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
 (autoload 'backstaff-llm-tools "backstaff-llm")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
@@ -100,8 +104,9 @@
 
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
-It is called with a local directory and returns a directory.  Tools see
-what is below it and nothing else."
+It is called with a directory and returns a directory.  Tools see what is
+below it and nothing else.  For a directory on another host it is called
+once, as that takes several round trips; `backstaff-restart' forgets."
   :type 'function
   :risky t)
 
@@ -143,7 +148,7 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
 
 ;;; Root
 
-(define-error 'backstaff-remote-directory "Backstaff root not local"
+(define-error 'backstaff-remote-directory "Backstaff root out of reach"
   '(backstaff-error user-error))
 
 (defun backstaff-project-root (directory)
@@ -165,26 +170,45 @@ runs, the directory of the project switched to."
 
 (defun backstaff-root (&optional directory)
   "Return the absolute root for a call made in DIRECTORY.
-DIRECTORY defaults to `backstaff-directory'.  If it is on another machine,
-signal a `backstaff-remote-directory' and leave that machine alone."
+DIRECTORY defaults to `backstaff-directory'.  If it is on another host that
+Emacs is not connected to, signal a `backstaff-remote-directory' and leave
+that host alone; `backstaff-command-root' asks."
   (let ((directory (or directory (backstaff-directory))))
-    (backstaff--check-local directory)
-    (backstaff--local-root
-     (or backstaff-root-directory
-         (funcall backstaff-root-function (expand-file-name directory))))))
+    (file-name-unquote
+     (backstaff--checked-root
+      (cond (backstaff-root-directory)
+            ((file-remote-p directory)
+             (require 'backstaff-remote)
+             (backstaff-remote-root directory))
+            (t (funcall backstaff-root-function
+                        (expand-file-name directory))))))))
 
-(defun backstaff--local-root (root)
-  "Return ROOT in the form that the server takes, if it is a local directory."
+(defun backstaff-command-root (&optional directory)
+  "Return the root for a command that the user typed in DIRECTORY.
+This is `backstaff-root', but where Emacs is not connected to the host it
+asks whether to connect."
+  (backstaff-approach (or backstaff-root-directory directory
+                          (backstaff-directory)))
+  (backstaff-root directory))
+
+(defun backstaff-approach (directory)
+  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it."
+  (when (and (file-remote-p directory) (not (backstaff-server-connected-p directory)))
+    (require 'backstaff-remote)
+    (backstaff-remote-approach directory)))
+
+(defun backstaff--checked-root (root)
+  "Return ROOT, a directory, in full, if it is one that tools may look at."
   (unless (stringp root)
     (signal 'backstaff-argument-error (list (format "%S is no root" root))))
-  (backstaff--check-local root)
-  (file-name-as-directory (file-name-unquote (expand-file-name root))))
+  (when (file-remote-p root)
+    (require 'backstaff-remote)
+    (backstaff-remote-check root))
+  (file-name-as-directory (expand-file-name root)))
 
-(defun backstaff--check-local (directory)
-  "Signal a `backstaff-remote-directory' if DIRECTORY is on another machine."
-  (when (file-remote-p directory)
-    (signal 'backstaff-remote-directory
-            (list (format "%s is on another machine" directory)))))
+(defun backstaff--host-name (name)
+  "Return NAME, of a file, as the host has it that the file is on."
+  (file-name-unquote (file-local-name name)))
 
 
 ;;; Calls
@@ -211,9 +235,12 @@ or talks nonsense, is a `backstaff-error'."
 
 (defun backstaff--call-once (id args context)
   "Call the tool ID with ARGS and CONTEXT, wait, and return the reply."
-  (backstaff--reply
-   (backstaff-server-call (backstaff--method id) (list args context)
-                          :timeout backstaff-call-timeout)))
+  (let ((host (file-remote-p (plist-get context :root))))
+    (backstaff--reply
+     (backstaff-server-call (backstaff--method id)
+                            (list args (backstaff--sent-context context))
+                            :timeout backstaff-call-timeout :host host)
+     host)))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
@@ -239,10 +266,12 @@ Until then what can be cancelled is the value of HANDLE, a symbol, as what
 prints as a word does not fill the echo area."
   (set handle
        (backstaff-server-call-async
-        (backstaff--method id) (list args context)
+        (backstaff--method id) (list args (backstaff--sent-context context))
+        :host (file-remote-p (plist-get context :root))
         :success-fn
         (lambda (value)
-          (let ((reply (backstaff--reply-or-failure id value)))
+          (let ((reply (backstaff--reply-or-failure
+                        id value (file-remote-p (plist-get context :root)))))
             (if (backstaff--approval-required-p reply)
                 ;; No question may be asked from within a process filter.
                 (run-at-time 0 nil #'backstaff--send-if-approved
@@ -344,17 +373,24 @@ is worth more than no answer."
   (let ((root (plist-get context :root)))
     (setq context
           (plist-put (copy-sequence context) :root
-                     (if root (backstaff--local-root root) (backstaff-root))))
+                     (if root (backstaff--checked-root root)
+                       (backstaff-root))))
     (if (or (plist-member context :deadline-ms) (null backstaff-call-timeout))
         context
       (plist-put context :deadline-ms
                  (max 1 (floor (* 900 backstaff-call-timeout)))))))
+
+(defun backstaff--sent-context (context)
+  "Return CONTEXT as the server of its root's host takes it."
+  (plist-put (copy-sequence context) :root
+             (backstaff--host-name (plist-get context :root))))
 
 
 ;;; Replies
 
 (defconst backstaff--codes
   '((backstaff-connection-lost . "CONNECTION_LOST")
+    (backstaff-remote-refused . "CONNECTION_LOST")
     (backstaff-timeout . "TIMEOUT")
     (backstaff-protocol-error . "PROTOCOL_ERROR")
     (backstaff-remote-error . "REMOTE_ERROR")
@@ -378,21 +414,21 @@ is worth more than no answer."
                      :message (backstaff-epc-error-text condition))
         :truncated nil :warnings nil :elapsed-ms 0))
 
-(defun backstaff--reply (value)
-  "Return VALUE, which the server sent, as the reply to a call.
+(defun backstaff--reply (value host)
+  "Return VALUE, which the server on HOST sent, as the reply to a call.
 Signal a `backstaff-protocol-error' if it is none."
   (unless (and (listp value) (plist-member value :ok)
                (stringp (plist-get value :text)))
     (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
   (if (and (plist-get value :ok)
            (equal (plist-get value :tool) "agent-q/get_file_info"))
-      (backstaff--with-buffer-state value)
+      (backstaff--with-buffer-state value host)
     value))
 
-(defun backstaff--reply-or-failure (id value)
-  "Return VALUE, which the server sent, as the reply to a call of the tool ID."
+(defun backstaff--reply-or-failure (id value host)
+  "Return VALUE, which the server on HOST sent to a call of ID, as the reply."
   (condition-case problem
-      (backstaff--reply value)
+      (backstaff--reply value host)
     (backstaff-error (backstaff--failure id problem))))
 
 (defun backstaff--plain-text (text)
@@ -402,12 +438,12 @@ Signal a `backstaff-protocol-error' if it is none."
 
 ;;; Buffers that visit a file
 
-(defun backstaff--with-buffer-state (reply)
-  "Return REPLY, which describes a file, with the state of its buffer.
+(defun backstaff--with-buffer-state (reply host)
+  "Return REPLY, which describes a file on HOST, with the state of its buffer.
 The data get `:buffer', its name, and `:buffer-modified'.  If there are
 unsaved changes, a last line of the text says so."
   (if-let ((buffer (backstaff--visiting-buffer
-                    (plist-get (plist-get reply :data) :path))))
+                    (concat host (plist-get (plist-get reply :data) :path)))))
       (let ((modified (buffer-modified-p buffer))
             (name (substring-no-properties (buffer-name buffer))))
         (plist-put reply :data

@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_serve(commands.add_parser("serve", help="answer EPC calls"))
     _add_call(commands.add_parser("call", help="call one tool and print its answer"))
     _add_tools(commands.add_parser("tools", help="print the definitions of the tools"))
+    _add_bundle(commands.add_parser("bundle", help="print what a start on another host needs"))
     return parser
 
 
@@ -87,6 +88,10 @@ def _add_call(parser: argparse.ArgumentParser) -> None:
 def _add_tools(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.set_defaults(command=_tools, log_file=None, log_level="warning")
+
+
+def _add_bundle(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(command=_bundle, log_file=None, log_level="warning")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -138,6 +143,26 @@ def _tools(options: argparse.Namespace) -> int:
                 needed = "required" if parameter.required else "optional"
                 facts = f"{parameter.type}, {needed}"
                 print(f"      {parameter.name} ({facts})  {parameter.description}".rstrip())
+    return EXIT_OK
+
+
+def _bundle(_: argparse.Namespace) -> int:
+    """Print a line of facts, each followed by a blank but the last, and then both payloads.
+
+    The facts are the bytecode's magic number, hash and size of the payload of code, hash and size
+    of that of sources, and the program for the host's command line.
+    """
+    if sys.flags.optimize < len("OO"):  # without docstrings and columns the code is half as large
+        slim = (sys.executable, "-OO", "-X", "no_debug_ranges")
+        os.execv(sys.executable, [*slim, *sys.orig_argv[1:]])  # noqa: S606
+    from backstaff_remote.bundle import collect, digest
+
+    bundle = collect()
+    payloads = (bundle.code, bundle.source)
+    facts = " ".join(f"{digest(payload)} {len(payload)}" for payload in payloads)
+    print(bundle.magic, facts, bundle.program, flush=True)
+    sys.stdout.buffer.write(bundle.code + bundle.source)
+    sys.stdout.flush()
     return EXIT_OK
 
 

@@ -97,7 +97,21 @@ def load(path: Path, tables: Tables, tool_ids: Collection[str] | None = None) ->
     Where TOOL_IDS are given, a glob of the policy that fits none of them is refused: a misspelt
     denial would deny nothing.
     """
-    text = _text(path)
+    try:
+        _refuse_unsafe(path, path.stat())  # before it is opened, as a fifo would wait for a writer
+        with path.open("rb") as file:
+            _refuse_unsafe(path, os.fstat(file.fileno()))
+            data = file.read(MAX_FILE_BYTES)
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    return parse(path, data, tables, tool_ids)
+
+
+def parse(
+    path: Path, data: bytes, tables: Tables, tool_ids: Collection[str] | None = None
+) -> Settings:
+    """The settings in DATA, which a message calls PATH. Raises `SettingsError`, as `load` does."""
+    text = _text(path, data)
     document = _Document(path, text, _parsed(path, text))
     document.refuse_unknown(document.values, ("policy", "tools"))
     policy = document.table("policy", document.section("policy"), Policy)
@@ -111,14 +125,9 @@ def load(path: Path, tables: Tables, tool_ids: Collection[str] | None = None) ->
     return Settings(MappingProxyType(built), policy)
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, data: bytes) -> str:
     try:
-        _refuse_unsafe(path, path.stat())  # before it is opened, as a fifo would wait for a writer
-        with path.open("rb") as file:
-            _refuse_unsafe(path, os.fstat(file.fileno()))
-            text = file.read(MAX_FILE_BYTES).decode()
-    except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path}: is not UTF-8 at byte {error.start}") from error
     for number, line in enumerate(text.splitlines(), 1):

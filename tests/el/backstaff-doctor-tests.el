@@ -190,7 +190,7 @@ Each check of the doctor may take half a second."
                    (backstaff-doctor-tests-check "Root" (backstaff-doctor-tests-wait report))))
         (should (equal state "FAILED"))
         (should (string-match-p "another machine" text))
-        (should (string-match-p "this machine alone" advice)))
+        (should (string-match-p "M-x backstaff-connect" advice)))
       (should (equal (delete-dups operations) '(file-remote-p))))))
 
 (ert-deftest backstaff-doctor-knows-a-root-that-is-not-there ()

@@ -26,10 +26,10 @@
                            (setq buffer (backstaff-list-directory root)))
                          0.4))
               (with-current-buffer buffer
-                (should-not mode-line-process)
+                (should-not backstaff-view--waiting)
                 (should (< 0.3 (backstaff-test-seconds
-                                 (backstaff-test-wait-for mode-line-process))))
-                (should (equal mode-line-process " waiting"))))))
+                                 (backstaff-test-wait-for backstaff-view--waiting))))
+                (should (equal backstaff-view--waiting " waiting"))))))
       (should (string-match-p "\\`Waiting for .*list: .*C-g cancels"
                               (car messages)))
       (let ((call (caar (buffer-local-value 'backstaff-view--calls buffer))))

@@ -1,0 +1,606 @@
+;;; backstaff-remote-tests.el --- Tests of backstaff-remote.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-remote-support)
+(require 'backstaff-doctor)
+(require 'backstaff-inspector)
+(require 'backstaff-list)
+(require 'backstaff-tree)
+
+
+;;; Calls
+
+(ert-deftest backstaff-remote-every-tool-answers-as-it-does-here ()
+  (backstaff-remote-test-both-ways
+    (let ((arguments '(:path "." :query "go" :command_name "go")))
+      (dolist (tool (backstaff-tools))
+        (let* ((id (plist-get tool :id))
+               (here (backstaff-call id arguments (list :root root)))
+               (there (backstaff-call id arguments (list :root far))))
+          (ert-info (id)
+            (should (plist-get here :ok))
+            (dolist (key '(:ok :tool :text :data :truncated :warnings))
+              (should (equal (plist-get here key) (plist-get there key))))))))
+    (should (eq (plist-get (backstaff-remote-test-facts far) :way) way))))
+
+(ert-deftest backstaff-remote-no-terminal-is-tried-first ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (should (backstaff-remote-test-list far))
+    (should (eq (plist-get (backstaff-remote-test-facts far) :way) 'direct))
+    (should (= (backstaff-remote-test-starts) 1))))
+
+(ert-deftest backstaff-remote-one-server-serves-all-roots-of-a-connection ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((pid (backstaff-remote-test-pid far)))
+      (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+      (should (string-match-p "b.py" (backstaff-remote-test-list (concat far "src/"))))
+      (should (string-match-p "a.txt" (backstaff-remote-test-list root)))
+      (should (equal (backstaff-remote-test-pid far) pid))
+      (should (equal (mapcar #'car backstaff-server--elsewhere)
+                     (list backstaff-remote-test-ssh)))
+      (should (backstaff-epc-live-p (backstaff-server--connection
+                                     backstaff-server--current))))))
+
+(ert-deftest backstaff-remote-exact-names-come-back ()
+  (backstaff-remote-test-both-ways
+    (let* ((file-name-coding-system 'utf-8-unix)
+           (names (list "two\nlines" "#hash" "\U0001f600" "quote\"" "\303\251"
+                        (string-to-multibyte "latin-\351"))))
+      (dolist (name names)
+        (let ((coding-system-for-write 'no-conversion))
+          (write-region "" nil (concat root "src/deep/" name) nil 'silent)))
+      (let ((here (backstaff-call "agent-q/list_directory" '(:path "src/deep")
+                                  (list :root root)))
+            (there (backstaff-call "agent-q/list_directory" '(:path "src/deep")
+                                   (list :root far))))
+        (should (= (length (plist-get (plist-get there :data) :entries)) 7))
+        (should (equal (plist-get here :data) (plist-get there :data)))))))
+
+(ert-deftest backstaff-remote-request-may-hold-any-character ()
+  (backstaff-remote-test-both-ways
+    ;; On a terminal that is not raw these stop, end or hang the server.
+    (let* ((path (concat (apply #'string (number-sequence 1 31))
+                         "\177" (make-string 50000 ?x)))
+           (here (backstaff-call "workspace/tree" (list :path path) (list :root root)))
+           (there (backstaff-call "workspace/tree" (list :path path) (list :root far))))
+      (should-not (plist-get there :ok))
+      (should (equal (plist-get here :text) (plist-get there :text)))
+      (should (backstaff-remote-test-list far)))))
+
+(ert-deftest backstaff-remote-large-request-is-refused-here ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-test-should-fail 'backstaff-argument-error "65536 are allowed"
+      (backstaff-call "workspace/tree" (list :path (make-string 70000 ?x))
+                      (list :root far)))
+    (should (backstaff-remote-test-list far))))
+
+(ert-deftest backstaff-remote-argument-that-names-a-host-is-a-path ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((reply (backstaff-call "agent-q/list_directory"
+                                 '(:path "/ssh:other:/etc") (list :root far))))
+      (should-not (plist-get reply :ok))
+      (should-not (file-remote-p "/ssh:other:/" nil t))
+      (should (equal (mapcar #'car backstaff-server--elsewhere)
+                     (list backstaff-remote-test-ssh))))))
+
+(ert-deftest backstaff-remote-buffer-of-the-file-there-counts ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((here (generate-new-buffer "a.txt"))
+          (info (lambda ()
+                  (plist-get (backstaff-call "agent-q/get_file_info" '(:path "a.txt")
+                                             (list :root far))
+                             :text))))
+      (unwind-protect
+          (with-current-buffer here
+            (setq buffer-file-name (concat root "a.txt"))
+            (set-buffer-modified-p t)
+            (should-not (string-match-p "Buffer:" (funcall info)))
+            (setq buffer-file-name (concat far "a.txt"))
+            (should (string-match-p "Buffer: .*unsaved" (funcall info))))
+        (with-current-buffer here
+          (setq buffer-file-name nil)
+          (set-buffer-modified-p nil))
+        (kill-buffer here)))))
+
+(ert-deftest backstaff-remote-settings-go-along ()
+  (backstaff-remote-test-both-ways
+    (let ((backstaff-server-settings-file (concat root "policy.toml")))
+      (write-region "[policy]\ndeny = [\"forge/*\"]\n" nil
+                    backstaff-server-settings-file nil 'silent)
+      (let ((reply (backstaff-call "forge/list_directory" '(:path ".") (list :root far))))
+        (should (equal (plist-get (plist-get reply :error) :code) "POLICY_DENIED"))
+        (should (backstaff-remote-test-list far))))))
+
+(ert-deftest backstaff-remote-mistake-in-the-settings-is-told ()
+  (backstaff-remote-test-both-ways
+    (let ((backstaff-server-settings-file (concat root "policy.toml")))
+      (write-region "[policy]\ndeny = 7\n" nil
+                    backstaff-server-settings-file nil 'silent)
+      (let ((problem (backstaff-test-condition (backstaff-remote-test-list far))))
+        (should (string-match-p "settings sent by Emacs:2: policy.deny"
+                                (backstaff-epc-error-text problem)))))))
+
+
+;;; Start
+
+(ert-deftest backstaff-remote-nothing-starts-where-emacs-is-not-connected ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test--reset)
+    (let ((default-directory far))
+      (backstaff-test-should-fail 'backstaff-remote-directory "M-x backstaff-connect"
+        (backstaff-call "agent-q/list_directory" '(:path ".")))
+      (backstaff-test-should-fail 'backstaff-remote-directory "not connected"
+        (backstaff-call "agent-q/list_directory" '(:path ".") (list :root far)))
+      (should (string-match-p "Error: .*not connected"
+                              (backstaff-call-text "agent-q/list_directory" '(:path ".")))))
+    (should-not (backstaff-server-connected-p far))
+    (should-not backstaff-server--elsewhere)))
+
+(ert-deftest backstaff-remote-command-asks-before-it-connects ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test--reset)
+    (let ((default-directory far) (noninteractive nil) (questions nil) (answer nil))
+      (cl-letf (((symbol-function 'y-or-n-p)
+                 (lambda (prompt) (push prompt questions) answer)))
+        (backstaff-test-should-fail 'backstaff-remote-directory "not connected"
+          (backstaff-command-root))
+        (should (equal questions '("Connect to /ssh:host:? ")))
+        (should-not (backstaff-server-connected-p far))
+        (setq answer t)
+        (should (equal (backstaff-command-root) far))
+        (should (backstaff-server-connected-p far))))))
+
+(ert-deftest backstaff-remote-connect-is-a-command ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test--reset)
+    (let ((default-directory far))
+      (call-interactively #'backstaff-connect)
+      (should (backstaff-epc-live-p
+               (backstaff-server--connection (backstaff-remote-test-server far)))))
+    (let ((default-directory root))
+      (should-error (call-interactively #'backstaff-connect) :type 'user-error))))
+
+(ert-deftest backstaff-remote-sources-are-sent-once ()
+  (backstaff-remote-test-both-ways
+    (delete-directory (backstaff-remote-test-cache) t)
+    (backstaff-remote-test-list far)
+    (should (equal (plist-get (backstaff-remote-test-facts far) :sources) "sent"))
+    (should (= (file-modes (backstaff-remote-test-cache)) #o700))
+    (backstaff-stop)
+    (backstaff-remote-test-list far)
+    (should (equal (plist-get (backstaff-remote-test-facts far) :sources) "cached"))))
+
+(ert-deftest backstaff-remote-cache-of-others-is-not-used ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-list far)
+    (backstaff-stop)
+    (set-file-modes (backstaff-remote-test-cache) #o770)
+    (unwind-protect
+        (progn (should (backstaff-remote-test-list far))
+               (should (equal (plist-get (backstaff-remote-test-facts far) :sources)
+                              "uncached")))
+      (set-file-modes (backstaff-remote-test-cache) #o700))))
+
+(defconst backstaff-remote-tests-noise
+  "printf '\\000\\377\\r\\nWelcome to \\033[1mhost\\033[0m\\n'
+echo '00000a(return 1 t)'
+echo 'BS-READY:0123456789abcdef0n:cached 3.11'
+echo 'a warning' >&2
+"
+  "What a noisy login prints.")
+
+(ert-deftest backstaff-remote-noise-of-a-login-does-no-harm ()
+  (backstaff-remote-test-both-ways
+    (backstaff-remote-test-write "noise" backstaff-remote-tests-noise)
+    (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+    (should (eq (plist-get (backstaff-remote-test-facts far) :way) way))))
+
+(ert-deftest backstaff-remote-endless-noise-ends-the-start ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-write "noise" "while echo 0123456789abcdef; do :; done\n")
+    (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) '(direct))))
+      (backstaff-test-should-fail 'backstaff-connection-lost "says too much"
+        (backstaff-remote-test-list far)))))
+
+(ert-deftest backstaff-remote-odd-login-shell-gets-a-terminal ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    ;; As fish does: it refuses a parenthesis, says nothing and reports success.
+    (backstaff-remote-test-write
+     "shell" "#!/bin/sh\ncase \"$1$2\" in (-c*\\(*) exit 0;; esac\nexec /bin/sh \"$@\"\n")
+    (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+    (should (eq (plist-get (backstaff-remote-test-facts far) :way) 'tramp))
+    (should (= (backstaff-remote-test-starts) 2))))
+
+(ert-deftest backstaff-remote-login-shells-do ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((tried nil))
+      (dolist (name '("bash" "dash" "ksh" "mksh" "tcsh" "zsh" "fish"))
+        (when-let ((program (executable-find name)))
+          (push name tried)
+          (backstaff-stop)
+          (backstaff-remote-test-write "shell" (format "#!/bin/sh\nexec %s \"$@\"\n" program))
+          (ert-info (name)
+            (should (string-match-p "a.txt" (backstaff-remote-test-list far))))))
+      (should tried))))
+
+(ert-deftest backstaff-remote-host-without-python-is-told ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-python "python-that-is-not-there"))
+      (backstaff-test-should-fail 'backstaff-connection-lost
+          "there is no python-that-is-not-there on /ssh:host:, and 3.11 or newer"
+        (backstaff-remote-test-list far)))))
+
+(defun backstaff-remote-tests-wrap (name before)
+  "Return a Python called NAME on the host whose programs start with BEFORE."
+  (backstaff-remote-test-write
+   name
+   (format "#!/bin/sh\nshift 5\nprogram=$1\nshift\nexec %s -I -S -X utf8 -c \"%s$program\" \"$@\"\n"
+           (backstaff-test-python) before))
+  (backstaff-remote-test-file name))
+
+(ert-deftest backstaff-remote-python-that-is-too-old-is-told-at-once ()
+  (backstaff-remote-test-both-ways
+    (let ((backstaff-remote-python
+           (backstaff-remote-tests-wrap "old-python"
+                                        "import sys;sys.version_info=(3,9,2);")))
+      (backstaff-test-should-fail 'backstaff-remote-refused
+          "old-python on /ssh:host: cannot run the server: it is Python 3\\.9, and 3\\.11"
+        (backstaff-remote-test-list far))
+      (should (= (backstaff-remote-test-starts) 1)))))
+
+(ert-deftest backstaff-remote-python-of-another-bytecode-gets-sources ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-python
+           (backstaff-remote-tests-wrap
+            "other-python" "import importlib.util as u;u.MAGIC_NUMBER=b'zzzz';")))
+      (should (string-match-p "a.txt" (backstaff-remote-test-list far))))))
+
+(ert-deftest backstaff-remote-secrets-of-a-buffer-stay-here ()
+  (backstaff-remote-test-both-ways
+    (let ((seen (backstaff-remote-test-file "environment")))
+      (backstaff-remote-test-write
+       "spy-python" (format "#!/bin/sh\nenv >%s\nexec %s \"$@\"\n" seen
+                                (backstaff-test-python)))
+      (let ((backstaff-remote-python (backstaff-remote-test-file "spy-python"))
+            (process-environment (cons "SECRET_TOKEN=hush" process-environment)))
+        (should (backstaff-remote-test-list far)))
+      (with-temp-buffer
+        (insert-file-contents seen)
+        (should (search-forward "INSIDE_EMACS" nil t))
+        (goto-char (point-min))
+        (should-not (search-forward "SECRET_TOKEN" nil t))))))
+
+(ert-deftest backstaff-remote-start-from-a-timer-lets-tramp-go-on ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((text nil))
+      (backstaff-remote-test-tell "delay 0.005")
+      (run-at-time 0 nil (lambda () (setq text (backstaff-remote-test-list far))))
+      (should (equal (length (directory-files-recursively far "")) 4))
+      (backstaff-test-wait-for text 20)
+      (should (string-match-p "a.txt" text)))))
+
+
+;;; Other ways to another place
+
+(defun backstaff-remote-tests-elsewhere (host)
+  "Check calls on HOST, which is this machine in the end."
+  (backstaff-remote-test-on host
+    (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+    (let* ((path (concat (apply #'string (number-sequence 1 31)) (make-string 9000 ?x)))
+           (reply (backstaff-call "workspace/tree" (list :path path) (list :root far))))
+      (should (equal (plist-get reply :text)
+                     (plist-get (backstaff-call "workspace/tree" (list :path path)
+                                                (list :root root))
+                                :text))))
+    (should (eq (plist-get (backstaff-remote-test-facts far) :way) 'tramp))))
+
+(ert-deftest backstaff-remote-works-through-a-login-of-any-kind ()
+  (backstaff-remote-tests-elsewhere (file-remote-p (format "/fake:%s:/" (system-name)))))
+
+(ert-deftest backstaff-remote-works-through-su ()
+  (unless (zerop (user-uid))
+    (ert-skip "su would ask for a password"))
+  (backstaff-remote-tests-elsewhere (file-remote-p "/su::/")))
+
+(ert-deftest backstaff-remote-works-through-sudo ()
+  (unless (and (executable-find "sudo")
+               (eql 0 (call-process "sudo" nil nil nil "-n" "true")))
+    (ert-skip "There is no sudo, or it would ask for a password"))
+  (backstaff-remote-tests-elsewhere (file-remote-p "/sudo::/")))
+
+(ert-deftest backstaff-remote-works-over-several-hops ()
+  (unless backstaff-remote-test-place
+    (ert-skip "There is no sshd here (Debian: openssh-server)"))
+  (let ((tramp-default-proxies-alist nil))
+    (backstaff-remote-tests-elsewhere "/ssh:host|ssh:other:")))
+
+
+;;; Failures
+
+(defmacro backstaff-remote-tests-quit-in (function &rest body)
+  "Run BODY with a quit typed when FUNCTION is called; check that it quits."
+  (declare (indent 1) (debug t))
+  `(let ((quitter (lambda (&rest _) (setq quit-flag t))))
+     (advice-add ,function :before quitter)
+     (should (equal (unwind-protect
+                        (backstaff-test-condition ,@body)
+                      (advice-remove ,function quitter))
+                    '(quit)))))
+
+(ert-deftest backstaff-remote-quit-ends-a-start-and-leaves-nothing ()
+  (backstaff-remote-test-both-ways
+    (backstaff-remote--bundle)
+    (dolist (inhibit-quit '(nil t))
+      (backstaff-remote-tests-quit-in 'backstaff-remote--await
+        (backstaff-remote-test-list far))
+      (should-not (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
+      (should-not (backstaff-remote-test-server far)))
+    (should (backstaff-remote-test-list far))))
+
+(ert-deftest backstaff-remote-quit-ends-an-upload-and-leaves-nothing ()
+  (backstaff-remote-test-both-ways
+    (delete-directory (backstaff-remote-test-cache) t)
+    (let* ((sent 0)
+          (half (lambda (send process bytes)
+                  (backstaff-remote-test-tell "stop")
+                  (funcall send process (substring bytes 0 (/ (length bytes) 2)))
+                  (setq sent (length bytes)
+                        quit-flag t))))
+      (advice-add 'process-send-string :around
+                  (lambda (send process bytes)
+                    (if (< (length bytes) 9000) (funcall send process bytes)
+                      (funcall half send process bytes)))
+                  '((name . half)))
+      (should (equal (unwind-protect
+                         (backstaff-test-condition (backstaff-remote-test-list far))
+                       (advice-remove 'process-send-string 'half))
+                     '(quit)))
+      (should (> sent 100000)))
+    (should-not (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
+    (backstaff-remote-test-tell "go")
+    (should-not (directory-files (backstaff-remote-test-cache) nil "[0-9a-f]"))
+    (should (backstaff-remote-test-list far))
+    (should (equal (plist-get (backstaff-remote-test-facts far) :sources) "sent"))))
+
+(ert-deftest backstaff-remote-quit-ends-a-call-and-the-next-one-works ()
+  (backstaff-remote-test-both-ways
+    (let ((pid (backstaff-remote-test-pid far)))
+      (backstaff-remote-test-tell "stop")
+      (backstaff-remote-tests-quit-in 'backstaff-epc--wait
+        (backstaff-remote-test-list far))
+      (backstaff-remote-test-tell "go")
+      (should (backstaff-remote-test-list far))
+      (should (equal (backstaff-remote-test-pid far) pid)))))
+
+(ert-deftest backstaff-remote-quit-in-a-sending-closes-the-connection ()
+  (backstaff-remote-test-both-ways
+    (let* ((pid (backstaff-remote-test-pid far))
+           (connection (backstaff-server--connection
+                        (backstaff-remote-test-server far))))
+      (advice-add 'process-send-string :around
+                  (lambda (send process bytes)
+                    (funcall send process (substring bytes 0 (/ (length bytes) 2)))
+                    (signal 'quit nil))
+                  '((name . half)))
+      (should (equal (unwind-protect
+                         (backstaff-test-condition
+                           (backstaff-epc-call connection 'workspace/tree
+                                               (list (list :path (make-string 60000 ?x)))))
+                       (advice-remove 'process-send-string 'half))
+                     '(quit)))
+      (should-not (backstaff-epc-live-p connection))
+      (should (backstaff-remote-test-list far))
+      (should-not (equal (backstaff-remote-test-pid far) pid)))))
+
+(ert-deftest backstaff-remote-server-that-died-is-started-by-the-next-call ()
+  (backstaff-remote-test-both-ways
+    (let ((pid (backstaff-remote-test-pid far)) (replies nil))
+      (should (backstaff-remote-test-list far))
+      (signal-process pid 'STOP)
+      (backstaff-call-async "agent-q/list_directory" '(:path ".")
+                            (lambda (reply) (push reply replies)) (list :root far))
+      (signal-process pid 'KILL)
+      (backstaff-test-wait-for replies)
+      (should (equal (plist-get (plist-get (car replies) :error) :code) "CONNECTION_LOST"))
+      (should (backstaff-remote-test-list far))
+      (should-not (equal (backstaff-remote-test-pid far) pid)))))
+
+(ert-deftest backstaff-remote-server-that-dies-again-is-left-alone ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (dotimes (_ 2)
+      (let ((server (backstaff-server-ensure (file-remote-p far))))
+        (backstaff-epc-close (backstaff-server--connection server) "for the test")))
+    (let ((starts (backstaff-remote-test-starts)))
+      (backstaff-test-should-fail 'backstaff-connection-lost "M-x backstaff-restart"
+        (backstaff-remote-test-list far))
+      (should (= (backstaff-remote-test-starts) starts)))
+    (backstaff-restart)
+    (should (backstaff-remote-test-list far))))
+
+(ert-deftest backstaff-remote-connection-that-is-cut-is-told ()
+  (backstaff-remote-test-both-ways
+    (backstaff-remote-test-list far)
+    (let ((replies nil))
+      (backstaff-remote-test-tell "stop")
+      (backstaff-call-async "agent-q/list_directory" '(:path ".")
+                            (lambda (reply) (push reply replies)) (list :root far))
+      (backstaff-remote-test-tell "cut")
+      (backstaff-remote-test-tell "go")
+      (backstaff-test-wait-for replies)
+      (should (equal (plist-get (plist-get (car replies) :error) :code) "CONNECTION_LOST"))
+      (should (string-match-p "the server on /ssh:host: " (plist-get (car replies) :text)))
+      (backstaff-test-wait-for (not (backstaff-server-connected-p far)))
+      (backstaff-test-should-fail 'backstaff-remote-directory "not connected"
+        (backstaff-remote-test-list far))
+      (backstaff-remote-test-connect (file-remote-p far))
+      (should (backstaff-remote-test-list far)))))
+
+(ert-deftest backstaff-remote-call-on-a-dead-network-ends-at-its-limit ()
+  (backstaff-remote-test-both-ways
+    (let ((pid (backstaff-remote-test-pid far)))
+      (backstaff-remote-test-list far)
+      (backstaff-remote-test-tell "stop")
+      (backstaff-test-should-fail 'backstaff-timeout
+          "/ssh:host: did not answer .* the network may be down, or that host asleep"
+        (backstaff-remote-test-list far 0.5))
+      (backstaff-remote-test-tell "go")
+      (should (backstaff-remote-test-list far))
+      (should (equal (backstaff-remote-test-pid far) pid)))))
+
+(ert-deftest backstaff-remote-start-on-a-dead-network-ends-at-its-limit ()
+  (backstaff-remote-test-both-ways
+    (let ((backstaff-remote-start-limit 1))
+      (backstaff-remote--bundle)
+      (backstaff-remote-test-tell "stop")
+      (backstaff-test-should-fail 'backstaff-connection-lost
+          "cannot be started on /ssh:host:: .*within 1 seconds"
+        (backstaff-remote-test-list far))
+      (should-not (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
+      (backstaff-remote-test-tell "go"))
+    (backstaff-remote-test-connect (file-remote-p far))
+    (should (backstaff-remote-test-list far))))
+
+(ert-deftest backstaff-remote-search-for-the-root-ends-at-its-limit ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-start-limit 1))
+      (backstaff-remote-test-tell "stop")
+      (backstaff-test-should-fail 'backstaff-timeout "find the project's root on /ssh:host:"
+        (backstaff-root (concat far "src/")))
+      (backstaff-remote-test-tell "go"))
+    (backstaff-remote-test-connect (file-remote-p far))
+    (should (backstaff-root (concat far "src/")))))
+
+(ert-deftest backstaff-remote-server-ends-when-emacs-is-killed ()
+  (backstaff-remote-test-both-ways
+    (let* ((output "")
+           (child
+            (make-process
+             :name "backstaff-child" :connection-type 'pipe :noquery t
+             :filter (lambda (_ text) (setq output (concat output text)))
+             :command
+             (list (expand-file-name invocation-name invocation-directory)
+                   "-Q" "--batch" "-L" (expand-file-name "elisp" backstaff-test-repository)
+                   "-L" (expand-file-name "tests/el" backstaff-test-repository)
+                   "-L" (expand-file-name "tests/remote" backstaff-test-repository)
+                   "-l" "backstaff-remote-support"
+                   "--eval"
+                   (format "%S"
+                           `(progn
+                              (setq backstaff-server-command ',(backstaff-test-command))
+                              (backstaff-remote-test-connect ,(file-remote-p far))
+                              (cl-letf (((symbol-function 'backstaff-remote--ways)
+                                         (lambda (_) '(,way))))
+                                (message "pid %d" (backstaff-remote-test-pid ,far)))
+                              (while t (accept-process-output nil 1))))))))
+      (backstaff-test-wait-for (or (string-match "pid \\([0-9]+\\)\n" output)
+                                   (not (process-live-p child)))
+                               30)
+      (should-not (string-match-p "rror" output))
+      (let ((pid (string-to-number (match-string 1 output))))
+        (should (process-attributes pid))
+        (signal-process child 'KILL)
+        (backstaff-test-wait-for (backstaff-remote-test-gone-p pid))))))
+
+
+;;; What people see
+
+(defun backstaff-remote-tests-shown (buffer)
+  "Return BUFFER once it shows an answer."
+  (with-current-buffer buffer
+    (backstaff-test-wait-for backstaff-view-reply 20)
+    (should (plist-get backstaff-view-reply :ok))
+    buffer))
+
+(ert-deftest backstaff-remote-tree-shows-where-it-is-and-visits-there ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((buffer (backstaff-remote-tests-shown (backstaff-tree far))) (visited nil))
+      (unwind-protect
+          (with-current-buffer buffer
+            (should (string-match-p "@host\\*" (buffer-name)))
+            (should (equal backstaff-view--host " @host"))
+            (should (equal default-directory far))
+            (should (string-match-p (regexp-quote (directory-file-name far))
+                                    (car backstaff-view--header)))
+            (should (backstaff-view-go-to "a.txt"))
+            (backstaff-tree-visit)
+            (setq visited (get-file-buffer (concat far "a.txt")))
+            (should visited)
+            (should (equal (with-current-buffer visited (buffer-string)) "alpha")))
+        (when visited (kill-buffer visited))))))
+
+(ert-deftest backstaff-remote-views-name-files-of-the-host ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (with-current-buffer (backstaff-remote-tests-shown (backstaff-list-directory far))
+      (should (equal (backstaff-view-file-name (backstaff-view-absolute "src/b.py"))
+                     (concat far "src/b.py")))
+      ;; What a reply names absolutely is the host's, whatever it looks like.
+      (dolist (path '("/etc/x" "/ssh:other:/etc/x" "/sudo::/x"))
+        (should (equal (backstaff-view-file-name (backstaff-view-absolute path))
+                       (concat "/ssh:host:" path)))
+        (should (equal (file-remote-p (backstaff-view-absolute path)) "/ssh:host:"))))))
+
+(ert-deftest backstaff-remote-root-is-looked-for-once ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let* ((asked 0)
+           (backstaff-root-function (lambda (_) (cl-incf asked) far))
+           (default-directory (concat far "src/")))
+      (dotimes (_ 3)
+        (should (equal (backstaff-root) far)))
+      (should (= asked 1))
+      (backstaff-restart)
+      (should (equal (backstaff-root) far))
+      (should (= asked 2)))))
+
+(ert-deftest backstaff-remote-paths-are-completed-by-the-server ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((table (backstaff-arguments--path-table far)))
+      (should (equal (all-completions "s" table) '("src/")))
+      (should (equal (sort (all-completions "src/" table) #'string<) '("b.py" "deep/")))
+      (should-not (all-completions "../" table)))))
+
+(ert-deftest backstaff-remote-doctor-explains-the-host ()
+  (backstaff-remote-test-both-ways
+    (let ((default-directory far)
+          (backstaff-root-function #'identity))
+      (save-window-excursion
+        (backstaff-doctor)
+        (with-current-buffer "*backstaff doctor*"
+          (backstaff-test-wait-for (string-match-p "All is well" (buffer-string)) 30)
+          (dolist (regexp `("^ok +Host +/ssh:host:$"
+                            ,(if (eq way 'direct) "a session without a terminal"
+                               "a login of TRAMP's on a terminal")
+                            "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"
+                            "^ok +To the host +[0-9.]+ ms, the median of 25 pings"))
+            (should (string-match-p regexp (buffer-string)))))))))
+
+(ert-deftest backstaff-remote-doctor-tells-of-obscured-keystrokes ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((bin (file-name-as-directory (make-temp-file "backstaff-test-" t))))
+      (unwind-protect
+          (let ((exec-path (list bin)))
+            (pcase-dolist (`(,line ,way ,expected) '(("interval:20" tramp t) ("yes" tramp t)
+                                                     ("no" tramp nil) ("yes" direct nil)))
+              (write-region (format "#!/bin/sh\necho obscurekeystroketiming %s\n" line) nil
+                            (concat bin "ssh") nil 'silent)
+              (set-file-modes (concat bin "ssh") #o755)
+              (should (eq expected (and (backstaff-doctor--keystrokes-obscured-p
+                                         "/ssh:host:" (list :way way))
+                                        t)))))
+        (delete-directory bin t)))))
+
+(ert-deftest backstaff-remote-is-loaded-for-remote-roots-alone ()
+  (with-temp-buffer
+    (call-process (expand-file-name invocation-name invocation-directory) nil t nil
+                  "-Q" "--batch" "-L" (expand-file-name "elisp" backstaff-test-repository)
+                  "-l" "backstaff"
+                  "--eval" (format "(setq backstaff-server-command '%S)"
+                                   (backstaff-test-command))
+                  "--eval" "(backstaff-call-text 'agent-q/list_directory '(:path \".\"))"
+                  "--eval" "(prin1 (mapcar #'featurep '(tramp backstaff-remote)))")
+    (should (equal (buffer-string) "(nil nil)"))))
+
+(provide 'backstaff-remote-tests)
+;;; backstaff-remote-tests.el ends here
