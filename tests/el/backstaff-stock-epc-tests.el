@@ -19,17 +19,6 @@
 (defvar epc:accept-process-timeout)
 (defvar epc:debug-out)
 
-(defvar backstaff-stock-epc-arguments
-  '((agent-q/get_file_info :path "a.txt")
-    (commands/get_command :command_name "go")
-    (commands/search_commands :query "go"))
-  "Arguments for the tools that are content with neither none nor a path.")
-
-(defun backstaff-stock-epc-arguments-for (tool)
-  "Return arguments with which TOOL, a definition, will answer."
-  (or (alist-get (intern (plist-get tool :id)) backstaff-stock-epc-arguments)
-      (and (member "path" (plist-get tool :required)) '(:path "."))))
-
 (defmacro backstaff-stock-epc-with-manager (variable &rest body)
   "Run BODY with VARIABLE bound to epc.el's manager of our server."
   (declare (indent 1) (debug (symbolp body)))
@@ -65,7 +54,7 @@
       (dolist (tool tools)
         (let* ((id (intern (plist-get tool :id)))
                (reply (backstaff-stock-epc-call
-                       manager id (backstaff-stock-epc-arguments-for tool))))
+                       manager id (backstaff-test-fitting-arguments tool))))
           (ert-info ((format "%s: %S" id reply))
             (should (eq (plist-get reply :ok) t))
             (should (equal (plist-get reply :tool) (symbol-name id)))

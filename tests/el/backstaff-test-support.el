@@ -257,5 +257,19 @@ like TREE for a directory."
        (should (eq (car ,problem) ,symbol))
        (should (string-match-p ,regexp (backstaff-epc-error-text ,problem))))))
 
+(defconst backstaff-test-fitting
+  '(:path "." :pattern "*" :query "go" :command_name "go")
+  "A value for each argument that some tool requires.
+The tree must have a command named go.")
+
+(defun backstaff-test-fitting-arguments (tool)
+  "Return arguments with which TOOL, a definition, answers."
+  (cl-loop for name in (plist-get tool :required)
+           for keyword = (intern (concat ":" name))
+           append (list keyword
+                        (or (plist-get backstaff-test-fitting keyword)
+                            (error "Name a value for %s in `backstaff-test-fitting'"
+                                   name)))))
+
 (provide 'backstaff-test-support)
 ;;; backstaff-test-support.el ends here
