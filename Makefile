@@ -115,8 +115,10 @@ fix: setup ## correct and format the Python code as far as ruff can
 golden: setup ## write the golden cases anew; review the difference like code
 	@$(BIN)/python tests/golden/regenerate.py
 
+# CLONES are work trees of git, of which an overview is to show what people edit; by default this one.
 bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
 	@$(BIN)/python -m dev.bench
+	@$(BIN)/python -m dev.bench.overview $(CLONES)
 
 soak: setup ## make mixed calls for MINUTES; fails if memory or descriptors grow
 	@$(BIN)/python -m dev.bench.soak --minutes $(or $(MINUTES),10)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dev.bench import emacs, servers, walks
+from dev.bench import emacs, search, servers, walks
 from dev.bench.folders import FULL, QUICK, folders
 from dev.bench.plot import svg
 from dev.bench.report import Report
@@ -56,6 +56,7 @@ def measured(*, quick: bool) -> Report:
             for part in emacs.PARTS
         ),
         ("walks", lambda: walks.measure(made, 1 if quick else 5)),
+        ("search", lambda: search.measure(500 if quick else 125_000, 1 if quick else 5)),
         ("servers", lambda: servers.measure(made, 1 if quick else 5, mcp)),
     ]
     for part, told in _run(parts):

@@ -1,30 +1,25 @@
-"""What workspace/search_files costs, as ratios to a plain walk of the same tree in the same run.
+"""What workspace/search_files costs beside a plain walk of the same tree.
 
-    python dev/bench_search.py [FILES]
-
-A tree of so many files (125,000 if not said) is made in a temporary directory; it is of the kind
-that a large project is: a dozen files a directory, four levels. `cold` is the first search there
-is; the others find the tree as the one before left it, so their cost is that of making sure of it,
-and of searching. Each round measures everything once, in one order; medians are compared.
+The tree is of the kind that a large project is: a dozen files a directory, four levels. It stands
+in a temporary directory, as git ignores the other folders of the bench. `cold` is the first search
+there is; the others find the tree as the one before left it, so their cost is that of making sure
+of it, and of searching. Each turn measures everything once, in one order.
 """
 
 import os
 import random
-import statistics
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from backstaff.fs import survey
 from backstaff.fs.root import Root
 from backstaff.tool import Context
 from backstaff.tools.workspace import search_files
+from dev.bench.timing import Measures, seconds
 
-FILES = 125_000
 FILES_A_DIRECTORY = 13
-ROUNDS = 9
 WORDS = (
     *("buffer", "window", "frame", "parse", "token", "tree", "node", "list"),
     *("map", "read", "write", "test", "core", "init", "wire"),
@@ -32,14 +27,27 @@ WORDS = (
 ENDINGS = ("py", "el", "md", "c", "h", "txt", "json", "lisp")
 QUERIES = {
     "cold": ("fuzzy", "parnod", 0),
-    "same query, second page": ("fuzzy", "parnod", 50),
-    "fuzzy, other query": ("fuzzy", "wiretok", 0),
-    "fuzzy, one letter": ("fuzzy", "w", 0),
-    "fuzzy, two words": ("fuzzy", "tree map", 0),
+    "second-page": ("fuzzy", "parnod", 50),
+    "other-query": ("fuzzy", "wiretok", 0),
+    "one-letter": ("fuzzy", "w", 0),
+    "two-words": ("fuzzy", "tree map", 0),
     "substring": ("substring", "tree_map", 0),
-    "glob, by ending": ("glob", "**/*.el", 0),
-    "glob, by name": ("glob", "**/tree_map*.py", 0),
+    "glob-ending": ("glob", "**/*.el", 0),
+    "glob-name": ("glob", "**/tree_map*.py", 0),
 }
+
+
+def measure(files: int, turns: int) -> Measures:
+    """Searches in a tree of so many FILES, and the plain walk."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_tree(Path(folder), files)
+        times: dict[str, list[float]] = {name: [] for name in ("walk", *QUERIES)}
+        for _ in range(turns):
+            times["walk"].append(seconds(partial(plain_walk, folder)))
+            forget()
+            for name, query in QUERIES.items():
+                times[name].append(seconds(partial(search, folder, *query)))
+    return {"search": times}
 
 
 def make_tree(root: Path, files: int) -> None:
@@ -89,40 +97,3 @@ def forget() -> None:
     """Let what is kept go, as in a server that has just started."""
     survey.forget()
     search_files.INDEXES.forget()
-
-
-def timed(action: Callable[[], int]) -> float:
-    """The seconds that ACTION takes."""
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
-
-
-def ratios(root: str) -> dict[str, float]:
-    """What each search costs, times a plain walk."""
-    walks: list[float] = []
-    costs: dict[str, list[float]] = {name: [] for name in QUERIES}
-    for _ in range(ROUNDS):
-        walks.append(timed(lambda: plain_walk(root)))
-        forget()
-        for name, query in QUERIES.items():
-            kind, text, offset = query
-            costs[name].append(
-                timed(lambda kind=kind, text=text, offset=offset: search(root, kind, text, offset))  # type: ignore[misc]
-            )
-    walk = statistics.median(walks)
-    return {name: statistics.median(cost) / walk for name, cost in costs.items()}
-
-
-def main() -> None:
-    """Print the ratios."""
-    files = int(sys.argv[1]) if len(sys.argv) > 1 else FILES
-    with tempfile.TemporaryDirectory() as folder:
-        make_tree(Path(folder), files)
-        time.sleep(0.1)  # what has just changed is not kept
-        for name, ratio in ratios(folder).items():
-            print(f"{name:28} {ratio:5.2f} x a plain walk of {files} files")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How much of a project an overview shows, beside a plain tree and beside JSON of the same bytes.
 
-    python dev/bench_overview.py [--tokens 300 500 1000] [CLONE ...]
+    python -m dev.bench.overview [--tokens 300 500 1000] [CLONE ...]
 
 Each CLONE is a work tree of git; without any, this repository is measured. Two sets of files are
 looked for. "edited": the 50 files that the whole history touched most often; the overview knows
@@ -27,7 +27,7 @@ from backstaff.settings import defaults
 MOST_EDITED = 50
 NEXT_COMMITS = 30
 BYTES_A_TOKEN = 2.5
-HERE = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
