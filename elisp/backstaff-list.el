@@ -52,7 +52,8 @@ buffer.
   :group 'backstaff
   (backstaff-view-setup :request #'backstaff-list--request
                         :draw #'backstaff-list--draw
-                        :title #'backstaff-list--title)
+                        :title #'backstaff-list--title
+                        :exact #'backstaff-list--exact-path)
   (backstaff-table-setup backstaff-list--format)
   (setq tabulated-list-sort-key (cons "Name" nil))
   (setq-local bookmark-make-record-function #'backstaff-list--bookmark))
@@ -293,8 +294,8 @@ there each stands before what is in it."
   "Visit the file at point, or show the directory at point in this buffer.
 Visit it in another window if OTHER-WINDOW is non-nil."
   (interactive nil backstaff-list-mode)
-  (let* ((entry (backstaff-view-some-entry))
-         (path (backstaff-list--exact-path (plist-get entry :path))))
+  (let ((entry (backstaff-view-some-entry))
+        (path (backstaff-view-entry-path)))
     (or (backstaff-view-visit path (plist-get entry :kind) other-window)
         (let ((state (backstaff-view-with :path path :bytes nil)))
           (if (eq (plist-get entry :kind) :symlink)

@@ -111,6 +111,9 @@ directory or file below the root.")
 (defvar-local backstaff-view--title-function nil
   "The function that returns the name a buffer with a certain state shall have.")
 
+(defvar-local backstaff-view--exact-function #'identity
+  "The function that turns the path of an entry into that of the file.")
+
 (defvar-local backstaff-view--title nil
   "The name that the buffer was given last.")
 
@@ -120,13 +123,15 @@ directory or file below the root.")
 (defvar-local backstaff-view--notes nil
   "The overlay at the end of the buffer that says what is not shown.")
 
-(cl-defun backstaff-view-setup (&key request draw title wrap)
+(cl-defun backstaff-view-setup (&key request draw title wrap
+                                     (exact #'identity))
   "Make the current buffer one that shows what a tool answers.
 REQUEST is a function that turns a state into a list of a tool's id, its
 arguments and a context.  DRAW is one that draws a successful reply into the
 empty buffer, when `backstaff-view-state' is what it answers.  TITLE is one
 that returns a buffer's name for a state.  Long lines are cut unless WRAP is
-non-nil."
+non-nil.  EXACT is a function that turns the path of an entry into that of
+the file, where the tool could not tell it."
   (setq truncate-lines (not wrap)
         word-wrap t
         buffer-undo-list t
@@ -137,7 +142,8 @@ non-nil."
         backstaff-view--wrap wrap
         backstaff-view--request-function request
         backstaff-view--draw-function draw
-        backstaff-view--title-function title)
+        backstaff-view--title-function title
+        backstaff-view--exact-function exact)
   (setq-local revert-buffer-function #'backstaff-view--revert)
   (add-hook 'kill-buffer-hook #'backstaff-view--give-up nil t)
   (add-hook 'change-major-mode-hook #'backstaff-view--give-up nil t))
@@ -471,6 +477,11 @@ They are no part of the text, so they stay when that is sorted."
   (or (get-text-property (point) 'backstaff-place)
       (get-text-property (line-beginning-position) 'backstaff-entry)))
 
+(defun backstaff-view-entry-path ()
+  "Return the path of the file that point is at, or nil."
+  (when-let ((path (plist-get (backstaff-view-entry) :path)))
+    (funcall backstaff-view--exact-function path)))
+
 (defun backstaff-view-some-entry ()
   "Return the entry that the line at point stands for; complain without one."
   (or (backstaff-view-entry)
@@ -653,7 +664,7 @@ does its work."
   "Copy the absolute name of the file at point.
 With a prefix argument RELATIVE copy its path below the project's root."
   (interactive "P")
-  (let* ((path (or (plist-get (backstaff-view-entry) :path)
+  (let* ((path (or (backstaff-view-entry-path)
                    (plist-get backstaff-view-state :path)
                    (user-error "There is nothing to copy yet")))
          (name (if relative path (backstaff-view-absolute path))))
@@ -664,7 +675,7 @@ With a prefix argument RELATIVE copy its path below the project's root."
   "Show what is known of the file at point, or of the directory shown."
   (interactive)
   (backstaff-info-open (plist-get backstaff-view-state :root)
-                       (or (plist-get (backstaff-view-entry) :path)
+                       (or (backstaff-view-entry-path)
                            (plist-get backstaff-view-state :path))))
 
 (defun backstaff-view-enter (path)

@@ -9,8 +9,7 @@
 (require 'project)
 
 (defmacro backstaff-doctor-tests-with (command &rest body)
-  "Run BODY in a project with COMMAND for a server, settings out of sight.
-Each check of the doctor may take half a second."
+  "Run BODY in a project with COMMAND for a server, settings out of sight."
   (declare (indent 1) (debug t))
   `(backstaff-test-with-tree '(("project" ("a.txt" . "")) ("config" ("readme" . "")))
      (let ((process-environment (cons (concat "XDG_CONFIG_HOME=" root "config")
@@ -19,7 +18,7 @@ Each check of the doctor may take half a second."
            (project-find-functions nil)
            (kill-ring nil)
            (inhibit-message t)
-           (backstaff-doctor-limit 0.5))
+           (backstaff-doctor-limit 10))
        (backstaff-test-with-server ,command
          (save-window-excursion
            (let ((default-directory (expand-file-name "project/")))
@@ -102,10 +101,12 @@ Each check of the doctor may take half a second."
   "Check that with COMMAND the check NAME fails with TEXT and ADVICE, regexps."
   (ert-info ((format "%S" (last command)))
     (backstaff-doctor-tests-with command
-      (let ((report nil))
+      (let ((report nil)
+            ;; So that one that never answers is soon known for it.
+            (backstaff-doctor-limit 2))
         (should (< (backstaff-test-seconds
                      (setq report (backstaff-doctor-tests-report)))
-                   3))
+                   8))
         (pcase-let ((`(,state ,actual-text ,actual-advice)
                      (backstaff-doctor-tests-check name report)))
           (should (equal state "FAILED"))
@@ -115,7 +116,7 @@ Each check of the doctor may take half a second."
 
 (ert-deftest backstaff-doctor-knows-every-way-to-fail-at-the-start ()
   (pcase-dolist (`(,start . ,expected)
-                 '(("silent" "within 0\\.5 seconds" "does not answer")
+                 '(("silent" "within 2 seconds" "does not answer")
                    ("fail" "No module named 'sexpdata'" "backstaff-install-server")
                    ("exit" "exited with status 0" "ended by itself")
                    ("other-protocol" "the server is 0\\.1\\.0 (protocol 2)" "Update the older")
@@ -208,6 +209,7 @@ The sources of the server are a copy without an environment beside it."
   (declare (indent 1) (debug t))
   `(backstaff-doctor-tests-with nil
      (let ((old-exec-path exec-path)
+           (backstaff-doctor-limit 2)
            (backstaff-server--directory (expand-file-name "../package/elisp/")))
        (make-directory backstaff-server--directory t)
        (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)
@@ -229,7 +231,7 @@ The sources of the server are a copy without an environment beside it."
         ("python3.12" . "echo nonsense")
         ("python3.11" . ,(format "exec '%s' \"$@\"" (backstaff-test-python))))
     (let ((report (backstaff-doctor-tests-report)))
-      (dolist (regexp '("note +Python .*says nothing for 0\\.5 seconds"
+      (dolist (regexp '("note +Python .*says nothing for 2 seconds"
                         "note +Python .* 3\\.14\\.1, .*lacks bracex, epc"
                         "note +Python .* 3\\.10\\.0, .*older than 3\\.11"
                         "note +Python .*does not say what it is"

@@ -14,9 +14,10 @@ atomic group that is never tried again; the same holds for whole segments betwee
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-import bracex
-from pathspec.pattern import RegexPattern
+if TYPE_CHECKING:
+    from pathspec.pattern import RegexPattern
 
 MAX_PATTERNS = 100
 MAX_PATTERN_CHARACTERS = 1024
@@ -33,13 +34,11 @@ class BadGlob(ValueError):
     """A pattern that cannot be used; the message names it and says why."""
 
 
-class _LinearPattern(RegexPattern):
-    """A pattern whose text is the regular expression itself; it includes what it matches."""
-
-
 @lru_cache(maxsize=64)
 def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     """The PATTERNS, ready to match. Raises `BadGlob`."""
+    from pathspec.pattern import RegexPattern  # late: most starts never see a glob
+
     if len(patterns) > MAX_PATTERNS:
         raise BadGlob(f"there are {len(patterns)} patterns, more than {MAX_PATTERNS}")
     expanded = [(pattern, plain) for pattern in patterns for plain in _expanded(pattern)]
@@ -49,7 +48,7 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     alternatives = "|".join(regex.pattern for _, regex in compiled)
     # What matches `p/` or, but for the slash, `p`: so one look at `p/` tells both.
     return Globs(
-        _LinearPattern(rf"\A(?:{alternatives})/?\Z"),
+        RegexPattern(re.compile(rf"\A(?:{alternatives})/?\Z"), include=True),
         [(_literal(plain), regex) for plain, regex in compiled],
     )
 
@@ -57,7 +56,9 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
 class Globs:
     """Compiled patterns."""
 
-    def __init__(self, whole: RegexPattern, single: Sequence[tuple[str, re.Pattern[str]]]) -> None:
+    def __init__(
+        self, whole: "RegexPattern", single: Sequence[tuple[str, re.Pattern[str]]]
+    ) -> None:
         """Match what WHOLE, all patterns in one, matches of a path and a slash.
 
         SINGLE are the patterns one by one, each after a literal that is in all that it matches.
@@ -86,6 +87,8 @@ class Globs:
 
 
 def _expanded(pattern: str) -> Sequence[str]:
+    import bracex
+
     if not pattern:
         raise BadGlob("a pattern is empty")
     if "\0" in pattern:
