@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from backstaff.render.names import lossy, visible
 from backstaff.render.values import Rows
 from backstaff.server import Reply
+from backstaff.tools.workspace._map import kind_of_name
 from tests.py.attack.attackers import BUG, TOOLS, takes_path
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.servers import fitting, server_at
@@ -72,7 +73,10 @@ def arguments(tool_id: str) -> Iterator[dict[str, object]]:
     tool = TOOLS[tool_id]
     known = {p.name for p in tool.parameters}
     wide = {"entry_kind": "all", "show_hidden": True, "page_size": 100, "max_results": 100}
+    wide |= {"kind": "glob", "max_tokens": 20_000}
     wide = {name: value for name, value in wide.items() if name in known}
+    if "kind" in known:
+        wide["query"] = "**"
     path = takes_path(tool)
     for place in ("files", "folders") if path else ("",):
         yield fitting(tool) | wide | ({path: place} if path else {})
@@ -114,7 +118,8 @@ def lines(reply: Reply) -> int:
 @example(names=list(NASTY[24:]))
 def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names: list[str]) -> None:
     names = [name for name in names if name not in DEFAULT_EXCLUDES]
-    plain = [f"{number:03}" for number in range(len(names))]
+    # Of the same kinds, as an overview counts them.
+    plain = [f"{number:03}{kind_of_name(name)}" for number, name in enumerate(names)]
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         odd = replies(tool_id, plant(Path(one).resolve(), names))
         even = replies(tool_id, plant(Path(other).resolve(), plain))

@@ -59,7 +59,8 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
     for swap in SWAPS:
         outcomes += attack(tool_id, folder, swap, duration)
     assert outcomes["ok"], outcomes
-    assert len(outcomes) > 1, "the tool met only one of the states"
+    if takes_path(TOOLS[tool_id]):
+        assert len(outcomes) > 1, "the tool met only one of the states"
 
 
 @pytest.mark.check(13)
