@@ -1,4 +1,4 @@
-"""Under strace: every tool in all that it can do writes nothing but the log, and starts git alone."""
+"""Under strace: every tool, in all that it can do, writes but the log and starts only git."""
 
 import re
 import shutil
