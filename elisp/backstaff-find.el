@@ -9,8 +9,8 @@
 ;; has stopped typing: a key that is hit ends the wait, and the call too if it
 ;; changes the input.  The server ranks; what it puts first stays first.
 ;;
-;; Where something shows completions as one types (icomplete, fido, vertico),
-;; it does so here; else the best matches stand below the prompt.
+;; Vertico and its like show completions here as they do elsewhere; else, and
+;; where icomplete or fido would, the best matches stand below the prompt.
 
 ;;; Code:
 
@@ -193,6 +193,10 @@ where there is a capital letter."
               (cons '(backstaff-find backstaff-find--try backstaff-find--all
                                      "What the server finds.")
                     completion-styles-alist))
+  ;; While an answer is awaited icomplete drops keys, and fido looks only
+  ;; among what an earlier answer told: here they stand back.
+  (when (bound-and-true-p icomplete-mode)
+    (setq-local icomplete-mode nil))
   (when (backstaff-find--plain-p)
     (setf (backstaff-find--search-list search)
           (make-overlay (point-max) (point-max) nil t t))
@@ -201,8 +205,7 @@ where there is a capital letter."
 
 (defun backstaff-find--plain-p ()
   "Return non-nil if nothing else shows completions as one types."
-  (not (or (bound-and-true-p icomplete-mode)
-           (bound-and-true-p vertico-mode)
+  (not (or (bound-and-true-p vertico-mode)
            (bound-and-true-p mct-mode)
            (bound-and-true-p ivy-mode)
            (bound-and-true-p helm-mode))))

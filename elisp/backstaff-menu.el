@@ -392,6 +392,8 @@ That is the current file for what describes a file, else the directory."
      :if (lambda () (fboundp 'backstaff-list-entries)))
     ("o" "Overview" backstaff-overview
      :if (lambda () (fboundp 'backstaff-overview)))
+    ("f" "Find a file" backstaff-find-file
+     :if (lambda () (fboundp 'backstaff-find-file)))
     ("t" "Tree" backstaff-tree
      :if (lambda () (fboundp 'backstaff-tree)))
     ("i" "File info" backstaff-file-info

@@ -169,7 +169,7 @@ directory that is asked for."
          (name (if (equal above ".") path
                  (string-remove-prefix (concat above "/") path))))
     (concat (backstaff-overview--name name path :directory)
-            (propertize (format "(%s)" (or files "?")) 'face 'backstaff-detail))))
+            (propertize (format "(%s)" (or (plist-get directory :closed) files)) 'face 'backstaff-detail))))
 
 (defun backstaff-overview--folded (line)
   "Return a list of the text that counts the directories LINE does not name."

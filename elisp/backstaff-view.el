@@ -93,6 +93,9 @@ directory or file below the root.")
   "What the mode line tells of calls that take their time, or nil.")
 (put 'backstaff-view--waiting 'risky-local-variable t)
 
+(defvar-local backstaff-view--told nil
+  "What the echo area was told of the calls under way, or nil.")
+
 (defvar-local backstaff-view--soon nil
   "The timer that will go on with drawing the buffer.")
 
@@ -235,25 +238,36 @@ CALLBACK is called with the reply, in this buffer, unless the buffer is
 told to wait no longer.  The root is that of the latest state."
   (let ((buffer (current-buffer))
         (root (plist-get (backstaff-view-latest-state) :root))
-        (call (list nil)))
+        (call (list nil))
+        (sent nil))
     (push call backstaff-view--calls)
     (unless backstaff-view--progress
       (setq backstaff-view--progress
             (run-at-time 0.5 nil #'backstaff-view--tell-progress buffer)))
-    (setcar call (backstaff-call-async
-                  id args
-                  (lambda (reply)
-                    (backstaff-view--receive buffer call callback reply))
-                  `(:root ,root ,@context)))))
+    (unwind-protect
+        (progn
+          (setcar call (backstaff-call-async
+                        id args
+                        (lambda (reply)
+                          (backstaff-view--receive buffer call callback reply))
+                        `(:root ,root ,@context)))
+          (setq sent t))
+      ;; A server on another host is awaited, and the wait may be quit.
+      (unless sent
+        (backstaff-view--forget call)))))
+
+(defun backstaff-view--forget (call)
+  "Wait for CALL no more."
+  (setq backstaff-view--calls (delq call backstaff-view--calls))
+  (unless backstaff-view--calls
+    (backstaff-view--end-progress)))
 
 (defun backstaff-view--receive (buffer call callback reply)
   "Give REPLY to CALLBACK in BUFFER if that still waits for CALL."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (when (memq call backstaff-view--calls)
-        (setq backstaff-view--calls (delq call backstaff-view--calls))
-        (unless backstaff-view--calls
-          (backstaff-view--end-progress))
+        (backstaff-view--forget call)
         (funcall callback reply)))))
 
 (defun backstaff-view-cancel ()
@@ -293,16 +307,21 @@ told to wait no longer.  The root is that of the latest state."
       (setq backstaff-view--waiting " waiting")
       (force-mode-line-update)
       (unless (or (active-minibuffer-window) (current-message))
-        (message "Waiting for %s… (%s cancels)"
-                 (backstaff-names-show (buffer-name))
-                 (substitute-command-keys "\\[keyboard-quit]"))))))
+        (setq backstaff-view--told
+              (message "Waiting for %s… (%s cancels)"
+                       (backstaff-names-show (buffer-name))
+                       (substitute-command-keys "\\[keyboard-quit]")))))))
 
 (defun backstaff-view--end-progress ()
   "Say no more that the current buffer is waiting."
   (when backstaff-view--progress
     (cancel-timer backstaff-view--progress)
+    (when (and backstaff-view--told
+               (equal (current-message) backstaff-view--told))
+      (message nil))
     (setq backstaff-view--progress nil
-          backstaff-view--waiting nil)
+          backstaff-view--waiting nil
+          backstaff-view--told nil)
     (force-mode-line-update)))
 
 

@@ -150,20 +150,31 @@
       (backstaff-find--wait search)
       (should (equal (backstaff-find-tests-lines search) '("src/print_tree.c"))))))
 
+(defvar vertico-mode)
+
 (ert-deftest backstaff-find-file-serves-what-shows-completions ()
   (backstaff-view-test-project backstaff-find-tests-tree
-    (let ((was icomplete-mode))
-      (unwind-protect
-          (progn
-            (icomplete-mode 1)
-            (backstaff-find-tests-shown "tree c"
-              (should-not (backstaff-find--search-list search))
-              (should (equal (completion-all-sorted-completions) '("src/print_tree.c" . 0)))
-              (should (equal (completion-metadata-get
-                              (completion-metadata "" minibuffer-completion-table nil)
-                              'category)
-                             'project-file))))
-        (icomplete-mode (if was 1 -1))))))
+    (let ((vertico-mode t))
+      (backstaff-find-tests-shown "tree c"
+        (should-not (backstaff-find--search-list search))
+        (should (equal (completion-all-sorted-completions) '("src/print_tree.c" . 0)))
+        (should (equal (completion-metadata-get
+                        (completion-metadata "" minibuffer-completion-table nil)
+                        'category)
+                       'project-file))))))
+
+(ert-deftest backstaff-find-file-lets-icomplete-stand-back ()
+  (let ((was icomplete-mode))
+    (unwind-protect
+        (dolist (mode '(icomplete-mode fido-mode))
+          (funcall mode 1)
+          (backstaff-view-test-project backstaff-find-tests-tree
+            (execute-kbd-macro (kbd "M-x backstaff-find-file RET tree SPC c RET"))
+            (should (equal (buffer-name (window-buffer)) "print_tree.c"))
+            (kill-buffer "print_tree.c"))
+          (should icomplete-mode)
+          (funcall mode -1))
+      (icomplete-mode (if was 1 -1)))))
 
 
 ;;; Waiting

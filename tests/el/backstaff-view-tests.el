@@ -66,6 +66,19 @@
           (execute-kbd-macro (kbd "C-g")))
         (should (= quits 1))))))
 
+(ert-deftest backstaff-view-quit-before-the-call-is-sent-leaves-nothing-waiting ()
+  (backstaff-view-test-project '(("a.txt" . ""))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (cl-letf (((symbol-function 'backstaff-call-async)
+               (lambda (&rest _) (signal 'quit nil))))
+      (should-error (condition-case nil
+                        (backstaff-view--revert)
+                      (quit (error "Quit")))))
+    (should-not backstaff-view--calls)
+    (should-not backstaff-view--progress)
+    (backstaff-view-test-press "g")
+    (should (equal (backstaff-view-test-names) '("a.txt")))))
+
 (ert-deftest backstaff-view-newer-request-cancels-the-older ()
   (backstaff-view-test-fake "stalling"
     (backstaff-list-directory root)

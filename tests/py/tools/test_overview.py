@@ -324,7 +324,7 @@ def test_data_say_what_the_text_says(tree: Plant) -> None:
                 "names": ("README.md",),
                 "links": (),
                 "omitted": [],
-                "collapsed": [{"path": "src/deep", "files": 2}],
+                "collapsed": [{"path": "src/deep", "files": 2, "closed": None}],
                 "more_directories": 0,
                 "more_files": 0,
             },

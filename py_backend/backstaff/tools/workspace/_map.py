@@ -216,16 +216,16 @@ class Line:
     """A directory as the map shows it.
 
     `omitted` are counts of files that are not named, by kind; `collapsed` are paths with the number
-    of files below, None where nobody looks; `folded` says how many more directories there
-    are and how many files they hold. `heat` is what the
-    named files weigh, `places` what the files in each directory that is named do.
+    of files below, or None and why nobody looks there; `folded` says how many more directories
+    there are and how many files they hold. `heat` is what the named files weigh, `places` what the
+    files in each directory that is named do.
     """
 
     path: str
     files: tuple[str, ...]
     links: tuple[str, ...]
     omitted: tuple[tuple[int, str], ...]
-    collapsed: tuple[tuple[str, int | None], ...]
+    collapsed: tuple[tuple[str, int | None, str], ...]
     folded: tuple[int, int]
     heat: float
     places: Mapping[str, float]
@@ -341,7 +341,9 @@ class _Plan:
             files=first.names,
             links=first.links,
             omitted=first.omitted,
-            collapsed=tuple((b.path, None if b.closed else b.total) for b in shown),
+            collapsed=tuple(
+                (one.path, None if one.closed else one.total, one.closed) for one in shown
+            ),
             folded=(more, files),
             heat=first.heat,
             places={one.path: one.own_heat for one in (here, *shown)},

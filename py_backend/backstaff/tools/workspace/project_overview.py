@@ -352,7 +352,10 @@ def _line_data(line: Line, prefix: str) -> dict[str, object]:
         "names": line.files,
         "links": line.links,
         "omitted": [{"kind": kind or None, "files": count} for count, kind in line.omitted],
-        "collapsed": [{"path": prefix + path, "files": count} for path, count in line.collapsed],
+        "collapsed": [
+            {"path": prefix + path, "files": count, "closed": closed or None}
+            for path, count, closed in line.collapsed
+        ],
         "more_directories": line.folded[0],
         "more_files": line.folded[1],
     }
