@@ -18,10 +18,7 @@ from pathlib import PurePath
 
 from backstaff.errors import (
     ErrorCode,
-    InvalidPath,
     NotADirectory,
-    NotFound,
-    OutsideRoot,
     PathError,
     ToolError,
 )
@@ -30,9 +27,10 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.root import Place
 from backstaff.fs.survey import Folder, Survey, survey
-from backstaff.render.names import quote, show, word
+from backstaff.render.names import show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.workspace._map import Directory, Line, Map, drawn, kind_of_name, least, planted
+from backstaff.tools.workspace._words import refusal
 
 MOST_TOKENS = 20_000
 COMMITS = 1000
@@ -106,7 +104,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.resolve(arguments.path) as place:
             facts = _facts(place, context)
     except PathError as error:
-        raise _refusal(error, arguments.path) from error
+        raise refusal(error, arguments.path) from error
     allowed = arguments.max_tokens * 5 // 2
     limit = min(allowed, context.text_limit(allowed))
     _insist(facts, arguments.max_tokens, limit)
@@ -120,21 +118,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         truncated=found.files < facts.start.total,
         warnings=facts.warnings,
     )
-
-
-def _refusal(error: PathError, path: str) -> ToolError:
-    match error:
-        case OutsideRoot():
-            words = "is outside the workspace"
-        case NotADirectory(last=True):
-            words = "is not a directory: give the directory that it is in"
-        case NotFound() | NotADirectory():
-            words = "does not exist"
-        case InvalidPath():
-            words = f"cannot be used: {error.message}"
-        case _:
-            words = f"cannot be read: {error.message}"
-    return ToolError(error.code, f"Path {quote(path)} {words}")
 
 
 def _insist(facts: Facts, tokens: int, limit: int) -> None:

@@ -28,10 +28,7 @@ from typing import TYPE_CHECKING
 
 from backstaff.errors import (
     ErrorCode,
-    InvalidPath,
     NotADirectory,
-    NotFound,
-    OutsideRoot,
     PathError,
     ToolError,
 )
@@ -41,6 +38,7 @@ from backstaff.fs.root import Place
 from backstaff.render.lines import fitted
 from backstaff.render.names import quote, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tools.workspace._words import refusal
 
 if TYPE_CHECKING:
     from backstaff.fs.survey import Folder, Survey
@@ -351,7 +349,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                 raise NotADirectory("it is not a directory", last=True)
             return _searched(query, arguments, context, place)
     except PathError as error:
-        raise _refusal(error, arguments.path) from error
+        raise refusal(error, arguments.path) from error
 
 
 def _searched(query: Query, arguments: Arguments, context: Context, place: Place) -> Result:
@@ -483,21 +481,6 @@ def _alike(wanted: set[str], name: str) -> float:
 
 def _pairs(name: str) -> set[str]:
     return {name[at : at + 2] for at in range(len(name) - 1)}
-
-
-def _refusal(error: PathError, path: str) -> ToolError:
-    match error:
-        case OutsideRoot():
-            words = "is outside the workspace"
-        case NotADirectory(last=True):
-            words = "is not a directory"
-        case NotFound() | NotADirectory():
-            words = "does not exist"
-        case InvalidPath():
-            words = f"cannot be used: {error.message}"
-        case _:
-            words = f"cannot be read: {error.message}"
-    return ToolError(error.code, f"Path {quote(path)} {words}")
 
 
 TOOL = Tool(
