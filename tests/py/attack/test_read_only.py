@@ -28,7 +28,9 @@ TALKING = ("socket", "bind", "listen", "connect", "accept", "accept4")
 OPENING = ("open", "openat", "openat2")
 WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
 # git asks for nothing but its own descriptors, which it would have open were they closed.
-GIT = re.compile(r'execve\("(?:/[\w.-]+)+/git", |v?fork\(|openat\(AT_FDCWD, "/dev/null", O_RDWR[) ]')
+GIT = re.compile(
+    r'execve\("(?:/[\w.-]+)+/git", |v?fork\(|openat\(AT_FDCWD, "/dev/null", O_RDWR[) ]'
+)
 CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)")
 
 
