@@ -180,6 +180,7 @@ Debian has no package of it, so its tests run only where somebody has it."
             (plist-get (gptel-fsm-info fsm) :tool-use))))
 
 (ert-deftest backstaff-gptel-fifty-calls-in-one-turn ()
+  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
   (skip-unless (backstaff-gptel-tests-real-p))
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register))
@@ -191,6 +192,7 @@ Debian has no package of it, so its tests run only where somebody has it."
                do (should (string-prefix-p (format "File: %sa.txt\n" root) info))))))
 
 (ert-deftest backstaff-gptel-turn-outlives-the-server ()
+  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
   (skip-unless (backstaff-gptel-tests-real-p))
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register))
@@ -201,6 +203,7 @@ Debian has no package of it, so its tests run only where somebody has it."
         (should (string-match-p "\\`Error: .*/nowhere/python" result))))))
 
 (ert-deftest backstaff-gptel-schema-is-the-tools-own ()
+  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
   (skip-unless (backstaff-gptel-tests-real-p))
   (backstaff-gptel-tests-with-tools nil
     (let ((parsed (json-parse-string

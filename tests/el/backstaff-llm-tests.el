@@ -127,6 +127,7 @@
     (car outcome)))
 
 (ert-deftest backstaff-llm-turn-of-many-calls ()
+  ;; Debian has no package of llm; BACKSTAFF_LLM_DIR says where one is.
   (skip-unless (backstaff-llm-tests-real-p))
   (backstaff-llm-tests-with-tools
     (let ((results (apply #'backstaff-llm-tests-turn
@@ -142,6 +143,7 @@
           (should-not (string-match-p "a.txt" text)))))))
 
 (ert-deftest backstaff-llm-schema-is-the-tools-own ()
+  ;; Debian has no package of llm; BACKSTAFF_LLM_DIR says where one is.
   (skip-unless (backstaff-llm-tests-real-p))
   (backstaff-llm-tests-with-tools
     (cl-loop for tool in (backstaff-llm-tools)

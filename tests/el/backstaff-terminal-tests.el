@@ -60,6 +60,7 @@ A container or a chroot may have none, and Emacs then makes do with a pipe."
 It runs in a project that holds TREE."
   (declare (indent 4) (debug t))
   `(progn
+     ;; Not everybody can install tmux, and a container may have no devpts.
      (unless (executable-find "tmux")
        (ert-skip "There is no tmux"))
      (unless (backstaff-terminal-tests-pty-p)

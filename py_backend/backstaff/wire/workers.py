@@ -161,7 +161,7 @@ class Workers:
     def _watch(self) -> None:
         while True:
             self._awake.wait()
-            time.sleep(LOOK_S)
+            time.sleep(LOOK_S)  # nothing tells that a call is stuck: it has to be looked for
             self.look()
             with self._lock:
                 if not self._busy:

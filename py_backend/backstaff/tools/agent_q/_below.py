@@ -12,6 +12,14 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Arrange
 from backstaff.render.names import quote
+from backstaff.tool import Parameter, ParameterType
+
+EXCLUDE_PATTERNS = Parameter(
+    name="exclude_patterns",
+    type=ParameterType.ARRAY,
+    description="Names to leave out: 'name', '*suffix' or 'prefix*', e.g. ['.git', '*.o']",
+    absent=(),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from backstaff.fs.walk import Walk
 from backstaff.render.names import quote, show, word
 from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._below import Exclusions, arranged
+from backstaff.tools.agent_q._below import EXCLUDE_PATTERNS, Exclusions, arranged
 from backstaff.tools.agent_q._page import Page, Settings, left_out
 from backstaff.tools.agent_q._rows import REPLY_BYTES
 from backstaff.tools.agent_q._words import directory_refusal
@@ -162,12 +162,7 @@ TOOL = Tool(
             description="Directory to search (relative to project root, default: '.')",
             absent=".",
         ),
-        Parameter(
-            name="exclude_patterns",
-            type=ParameterType.ARRAY,
-            description="Names to leave out: 'name', '*suffix' or 'prefix*', e.g. ['.git', '*.o']",
-            absent=(),
-        ),
+        EXCLUDE_PATTERNS,
     ),
     arguments=Arguments,
     run=run,
