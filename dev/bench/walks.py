@@ -89,8 +89,9 @@ def _pruned(globs: Globs, start: int, budget: Budget) -> object:
     directory_kind = Kind.DIRECTORY
 
     def arrange(directory: int, path: str) -> list[Named]:
-        prefix = f"{path}/" if path else ""
-        entries = [e for e in entries_in(directory, budget) if not globs.match(prefix + e[0])]
+        entries = entries_in(directory, budget)
+        if gone := globs.among(f"{path}/" if path else "", [name for name, _ in entries]):
+            entries = [entry for entry in entries if entry[0] not in gone]
         found.append((path, entries))
         return [entry for entry in entries if entry[1] is directory_kind]
 

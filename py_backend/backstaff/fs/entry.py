@@ -75,12 +75,13 @@ def _read(
     directory: int, budget: Budget, take: Callable[[Iterable[os.DirEntry[str]]], list[Found]]
 ) -> list[Found]:
     found: list[Found] = []
+    stride = budget.STRIDE
     try:
         with HANDLES.scan(directory) as entries:
             while not budget.expired():
-                chunk = take(islice(entries, budget.STRIDE))
-                found += chunk
-                if len(chunk) < budget.STRIDE:
+                chunk = take(islice(entries, stride))
+                found = found + chunk if found else chunk
+                if len(chunk) < stride:
                     break
     except OSError as error:
         raise refusal(error) from error

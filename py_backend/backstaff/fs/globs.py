@@ -12,7 +12,8 @@ atomic group that is never tried again; the same holds for whole segments betwee
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,7 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     return Globs(
         RegexPattern(re.compile(rf"\A(?:{alternatives})/?\Z"), include=True),
         [(_literal(plain), regex) for plain, regex in compiled],
+        {_literal(_last_name(plain)) for plain, _ in compiled},
     )
 
 
@@ -57,14 +59,32 @@ class Globs:
     """Compiled patterns."""
 
     def __init__(
-        self, whole: "RegexPattern", single: Sequence[tuple[str, re.Pattern[str]]]
+        self,
+        whole: "RegexPattern",
+        single: Sequence[tuple[str, re.Pattern[str]]],
+        in_names: Collection[str],
     ) -> None:
         """Match what WHOLE, all patterns in one, matches of a path and a slash.
 
-        SINGLE are the patterns one by one, each after a literal that is in all that it matches.
+        SINGLE are the patterns one by one, each after a literal that is in all that it matches. One
+        of the literals IN_NAMES is in the last name of whatever matches, unless a directory above
+        it matches, too.
         """
         self._match = whole.match_file
         self._single = single
+        self._in_names = in_names
+
+    def among(self, prefix: str, names: Sequence[str]) -> AbstractSet[str]:
+        """Which of NAMES match as `PREFIX + name`; PREFIX is empty or a directory and a slash.
+
+        Only a name that holds what must be in it is tried, and most directories have none.
+        """
+        tried: Iterable[str] = names
+        if not (prefix and self._match(prefix)):
+            together = "\n".join(names)
+            literals = [literal for literal in self._in_names if literal in together]
+            tried = (name for name in names if any(map(name.__contains__, literals)))
+        return {name for name in tried if self.match(prefix + name)}
 
     def files(self, paths: Sequence[str]) -> list[int]:
         """Which of PATHS, by their places, match as they are: files need no slash at their end.
@@ -176,6 +196,15 @@ def _literal(pattern: str) -> str:
         else:
             runs[-1] += plain
     return max(runs, key=len)
+
+
+def _last_name(pattern: str) -> str:
+    """The last segment of PATTERN that stands for one name; empty if there is none.
+
+    What follows it (`**` and nothing) lets whatever is in a directory match that matches itself.
+    """
+    names = [segment for segment in _segments(pattern) if segment not in ("", "**")]
+    return names[-1] if names else ""
 
 
 def _token_regex(match: re.Match[str]) -> str:

@@ -25,6 +25,7 @@ _INVISIBLE = (
 _PLAIN = r"[A-Za-z0-9_.+@,~!#$%&*/:;=?^{}|\]`)>][\w.+@,~!#$%&*/:;=?^{}|\[\]`()<>'-]*"
 _PLAIN_ASCII = re.compile(_PLAIN, re.ASCII)
 _ALL_PLAIN_ASCII = re.compile(rf"(?:{_PLAIN}\n)*", re.ASCII)
+_ALL_WORDS_ASCII = re.compile(rf"(?:{_PLAIN}(?<![@/])\n)*", re.ASCII)
 _NEEDS_QUOTES = re.compile(rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$")
 _ESCAPED = re.compile(f"[{_INVISIBLE}]")
 _EMOJI = "[\u203c\u2049\u2122-\u27bf\u2934-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
@@ -44,15 +45,23 @@ def show(name: str) -> str:
 
 def show_all(names: Sequence[str]) -> Sequence[str]:
     """`show` of each of NAMES. Where all are plain ASCII, as nearly always, one look tells it."""
-    lines = "".join([f"{name}\n" for name in names])
-    if _ALL_PLAIN_ASCII.fullmatch(lines) and lines.count("\n") == len(names):
-        return names
-    return [show(name) for name in names]
+    return names if _all(_ALL_PLAIN_ASCII, names) else [show(name) for name in names]
+
+
+def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
+    """Whether LINES, an expression for names each with a newline, matches NAMES."""
+    together = "".join([f"{name}\n" for name in names])
+    return lines.fullmatch(together) is not None and together.count("\n") == len(names)
 
 
 def word(name: str) -> str:
     """NAME as one word of a line of names: quoted, too, where a blank would end it."""
     return name if " " not in name and is_plain(name) and name[-1] not in "@/…" else literal(name)
+
+
+def words(names: Sequence[str]) -> Sequence[str]:
+    """`word` of each of NAMES. Where all are plain ASCII, as nearly always, one look tells it."""
+    return names if _all(_ALL_WORDS_ASCII, names) else [word(name) for name in names]
 
 
 def quote(text: str) -> str:

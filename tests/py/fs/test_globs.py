@@ -197,6 +197,27 @@ def test_patterns_match_what_a_plain_model_says(pattern: str, paths: list[str]) 
     }
 
 
+@settings(max_examples=500)
+@given(
+    st.lists(patterns, min_size=1, max_size=3),
+    st.one_of(st.just(""), paths),
+    st.lists(paths.filter(lambda path: "/" not in path), min_size=1, max_size=6),
+)
+@example(["**/a/**"], "x/a", ["b", "a"])
+@example(["a/**/b/**"], "a/c", ["b", "c"])
+@example(["a/"], "a", ["b"])
+@example(["**"], "", ["b"])
+def test_names_of_a_directory_match_as_each_path_does(
+    several: list[str], directory: str, names: list[str]
+) -> None:
+    try:
+        globs = compile_globs(tuple(several))
+    except BadGlob:
+        return
+    prefix = f"{directory}/" if directory else ""
+    assert globs.among(prefix, names) == {name for name in names if globs.match(prefix + name)}
+
+
 def as_pattern(path: str, holes: list[bool]) -> str:
     """A pattern that PATH fits, with a wildcard in the place of each character with a hole."""
     plain = "".join(c if c == "/" else f"\\{c}" for c in path)

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.render.names import is_plain, literal, lossy, quote, show, show_all, width, widths
+from backstaff.render.names import (
+    is_plain,
+    literal,
+    lossy,
+    quote,
+    show,
+    show_all,
+    width,
+    widths,
+    word,
+    words,
+)
 
 pieces = st.text(max_size=3).map(str.encode) | st.binary(max_size=2)
 file_names = st.lists(pieces, max_size=6).map(b"".join).map(os.fsdecode)
@@ -140,6 +151,7 @@ def test_shown_name_gives_the_name_back(name: str) -> None:
 @given(st.lists(file_names | st.sampled_from(["plain", "a.py", "two\nplain", "bad\n", ""])))
 def test_many_names_are_shown_as_each_is(names: list[str]) -> None:
     assert list(show_all(names)) == [show(name) for name in names]
+    assert list(words(names)) == [word(name) for name in names]
     assert widths(names) == [width(name) for name in names]
 
 

@@ -11,8 +11,10 @@ children and a warning; when the time is up, what was found so far is the answer
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import nsmallest
+from itertools import repeat
 from typing import Any
 
 from backstaff.errors import (
@@ -30,7 +32,7 @@ from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
 from backstaff.render.lines import fitted
-from backstaff.render.names import quote, show, word
+from backstaff.render.names import quote, show, word, words
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
@@ -38,8 +40,8 @@ DEFAULT_TEXT_BYTES = 1 << 20
 DEFAULT_EXCLUDES = frozenset(
     (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
 )
-ORDER = {Kind.DIRECTORY: 0, Kind.FILE: 1, Kind.SYMLINK: 2}
 SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
+"""What stands behind a name, by the kinds that are nodes, in their order (3.1)."""
 
 Node = dict[str, Any]
 
@@ -72,7 +74,10 @@ class Tree:
 
     def add(self, node: Node, parent: Node) -> None:
         """Take in NODE as the last child so far of PARENT."""
-        parent.setdefault("children", []).append(node)
+        if "children" in parent:
+            parent["children"].append(node)
+        else:
+            parent["children"] = [node]
         self.counts[node["kind"]] += 1
         self.scanned += 1
 
@@ -156,13 +161,14 @@ def _grown(place: Place, arguments: Arguments, excluded: Globs | None, context: 
     arrange = _arranger(arguments, excluded, base, tree, context.budget)
     with Walk(place.listing(), arrange, context.budget) as walk:
         for step in walk:
-            node = _node(step.name, base + step.path, step.depth, step.kind)
-            tree.add(node, parents[step.depth - 1])
+            name, path, kind, depth, _ = step
+            node = _node(name, base + path, depth, kind)
+            tree.add(node, parents[depth - 1])
             if tree.scanned >= arguments.max_entries:
                 tree.limit_reached = True
                 break
-            if step.kind is Kind.DIRECTORY and _opened(walk, step, node, arguments, tree):
-                parents[step.depth :] = [node]
+            if kind is Kind.DIRECTORY and _opened(walk, step, node, arguments, tree):
+                parents[depth:] = [node]
         tree.expired = walk.expired
     return tree
 
@@ -189,29 +195,33 @@ def _arranger(
 
     The order in which filters are tried does not change what they leave, so the cheap go first.
     """
-    kinds = ORDER if arguments.entry_kind == "all" else (Kind.DIRECTORY,)
-
-    def wanted(entry: Named, prefix: str) -> bool:
-        name, kind = entry
-        return (
-            kind in kinds
-            and name not in DEFAULT_EXCLUDES
-            and (arguments.include_hidden or not name.startswith("."))
-            and not (excluded and excluded.match(prefix + name))
-        )
+    kinds = tuple(SUFFIXES) if arguments.entry_kind == "all" else (Kind.DIRECTORY,)
 
     def arrange(directory: int, path: str) -> list[Named]:
-        prefix = f"{base}{path}/" if path else base
-        left = (entry for entry in entries_in(directory, budget) if wanted(entry, prefix))
-        return nsmallest(arguments.max_entries - tree.scanned, left, key=_order)
+        entries = entries_in(directory, budget)
+        if not arguments.include_hidden:
+            entries = [entry for entry in entries if entry[0][0] != "."]
+        gone: AbstractSet[str] = DEFAULT_EXCLUDES
+        if excluded:
+            prefix = f"{base}{path}/" if path else base
+            gone = gone | excluded.among(prefix, [name for name, _ in entries])
+        found: list[Named] = []
+        for kind in kinds:
+            names = [name for name, its in entries if its is kind and name not in gone]
+            first = _first(names, arguments.max_entries - tree.scanned - len(found))
+            found += zip(first, repeat(kind))
+        return found
 
     return arrange
 
 
-def _order(entry: Named) -> tuple[int, bytes]:
-    """Directories, files, links; among them by UTF-16 code units."""
-    name, kind = entry
-    return ORDER[kind], name.encode("utf-16-be", "surrogatepass")
+def _first(names: list[str], most: int) -> list[str]:
+    """The first MOST of NAMES, by UTF-16 code units."""
+    return nsmallest(most, names, key=None if "".join(names).isascii() else _utf_16)
+
+
+def _utf_16(name: str) -> bytes:
+    return name.encode("utf-16-be", "surrogatepass")
 
 
 def _warnings(tree: Tree) -> Iterator[str]:
@@ -241,15 +251,17 @@ def _head(tree: Tree) -> str:
 def _lines(node: Node) -> Iterator[str]:
     """A line for NODE and each directory below it of which children are shown."""
     if "children" in node:
-        names = " ".join(map(_name, node["children"]))
+        children = node["children"]
+        labels = words([child["name"] for child in children])
+        names = " ".join(map(_marked, labels, children))
         yield f"{word(node['path'])}/ {names}\n"
-        for child in node["children"]:
-            yield from _lines(child)
+        for child in children:
+            if "children" in child:
+                yield from _lines(child)
 
 
-def _name(node: Node) -> str:
-    suffix = SUFFIXES[node["kind"]]
-    return word(node["name"]) + suffix + ("…" if "truncated" in node else "")
+def _marked(label: str, node: Node) -> str:
+    return label + SUFFIXES[node["kind"]] + ("…" if "truncated" in node else "")
 
 
 def _notes(tree: Tree, arguments: Arguments) -> Iterator[str]:
