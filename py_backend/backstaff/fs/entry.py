@@ -66,7 +66,8 @@ def entries_in(directory: int, budget: Budget) -> list[Named]:
 Facts = tuple[int, int, int]
 """What a listing tells of an entry: its mode, size in bytes and modification in nanoseconds."""
 MODE, SIZE, MODIFIED_NS = range(3)
-_FACTS = attrgetter("st_mode", "st_size", "st_mtime_ns")
+facts_of = attrgetter("st_mode", "st_size", "st_mtime_ns")
+"""The `Facts` in a status."""
 
 Found = TypeVar("Found")
 
@@ -169,7 +170,7 @@ def facts(names: Iterable[str], directory: int) -> list[Facts | None]:
     found: list[Facts | None] = []
     for name in names:
         try:
-            found.append(_FACTS(lstat(name, directory)))
+            found.append(facts_of(lstat(name, directory)))
         except OSError:
             found.append(None)
     return found

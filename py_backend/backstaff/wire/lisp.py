@@ -140,6 +140,8 @@ def _quote_plain(text: str) -> str:
 
 def _finish_escaped(text: str) -> bytes:
     text = text.replace("#", "\\u0023")
+    if "\\\\" not in text:  # then each `\\n` is a newline, which costs the reader less as it is
+        text = text.replace("\\n", "\n")
     if "\\ud" in text:
         text = _SURROGATES.sub(_joined, text)
     return text.encode("ascii", "surrogateescape")

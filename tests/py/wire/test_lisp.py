@@ -275,7 +275,8 @@ def test_plain_strings_escape_only_quote_and_backslash() -> None:
     ("text", "written"),
     [
         ('a"\\b', rb'"a\"\\b"'),
-        ("a\nb\tc\x01", rb'"a\nb\tc\u0001"'),
+        ("a\nb\tc\x01", b'"a\nb\\tc\\u0001"'),
+        ("\\n\n", rb'"\\n\n"'),
         ("#", rb'"\u0023"'),
         ("\\#", rb'"\\\u0023"'),
         ("é日", rb'"\u00e9\u65e5"'),

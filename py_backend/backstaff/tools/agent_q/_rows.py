@@ -8,7 +8,7 @@ from stat import S_ISLNK
 
 from backstaff.fs.entry import MODE, MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
 from backstaff.render.names import show, show_all, width, widths
-from backstaff.render.sizes import show_size
+from backstaff.render.sizes import show_sizes
 from backstaff.render.values import Rows, Word
 
 MINIMUM_NAME_COLUMN = 19
@@ -47,7 +47,7 @@ class Listed:
         taken = widths(labels)
         column = _column(max(taken, default=0))
         files = [
-            f"[FILE] {label}{' ' * (column - columns)}{size}\n"
+            f"[FILE] {label}{' ' * (column - columns)}({size})\n"
             for label, columns, size in zip(labels, taken, self._sizes(), strict=True)
         ]
         return "".join(directories + files)
@@ -85,14 +85,16 @@ class Listed:
         )
 
     def _sizes(self) -> list[str]:
-        return [
-            f"({show_size(facts[SIZE])})" if facts else "(size unknown)"
-            for facts in self.facts[len(self.directories) :]
-        ]
+        told = self.facts[len(self.directories) :]
+        shown = show_sizes(facts[SIZE] if facts else 0 for facts in told)
+        if None not in told:
+            return shown
+        return [size if facts else "size unknown" for size, facts in zip(shown, told, strict=True)]
 
     def _sent(self, text: str) -> int:
         names = "".join((*self.directories, *self.files))
-        targets = sum(map(_target_bytes, self.facts))
+        links = [facts for facts in self.facts if facts and S_ISLNK(facts[MODE])]
+        targets = sum(map(_target_bytes, links))
         return len(self) * ROW_BYTES_IN_DATA + wire_bytes(names) + wire_bytes(text) + targets
 
     def _costs(self) -> Iterator[tuple[int, int]]:
@@ -109,7 +111,7 @@ class Listed:
         for name, size, facts in zip(self.files, self._sizes(), told, strict=True):
             label = show(name)
             taken = width(label)
-            fixed += len(f"[FILE] {label}{size}\n".encode()) - taken
+            fixed += len(f"[FILE] {label}({size})\n".encode()) - taken
             sent += ROW_BYTES_IN_DATA + 2 * wire_bytes(name) + _target_bytes(facts)
             padded, longest = padded + 1, max(longest, taken)
             rows = fixed + padded * _column(longest)

@@ -11,7 +11,6 @@ absolute path on every system. `_bytes` budgets default to 1 MiB where the calle
 """
 
 import errno
-import os
 import re
 import stat
 from bisect import bisect_right
@@ -31,7 +30,7 @@ from backstaff.errors import (
     ToolError,
 )
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, Named, entries_in, kind_of, names_in
+from backstaff.fs.entry import Kind, Named, entries_in, facts_of, lstat, names_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
 from backstaff.render.canonical import rows_to_json, to_json
@@ -83,7 +82,8 @@ class Failure(StrEnum):
     UNKNOWN = "unknown"
 
 
-_TYPES = {Kind.FILE: Type.FILE, Kind.DIRECTORY: Type.DIR, Kind.SYMLINK: Type.SYMLINK}
+_TYPES = {stat.S_IFREG: Type.FILE, stat.S_IFDIR: Type.DIR, stat.S_IFLNK: Type.SYMLINK}
+_KIND_TYPES = {Kind.FILE: Type.FILE, Kind.DIRECTORY: Type.DIR, Kind.SYMLINK: Type.SYMLINK}
 _ERRORS = {
     errno.EACCES: (Failure.PERMISSION_DENIED, "permission denied"),
     errno.EPERM: (Failure.PERMISSION_DENIED, "permission denied"),
@@ -349,41 +349,38 @@ def _order(name: str) -> tuple[str, str]:
 
 
 def _told_type(kind: Kind) -> Type:
-    return _TYPES.get(kind, Type.OTHER)
+    return _KIND_TYPES.get(kind, Type.OTHER)
 
 
 def _eligible(walk: Walk, depth: int, arguments: Arguments) -> Iterator[Entry]:
     """The entries that count, in traversal order, statted; enters directories as it goes."""
+    types = arguments.types
     for step in walk:
         entry = _entry(step)
         if entry.type is Type.DIR and step.depth < depth and walk.enter(step) is not None:
             # FR-LD-LST-08
             entry = _failed(step, Failure.READ_DIR_FAILED, "directory cannot be read")
-        if entry.type in arguments.types:
+        if entry.type in types:
             yield entry
 
 
 def _entry(step: Step) -> Entry:
+    name, path, _, depth, directory = step
     try:
-        status = step.lstat()
+        mode, size, modified = facts_of(lstat(name, directory))
     except OSError as error:  # FR-LD-LST-04
         return _failed(step, *_ERRORS.get(error.errno or 0, _OTHER_ERROR))
-    size = status.st_size if stat.S_ISREG(status.st_mode) else None
-    return _described(step, _told_type(kind_of(status)), size, _milliseconds(status))
-
-
-def _milliseconds(status: os.stat_result) -> int | None:
-    return status.st_mtime_ns // 10**6 if status.st_mtime_ns >= 0 else None
+    kind = _TYPES.get(stat.S_IFMT(mode), Type.OTHER)
+    size_bytes = size if kind is Type.FILE else None
+    milliseconds = modified // 10**6 if modified >= 0 else None
+    hidden = name[0] == "."
+    return Entry(lossy(name), lossy(path), depth, kind, size_bytes, milliseconds, hidden)
 
 
 def _failed(step: Step, code: Failure, message: str) -> Entry:
-    entry = _described(step, Type.UNKNOWN, None, None)
-    return entry._replace(error_code=code, error=message)
-
-
-def _described(step: Step, kind: Type, size: int | None, modified: int | None) -> Entry:
-    name = lossy(step.name)
-    return Entry(name, lossy(step.path), step.depth, kind, size, modified, name.startswith("."))
+    name, path = lossy(step.name), lossy(step.path)
+    hidden = name.startswith(".")
+    return Entry(name, path, step.depth, Type.UNKNOWN, None, None, hidden, code, message)
 
 
 def _fitted(listing: Listing, limit: int) -> tuple[str, Listing]:
