@@ -11,15 +11,15 @@ Folders are never changed once they are made, so calls can share them.
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from operator import is_
+from operator import attrgetter, is_
 from typing import NamedTuple, Self
 
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Grouped, Kind, Named, groups_in, look, refusal
+from backstaff.fs.entry import Grouped, Kind, Named, groups_in, look, lstat, refusal
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
@@ -37,24 +37,20 @@ UNSETTLED: Stamp = (0, 0, 0, 0, 0)
 """The stamp of what changed just now: it is like no other, nor like itself."""
 
 
+exactly: Callable[[os.stat_result], Stamp] = attrgetter(
+    "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
+)
+"""What a settled stamp is compared with."""
+
+
 def stamp(status: os.stat_result, now: int) -> Stamp:
     """The stamp that STATUS, as it was found at NOW, is."""
-    changed = max(status.st_mtime_ns, status.st_ctime_ns)
-    return UNSETTLED if now - changed <= RACY_NS else exactly(status)
+    told = exactly(status)
+    settled = now - RACY_NS
+    return told if told[0] < settled and told[1] < settled else UNSETTLED
 
 
 _NOTHING: frozenset[str] = frozenset()
-
-
-def exactly(status: os.stat_result) -> Stamp:
-    """What a settled stamp is compared with."""
-    return (
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_ino,
-        status.st_dev,
-        status.st_size,
-    )
 
 
 class Facts(NamedTuple):
@@ -74,7 +70,7 @@ class Facts(NamedTuple):
     anew: bool
     ignored: int
 
-    def same(self, stamp: Stamp, above: Ignore, *, hidden: bool) -> bool:
+    def same(self, stamp: Stamp, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
         """Whether a directory with this STAMP, and in the same circumstances, is as it was."""
         return stamp == self.stamp and above is self.above and hidden is self.hidden
 
@@ -241,22 +237,22 @@ class FolderWalk:
         """Go over the directories ahead in FRAME, up to the first that others are in."""
         above, prefix = frame.folder.facts.ignore, frame.folder.path
         prefix = f"{prefix}/" if prefix else ""
+        parent, below, expired = frame.directory, frame.below, self.budget.expired
         for name, known, hidden in frame.ahead:
-            if self.budget.expired():
+            if expired():
                 self.expired = True
                 return None
-            if known is not None and self._is_same_leaf(known, frame.directory, above, hidden):
-                frame.below.append(known)
+            if known is not None and self._is_same_leaf(known, parent, above, hidden):
+                below.append(known)
                 continue
             try:
-                directory = HANDLES.enter_to_list(name, frame.directory)
-                here = _Here(name, prefix + name, directory, known, above, hidden)
-                entered = self._entered(here)
+                directory = HANDLES.enter_to_list(name, parent)
+                entered = self._entered(_Here(name, prefix + name, directory, known, above, hidden))
             except (OSError, PathError):
                 entered = Folder(name, prefix + name, unreadable=True)
             if isinstance(entered, _Frame):
                 return entered
-            frame.below.append(entered)
+            below.append(entered)
         return None
 
     def _is_same_leaf(self, known: Folder, parent: int, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
@@ -264,8 +260,10 @@ class FolderWalk:
         facts = known.facts
         if known.directories or facts.rules is not None or known.path in self.again:
             return False
-        status = look(known.name, parent)
-        return status is not None and facts.same(exactly(status), above, hidden=hidden)
+        try:
+            return facts.same(exactly(lstat(known.name, parent)), above, hidden)
+        except OSError:
+            return False
 
     def _entered(self, here: _Here) -> _Frame | Folder:
         """A directory as it is known or as it is; it stays open only if others are in it."""
@@ -293,7 +291,7 @@ class FolderWalk:
     def _is_same(self, known: Folder, here: _Here) -> bool:
         status = HANDLES.status(here.directory)
         if here.path in self.again or not known.facts.same(
-            exactly(status), here.above, hidden=here.hidden
+            exactly(status), here.above, here.hidden
         ):
             return False
         if known.facts.rules is None:
@@ -349,6 +347,8 @@ class FolderWalk:
         if FILE in files:
             rules, content = _own_rules(here.directory)
         known = _NO_FACTS if here.known is None else here.known.facts
+        if not (rules or known.rules or anew or here.above.layers):
+            return None, here.above  # as in most directories where nothing is ignored
         if known.above is here.above and rules == known.rules != UNSETTLED and anew is known.anew:
             return rules, known.ignore
         self.new_rules |= rules is not None or known.rules is not None
@@ -360,15 +360,11 @@ class FolderWalk:
 
 def _take_away(name: str, found: Grouped) -> bool:
     """Take NAME out of what was FOUND, and tell whether it was there."""
-    if name in found.directories:
-        found.directories.remove(name)
-    elif name in found.files:
-        found.files.remove(name)
-    elif name in found.links:
-        found.links.remove(name)
-    else:
-        return False
-    return True
+    for names in found:
+        if name in names:
+            names.remove(name)
+            return True
+    return False
 
 
 def _own_rules(directory: int) -> tuple[Stamp, bytes]:
