@@ -71,13 +71,13 @@
   (bench-remote-call "agent-q/list_directory" (list :path path)))
 
 (defun bench-remote-walk ()
-  "Walk through all of the tree there."
-  (length (plist-get
-           (plist-get (bench-remote-call "forge/list_directory"
-                                         '(:path "tree" :recursive t :include_dirs :false
-                                           :max_entries 5000 :max_depth 10))
-                      :data)
-           :entries)))
+  "Return how many files there are in all of the tree there, with their paths."
+  (let ((data (plist-get (bench-remote-call "agent-q/search_files"
+                                            '(:path "tree" :pattern "*"))
+                         :data)))
+    (unless (eql (plist-get data :total) (length (plist-get data :entries)))
+      (error "These are not all files"))
+    (plist-get data :total)))
 
 (defun bench-remote-native (function &rest arguments)
   "Call FUNCTION with ARGUMENTS, on files there, with nothing in TRAMP's cache."
@@ -282,7 +282,7 @@ Recorded by `make record-remote'; Emacs %s, TRAMP %s, connected already.\n\n"
        (format "(backstaff-call \"workspace/tree\" '%S)   ; %s" args what)
        (lambda () (funcall head (plist-get (bench-remote-call "workspace/tree" args) :text)))))
     (bench-remote-step
-     "(backstaff-call \"forge/list_directory\" '(:path \"tree\" :recursive t …))   ; all 2,000"
+     "(backstaff-call \"agent-q/search_files\" '(:path \"tree\" :pattern \"*\"))   ; all 2,000"
      (lambda () (format "%d files\n" (bench-remote-walk))))
     (bench-remote-step
      "(directory-files-recursively \"/ssh:host:…/tree\" \"\")   ; native TRAMP"
@@ -299,11 +299,8 @@ The exit status says whether all gates were held."
     (kill-emacs 1))
   (let ((root (file-name-as-directory (file-truename (make-temp-file "bench" t)))))
     (unwind-protect
-        (let ((config (concat root "config.toml")))
-          (write-region "[tools.list_directory]\nmax_entries = 5000\nmax_depth = 10\n" nil
-                        config nil 'silent)
-          (setq backstaff-server-settings-file config
-                backstaff-server-command
+        (progn
+          (setq backstaff-server-command
                 (list (getenv "BACKSTAFF_PYTHON") "-I" bench-remote-main)
                 bench-remote-root (concat bench-remote-host root))
           (bench-remote-plant root)

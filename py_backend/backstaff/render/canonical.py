@@ -29,7 +29,7 @@ def _column(values: Sequence[object]) -> Iterable[str] | str:
             return map(encode_basestring, map(lossy, values))  # type: ignore[arg-type]  # all str
         case types if types == {int}:
             return map(str, values)
-        case types if len(types) == 1 and len(set(values)) == 1:
+        case types if len(types) == 1 and values.count(values[0]) == len(values):
             return to_json(values[0])
         case _:
             return map(to_json, values)

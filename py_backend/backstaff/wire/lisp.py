@@ -210,8 +210,10 @@ class _Writer:
             case types if types <= {NoneType}:
                 return self.text(None)
             case types if all(issubclass(kind, StrEnum | Word) for kind in types):
+                if values.count(values[0]) == len(values):
+                    return self.text(values[0])
                 words = {value: self.text(value) for value in set(values)}
-                return map(words.__getitem__, values) if len(words) > 1 else self.text(values[0])
+                return map(words.__getitem__, values)
             case _:
                 return map(self.text, values)
 
