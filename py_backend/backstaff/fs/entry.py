@@ -81,7 +81,7 @@ def _read(
         with HANDLES.scan(directory) as entries:
             while not budget.expired():
                 chunk = take(islice(entries, stride))
-                found = found + chunk if found else chunk
+                found += chunk
                 if len(chunk) < stride:
                     break
     except OSError as error:
