@@ -200,6 +200,8 @@ where there is a capital letter."
   (when (backstaff-find--plain-p)
     (setf (backstaff-find--search-list search)
           (make-overlay (point-max) (point-max) nil t t))
+    ;; What the minibuffer has no room for is not seen, the chosen one neither.
+    (setq-local max-mini-window-height (+ 2 backstaff-find-lines))
     (use-local-map (make-composed-keymap backstaff-find-map (current-local-map))))
   (add-hook 'post-command-hook #'backstaff-find--follow nil t))
 
@@ -234,13 +236,15 @@ where there is a capital letter."
   "Return the first matches of SEARCH, a line each, with the chosen one marked."
   (let* ((names (backstaff-find--search-names search))
          (chosen (backstaff-find--search-chosen search))
-         (first (max 0 (- chosen (1- backstaff-find-lines))))
-         (shown (seq-take (nthcdr first names) backstaff-find-lines))
+         (most (backstaff-find--most-lines))
+         (first (max 0 (- chosen (1- most))))
+         (shown (seq-take (nthcdr first names) most))
          (rest (- (backstaff-find--search-total search) first (length shown)))
          (lines (cl-loop for name in shown and place from first
+                         for line = (backstaff-find--line name)
                          collect (if (= place chosen)
-                                     (propertize name 'face 'highlight)
-                                   name))))
+                                     (propertize line 'face 'highlight)
+                                   line))))
     (when (> rest 0)
       (setq lines (append lines (list (propertize (format "%d more" rest)
                                                   'face 'shadow)))))
@@ -250,6 +254,21 @@ where there is a capital letter."
                                     'face 'shadow))))
     ;; The cursor stands before what is shown, not after it.
     (concat (propertize " " 'cursor t) "\n" (string-join lines "\n"))))
+
+(defun backstaff-find--most-lines ()
+  "Return how many of the files that match have room below the prompt."
+  ;; The prompt, a count and a mode line take one each, a window four.
+  (max 1 (min backstaff-find-lines (- (frame-height) 7))))
+
+(defun backstaff-find--line (name)
+  "Return NAME as one line, without its start if it is too long for that."
+  (let ((width (1- (frame-width))))
+    (if (<= (string-width name) width)
+        name
+      (let ((start (max 0 (- (length name) (1- width)))))
+        (while (> (string-width name start) (1- width))
+          (setq start (1+ start)))
+        (concat "…" (substring name start))))))
 
 (defun backstaff-find-next (&optional step)
   "Choose the next of the files that match, or the one after so many as STEP."

@@ -353,15 +353,11 @@ What was replaced is looked for in the file system."
 
 (defun backstaff-list--exact-name (directory name)
   "Return the name of the one file in DIRECTORY that is shown as NAME."
-  (let* ((case-fold-search nil)
-         (byte (format "[\ufffd%c-%c]\\\\{1,3\\\\}" #x3fff80 #x3fffff))
-         (regexp (concat "\\`" (replace-regexp-in-string
-                                "\ufffd" byte (regexp-quote name) t)
-                         "\\'")))
+  (let ((case-fold-search nil))
     (pcase (and (string-search "\ufffd" name)
                 (directory-files (backstaff-view-file-name
                                   (backstaff-view-absolute directory t))
-                                 nil regexp t))
+                                 nil (backstaff-names-lossy-regexp name) t))
       ('nil name)
       (`(,only) only)
       (_ (user-error "Several names look like %s; \

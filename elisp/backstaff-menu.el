@@ -399,7 +399,9 @@ That is the current file for what describes a file, else the directory."
     ("i" "File info" backstaff-file-info
      :if (lambda () (fboundp 'backstaff-file-info)))
     ("c" "Commands" backstaff-list-commands
-     :if (lambda () (fboundp 'backstaff-list-commands)))]
+     :if (lambda () (fboundp 'backstaff-list-commands)))
+    ("m" "Find a command" backstaff-find-command
+     :if (lambda () (fboundp 'backstaff-find-command)))]
    ["Tools"
     :class transient-column
     :setup-children backstaff-menu--tool-entries]

@@ -59,7 +59,16 @@ The rest are those that begin with a mark that combines with what is before.")
   "Return NAME as it stands in text: bare, or as a JSON string literal."
   (if (backstaff-names-plain-p name)
       name
-    (backstaff-names--literal (string-to-multibyte name))))
+    (backstaff-names-quote name)))
+
+(defun backstaff-names-word (name)
+  "Return NAME as one word of a line of names.
+It is quoted, too, where a blank or what may stand behind a word would
+mislead."
+  (if (and (backstaff-names-plain-p name)
+           (not (string-match-p " \\|[@/…]\\'" name)))
+      name
+    (backstaff-names-quote name)))
 
 (defun backstaff-names-plain-p (name)
   "Return non-nil if NAME can stand in text as it is."
@@ -70,10 +79,11 @@ The rest are those that begin with a mark that combines with what is before.")
                  (memq (get-char-code-property (aref name 0) 'general-category)
                        '(Mn Mc Me)))))))
 
-(defun backstaff-names--literal (name)
+(defun backstaff-names-quote (name)
   "Return NAME as a JSON string literal that holds nothing invisible."
   (concat "\"" (backstaff-names--escape
-                name (concat "[\"\\" backstaff-names--invisible "]"))
+                (string-to-multibyte name)
+                (concat "[\"\\" backstaff-names--invisible "]"))
           "\""))
 
 (defun backstaff-names--escape (text regexp)
@@ -94,6 +104,19 @@ The rest are those that begin with a mark that combines with what is before.")
         (t (let ((offset (- character #x10000)))
              (format "\\u%04x\\u%04x" (+ #xd800 (ash offset -10))
                      (+ #xdc00 (logand offset #x3ff)))))))
+
+(defun backstaff-names-undecodable-p (name)
+  "Return non-nil if NAME holds bytes that are part of no character."
+  (string-match-p (string ?\[ #x3fff80 ?- #x3fffff ?\]) name))
+
+(defun backstaff-names-lossy-regexp (name)
+  "Return what matches the names that are told as NAME where bytes are lost.
+Each U+FFFD in NAME may stand for bytes that are part of no character."
+  (concat "\\`"
+          (replace-regexp-in-string
+           "\ufffd" (format "[\ufffd%c-%c]\\\\{1,3\\\\}" #x3fff80 #x3fffff)
+           (regexp-quote name) t)
+          "\\'"))
 
 
 ;;; Prose

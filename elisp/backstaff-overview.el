@@ -133,7 +133,7 @@ directory that is asked for."
   (let ((start (point))
         (path (plist-get line :path)))
     (insert (string-join
-             `(,(propertize (concat (backstaff-names-show path) "/")
+             `(,(propertize (concat (backstaff-overview--word path) "/")
                             'face 'backstaff-directory 'backstaff-name t)
                ,@(backstaff-overview--files line)
                ,@(mapcar #'backstaff-overview--omitted (plist-get line :omitted))
@@ -180,10 +180,17 @@ directory that is asked for."
 
 (defun backstaff-overview--name (name path kind)
   "Return NAME as text that stands for the file PATH of KIND."
-  (propertize (concat (backstaff-names-show name) (backstaff-view-kind-suffix kind))
+  (propertize (concat (backstaff-overview--word name)
+                      (backstaff-view-kind-suffix kind))
               'face (backstaff-view-kind-face kind)
               'backstaff-name t
               'backstaff-place (list :path path :name name :kind kind)))
+
+(defun backstaff-overview--word (name)
+  "Return NAME as a word of a line, which is no count."
+  (if (string-match-p "\\`\\+[[:digit:]]+\\'" name)
+      (backstaff-names-quote name)
+    (backstaff-names-word name)))
 
 (defun backstaff-overview--tell (data)
   "Tell what DATA says that is not in the text."
@@ -196,14 +203,29 @@ directory that is asked for."
            ((equal branch "") "git, no branch")
            (t (concat "git " (backstaff-names-show branch))))
      (or (backstaff-view-count files "file" "files") "no files")
-     (backstaff-view-count (plist-get data :directories) "directory" "directories"))
+     (backstaff-view-count (plist-get data :directories) "directory" "directories")
+     (and (> left-out 0) (format "%d files named" (plist-get data :named))))
     (backstaff-view-set-notes
      (append (and (> left-out 0)
+                  (list (format "… %d of %d files not named: dir/(9) holds 9\
+ of them, +9 are 9 more" left-out files)
+                        (substitute-command-keys
+                         "\\[backstaff-overview-more] names more,\
+ \\[backstaff-overview-visit] on a directory opens it,\
+ \\[backstaff-overview-enter] shows an overview of it")))
+             (plist-get data :notes)
+             (and (backstaff-overview--repository-p data)
                   (list (substitute-command-keys
-                         (format "… %d of %d files not named: \\[backstaff-overview-more]\
- names more, \\[backstaff-overview-enter] shows the directory at point alone"
-                                 left-out files))))
-             (plist-get data :notes)))))
+                         "\\[backstaff-overview-enter] on a dir/(git) shows\
+ what is in it")))))))
+
+(defun backstaff-overview--repository-p (data)
+  "Return non-nil if the map in DATA has a repository that it does not show."
+  (cl-some (lambda (line)
+             (cl-some (lambda (directory)
+                        (equal (plist-get directory :closed) "git"))
+                      (plist-get line :collapsed)))
+           (plist-get data :map)))
 
 
 ;;; Commands

@@ -76,6 +76,9 @@ directory or file below the root.")
 (defvar-local backstaff-view-reply nil
   "The reply that the buffer shows.")
 
+(defvar-local backstaff-view--lost nil
+  "Where point was before a failure was drawn, for when all is well again.")
+
 (defvar-local backstaff-view--wanted nil
   "The state that was asked for last, if the answer has not come.")
 
@@ -329,21 +332,24 @@ told to wait no longer.  The root is that of the latest state."
 
 (defun backstaff-view--show (state reply)
   "Make STATE the buffer's and draw REPLY, which answers it."
-  (let* ((places (backstaff-view-places))
+  (let* ((ok (plist-get reply :ok))
+         (shown (backstaff-view-places))
+         (places (or backstaff-view--lost shown))
          (focus (plist-get state :focus))
          (moved (backstaff-view--moved-p state))
          (backstaff-view-awaited-paths
           (remove nil (cons focus (unless moved
                                     (mapcar #'cadr places))))))
     (backstaff-view--take-over state reply)
-    (if (plist-get reply :ok)
+    (setq backstaff-view--lost (unless (or ok moved) places))
+    (if ok
         (backstaff-view-draw
          (lambda () (funcall backstaff-view--draw-function reply)))
       (backstaff-view-set-header (plist-get state :path) "failed")
       (backstaff-view--draw-text (plist-get reply :text) 'backstaff-failure))
-    (if (or moved focus)
-        (backstaff-view--go-to-start places focus)
-      (backstaff-view-restore places))))
+    (if (and ok (not moved) (not focus))
+        (backstaff-view-restore places)
+      (backstaff-view--go-to-start shown (and ok focus)))))
 
 (defun backstaff-view--moved-p (state)
   "Return non-nil if STATE shows other entries than the buffer does."
@@ -353,7 +359,10 @@ told to wait no longer.  The root is that of the latest state."
 
 (defun backstaff-view--take-over (state reply)
   "Make STATE and REPLY the buffer's."
-  (setq backstaff-view-state (plist-put (copy-sequence state) :focus nil)
+  ;; What could not be shown may be shown the next time.
+  (setq backstaff-view-state (if (plist-get reply :ok)
+                                 (plist-put (copy-sequence state) :focus nil)
+                               state)
         backstaff-view-reply reply
         backstaff-view--wanted nil
         default-directory (backstaff-view-file-name
@@ -514,13 +523,26 @@ They are no part of the text, so they stay when that is sorted."
                 (point) 'backstaff-name nil (line-end-position)))))
 
 (defun backstaff-view-go-to (path)
-  "Go to the line that stands for PATH and return non-nil; or stay."
+  "Go to the line that stands for PATH and return non-nil; or stay.
+One that tells PATH with what cannot be decoded replaced will do."
+  (or (backstaff-view--go-to-line (apply-partially #'equal path))
+      (and (backstaff-names-undecodable-p path)
+           (backstaff-view--go-to-line
+            (lambda (told)
+              (let ((case-fold-search nil))
+                (and told (string-search "\ufffd" told)
+                     (string-match-p (backstaff-names-lossy-regexp told)
+                                     path))))))))
+
+(defun backstaff-view--go-to-line (fits)
+  "Go to the first line whose path FITS and return non-nil; or stay.
+FITS is a function of the path, which is nil on lines without one."
   (let ((start (point))
         (found nil))
     (goto-char (point-min))
     (while (not (or (eobp)
-                    (setq found (equal path (plist-get (backstaff-view-entry)
-                                                       :path)))))
+                    (setq found (funcall fits (plist-get (backstaff-view-entry)
+                                                         :path)))))
       (forward-line))
     (if found (backstaff-view-go-to-name) (goto-char start))
     found))
@@ -561,7 +583,8 @@ how many lines are to be seen above it, nil if they are all there are."
       (goto-char (point-min))
       (forward-line (1- line)))
     (move-to-column column)
-    (when (window-live-p window)
+    (when (and (window-live-p window)
+               (eq (window-buffer window) (current-buffer)))
       (backstaff-view--set-window window above))))
 
 (defun backstaff-view--set-window (window above)

@@ -142,6 +142,40 @@
         (should (equal (backstaff-find-tests-lines search)
                        '("file-0001" "file-0002" "file-0003" "247 more")))))))
 
+(ert-deftest backstaff-find-file-lists-completions-in-the-order-of-the-server ()
+  (backstaff-view-test-project '(("a" ("a_tree.c" . "") ("x_tree_of.c" . "")) ("tree.c" . "")
+                                 ("z" ("tree.c" . "") ("treed.c" . "")))
+    (backstaff-find-tests-shown "tree"
+      (let ((names (backstaff-find--search-names search))
+            (inhibit-message nil))
+        (should (equal names '("tree.c" "z/tree.c" "z/treed.c" "a/a_tree.c" "a/x_tree_of.c")))
+        (minibuffer-completion-help)
+        (with-current-buffer "*Completions*"
+          (goto-char (point-min))
+          (dolist (name names)
+            (should (search-forward name nil t))))))))
+
+(ert-deftest backstaff-find-file-shows-the-chosen-one-in-a-low-frame ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-plant-many 30)
+    (cl-letf (((symbol-function 'frame-height) (lambda (&rest _) 10)))
+      (backstaff-find-tests-shown "file"
+        (should (equal (backstaff-find-tests-lines search)
+                       '("file-0001" "file-0002" "file-0003" "27 more")))
+        (backstaff-find-next 4)
+        (should (equal (backstaff-find-tests-lines search)
+                       '("file-0003" "file-0004" "file-0005" "25 more")))))))
+
+(ert-deftest backstaff-find-file-gives-each-name-one-line ()
+  (let ((long (concat (make-string 200 ?x) "/日本語.txt")))
+    (backstaff-view-test-project `((,(make-string 200 ?x) ("日本語.txt" . "here")))
+      (cl-letf (((symbol-function 'frame-width) (lambda (&rest _) 21)))
+        (backstaff-find-tests-shown "txt"
+          (should (equal (backstaff-find-tests-lines search)
+                         '("…xxxxxxxx/日本語.txt")))
+          (should (equal (backstaff-find--search-names search) (list long))))
+        (should (equal (backstaff-find-tests-type "txt RET") long))))))
+
 (ert-deftest backstaff-find-file-forgets-what-was-asked-before ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (backstaff-find-tests-shown "parser"

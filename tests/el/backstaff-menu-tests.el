@@ -108,6 +108,24 @@ After that the menu is closed: it does not outlive a keyboard macro."
       (dolist (line '("l List a directory" "i File info" "r Restart" "d Doctor" "n Install"))
         (should (string-match-p line screen))))))
 
+(ert-deftest backstaff-menu-has-what-the-map-has ()
+  (backstaff-menu-tests-with (backstaff-test-command)
+    (let ((commands nil)
+          (keys nil))
+      (map-keymap (lambda (_ command) (push command commands)) backstaff-map)
+      (should (memq 'backstaff-find-command commands))
+      (add-hook 'post-command-hook #'backstaff-menu-tests-look)
+      (unwind-protect
+          (cl-letf (((symbol-function 'backstaff-menu-tests-look)
+                     (lambda ()
+                       (when transient--prefix
+                         (setq keys (mapcar (lambda (suffix) (oref suffix command))
+                                            transient--suffixes))))))
+            (backstaff-menu-tests-type "M-m"))
+        (remove-hook 'post-command-hook #'backstaff-menu-tests-look))
+      (dolist (command (delq 'backstaff commands))
+        (should (memq command keys))))))
+
 (ert-deftest backstaff-menu-leaves-out-views-that-do-not-exist ()
   (backstaff-menu-tests-with (backstaff-test-command)
     (cl-letf (((symbol-function 'backstaff-list-commands) nil)

@@ -41,13 +41,15 @@ for line in sys.stdin.buffer:
             (split-string (buffer-string) "\n" t))))
 
 (defun backstaff-names-tests--check (names)
-  "Check that NAMES stand in text as the server has it."
-  (let ((expected (backstaff-names-tests--ask "show" names)))
-    (should (= (length expected) (length names)))
-    (cl-mapc (lambda (name shown)
-               (unless (equal (backstaff-names-show name) shown)
-                 (ert-fail (list name (backstaff-names-show name) shown))))
-             names expected)))
+  "Check that NAMES stand in text, and as words of it, as the server has it."
+  (pcase-dolist (`(,theirs . ,ours) '(("show" . backstaff-names-show)
+                                      ("word" . backstaff-names-word)))
+    (let ((expected (backstaff-names-tests--ask theirs names)))
+      (should (= (length expected) (length names)))
+      (cl-mapc (lambda (name shown)
+                 (unless (equal (funcall ours name) shown)
+                   (ert-fail (list ours name (funcall ours name) shown))))
+               names expected))))
 
 (defun backstaff-names-tests--golden ()
   "Return the names in the data of all golden cases."
@@ -73,7 +75,7 @@ for line in sys.stdin.buffer:
   (backstaff-names-tests--check
    (append
     (list "" " " "a b" "a  b" " a" "a " "\"" "\\" "a\"b" "a\\b" "#a" "%s" "-" "--x"
-          "a-b" "[a" "]a" "(a" ")a" "<a" ">a" "'a" "a'" "`a" "new\nline" "tab\t"
+          "a-b" "a@" "a/" "a/b" "a…" "+9" "[a" "]a" "(a" ")a" "<a" ">a" "'a" "a'" "`a" "new\nline" "tab\t"
           "\e[31mred" "\u202etxt" "日本語" "עברית" "👨‍👩‍👧" "\U000e0041")
     (mapcar #'string-to-multibyte '("\351" "a\377b" "\200\201"))
     ;; A surrogate and what is no Unicode, whose bytes Emacs takes for characters.

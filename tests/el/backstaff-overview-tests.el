@@ -96,6 +96,43 @@
     (should (member "./ \"a\\nsrc b\" l@"
                     (backstaff-view-test-lines)))))
 
+(ert-deftest backstaff-overview-names-stand-as-in-the-text ()
+  (backstaff-view-test-project '(("read me.md" . "") ("+9" . "") ("x@" . "") ("…" . "")
+                                 ("two words" ("a b.c" . "") ("ab.c" . "")))
+    (make-symbolic-link "gone" "a link")
+    (backstaff-view-test-open #'backstaff-overview root)
+    (should (member "./ \"+9\" \"a link\"@ \"read me.md\" \"x@\" \"…\" \"two words\"/(2)"
+                    (backstaff-view-test-lines)))
+    (let ((text (split-string (plist-get backstaff-view-reply :text) "\n")))
+      (dolist (line (last (backstaff-view-test-lines) 2))
+        (should (member line text))))
+    (backstaff-overview-tests-go-to "\"a b.c\"")
+    (backstaff-view-test-press "w")
+    (should (equal (current-kill 0) (concat root "two words/a b.c")))))
+
+(ert-deftest backstaff-overview-tells-people-which-keys-show-the-rest ()
+  (backstaff-view-test-project (backstaff-overview-tests-many 60)
+    (let ((backstaff-overview-tokens 200))
+      (backstaff-view-test-open #'backstaff-overview root)
+      (should (string-match-p "60 files · 60 directories · [0-9]+ files named\\'"
+                              (backstaff-view-test-header)))
+      (should (string-match-p "dir/(9) holds 9 of them, \\+9 are 9 more
+\\+ names more, RET on a directory opens it, v shows an overview of it
+\\'" (backstaff-view-test-notes))))))
+
+(ert-deftest backstaff-overview-tells-people-how-to-see-a-repository-within ()
+  (backstaff-view-test-project '(("a.c" . "") ("inner" ("b.c" . "")))
+    (dolist (directory (list root (concat root "inner/")))
+      (let ((default-directory directory))
+        (should (zerop (call-process "git" nil nil nil "init" "-q")))))
+    (backstaff-view-test-open #'backstaff-overview root)
+    (should (equal (backstaff-view-test-notes)
+                   "dir/(git) is a repository of its own
+v on a dir/(git) shows what is in it\n"))
+    (backstaff-overview-tests-go-to "inner/(git)")
+    (backstaff-view-test-press "v")
+    (should (equal (plist-get backstaff-view-state :path) "inner"))))
+
 (ert-deftest backstaff-overview-shows-a-failure ()
   (backstaff-overview-tests-shown
     (let ((backstaff-overview-tokens 1))
@@ -188,7 +225,7 @@
       (backstaff-view-test-open #'backstaff-overview root)
       (let ((named (lambda () (plist-get (plist-get backstaff-view-reply :data) :named)))
             (before nil))
-        (should (string-match-p "of 60 files not named: \\+ names more"
+        (should (string-match-p "of 60 files not named: .*\n\\+ names more"
                                 (backstaff-view-test-notes)))
         (setq before (funcall named))
         (backstaff-view-test-press "+")

@@ -165,8 +165,20 @@ def tree_text(root: Path, below: Below, exclude: list[str]) -> str:
         size = show_size((root / path).lstat().st_size)
         row = f"[DIR]  {name}/" if isinstance(what, Mapping) else f"[FILE] {name} ({size})"
         rows.append("  " * (path.count("/") + 1) + row + "\n")
-    excluding = f"Excluding: {', '.join(map(show, exclude))}\n\n" if exclude else ""
-    return f"Directory tree: {root}/\n\n{excluding}" + "".join(rows)
+    return f"Directory tree: {root}/\n\n{excluding(exclude)}" + "".join(rows)
+
+
+def excluding(exclude: list[str]) -> str:
+    """What is said of the patterns: all are echoed, and those that do nothing are told."""
+    if not exclude:
+        return ""
+    idle = [pattern for pattern in exclude if pattern in ("*b*", "**", "", "x/y")]
+    verb = "excludes" if len(idle) == 1 else "exclude"
+    told = f"... {', '.join(map(repr, idle))} {verb} nothing: {FORMS}\n" if idle else ""
+    return f"Excluding: {', '.join(map(show, exclude))}\n{told}\n"
+
+
+FORMS = "a pattern is a name, '*suffix' or 'prefix*', without a slash"
 
 
 @given(below=trees, exclude=patterns)
@@ -177,8 +189,6 @@ def test_tree_is_that_of_the_model(below: Below, exclude: list[str]) -> None:
         assert OUTSIDE not in reply.text
         assert paths(reply) == [path for path, _ in walked(below, exclude)]
         assert not reply.truncated
-        idle = [p for p in exclude if p in ("*b*", "**", "", "x/y")]
-        assert len(reply.warnings) == len(idle)
 
 
 def fits(pattern: str, path: str) -> bool:
@@ -233,7 +243,9 @@ def test_search_has_the_words_of_agent_q(tree: Plant) -> None:
         "Found 2 files matching '*.lisp':\n\n  src/b.lisp\n  a.lisp\n"
     )
     assert found(root, "*.el").text == "Found 1 file matching '*.el':\n\n  src/c.el\n"
-    assert found(root, "*.md").text == "No files found matching pattern '*.md'"
+    assert found(root, "*.md").text == (
+        "No files found matching pattern '*.md'\n... 3 files were searched in ./"
+    )
 
 
 @pytest.mark.parametrize(
@@ -270,8 +282,79 @@ def test_brackets_without_a_match_are_explained(tree: Plant) -> None:
     root = tree({"a.ts": ""})
     assert found(root, "*.{ts,js}").text == (
         "No files found matching pattern '*.{ts,js}'\n"
-        "... only * and ? and **/ are special in a pattern, brackets and braces are not"
+        "... only * and ? and **/ are special in a pattern, brackets and braces are not\n"
+        "... the nearest names: a.ts"
     )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "exclude", "why"),
+    [
+        ("src", [], "'src' matches 1 directory, but only files are found: src/"),
+        ("readme.*", [], "'readme.*' matches 1 file without regard to case: README.md"),
+        ("sub/*.c", [], "a glob is about the whole path: '**/sub/*.c' matches 1 file"),
+        ("srcs/*.c", [], "no directory 'srcs' is searched in ./; the nearest: src/"),
+        ("l/*.c", [], "'l' is a file or a link, and nothing is searched below it"),
+        ("/src/*.c", [], "a glob starts in ./, without a slash before it"),
+        ("mxin.c", [], "the nearest names: src/main.c"),
+        ("m*.c", ["src"], "exclude_patterns leave out what matches, such as src/main.c"),
+        ("*.c", ["*.c"], "exclude_patterns leave out what matches, such as src/sub/c.c"),
+        ("src", ["sub"], "'src' matches 1 directory, but only files are found: src/"),
+        ("*.el", ["*"], "no files were searched in ./"),
+        ("q*z", ["*b*"], "4 files were searched in ./"),
+    ],
+)
+def test_reason_why_nothing_is_found_is_told(
+    tree: Plant, pattern: str, exclude: list[str], why: str
+) -> None:
+    root = tree({"README.md": "", "src/main.c": "", "src/sub/c.c": "", "l": {"link": "src"}})
+    reply = found(root, pattern, exclude_patterns=exclude)
+    head, *rest = reply.text.splitlines()
+    assert head == f"No files found matching pattern '{pattern}'"
+    assert rest[-1] == f"... {why}"
+    assert reply.data
+    assert reply.data["notes"] == [line.removeprefix("... ") for line in rest]
+    assert len(rest) == 1 + ("*b*" in exclude)
+
+
+def test_reason_is_about_the_path_that_is_searched(tree: Plant) -> None:
+    root = tree({"src/main.c": "", "src/sub/c.c": ""})
+    assert found(root, "src/*.c", path="src").text.splitlines()[1:] == [
+        "... no directory 'src' is searched in src/; those there: sub/"
+    ]
+
+
+def test_patterns_that_exclude_nothing_are_told_where_files_are_found(tree: Plant) -> None:
+    root = tree({"a.c": ""})
+    idle = ["*a*", "b/c", *"12345"]
+    many = [f"{name}*x" for name in idle]
+    assert found(root, "*", exclude_patterns=["*a*", "b"]).text == (
+        f"Found 1 file matching '*':\n\n  a.c\n... '*a*' excludes nothing: {FORMS}\n"
+    )
+    last = found(root, "*", exclude_patterns=many).text.splitlines()[-1]
+    assert last.endswith(f"'3*x' and 2 more exclude nothing: {FORMS}")
+    assert found(root, "*", exclude_patterns=["b"]).text.endswith("  a.c\n")
+
+
+def test_search_among_what_is_excluded_ends_in_time(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({"x/a.c": "", "y": ""})
+    monkeypatch.setattr(search_files, "EXCLUDED_SECONDS", -1)
+    assert found(root, "*.c", exclude_patterns=["x"]).text.endswith("... 1 file was searched in ./")
+
+
+def test_reasons_keep_within_any_limit(tree: Plant) -> None:
+    root = tree({f"d/{number}{'a' * 90}": "" for number in range(9)})
+    whole = found(root, "d/*A", exclude_patterns=["x/y"]).text
+    texts = [
+        found(root, "d/*A", {"max_output_bytes": limit}, exclude_patterns=["x/y"]).text
+        for limit in range(len(whole) + 2)
+    ]
+    head, *rest = whole.splitlines()
+    assert texts[0] == head
+    assert set(texts) == {head, f"{head}\n{rest[0]}", whole}
+    assert all(len(text) <= limit for limit, text in enumerate(texts) if limit >= len(head))
 
 
 def test_pattern_that_cannot_be_used_is_refused(tree: Plant) -> None:
@@ -286,8 +369,9 @@ def test_pattern_that_cannot_be_used_is_refused(tree: Plant) -> None:
 def test_pattern_is_echoed_on_one_visible_line(tree: Plant) -> None:
     for pattern in ("a'b\n  forged", "\u202e*", "it's"):
         reply = found(tree({"a": ""}), pattern)
-        assert reply.text.isprintable()
-        assert json.dumps(pattern) in reply.text
+        head, *_ = reply.text.split("\n")
+        assert head.isprintable()
+        assert json.dumps(pattern) in head
 
 
 def test_pattern_of_many_stars_costs_no_time(tree: Plant) -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from backstaff.errors import ToolError
 from backstaff.fs import survey
-from backstaff.fs.git import NoGit
 from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
@@ -252,8 +251,7 @@ def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
         100,
         (),
     )
-    whole = survey.Survey(survey.Folder("", ""), NoGit.ABSENT)
-    result = search_files._told(answer, limit, whole)  # noqa: SLF001
+    result = search_files._told(answer, limit)  # noqa: SLF001
     shown = result.text.splitlines()[1:]
     files = list(cast("list[str]", result.data["files"]))
     assert [line for line in shown if not line.startswith("[")] == files
@@ -298,6 +296,7 @@ def test_json_is_the_data(tree: Plant) -> None:
         "searched": 2,
         "offset": 0,
         "next_offset": None,
+        "notes": [],
     }
 
 
@@ -313,6 +312,66 @@ def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:
     assert notes(search(tree(PROJECT), "*.py", kind="glob")) == [
         "[a glob is about the whole path: '**/*.py' matches 6 files]"
     ]
+
+
+def test_glob_that_would_match_in_another_case_is_told(tree: Plant) -> None:
+    root = tree({"src/Read.ME": "", "src/b": ""})
+    for glob in ("src/read.me", "SRC/R*.me"):
+        told = f"[{glob!r} matches 1 file without regard to case: src/Read.ME]"
+        assert notes(search(root, glob, kind="glob")) == [told]
+    told = "['**/read.*' matches 1 file without regard to case: src/Read.ME]"
+    assert notes(search(root, "read.*", kind="glob")) == [told]
+    assert notes(search(root, "[Z-a]/x", kind="glob")) == []
+
+
+def test_glob_that_matches_directories_alone_is_told(tree: Plant) -> None:
+    root = tree({"src/a b/c": "", "docs/": None})
+    assert notes(search(root, "src", kind="glob")) == [
+        "['src' matches 1 directory, but only files are found: src/]"
+    ]
+    assert notes(search(root, "a*b", kind="glob", path="src")) == [
+        "['a*b' matches 1 directory, but only files are found: \"src/a b\"/]"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("glob", "note"),
+    [
+        ("srcs/*.c", "no directory 'srcs' is searched in ./; the nearest: src/"),
+        ("src/x/*.c", "no directory 'src/x' is searched in ./; those there: src/deep/"),
+        ("**/deepx/*.c", "no directory 'deepx' is searched in ./; the nearest: src/deep/"),
+        ("src/*/q/*.c", "no directory 'q' is searched in ./"),
+        ("src/main.c/*", "'src/main.c' is a file or a link, and nothing is searched below it"),
+        ("/src/*.c", "a glob starts in ./, without a slash before it"),
+    ],
+)
+def test_path_in_a_glob_that_is_not_there_is_told(tree: Plant, glob: str, note: str) -> None:
+    root = tree({"src/main.c": "", "src/deep/a.c": ""})
+    assert notes(search(root, glob, kind="glob")) == [f"[{note}]"]
+
+
+def test_words_that_are_a_glob_are_told(tree: Plant) -> None:
+    root = tree(PROJECT)
+    assert notes(search(root, "**/*.md")) == ["[as a glob it matches 2 files: kind=glob]"]
+    assert notes(search(root, "[zz")) == []
+
+
+def test_examples_in_a_note_are_few_and_short(tree: Plant) -> None:
+    root = tree({f"{number}{'a' * 200}": "" for number in range(9)})
+    (note,) = notes(search(root, "*A", kind="glob"))
+    assert note.startswith("['*A' matches 9 files without regard to case: 0aaa")
+    assert note.endswith("a and 7 more]")
+
+
+def test_what_is_said_in_the_text_is_no_warning_too(tree: Plant) -> None:
+    root = tree({"x": "", "inner/main": ""})
+    git(root, "init", "-q")
+    git(root / "inner", "init", "-q")
+    for query in ("x", "main"):
+        reply = search(root, query)
+        assert reply.warnings == ()
+        assert [f"[{note}]" for note in data_of(reply)["notes"]] == notes(reply)
+        assert "repositories of their own" in notes(reply)[-1]
 
 
 def test_nearest_names_are_told(tree: Plant) -> None:

@@ -2,10 +2,9 @@
 
 A pattern of `exclude_patterns` is about base names, at any depth and of any kind: the name itself,
 `*suffix` or `prefix*`, and `*` for every name. Nothing else is special, so any other pattern that
-holds a star fits no name, as in Agent-Q; such a one, and one with a slash, is told by `warnings`.
+holds a star fits no name, as in Agent-Q; of such a one, and one with a slash, `note` tells.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backstaff.fs.budget import Budget
@@ -13,6 +12,8 @@ from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Arrange
 from backstaff.render.names import quote
 from backstaff.tool import Parameter, ParameterType
+
+MAX_IDLE_SHOWN = 5
 
 EXCLUDE_PATTERNS = Parameter(
     name="exclude_patterns",
@@ -42,17 +43,26 @@ class Exclusions:
             idle=tuple(pattern for pattern in patterns if not _fits_a_name(pattern)),
         )
 
+    @property
+    def some(self) -> bool:
+        """Whether any name is left out."""
+        return bool(self.names or self.prefixes or self.suffixes)
+
     def match(self, name: str) -> bool:
         """Whether NAME is to be left out."""
         return name in self.names or name.startswith(self.prefixes) or name.endswith(self.suffixes)
 
-    def warnings(self) -> Iterator[str]:
-        """What a caller should know of patterns that do nothing."""
-        for pattern in self.idle:
-            yield (
-                f"Pattern {quote(pattern)} excludes nothing: use a name, '*suffix' or 'prefix*',"
-                " without a slash"
-            )
+    def note(self) -> str | None:
+        """What a caller should know of patterns that do nothing, if there are any."""
+        if not self.idle:
+            return None
+        first = ", ".join(map(quote, self.idle[:MAX_IDLE_SHOWN]))
+        more = len(self.idle) - MAX_IDLE_SHOWN
+        verb = "excludes" if len(self.idle) == 1 else "exclude"
+        return (
+            f"{first}{f' and {more} more' if more > 0 else ''} {verb} nothing: a pattern is a name,"
+            " '*suffix' or 'prefix*', without a slash"
+        )
 
 
 def _fits_a_name(pattern: str) -> bool:

@@ -4,7 +4,8 @@ Rows are those of list_directory, two blanks deeper with each level: `[DIR]  nam
 (size)`, hidden ones too; directories first, then by name without regard to case. The listed
 directory is the first row. Links and special files are `[FILE]` rows and never followed; a
 directory that cannot be read says so on its row. A tree that would pass its budget ends with a line
-that tells how many entries are left out; the data hold the same rows, by their paths.
+that tells how many entries are left out; the data hold the same rows, by their paths. Below the
+patterns, which are echoed as given, a line tells of those that exclude nothing.
 """
 
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ def _answer(place: Place, arguments: Arguments, context: Context) -> Result:
         noun = "entry" if missing == 1 else "entries"
         return left_out(missing, noun, limit, REMEDY) + (LATE if tree.expired else "")
 
-    text = tree.page.finish(_head(place, arguments), tail)
+    text = tree.page.finish(_head(place, arguments, exclusions), tail)
     return Result(
         text=text,
         data={
@@ -87,10 +88,10 @@ def _answer(place: Place, arguments: Arguments, context: Context) -> Result:
             "total": tree.page.total,
             "shown": len(tree.page.rows),
             "unreadable": tree.unreadable,
+            "notes": [note] if (note := exclusions.note()) else [],
             "entries": _rows(tree.page.rows),
         },
         truncated=bool(tree.page.left_out) or tree.expired,
-        warnings=tuple(exclusions.warnings()),
     )
 
 
@@ -131,14 +132,22 @@ def _file(step: Step) -> Row:
     return Row(step.path, Word("file"), status.st_size, kind, target)
 
 
-def _head(place: Place, arguments: Arguments) -> str:
-    excluding = ", ".join(map(show, arguments.exclude_patterns))
+def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:
     name = PurePath(place.path).name
     return (
         f"Directory tree: {show(_absolute(place))}\n\n"
-        + (f"Excluding: {excluding}\n\n" if excluding else "")
-        + f"[DIR]  {show(name) if name else ''}/\n"
+        f"{_excluding(arguments, exclusions)}"
+        f"[DIR]  {show(name) if name else ''}/\n"
     )
+
+
+def _excluding(arguments: Arguments, exclusions: Exclusions) -> str:
+    """The patterns as they were given, and which of them do nothing."""
+    echoed = ", ".join(map(show, arguments.exclude_patterns))
+    note = exclusions.note()
+    if not echoed:
+        return ""
+    return f"Excluding: {echoed}\n" + (f"... {note}\n" if note else "") + "\n"
 
 
 def _absolute(place: Place) -> str:

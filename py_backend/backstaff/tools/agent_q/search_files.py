@@ -6,14 +6,17 @@ literal, brackets and braces too. A pattern without a slash is about base names,
 is searched, as the paths of the answer are. Links and special files are files and never followed;
 hidden files are searched, too; only directories are not found. What `exclude_patterns` match is
 neither found nor entered. An answer that would pass its budget, or that is not complete for another
-reason, ends with lines that say so.
+reason, ends with lines that say so; one without a file, with a line that says why.
 """
 
 import re
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import NamedTuple
 
+from backstaff import misses
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
@@ -28,8 +31,9 @@ from backstaff.tools.agent_q._rows import REPLY_BYTES
 from backstaff.tools.agent_q._words import directory_refusal
 
 REMEDY = "narrow the pattern, give a path, or exclude_patterns"
-LATE = "... not searched to its end, as the time was up\n"
 MAX_UNREADABLE_SHOWN = 5
+EXCLUDED_SECONDS = 1.0
+"""For how long a file that matches is looked for among what was excluded."""
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
 
@@ -52,9 +56,14 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class Search:
-    """What was found so far, and which directories could not be searched."""
+    """What was found so far, and which directories could not be searched.
+
+    `files` and `directories` are all that was seen, until the first file is found.
+    """
 
     page: Page[Row]
+    files: list[str] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     expired: bool = False
 
@@ -86,41 +95,56 @@ def _answer(place: Place, globs: Globs, arguments: Arguments, context: Context) 
     limit = min(context.text_limit(context.settings.max_output_bytes), REPLY_BYTES)
     search = Search(Page(limit))
     _search(search, place, globs, exclusions, context)
+    notes = tuple(_notes(search, place, exclusions, arguments, context))
+    return Result(
+        text=_text(search, arguments.pattern, notes, limit),
+        data=_data(search, place, notes),
+        truncated=bool(search.page.left_out) or search.expired,
+    )
+
+
+def _text(search: Search, pattern: str, notes: tuple[str, ...], limit: int) -> str:
+    """The text in LIMIT bytes; where there is no row to leave out, notes are."""
+    head, lines = _head(search, pattern), [f"... {note}\n" for note in notes]
+    if not search.page.total:
+        sizes = accumulate(len(line.encode(errors="replace")) for line in (head, *lines))
+        fitting = sum(1 for size in sizes if size <= limit)
+        return "".join((head, *lines[: max(fitting - 1, 0)])).removesuffix("\n")
 
     def tail(missing: int) -> str:
         noun = "file" if missing == 1 else "files"
-        return left_out(missing, noun, limit, REMEDY) + "".join(_notes(search, arguments.pattern))
+        return left_out(missing, noun, limit, REMEDY) + "".join(lines)
 
-    text = search.page.finish(_head(search, arguments.pattern), tail)
-    return Result(
-        text=text if search.page.total else text.removesuffix("\n"),
-        data={
-            "path": place.path.rstrip("/") + "/",
-            "total": search.page.total,
-            "shown": len(search.page.rows),
-            "unreadable": len(search.unreadable),
-            "entries": Rows(
-                {
-                    "path": [row.path for row in search.page.rows],
-                    "kind": [row.kind for row in search.page.rows],
-                }
-            ),
-        },
-        truncated=bool(search.page.left_out) or search.expired,
-        warnings=tuple(exclusions.warnings()),
-    )
+    return search.page.finish(head, tail)
+
+
+def _data(search: Search, place: Place, notes: tuple[str, ...]) -> dict[str, object]:
+    rows = search.page.rows
+    return {
+        "path": place.path.rstrip("/") + "/",
+        "total": search.page.total,
+        "shown": len(rows),
+        "unreadable": len(search.unreadable),
+        "notes": list(notes),
+        "entries": Rows({"path": [row.path for row in rows], "kind": [row.kind for row in rows]}),
+    }
 
 
 def _search(
     search: Search, place: Place, globs: Globs, exclusions: Exclusions, context: Context
 ) -> None:
+    page = search.page
     with Walk(place.listing(), arranged(exclusions, context.budget), context.budget) as walk:
         for step in walk:
             if step.kind is Kind.DIRECTORY:
                 if walk.enter(step):
                     search.unreadable.append(step.path)
+                if not page.total:
+                    search.directories.append(step.path)
             elif globs.match(step.path):
-                search.page.add(f"  {show(step.path)}\n", Row(step.path, step.kind), step.path)
+                page.add(f"  {show(step.path)}\n", Row(step.path, step.kind), step.path)
+            elif not page.total:
+                search.files.append(step.path)
     search.expired = walk.expired
 
 
@@ -131,16 +155,68 @@ def _head(search: Search, pattern: str) -> str:
     return f"Found {total} {'file' if total == 1 else 'files'} matching {quote(pattern)}:\n\n"
 
 
-def _notes(search: Search, pattern: str) -> Iterator[str]:
-    """What else a model should know of an answer that lacks something."""
+def _notes(
+    search: Search,
+    place: Place,
+    exclusions: Exclusions,
+    arguments: Arguments,
+    context: Context,
+) -> Iterator[str]:
+    """What a model should know of an answer that lacks something."""
     if search.expired:
-        yield LATE
+        yield "not searched to its end, as the time was up"
     if unreadable := search.unreadable:
         shown = " ".join(map(word, unreadable[:MAX_UNREADABLE_SHOWN]))
         more = len(unreadable) - MAX_UNREADABLE_SHOWN
-        yield f"... cannot be read: {shown}{f' and {more} more' if more > 0 else ''}\n"
-    if not search.page.total and _LITERAL.search(pattern):
-        yield "... only * and ? and **/ are special in a pattern, brackets and braces are not\n"
+        yield f"cannot be read: {shown}{f' and {more} more' if more > 0 else ''}"
+    if note := exclusions.note():
+        yield note
+    if not search.page.total:
+        yield from _why(search, place, exclusions, arguments, context)
+
+
+def _why(
+    search: Search,
+    place: Place,
+    exclusions: Exclusions,
+    arguments: Arguments,
+    context: Context,
+) -> Iterator[str]:
+    """Why nothing was found, and what would be."""
+    if _LITERAL.search(arguments.pattern):
+        yield "only * and ? and **/ are special in a pattern, brackets and braces are not"
+    if search.expired:
+        return
+    if path := _excluded(place, exclusions, arguments, context):
+        yield f"exclude_patterns leave out what matches, such as {word(path)}"
+        return
+    where = show(f"{place.relative}/")
+    searched = misses.Searched(search.files, search.directories, where)
+    if reason := misses.of_glob(arguments.pattern, _globs, searched):
+        yield reason
+    elif near := misses.nearest(arguments.pattern, searched):
+        yield near
+    else:
+        count = len(search.files)
+        yield f"{count or 'no'} {'file was' if count == 1 else 'files were'} searched in {where}"
+
+
+def _excluded(
+    place: Place, exclusions: Exclusions, arguments: Arguments, context: Context
+) -> str | None:
+    """A file that would be found if nothing were excluded, unless the search for it takes long."""
+    if not exclusions.some:
+        return None
+    deadline = min(context.budget.deadline, time.monotonic() + EXCLUDED_SECONDS)
+    budget = replace(context.budget, deadline=deadline)
+    globs = _globs(arguments.pattern)
+    with Walk(place.listing(), arranged(Exclusions.of(()), budget), budget) as walk:
+        for step in walk:
+            if step.kind is Kind.DIRECTORY:
+                walk.enter(step)
+            elif globs.match(step.path):
+                return step.path
+    return None
 
 
 TOOL = Tool(

@@ -70,6 +70,11 @@ BUILD = frozenset(
 BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
 
 
+REPOSITORY = "dir/(git) is a repository of its own"
+REMEDIES = {REPOSITORY: ": give it as path"}
+"""What follows on a note in the text alone: whoever draws the data has other words for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """A directory, and how long its overview may be."""
@@ -228,7 +233,7 @@ def _notes(surveyed: Survey) -> Iterator[str]:
         yield "files that are tracked though ignored are missing"
     folders = list(surveyed.start)
     if any(folder.repository for folder in folders):
-        yield "dir/(git) is a repository of its own: give it as path"
+        yield REPOSITORY
     if any(folder.unreadable for folder in folders):
         yield "dir/(?) cannot be read"
 
@@ -295,7 +300,7 @@ def _tail(facts: Facts, found: Map | None) -> str:
     """The last lines, which say what FOUND does not show; at their longest if that is None."""
     total = facts.start.total
     named = total if found is None else found.files
-    notes = "".join(f"[{note}]\n" for note in facts.notes)
+    notes = "".join(f"[{note}{REMEDIES.get(note, '')}]\n" for note in facts.notes)
     if found is not None and named == total:
         return f"{notes}[all {total} files are named]\n"
     return (

@@ -26,6 +26,7 @@ from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from backstaff import misses
 from backstaff.errors import (
     ErrorCode,
     NotADirectory,
@@ -54,8 +55,8 @@ SAMPLE = 256
 MAX_OFFSET = 1_000_000
 MAX_INDEXED = 1_000_000
 """Paths in all kept indexes together."""
-NEAREST = 5
-LEAST_ALIKE = 0.4
+MAX_NAMED = 5
+"""Directories in a note."""
 
 GAPS = 5
 """Worse than any way in which a word stands in a path without gaps."""
@@ -298,14 +299,17 @@ def _invalid(problem: str) -> ToolError:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The matches on a page: their paths from the root; `total` of `searched` files match."""
+    """The matches on a page: their paths from the root; `total` of `searched` files match.
+
+    `notes` are what a reader has to know of what is not there.
+    """
 
     arguments: Arguments
     base: str
     paths: Sequence[str]
     total: int
     searched: int
-    why: Sequence[str]
+    notes: Sequence[str]
 
     @property
     def next_offset(self) -> int | None:
@@ -337,6 +341,7 @@ class Answer:
             "searched": self.searched,
             "offset": self.arguments.offset,
             "next_offset": self.next_offset,
+            "notes": list(self.notes),
         }
 
 
@@ -362,14 +367,14 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     prefix = "" if place.relative == "." else f"{place.relative}/"
     paths = [prefix + index.paths[number] for number in page[arguments.offset :]]
     why = () if matches else _why(query, arguments, context, place, found, index)
-    searched = len(index.paths)
-    answer = Answer(arguments, place.relative, paths, len(matches), searched, tuple(why))
-    return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), found)
+    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found))
+    answer = Answer(arguments, place.relative, paths, len(matches), len(index.paths), notes)
+    return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), expired=found.expired)
 
 
-def _told(answer: Answer, limit: int, found: "Survey") -> Result:
+def _told(answer: Answer, limit: int, *, expired: bool = False) -> Result:
     """The result; its page holds no more than its text, so that the next one misses nothing."""
-    notes = "".join(f"[{note}]\n" for note in _notes(answer, found))
+    notes = "".join(f"[{note}]\n" for note in answer.notes)
     rows = [f"{show(path)}\n" for path in answer.paths]
     room = limit - sum(map(_bytes, (answer.head(), notes, _more(MAX_OFFSET, MAX_OFFSET))))
     fitting = sum(1 for cost in accumulate(map(_bytes, rows)) if cost <= room)
@@ -381,8 +386,7 @@ def _told(answer: Answer, limit: int, found: "Survey") -> Result:
     return Result(
         text=text,
         data=shown.data(),
-        truncated=cut or not whole or found.expired,
-        warnings=tuple(_warnings(found)),
+        truncated=cut or not whole or expired,
     )
 
 
@@ -394,16 +398,14 @@ def _more(count: int, offset: int) -> str:
     return f"[{count} more: offset={offset}]\n"
 
 
-def _notes(answer: Answer, found: "Survey") -> Iterator[str]:
-    """What a reader has to know of what is not there."""
-    yield from answer.why
-    offset = answer.arguments.offset
-    if answer.total and not answer.paths:
-        yield f"offset {offset} is after the last of {answer.total}"
-    yield from _warnings(found)
+def _beyond(offset: int, total: int) -> Iterator[str]:
+    """Why a page of some matches is empty."""
+    if 0 < total <= offset:
+        yield f"offset {offset} is after the last of {total}"
 
 
-def _warnings(found: "Survey") -> Iterator[str]:
+def _notes(found: "Survey") -> Iterator[str]:
+    """What was not searched."""
     if found.expired:
         yield "the time was up before all was searched: give a directory as path"
     if found.uncertain:
@@ -416,8 +418,8 @@ def _warnings(found: "Survey") -> Iterator[str]:
 
 def _some(paths: Sequence[str]) -> str:
     """The first of PATHS, and how many there are besides."""
-    first = " ".join(f"{word(path)}/" for path in paths[:NEAREST])
-    return first + (f" and {len(paths) - NEAREST} more" if len(paths) > NEAREST else "")
+    first = " ".join(f"{word(path)}/" for path in paths[:MAX_NAMED])
+    return first + (f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else "")
 
 
 def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
@@ -438,49 +440,39 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
         if count := len(query.matches(Index(everything))):
             noun = "file matches" if count == 1 else "files match"
             yield f"{count} ignored {noun}: include_ignored shows them"
-    if not query.folded and query.globs is None:
-        anyhow = Query(asked.query.lower(), asked.kind)
-        if count := len(anyhow.matches(index)):
-            noun = "matches" if count == 1 else "match"
-            yield f"{count} {noun} without regard to case: {quote(anyhow.text)}"
-            return
-    if query.globs is not None and not asked.query.startswith(("**/", "/")):
-        deeper = f"**/{asked.query.removeprefix('./')}"
-        if count := len(Query(deeper, asked.kind).matches(index)):
-            noun = "file" if count == 1 else "files"
-            yield f"a glob is about the whole path: {quote(deeper)} matches {count} {noun}"
-            return
     prefix = "" if place.relative == "." else f"{place.relative}/"
-    if not context.budget.expired() and (nearest := _nearest(asked.query, index, prefix)):
-        yield f"the nearest names: {' '.join(map(word, nearest))}"
+    directories = [folder.path for folder in start if folder.path]
+    searched = misses.Searched(index.paths, directories, show(f"{place.relative}/"), prefix)
+    if query.globs is not None:
+        reason = misses.of_glob(asked.query, _globs, searched)
+    else:
+        reason = _without_case(query, index) or _as_glob(query, index)
+    if reason is None and not context.budget.expired():
+        reason = misses.nearest(asked.query, searched)
+    if reason:
+        yield reason
 
 
-def _nearest(text: str, index: Index, prefix: str) -> list[str]:
-    """The paths whose names are most like the last name in TEXT, the likest first.
-
-    Names are alike as far as they have the same pairs of characters (Dice).
-    """
-    wanted = _pairs(_NO_LETTER.sub("", text.rstrip("/").rpartition("/")[2].casefold()))
-    if not wanted:
-        return []
-    scored = (
-        (-_alike(wanted, path.rpartition("/")[2]), number)
-        for number, path in enumerate(index.texts(folded=True))
-    )
-    likely = nsmallest(NEAREST, (one for one in scored if -one[0] >= LEAST_ALIKE))
-    return [prefix + index.paths[number] for _, number in likely]
+def _without_case(query: Query, index: Index) -> str | None:
+    """What words would match but for their capital letters."""
+    if query.folded:
+        return None
+    anyhow = Query(query.text.lower(), query.kind)
+    count = len(anyhow.matches(index))
+    noun = "matches" if count == 1 else "match"
+    return f"{count} {noun} without regard to case: {quote(anyhow.text)}" if count else None
 
 
-_NO_LETTER = re.compile(r"[*?\[\]{}\\\s]")
-
-
-def _alike(wanted: set[str], name: str) -> float:
-    pairs = _pairs(name)
-    return 2 * len(wanted & pairs) / (len(wanted) + len(pairs))
-
-
-def _pairs(name: str) -> set[str]:
-    return {name[at : at + 2] for at in range(len(name) - 1)}
+def _as_glob(query: Query, index: Index) -> str | None:
+    """What words would match that look like a glob, if they were meant as one."""
+    if not set("*?[{") & set(query.text):
+        return None
+    try:
+        count = len(_globs(query.text).files(index.paths))
+    except ToolError:
+        return None
+    noun = "file" if count == 1 else "files"
+    return f"as a glob it matches {count} {noun}: kind=glob" if count else None
 
 
 TOOL = Tool(
