@@ -22,7 +22,7 @@ from typing import Any
 
 from backstaff.registry import discover
 from backstaff.server import Server
-from backstaff.settings import defaults
+from backstaff.settings import Settings
 
 MOST_EDITED = 50
 NEXT_COMMITS = 30
@@ -146,8 +146,7 @@ def _files(clone: Path) -> set[str]:
 
 
 def _call(tool: str, arguments: dict[str, object], root: Path) -> Any:  # noqa: ANN401
-    registry = discover()
-    server = Server(registry, defaults(registry.settings_tables()), str(root))
+    server = Server(discover(), Settings(), str(root))
     reply = server.call(tool, arguments, {"json": True})
     if not reply.ok:
         raise SystemExit(f"{root}: {reply.text}")

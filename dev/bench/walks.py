@@ -16,7 +16,7 @@ from backstaff.fs.globs import Globs, compile_globs
 from backstaff.fs.walk import Walk
 from backstaff.registry import discover
 from backstaff.server import Server
-from backstaff.settings import defaults
+from backstaff.settings import Settings
 from backstaff.tools.commands import _catalog
 from dev.bench.folders import Folders
 from dev.bench.peers.uncapped import folders_below
@@ -54,8 +54,7 @@ def measure(folders: Folders, turns: int) -> Measures:
 
 
 def _server(folders: Folders) -> Server:
-    registry = discover()
-    return Server(registry, defaults(registry.settings_tables()), str(folders.path))
+    return Server(discover(), Settings(), str(folders.path))
 
 
 def _answered(server: Server, tool: str, arguments: dict[str, object], root: Path) -> object:

@@ -105,15 +105,14 @@ class Server:
     def _answer(
         self, name: str, arguments: object, context: object, cancelled: threading.Event
     ) -> Reply:
-        found = self.registry.find(name)
-        if found is None:
+        tool_id = self.registry.id_of(name)
+        if tool_id is None:
             known = ", ".join(self.registry.by_id)
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool '{name}'; known: {known}")
-        tool_id, tool = found
         asked, unknown = decode(CONTEXT_PARAMETERS, context)
         try:
             self._admit(tool_id, approved=bool(asked["approved"]))
-            result, warnings = self._run(tool_id, tool, arguments, asked, cancelled)
+            result, warnings = self._run(tool_id, arguments, asked, cancelled)
         except ToolError as error:
             return failure(tool_id, error)
         return Reply(
@@ -134,7 +133,10 @@ class Server:
         return float(asked["deadline_ms"] / 1000)
 
     def definitions(self) -> list[dict[str, object]]:
-        """What `describe` answers: each tool's definition, and what the policy says of it."""
+        """What `describe` answers: each tool's definition, and what the policy says of it.
+
+        Raises `ToolError` if a tool cannot be used: its author is to see that here.
+        """
         return [
             definition | {"policy": self.settings.policy.verdict(str(definition["id"]))}
             for definition in self.registry.definitions()
@@ -153,12 +155,12 @@ class Server:
     def _run(
         self,
         tool_id: str,
-        tool: Tool[Any],
         arguments: object,
         asked: Mapping[str, Any],
         cancelled: threading.Event,
     ) -> tuple[Result, list[str]]:
-        settings = self.settings.tables[table(tool_id, tool)]
+        tool = self.registry.by_id[tool_id]
+        settings = self.settings.of(table(tool_id, tool), tool.settings)
         try:
             values, warnings = decode(tool.parameters, arguments, settings)
         except ToolError as error:

@@ -12,10 +12,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, field, fields
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -68,38 +67,40 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of every tool, by the name of its table, and the policy over all of them."""
+    """The settings that a file made, by the name of the table, and the policy over all tools.
 
-    tables: Mapping[str, Any]
+    Without any they are the built-in ones.
+    """
+
+    tables: Mapping[str, Any] = field(default_factory=dict)
     policy: Policy = Policy()
 
+    def of(self, table: str, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
+        """What TABLE holds, an instance of MAKE; the built-in settings if no file was read."""
+        return self.tables[table] if table in self.tables else make()
 
+
+AnyPath = str | os.PathLike[str]
 Tables = Mapping[str, Callable[..., Any]]
 """The settings dataclass of each table."""
 
 
-def defaults(tables: Tables) -> Settings:
-    """The built-in settings."""
-    return Settings(MappingProxyType({name: make() for name, make in tables.items()}))
-
-
-def default_file() -> Path | None:
+def default_file() -> str | None:
     """The user's configuration file, if there is one."""
-    # os.path, as Path.expanduser fails for a user who has no home.
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
-    path = Path(home, "backstaff", "config.toml")
-    return path if path.is_absolute() and path.is_file() else None
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    path = os.path.join(home, "backstaff", "config.toml")
+    return path if os.path.isabs(path) and os.path.isfile(path) else None
 
 
-def load(path: Path, tables: Tables, tool_ids: Collection[str] | None = None) -> Settings:
+def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None) -> Settings:
     """The settings in the file PATH. Raises `SettingsError`.
 
     Where TOOL_IDS are given, a glob of the policy that fits none of them is refused: a misspelt
     denial would deny nothing.
     """
     try:
-        _refuse_unsafe(path, path.stat())  # before it is opened, as a fifo would wait for a writer
-        with path.open("rb") as file:
+        _refuse_unsafe(path, os.stat(path))  # before it is opened: a fifo would wait for a writer
+        with open(path, "rb") as file:
             _refuse_unsafe(path, os.fstat(file.fileno()))
             data = file.read(MAX_FILE_BYTES)
     except OSError as error:
@@ -108,7 +109,7 @@ def load(path: Path, tables: Tables, tool_ids: Collection[str] | None = None) ->
 
 
 def parse(
-    path: Path, data: bytes, tables: Tables, tool_ids: Collection[str] | None = None
+    path: AnyPath, data: bytes, tables: Tables, tool_ids: Collection[str] | None = None
 ) -> Settings:
     """The settings in DATA, which a message calls PATH. Raises `SettingsError`, as `load` does."""
     text = _text(path, data)
@@ -125,7 +126,7 @@ def parse(
     return Settings(MappingProxyType(built), policy)
 
 
-def _text(path: Path, data: bytes) -> str:
+def _text(path: AnyPath, data: bytes) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -136,7 +137,7 @@ def _text(path: Path, data: bytes) -> str:
     return text
 
 
-def _refuse_unsafe(path: Path, status: os.stat_result) -> None:
+def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:
     """Raise unless only this user (or root) decides what the file says, and it is one of a size.
 
     Whoever can write the settings can lift the policy and choose the folder of the commands.
@@ -154,7 +155,7 @@ def _refuse_unsafe(path: Path, status: os.stat_result) -> None:
         raise SettingsError(f"{path}: the file is larger than {MAX_FILE_BYTES} bytes")
 
 
-def _parsed(path: Path, text: str) -> dict[str, Any]:
+def _parsed(path: AnyPath, text: str) -> dict[str, Any]:
     import tomllib  # here, as most starts have no file to read and the import costs more than one
 
     try:
@@ -165,7 +166,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    path: Path
+    path: AnyPath
     text: str
     values: dict[str, Any]
 
@@ -205,11 +206,11 @@ class _Document:
                 raise self.refusal(name, f"is not known; known here: {', '.join(known) or 'none'}")
 
     def refuse_idle(self, policy: Policy, tool_ids: Collection[str] | None) -> None:
-        for field in fields(Policy):
-            for glob in getattr(policy, field.name):
+        for verdict in fields(Policy):
+            for glob in getattr(policy, verdict.name):
                 if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
                     problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
-                    raise self.refusal(f"policy.{field.name}", problem)
+                    raise self.refusal(f"policy.{verdict.name}", problem)
 
     def refusal(self, name: str, problem: str) -> SettingsError:
         return SettingsError(f"{self.path}:{self.line_of(name)}: {name} {problem}")

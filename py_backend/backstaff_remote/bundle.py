@@ -25,6 +25,8 @@ PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "sexpdata", "
 """All that is imported there; epc is TCP's alone."""
 LEFT_OUT = (
     "backstaff/__main__.py",
+    "backstaff/command_line.py",
+    "backstaff/log.py",
     "backstaff/wire/peer.py",
     "backstaff/wire/tcp.py",
     "backstaff_remote/bundle.py",

@@ -8,13 +8,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Never
 
-from backstaff.errors import SettingsError
+from backstaff.errors import SettingsError, ToolError
 from backstaff.registry import Registry, discover
 from backstaff.server import Server
-from backstaff.settings import Settings, defaults, parse
+from backstaff.settings import Settings, parse
 from backstaff.wire import stdio
 
 NO_ROOT = "/<no root>"
@@ -31,7 +30,7 @@ def main(say: Say, how: str, settings_bytes: int) -> Never:
     say("READY", f"{how} {sys.version_info.major}.{sys.version_info.minor}")
     try:
         settings = _settings(_read(settings_bytes), registry)
-    except SettingsError as error:
+    except (SettingsError, ToolError) as error:
         os.write(2, f"backstaff: {error}\n".encode())
         os._exit(EXIT_SETTINGS)
     _silence_terminal()
@@ -51,10 +50,10 @@ def _read(size: int) -> bytes:
 
 
 def _settings(text: bytes, registry: Registry) -> Settings:
-    tables = registry.settings_tables()
     if not text:
-        return defaults(tables)
-    return parse(Path("the settings sent by Emacs"), text, tables, registry.by_id)
+        return Settings()
+    tables = registry.settings_tables()
+    return parse("the settings sent by Emacs", text, tables, registry.by_id)
 
 
 def _silence_terminal() -> None:

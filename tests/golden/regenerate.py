@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "py_backend"))
 
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
-from backstaff.settings import defaults
+from backstaff.settings import Settings
 from backstaff.wire.lisp import ESCAPED, write
 from tests.golden.cases import Case, build, files, with_placeholders
 
@@ -21,8 +21,7 @@ def main() -> None:
     """Rewrite each file of cases in place."""
     os.environ["TZ"] = "UTC0"
     time.tzset()
-    registry = discover()
-    server = Server(registry, defaults(registry.settings_tables()), "/")
+    server = Server(discover(), Settings(), "/")
     for path in files():
         renewed = [renew(case, server) for case in json.loads(path.read_text())]
         path.write_text(json.dumps(renewed, indent=2, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 from backstaff.registry import Registry, discover
 from backstaff.server import Server
-from backstaff.settings import defaults
+from backstaff.settings import Settings
 from backstaff.tool import Context, Parameter, Result, ResultKind, Tool
 
 
@@ -21,8 +21,7 @@ Run = Callable[[Nothing, Context], Result]
 
 def server_at(root: Path | str, registry: Registry | None = None) -> Server:
     """A server of REGISTRY's tools (default: the real ones) with the built-in settings."""
-    registry = registry or discover()
-    return Server(registry, defaults(registry.settings_tables()), str(root))
+    return Server(registry or discover(), Settings(), str(root))
 
 
 def tool(run: Run, name: str = "probe", parameters: tuple[Parameter, ...] = ()) -> Tool[Nothing]:

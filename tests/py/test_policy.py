@@ -12,7 +12,7 @@ from backstaff.arguments import Symbol
 from backstaff.errors import SettingsError
 from backstaff.registry import Registry, discover
 from backstaff.server import Reply, Server
-from backstaff.settings import Policy, Settings, Verdict, defaults, load
+from backstaff.settings import Policy, Settings, Verdict, load
 from backstaff.tool import Context, Result
 from tests.py.servers import Nothing, registry_of, saying
 from tests.py.trees import Plant
@@ -24,8 +24,7 @@ AGENT_Q = f'[tools."{LISTING}"]\nheader = "relative"\n'
 
 
 def server(root: Path | str, policy: Policy, registry: Registry = REGISTRY) -> Server:
-    tables = defaults(registry.settings_tables()).tables
-    return Server(registry, Settings(tables, policy), str(root))
+    return Server(registry, Settings(policy=policy), str(root))
 
 
 def code(reply: Reply) -> object:

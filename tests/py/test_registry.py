@@ -1,13 +1,21 @@
 """The registry: it finds every tool, and no improper one."""
 
+import os
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backstaff import tools
+from backstaff.errors import ErrorCode, ToolError
 from backstaff.registry import Registry, discover, table
+from backstaff.tool import Tool
+from tests.py.epc import DEADLINE
 from tests.py.servers import saying, tool
 
 PROPER = """
@@ -59,13 +67,74 @@ def test_file_is_a_tool_and_its_place_is_the_id(toolset: Path) -> None:
         ("TOOL = 3", "must define TOOL"),
         (PROPER.format(name="run", description="x"), "TOOL.name is 'run', but the file says"),
         (PROPER.format(name="walk", description=""), "no description"),
+        ("not even Python", "SyntaxError: invalid syntax (walk.py, line 1)"),
+        ("import backstaff.nothing", "No module named 'backstaff.nothing'"),
     ],
 )
-def test_improper_tool_stops_the_start(toolset: Path, text: str, words: str) -> None:
+def test_improper_tool_is_told_of_wherever_it_is_needed_and_the_others_go_on(
+    toolset: Path, text: str, words: str
+) -> None:
     (toolset / "walk.py").write_text(text)
-    with pytest.raises(TypeError, match=words) as caught:
-        discover()
-    assert "made_up.walk" in str(caught.value)
+    write(toolset, "run", "run")
+    found = discover()
+    assert list(found.by_id) == ["made-up/run", "made-up/walk"]
+    assert found.id_of("walk") == "made-up/walk"
+    for need in (lambda: found.by_id["made-up/walk"], found.definitions, found.settings_tables):
+        with pytest.raises(ToolError) as caught:
+            need()
+        assert caught.value.code == ErrorCode.INTERNAL
+        assert caught.value.message.startswith("The tool made-up/walk cannot be used: ")
+        assert words in caught.value.message
+    assert found.by_id["made-up/run"].name == "run"
+
+
+def test_every_tool_is_proper() -> None:
+    for tool_id, found in discover().by_id.items():
+        assert tool_id.endswith(f"/{found.name}")
+
+
+def test_tool_is_one_whichever_thread_asks_first(toolset: Path) -> None:
+    write(toolset, "walk", "walk")
+    found = discover()
+    together = threading.Barrier(4)
+
+    def ask(_: int) -> Tool[Any]:
+        together.wait(DEADLINE)
+        return found.by_id["made-up/walk"]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len({id(tool) for tool in pool.map(ask, range(4))}) == 1
+
+
+STARTED = """
+import sys
+sys.path.insert(0, {source!r})
+from backstaff import command_line
+from backstaff.wire import stdio
+status = command_line.main(["call", "get_file_info", '{{"path": "."}}', "--format", "json"])
+assert status == 0
+print("\\n", *sys.modules)
+"""
+
+
+def test_start_imports_only_what_the_first_call_needs(tmp_path: Path) -> None:
+    script = STARTED.format(source=str(Path(tools.__file__).parents[2]))
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-I", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=DEADLINE,
+        env=environment,
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    tool_modules = {name for name in loaded if name.startswith("backstaff.tools.")}
+    assert {name for name in tool_modules if not name.rpartition(".")[2].startswith("_")} == {
+        "backstaff.tools.agent_q",
+        "backstaff.tools.agent_q.get_file_info",
+    }
+    assert not loaded & {"epc", "pathlib", "pathspec", "shutil", "tomllib", "yaml"}
 
 
 def registry(*ids: str) -> Registry:
@@ -75,8 +144,8 @@ def registry(*ids: str) -> Registry:
 def test_bare_name_is_the_tool_that_alone_has_it() -> None:
     found = registry("a/one", "b/two")
     assert found.aliases == {"one": "a/one", "two": "b/two"}
-    assert found.find("one") == ("a/one", found.by_id["a/one"])
-    assert found.find("a/one") == found.find("one")
+    assert found.id_of("one") == "a/one"
+    assert found.id_of("a/one") == "a/one"
 
 
 def test_bare_name_of_several_is_agent_q_s() -> None:
@@ -86,12 +155,12 @@ def test_bare_name_of_several_is_agent_q_s() -> None:
 def test_bare_name_of_several_others_is_nobody_s() -> None:
     found = registry("a/one", "b/one")
     assert found.aliases == {}
-    assert found.find("one") is None
+    assert found.id_of("one") is None
 
 
 @pytest.mark.parametrize("name", ["", "x", "/", "a/", "a/two", "__class__", "A/one"])
 def test_unknown_name_is_not_found(name: str) -> None:
-    assert registry("a/one").find(name) is None
+    assert registry("a/one").id_of(name) is None
 
 
 def test_settings_table_is_the_contract_s_or_the_id() -> None:

@@ -13,9 +13,9 @@ from backstaff.settings import (
     MAX_FILE_BYTES,
     MAX_LINE_BYTES,
     Policy,
+    Settings,
     Verdict,
     default_file,
-    defaults,
     load,
 )
 from tests.py.processes import NOBODY, as_nobody
@@ -30,6 +30,7 @@ class Limits:
 
 
 TABLES = {"test/probe": Limits, "other": Limits}
+DEFAULTS = Settings({name: make() for name, make in TABLES.items()})
 HEAD = '[tools."test/probe"]\n'
 
 
@@ -59,7 +60,7 @@ def test_good_file_applies(config: Path) -> None:
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[tools]\n", HEAD])
 def test_file_that_sets_nothing_leaves_the_defaults(config: Path, text: str) -> None:
     config.write_text(text)
-    assert load(config, TABLES) == defaults(TABLES)
+    assert load(config, TABLES) == DEFAULTS
 
 
 def test_policy_applies(config: Path) -> None:
@@ -175,7 +176,7 @@ def test_file_that_others_can_write_is_refused(config: Path, mode: int) -> None:
         load(config, TABLES)
     assert str(caught.value).startswith(f"{config}: ")
     config.chmod(mode & ~0o022)
-    assert load(config, TABLES) == defaults(TABLES)
+    assert load(config, TABLES) == DEFAULTS
 
 
 def test_file_of_another_user_is_refused_and_root_s_is_taken(folder: Path) -> None:
@@ -183,9 +184,9 @@ def test_file_of_another_user_is_refused_and_root_s_is_taken(folder: Path) -> No
         pytest.skip("only root can give a file to another user")
     config = folder / "config.toml"
     config.write_text("")
-    assert as_nobody(lambda: load(config, TABLES) == defaults(TABLES))
+    assert as_nobody(lambda: load(config, TABLES) == DEFAULTS)
     os.chown(config, NOBODY, -1)
-    assert as_nobody(lambda: load(config, TABLES) == defaults(TABLES))
+    assert as_nobody(lambda: load(config, TABLES) == DEFAULTS)
     with pytest.raises(SettingsError, match="belongs to another user"):
         load(config, TABLES)
     os.chown(config, NOBODY - 1, -1)
@@ -205,14 +206,14 @@ def test_file_swapped_for_one_of_others_meanwhile_is_refused(
     config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config.write_text("")
-    real = Path.stat
+    real = os.stat
 
     def look_and_swap(path: Path) -> os.stat_result:
         status = real(path)
         config.chmod(0o666)
         return status
 
-    monkeypatch.setattr(Path, "stat", look_and_swap)
+    monkeypatch.setattr(os, "stat", look_and_swap)
     with pytest.raises(SettingsError, match="written by other users"):
         load(config, TABLES)
 
@@ -224,7 +225,7 @@ def test_file_of_the_user_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     mine.parent.mkdir(parents=True)
     assert default_file() is None
     mine.write_text("")
-    assert default_file() == mine
+    assert default_file() == str(mine)
 
 
 def test_file_of_the_user_stands_below_home_by_default(
@@ -235,9 +236,9 @@ def test_file_of_the_user_stands_below_home_by_default(
     mine.parent.mkdir(parents=True)
     mine.write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", "")
-    assert default_file() == mine
+    assert default_file() == str(mine)
     monkeypatch.delenv("XDG_CONFIG_HOME")
-    assert default_file() == mine
+    assert default_file() == str(mine)
 
 
 @pytest.mark.parametrize("home", [".", "", "config"])
@@ -257,7 +258,7 @@ def test_file_in_the_project_is_never_read(
 
 def test_every_setting_of_every_tool_can_be_set(config: Path) -> None:
     tables = discover().settings_tables()
-    built = defaults(tables).tables
+    built = {name: make() for name, make in tables.items()}
     lines = []
     for name, settings in built.items():
         lines.append(f'[tools."{name}"]')

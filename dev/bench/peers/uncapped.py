@@ -12,8 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "py_backend"))
 
-from backstaff import __main__ as command_line
-from backstaff import registry
+from backstaff import command_line, registry
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Walk
@@ -82,7 +81,7 @@ def tool(name: str, run: Callable[[Nothing, Context], Result]) -> Tool[Nothing]:
 def discover() -> registry.Registry:
     """The product's tools and these."""
     ours = {"bench/paths": tool("paths", run_paths), "bench/tree": tool("tree", run_tree)}
-    return registry.Registry(registry.discover().by_id | ours)
+    return registry.Registry({**registry.discover().by_id, **ours})
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -135,7 +134,7 @@ class Repository:
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
     """The work tree that the open DIRECTORY is in; git is not taken from within PROJECT, a path."""
     program = _program(project, os.environ.get("PATH", ""))
-    if program is None or not has_descriptors() or not Path(_HELD % directory).exists():
+    if program is None or not has_descriptors() or not os.path.exists(_HELD % directory):
         return NoGit.ABSENT
     bare = Repository(program, directory, 0, "", "", "", ignore_case=False)
     facts, values = _both(bare, budget)
@@ -218,7 +217,7 @@ def _is_within(path: str, project: str) -> bool:
 
 def _is_program(path: str) -> bool:
     try:
-        mode = Path(path).stat().st_mode
+        mode = os.stat(path).st_mode
     except OSError:
         return False
     return stat.S_ISREG(mode) and os.access(path, os.X_OK)
@@ -336,7 +335,7 @@ def _started(
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
     try:
         # Not DEVNULL, which is opened for writing, too.
-        with Path(os.devnull).open("rb") as nothing:
+        with open(os.devnull, "rb") as nothing:
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
                 [program, "--no-pager", *overrides, *words],
                 cwd=_HELD % directory,

@@ -15,7 +15,6 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 Found = TypeVar("Found")
@@ -125,7 +124,7 @@ class Descriptors:
             return os.open(".", _LIST, dir_fd=directory)
         except PermissionError:
             held = _HELD % directory
-            if not Path(held).exists():
+            if not os.path.exists(held):
                 raise
             return os.open(held, _LIST & ~_NO_FOLLOW)
 
@@ -237,18 +236,18 @@ class Names:
 
     def stat(self, name: str, directory: int) -> os.stat_result:
         """The status of what the path leads to."""
-        return self._between(directory, lambda path: os.stat(self._child(path, name)))  # noqa: PTH116
+        return self._between(directory, lambda path: os.stat(self._child(path, name)))
 
     def readlink(self, name: str, directory: int) -> str:
         """The target by path."""
-        return self._between(directory, lambda path: os.readlink(self._child(path, name)))  # noqa: PTH115
+        return self._between(directory, lambda path: os.readlink(self._child(path, name)))
 
     def open_file(self, name: str, directory: int, *, follow: bool) -> int:
         """Open by path; what was opened must be what was looked at."""
 
         def look(path: str) -> int:
             child = self._child(path, name)
-            expected = os.stat(child, follow_symlinks=follow)  # noqa: PTH116
+            expected = os.stat(child, follow_symlinks=follow)
             descriptor = os.open(child, _READ if follow else _READ | _NO_FOLLOW)
             if _identity(os.fstat(descriptor)) != _identity(expected):
                 os.close(descriptor)
@@ -302,14 +301,14 @@ class Names:
         held = self._held[directory]
         real = os.path.realpath(held.path, strict=True)
         same = os.path.normcase(real) == os.path.normcase(held.path)
-        if not same or _identity(os.stat(real)) != held.identity:  # noqa: PTH116
+        if not same or _identity(os.stat(real)) != held.identity:
             raise _changed()
         return held.path
 
     def _child(self, path: str, name: str) -> str:
         if self.windows and not is_plain_windows_name(name):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return os.path.join(path, name)  # noqa: PTH118
+        return os.path.join(path, name)
 
 
 _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {

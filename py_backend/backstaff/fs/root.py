@@ -18,7 +18,6 @@ import stat
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Self
 
 from backstaff.errors import (
@@ -335,7 +334,7 @@ def _open_root(given: str) -> tuple[str, int]:
 
 def _is_still_at(path: str, descriptor: int) -> bool:
     try:
-        return os.path.samestat(Path(path).stat(), HANDLES.status(descriptor))
+        return os.path.samestat(os.stat(path), HANDLES.status(descriptor))
     except OSError:
         return False
 

@@ -9,6 +9,7 @@ reader gives it back.
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from json.encoder import encode_basestring
 
 # Written out, not taken from unicodedata: that table changes with the Python version, and the same
@@ -26,16 +27,22 @@ _PLAIN = r"[A-Za-z0-9_.+@,~!#$%&*/:;=?^{}|\]`)>][\w.+@,~!#$%&*/:;=?^{}|\[\]`()<>
 _PLAIN_ASCII = re.compile(_PLAIN, re.ASCII)
 _ALL_PLAIN_ASCII = re.compile(rf"(?:{_PLAIN}\n)*", re.ASCII)
 _ALL_WORDS_ASCII = re.compile(rf"(?:{_PLAIN}(?<![@/])\n)*", re.ASCII)
-_NEEDS_QUOTES = re.compile(rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$")
-_ESCAPED = re.compile(f"[{_INVISIBLE}]")
+_NEEDS_QUOTES = rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$"
+_ESCAPED = f"[{_INVISIBLE}]"
 _EMOJI = "[\u203c\u2049\u2122-\u27bf\u2934-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
-_HIDDEN = re.compile(
+_HIDDEN = (
     f"(?<!{_EMOJI})\ufe0f|(?<!{_EMOJI})(?<!{_EMOJI}\ufe0f)\u200d"
     f"|(?![\ufe0f\u200d\t\n\xa0\u2000-\u200a\u202f\u3000])[{_INVISIBLE}]"
 )
 _LAST_SINGLE = 0xFFFF
 _NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-_UNSAFE_IN_QUOTES = re.compile(f"[{_INVISIBLE}']")
+_UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """PATTERN, which takes a millisecond to compile and is rarely needed in a first answer."""
+    return re.compile(pattern)
 
 
 def show(name: str) -> str:
@@ -66,7 +73,7 @@ def words(names: Sequence[str]) -> Sequence[str]:
 
 def quote(text: str) -> str:
     """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal."""
-    return literal(text) if _UNSAFE_IN_QUOTES.search(text) else f"'{text}'"
+    return literal(text) if _compiled(_UNSAFE_IN_QUOTES).search(text) else f"'{text}'"
 
 
 def visible(text: str) -> str:
@@ -74,7 +81,7 @@ def visible(text: str) -> str:
 
     What joins the parts of an emoji stays, between them; elsewhere it could carry a message.
     """
-    return _HIDDEN.sub(lambda match: _escape(match[0]), text)
+    return _compiled(_HIDDEN).sub(lambda match: _escape(match[0]), text)
 
 
 def prose(text: str) -> str:
@@ -86,13 +93,15 @@ def is_plain(name: str) -> bool:
     """Whether NAME can stand bare."""
     if _PLAIN_ASCII.fullmatch(name):
         return True
-    return not _NEEDS_QUOTES.search(name) and not unicodedata.category(name[0]).startswith("M")
+    if _compiled(_NEEDS_QUOTES).search(name):
+        return False
+    return not unicodedata.category(name[0]).startswith("M")
 
 
 def literal(name: str) -> str:
     """NAME as a JSON string literal with whatever is invisible written as escapes."""
     quoted: str = encode_basestring(name)
-    return _ESCAPED.sub(lambda match: _escape(match[0]), quoted)
+    return _compiled(_ESCAPED).sub(lambda match: _escape(match[0]), quoted)
 
 
 def _escape(character: str) -> str:

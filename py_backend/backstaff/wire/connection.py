@@ -7,7 +7,7 @@ the thread that reads; a tool's call goes to the workers and is answered when it
 
 import logging
 import os
-import platform
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -83,7 +83,7 @@ class Connection:
                 name = "nil" if method is NIL else method
                 self._reply(uid, "epc-error", f"No such method: {name}")
             case Message("methods", uid, []):
-                self._reply(uid, "return", self._signatures())
+                self._give(uid, self._signatures, [])
             case Message("return" | "return-error" | "epc-error"):
                 logger.info("answer to a question never asked: %s %s", message.kind, message.uid)
             case _:
@@ -93,11 +93,8 @@ class Connection:
         if not isinstance(arguments, list):
             self._reply(uid, "epc-error", "The arguments of a call must be a list")
         elif method in self._methods:
-            try:
-                self._reply(uid, "return", self._methods[method][2](arguments))
-            except (Misuse, ToolError) as error:
-                self._reply(uid, "return-error", str(error))
-        elif self._server.registry.find(method) is None:
+            self._give(uid, self._methods[method][2], arguments)
+        elif self._server.registry.id_of(method) is None:
             known = ", ".join(self._server.registry.by_id)
             self._reply(uid, "epc-error", f"No such method: {method} (there are {known})")
         elif arguments and isinstance(arguments[0], Symbol):
@@ -106,6 +103,14 @@ class Connection:
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
             self._run(uid, method, [*arguments, None, None])
+
+    def _give(
+        self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
+    ) -> None:
+        try:
+            self._reply(uid, "return", answer(arguments))
+        except (Misuse, ToolError) as error:
+            self._reply(uid, "return-error", str(error))
 
     def _run(self, uid: int, method: str, arguments: Sequence[object]) -> None:
         call = _Call(self, uid, method, arguments[0], arguments[1])
@@ -180,7 +185,7 @@ class Connection:
         return {
             "protocol": PROTOCOL,
             "version": __version__,
-            "python": platform.python_version(),
+            "python": sys.version.partition(" ")[0],
             "pid": os.getpid(),
             "root": self._server.root.rstrip("/") + "/",
             "capabilities": [Symbol(f":{name}") for name in CAPABILITIES],
@@ -202,7 +207,7 @@ class Connection:
                 return bool(meant)
         raise Misuse("cancel takes the UID of a call")
 
-    def _signatures(self) -> list[object]:
+    def _signatures(self, _: Sequence[object]) -> list[object]:
         """What EPC's own `methods` answers: name, arguments and docstring of everything."""
         registry = self._server.registry
         names = {**{name: name for name in registry.by_id}, **registry.aliases}

@@ -219,7 +219,7 @@ def test_stderr_that_nobody_reads_stops_nothing(root: Path) -> None:
 HANGING = f"""
 import sys, threading, logging
 sys.path[:0] = [{str(SOURCE)!r}, {str(SOURCE.parent)!r}]
-from backstaff import __main__ as command_line
+from backstaff import command_line
 from backstaff.tool import Result
 from tests.py.servers import registry_of, saying
 

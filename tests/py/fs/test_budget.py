@@ -13,14 +13,12 @@ from backstaff.errors import Cancelled, ErrorCode, ToolError
 from backstaff.fs import budget as budget_module
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.root import Root
-from backstaff.registry import discover, table
-from backstaff.settings import defaults
+from backstaff.registry import discover
 from backstaff.tool import Context, Result
 from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant
 
 REGISTRY = discover()
-SETTINGS = defaults(REGISTRY.settings_tables())
 
 
 @pytest.fixture
@@ -100,7 +98,7 @@ def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def ran(tool_id: str, root: Path, budget: Budget) -> Result | ToolError:
     """What the tool answers."""
     tool = REGISTRY.by_id[tool_id]
-    settings = SETTINGS.tables[table(tool_id, tool)]
+    settings = tool.settings()
     given = fitting(tool)
     values = {
         p.name: given.get(p.name, getattr(settings, p.setting) if p.setting else p.default)

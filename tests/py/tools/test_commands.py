@@ -19,7 +19,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
-from backstaff.settings import Settings, defaults, load
+from backstaff.settings import Settings, load
 from backstaff.tool import Context, Result
 from backstaff.tools.commands import (
     _catalog,
@@ -57,9 +57,8 @@ class Project:
         return path
 
     def call(self, tool: str, context: Mapping[str, object] | None = None, **given: Any) -> Reply:  # noqa: ANN401  # a model's
-        built = defaults(REGISTRY.settings_tables())
         own = {_folders.TABLE: _folders.Settings(self.directory)}
-        server = Server(REGISTRY, Settings({**built.tables, **own}), str(self.root))
+        server = Server(REGISTRY, Settings(own), str(self.root))
         return server.call(tool, given, {"json": True, **(context or {})})
 
     def listing(self, context: Mapping[str, object] | None = None, **given: Any) -> Reply:  # noqa: ANN401  # a model's

@@ -503,9 +503,7 @@ def test_dod_10_special_file_is_no_directory(tree: Plant) -> None:
 
 def test_dod_11_tool_is_registered_by_id_and_by_name() -> None:
     registry = discover()
-    found = registry.find("workspace/tree")
-    assert found
-    assert registry.find("tree") == found
+    assert registry.id_of("workspace/tree") == registry.id_of("tree") == "workspace/tree"
     assert "workspace/tree" in {d["id"] for d in registry.definitions()}
 
 

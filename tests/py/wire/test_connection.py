@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backstaff import __version__
+from backstaff import __version__, tools
 from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.tool import Context, Result
@@ -505,3 +505,23 @@ def test_empty_registry_still_answers(folder: Path) -> None:
     line = Line(server_at(folder, Registry({})))
     assert line.value("(call 1 describe ())") == []
     assert line.ask("(call 2 list_directory ())")[0] == "epc-error"
+
+
+def test_tool_that_cannot_be_used_is_told_of_and_the_server_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolset = tmp_path / "unfinished"
+    toolset.mkdir()
+    (toolset / "__init__.py").touch()
+    (toolset / "walk.py").write_text("TOOL = 3")
+    monkeypatch.setattr(tools, "__path__", [*tools.__path__, str(tmp_path)])
+    line = Line(server_at(tmp_path))
+    told = "The tool unfinished/walk cannot be used: TypeError: backstaff.tools.unfinished.walk"
+    reply = line.value('(call 1 unfinished/walk ((:path ".")))')
+    assert reply[":error"][":code"] == "INTERNAL"
+    assert told in reply[":text"]
+    for asked in ("(call 2 describe nil)", "(methods 2)"):
+        kind, uid, words = line.ask(asked)
+        assert (kind, uid) == ("return-error", 2)
+        assert words.startswith(told)
+    assert line.value('(call 3 get_file_info ((:path ".")))')[":ok"] is True

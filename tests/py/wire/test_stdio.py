@@ -15,7 +15,7 @@ LARGE = 2 << 20
 WITH_MADE_UP_TOOLS = f"""
 import os, sys, threading
 sys.path[:0] = [{str(SOURCE)!r}, {str(SOURCE.parent)!r}]
-from backstaff import __main__ as command_line
+from backstaff import command_line
 from backstaff.tool import Result
 from tests.py.servers import registry_of
 

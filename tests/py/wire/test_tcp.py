@@ -164,7 +164,7 @@ def test_stray_print_does_not_reach_stdout(start: Start) -> None:
     script = f"""
 import sys
 sys.path[:0] = [{str(SOURCE)!r}, {str(SOURCE.parent)!r}]
-from backstaff import __main__ as command_line
+from backstaff import command_line
 from backstaff.tool import Result
 from tests.py.servers import registry_of
 

@@ -146,7 +146,7 @@ def _warnings(failures: Sequence[tuple[str, PathError]]) -> Iterator[str]:
 
 
 def _opened(directory: str, root: Root, stack: ExitStack) -> Folder:
-    path = os.path.expanduser(directory)  # noqa: PTH111  # pathlib raises for an unknown user
+    path = os.path.expanduser(directory)  # pathlib raises for an unknown user
     if not path.startswith("/"):
         return _folder(directory, path, root, stack, free=False)
     own = stack.enter_context(Root(path))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from backstaff.errors import SettingsError
+from backstaff.tools.forge.list_directory import Settings
 from tests.py.tools.forge.calls import (
     BUILT_IN,
-    SERVER,
     error_of,
     listed,
     output,
@@ -97,7 +97,7 @@ include_dirs_default = true
 include_other_default = false
 """
     configured = with_config(tmp_path, example).settings.tables["list_directory"]
-    assert configured == SERVER.settings.tables["list_directory"]
+    assert configured == Settings()
 
 
 @pytest.mark.parametrize(
