@@ -35,13 +35,16 @@ LEFT_OUT = (
 )
 """Files that only a run on this host needs."""
 START = """\
-module = type(sys := __import__("sys"))("backstaff_remote.memory")
-exec(files["backstaff_remote/memory.py"], module.__dict__)
-module.install(files)
+import gc, marshal, sys
+gc.disable()
+module = type(sys)("backstaff_remote.memory")
+exec({loads}(files["backstaff_remote/memory.py"]), module.__dict__)
+module.install(files, {loads})
 from backstaff_remote.host import main
 main(say, how, int(sys.argv[7]))
 """
 """What stage 0 runs of a payload, with its own `files`, `how` and `say`."""
+_LOADS_CODE, _LOADS_SOURCE = "marshal.loads", "bytes"
 _CODE_FORMAT = 2
 """The last format of `marshal` in which the same code always makes the same bytes."""
 
@@ -63,9 +66,9 @@ class Bundle:
 def collect() -> Bundle:
     """The bundle of what is installed here. Raises ImportError if something is missing."""
     modules = dict(_modules())
-    sources = {name: path.read_bytes() for name, path in modules.items()}
-    codes = {name: _code(name, path) for name, path in modules.items()}
-    return Bundle(_program(), MAGIC_NUMBER.hex(), _payload(codes), _payload(sources))
+    source = _payload({name: path.read_bytes() for name, path in modules.items()}, _LOADS_SOURCE)
+    code = _payload({name: _code(name, path) for name, path in modules.items()}, _LOADS_CODE)
+    return Bundle(_program(), MAGIC_NUMBER.hex(), code, source)
 
 
 def digest(payload: bytes) -> str:
@@ -73,8 +76,9 @@ def digest(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
-def _payload(files: Mapping[str, bytes | CodeType]) -> bytes:
-    return zlib.compress(marshal.dumps({"start": START, **files}, _CODE_FORMAT), 9)
+def _payload(files: Mapping[str, bytes], loads: str) -> bytes:
+    start = START.format(loads=loads)
+    return zlib.compress(marshal.dumps({"start": start, **files}, _CODE_FORMAT), 9)
 
 
 def _modules() -> Iterator[tuple[str, Path]]:
@@ -91,12 +95,13 @@ def _modules() -> Iterator[tuple[str, Path]]:
                 yield name, path
 
 
-def _code(name: str, path: Path) -> CodeType:
+def _code(name: str, path: Path) -> bytes:
+    """The code of a module, marshalled for itself: most starts need half of the modules."""
     module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     code = SourceFileLoader(module, str(path)).get_code(module)
     if code is None:
         raise ImportError(f"{path} has no code")
-    return _placed(code, f"{FOLDER}/{name}")
+    return marshal.dumps(_placed(code, f"{FOLDER}/{name}"), _CODE_FORMAT)
 
 
 def _placed(code: CodeType, filename: str) -> CodeType:

@@ -4,6 +4,7 @@ The settings are those of the Emacs that asks, whatever host it looks at: what a
 it denies there. They follow the ready line, ahead of the first frame, which saves a round trip.
 """
 
+import gc
 import logging
 import os
 import sys
@@ -34,7 +35,10 @@ def main(say: Say, how: str, settings_bytes: int) -> Never:
         os.write(2, f"backstaff: {error}\n".encode())
         os._exit(EXIT_SETTINGS)
     _silence_terminal()
-    status = stdio.serve(Server(registry, settings, NO_ROOT))
+    server = Server(registry, settings, NO_ROOT)
+    gc.freeze()  # what is there now stays, and until here the payload let no collection run
+    gc.enable()
+    status = stdio.serve(server)
     logging.shutdown()
     os._exit(status)  # whatever a worker is doing: the client is gone
 

@@ -1,11 +1,11 @@
 """Imports the payload's modules from memory. The payload runs this file first.
 
 The modules live below a folder that does not exist, so that all else, `pkgutil` and tracebacks
-among it, works as with any folder on the path. A payload has either sources or code.
+among it, works as with any folder on the path. A payload has either sources or marshalled code.
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
@@ -13,21 +13,24 @@ from types import CodeType, ModuleType
 FOLDER = "/<backstaff>"
 """Where the modules seem to be; a payload names its files relative to it."""
 
-Files = Mapping[str, bytes | CodeType]
-"""The source or the code of each module, by the path of its file below FOLDER."""
+Files = Mapping[str, bytes]
+"""What came of each module, by the path of its file below FOLDER."""
+
+Loads = Callable[[bytes], bytes | CodeType]
+"""What makes the source or the code of a module from what came."""
 
 
 class MemoryLoader(SourceFileLoader):
     """Loads one module of FILES."""
 
-    def __init__(self, name: str, path: str, files: Files) -> None:
+    def __init__(self, name: str, path: str, files: Files, loads: Loads) -> None:
         """Load the module NAME, whose file seems to be PATH."""
         super().__init__(name, path)
-        self._files = files
+        self._files, self._loads = files, loads
 
     def get_data(self, path: str) -> bytes:
         """The source, which is also what a traceback quotes. Raises OSError if there is none."""
-        content = self._files.get(path.removeprefix(FOLDER + "/"))
+        content = self._content(path)
         if not isinstance(content, bytes):
             raise FileNotFoundError(path)
         return content
@@ -38,25 +41,29 @@ class MemoryLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         """The code that came, or that of the source."""
-        content = self._files[self.path.removeprefix(FOLDER + "/")]
+        content = self._content(self.path)
         return content if isinstance(content, CodeType) else super().get_code(fullname)
+
+    def _content(self, path: str) -> bytes | CodeType | None:
+        came = self._files.get(path.removeprefix(FOLDER + "/"))
+        return None if came is None else self._loads(came)
 
 
 class MemoryFinder:
     """Finds the modules of one folder of FILES, as the import system asks of a path's entry."""
 
-    def __init__(self, folder: str, files: Files) -> None:
+    def __init__(self, folder: str, files: Files, loads: Loads) -> None:
         """Look in FOLDER. Raises ImportError if it is none of the payload's."""
         if not (folder + "/").startswith(FOLDER + "/"):
             raise ImportError(folder)
-        self._folder, self._files = folder, files
+        self._folder, self._files, self._loads = folder, files, loads
 
     def find_spec(self, name: str, _target: ModuleType | None = None) -> ModuleSpec | None:
         """The spec of the module NAME, whose last part is looked for here."""
         stem = f"{self._folder}/{name.rpartition('.')[2]}"
         for path, inside in ((f"{stem}/__init__.py", [stem]), (f"{stem}.py", None)):
             if path.removeprefix(FOLDER + "/") in self._files:
-                loader = MemoryLoader(name, path, self._files)
+                loader = MemoryLoader(name, path, self._files, self._loads)
                 return spec_from_file_location(
                     name, path, loader=loader, submodule_search_locations=inside
                 )
@@ -73,7 +80,7 @@ class MemoryFinder:
                 yield prefix + name.removesuffix(".py"), False
 
 
-def install(files: Files) -> None:
+def install(files: Files, loads: Loads) -> None:
     """Let the import system find what is in FILES, before anything of the host's."""
-    sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, files))
+    sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, files, loads))
     sys.path.insert(0, FOLDER)
