@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from backstaff.registry import discover
 from backstaff.wire.frame import frame
 from backstaff_remote.bundle import Bundle, collect, digest
+from tests.py.epc import parsed
 from tests.py.processes import NOBODY, as_nobody
 from tests.py.trees import Plant
 
@@ -39,6 +41,7 @@ class Start:
     before: str = ""
     settings: bytes = b""
     root: str = "/"
+    asks: str = 'agent-q/list_directory ((:path ".") (:root "{root}"))'
     environment: dict[str, str] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
     answer: bytes = b""
@@ -68,10 +71,8 @@ class Start:
                 else:
                     process.stdin.flush()
             elif self._said("READY"):
-                call = b'(call 1 agent-q/list_directory ((:path ".") (:root "%s")))' % (
-                    self.root.encode()
-                )
-                process.stdin.write(self.settings + frame(call))
+                call = f"(call 1 {self.asks.format(root=self.root)})"
+                process.stdin.write(self.settings + frame(call.encode()))
                 process.stdin.flush()
                 self.answer = process.stdout.read(int(process.stdout.read(6) or b"0", 16))
                 process.stdin.close()
@@ -121,6 +122,16 @@ def test_python_of_another_bytecode_gets_the_sources(folder: Path) -> None:
     start = Start(folder, upload=bundle().source, magic="00000000").run()
     assert start.how == "sent"
     assert start.words[0] == f"BS-NEED:{NONCE[::-1]}:{digest(bundle().source)}"
+
+
+@pytest.mark.parametrize("sources", [False, True])
+def test_tools_are_those_of_this_host(folder: Path, *, sources: bool) -> None:
+    start = Start(folder, asks="describe nil")
+    if sources:
+        start.upload, start.magic = bundle().source, "00000000"
+    start.run()
+    _, _, definitions = parsed(start.answer)
+    assert [definition[":id"] for definition in definitions] == list(discover().by_id)
 
 
 def test_cache_home_is_used_where_it_is_absolute(folder: Path) -> None:
