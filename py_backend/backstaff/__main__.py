@@ -2,7 +2,7 @@
 
 import gc
 
-gc.disable()  # what is made until the start is over is not garbage, and looking takes a tenth of it
+gc.disable()  # what is made until the start is over stays, and looking through it takes time
 
 import os
 import sys

@@ -1,8 +1,8 @@
 """Finds the tools: each `tools/<toolset>/<name>.py` is one, and its place is its id.
 
 A file whose name starts with an underscore is what a toolset's tools share. A tool is imported when
-it is first asked for, as a start that imported them all would take half as long again. So one that
-is not proper is told of when it is called, when the tools are described, and at a start with a
+it is first asked for, as a start that imported them all would take a third longer. So one that is
+not proper is told of when it is called, when the tools are described, and at a start with a
 configuration file; the others go on.
 """
 

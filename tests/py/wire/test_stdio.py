@@ -13,7 +13,8 @@ from tests.py.trees import Plant
 LARGE = 2 << 20
 
 WITH_MADE_UP_TOOLS = f"""
-import os, sys, threading
+import gc, os, sys, threading
+gc.disable()  # as __main__ does
 sys.path[:0] = [{str(SOURCE)!r}, {str(SOURCE.parent)!r}]
 from backstaff import command_line
 from backstaff.tool import Result
@@ -37,7 +38,12 @@ def noisy(_, __):
     os.system("echo from a child")
     return Result(text="quiet", data={{}})
 
-command_line.discover = lambda: registry_of(hang=hang, large=large, noisy=noisy)
+def collected(_, __):
+    return Result(text=str(gc.isenabled()), data={{}})
+
+command_line.discover = lambda: registry_of(
+    collected=collected, hang=hang, large=large, noisy=noisy
+)
 command_line.main(["serve", "--stdio", "--root", "/"])
 """
 
@@ -53,6 +59,10 @@ def test_server_answers_and_ends_with_its_client(client: Client) -> None:
     assert client.close() == 0
     assert client.rest() == b""
     assert client.log() == ""
+
+
+def test_server_collects_garbage_though_its_start_did_not(made_up: Client) -> None:
+    assert made_up.call("test/collected")[2][":text"] == "True"
 
 
 def test_stdout_carries_frames_and_nothing_else(client: Client) -> None:
