@@ -1,7 +1,6 @@
 """The command line: builds settings, registry, server and transport, and may import everything."""
 
 import argparse
-import gc
 import os
 import sys
 from functools import partial
@@ -12,7 +11,7 @@ from backstaff import __version__, log
 from backstaff.errors import SettingsError, ToolError
 from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
-from backstaff.server import Reply, Server
+from backstaff.server import Reply, Server, settle
 from backstaff.settings import Settings, default_file, load
 
 HAND_OVER_SECONDS = 0.0005
@@ -109,8 +108,7 @@ def _serve(options: argparse.Namespace) -> int:
     # python-epc costs 80 ms to import, so only the transport that is used is.
     transport = import_module(f"backstaff.wire.{'stdio' if options.stdio else 'tcp'}")
     server = _server(options)
-    gc.freeze()  # what is there now stays: no collection need look at it
-    gc.enable()
+    settle()
     status = transport.serve(server)
     # Whatever a worker is doing, or stuck in: its client is gone. Nothing is shut down before, as
     # the stuck one may hold a lock of the log; each line of that was written when it came.
@@ -118,7 +116,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _call(options: argparse.Namespace) -> int:
-    gc.enable()
+    settle()
     reply = _server(options).call(options.id, options.json, {"json": options.format == "json"})
     print(_formatted(reply, options.format).removesuffix("\n"))
     for warning in reply.warnings:

@@ -4,7 +4,6 @@ The settings are those of the Emacs that asks, whatever host it looks at: what a
 it denies there. They follow the ready line, ahead of the first frame, which saves a round trip.
 """
 
-import gc
 import logging
 import os
 import sys
@@ -13,7 +12,7 @@ from typing import Never
 
 from backstaff.errors import SettingsError, ToolError
 from backstaff.registry import Registry, discover
-from backstaff.server import Server
+from backstaff.server import Server, settle
 from backstaff.settings import Settings, parse
 from backstaff.wire import stdio
 
@@ -36,8 +35,7 @@ def main(say: Say, how: str, settings_bytes: int) -> Never:
         os._exit(EXIT_SETTINGS)
     _silence_terminal()
     server = Server(registry, settings, NO_ROOT)
-    gc.freeze()  # what is there now stays, and until here the payload let no collection run
-    gc.enable()
+    settle()
     status = stdio.serve(server)
     logging.shutdown()
     os._exit(status)  # whatever a worker is doing: the client is gone
