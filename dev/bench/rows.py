@@ -139,9 +139,9 @@ ROWS = (
     Row(Promise.GLOBS, "12 globs : the bare walk", "walk", "globs", "scandir", 2.5),
     Row(Promise.COMMANDS, "first call : 4 KiB of each", "commands", "cold", "heads", 5),
     Row(Promise.COMMANDS, "second call : 4 KiB of each", "commands", "warm", "heads", 1.5),
-    Row(Promise.SEARCH, "first : a plain walk", "search", "cold", "walk", 1.6),
-    Row(Promise.SEARCH, "second page : a plain walk", "search", "second-page", "walk", 0.4),
-    Row(Promise.SEARCH, "other query : a plain walk", "search", "other-query", "walk", 0.4),
+    Row(Promise.SEARCH, "first : a bare walk", "search", "cold", "walk", 1.6),
+    Row(Promise.SEARCH, "second page : a bare walk", "search", "second-page", "walk", 0.4),
+    Row(Promise.SEARCH, "other query : a bare walk", "search", "other-query", "walk", 0.4),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
     Row(

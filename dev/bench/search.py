@@ -1,4 +1,4 @@
-"""What workspace/search_files costs beside a plain walk of the same tree.
+"""What workspace/search_files costs beside a bare walk of the same tree.
 
 The tree is of the kind that a large project is: a dozen files a directory, four levels. It stands
 in a temporary directory, as git ignores the other folders of the bench. `cold` is the first search
@@ -19,6 +19,7 @@ from backstaff.tool import Context
 from backstaff.tools.workspace import search_files
 from dev.bench.timing import Measures, seconds
 
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 FILES_A_DIRECTORY = 13
 WORDS = (
     *("buffer", "window", "frame", "parse", "token", "tree", "node", "list"),
@@ -38,12 +39,12 @@ QUERIES = {
 
 
 def measure(files: int, turns: int) -> Measures:
-    """Searches in a tree of so many FILES, and the plain walk."""
+    """Searches in a tree of so many FILES, and the bare walk."""
     with tempfile.TemporaryDirectory() as folder:
         make_tree(Path(folder), files)
         times: dict[str, list[float]] = {name: [] for name in ("walk", *QUERIES)}
         for _ in range(turns):
-            times["walk"].append(seconds(partial(plain_walk, folder)))
+            times["walk"].append(seconds(partial(bare_walk, folder)))
             forget()
             for name, query in QUERIES.items():
                 times[name].append(seconds(partial(search, folder, *query)))
@@ -69,18 +70,30 @@ def _places() -> Iterator[tuple[int, int, int]]:
     return ((a, b, c) for a in range(1000) for b in range(31) for c in range(31))
 
 
-def plain_walk(root: str) -> int:
-    """Collect the path of every file with os.scandir, as everybody does, and count them."""
-    found: list[str] = []
-    waiting = [root]
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                else:
-                    found.append(entry.path)
-    return len(found)
+def bare_walk(root: str) -> int:
+    """Tell names and kinds of all below ROOT, by descriptor and through no link; count them.
+
+    That is the least that a search safe from swapped directories has to do (value 4a).
+    """
+    start = os.open(root, DIRECTORY)
+    try:
+        return _below(start)
+    finally:
+        os.close(start)
+
+
+def _below(directory: int) -> int:
+    with os.scandir(directory) as entries:
+        named = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    count = len(named)
+    for name, is_directory in named:
+        if is_directory:
+            inner = os.open(name, DIRECTORY, dir_fd=directory)
+            try:
+                count += _below(inner)
+            finally:
+                os.close(inner)
+    return count
 
 
 def search(root: str, kind: str, query: str, offset: int) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import attrgetter, is_
-from typing import NamedTuple, Self
+from typing import Self
 
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import Budget
@@ -53,7 +53,9 @@ def stamp(status: os.stat_result, now: int) -> Stamp:
 _NOTHING: frozenset[str] = frozenset()
 
 
-class Facts(NamedTuple):
+# None of these is frozen, as that takes thrice the time to make; but nobody changes one.
+@dataclass(slots=True, eq=False)
+class Facts:
     """What a folder was made from: it is the same while these are.
 
     `stamp` is the directory's, `rules` its `.gitignore`'s if it has one; `above` is what its parent
@@ -78,7 +80,6 @@ class Facts(NamedTuple):
 _NO_FACTS = Facts(UNSETTLED, None, Ignore(), Ignore(), hidden=False, anew=False, ignored=0)
 
 
-# Not frozen, as making a frozen one takes thrice the time: but nobody changes one.
 @dataclass(slots=True, eq=False)
 class Folder:
     """A directory: its `path` from the start ("" for the start), and what in it is not ignored.
@@ -145,7 +146,8 @@ class Tracked:
         return path in self.files or path in self.folders
 
 
-class _Here(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Here:
     """A directory that is open: where it is, how it is known, and what it inherits."""
 
     name: str

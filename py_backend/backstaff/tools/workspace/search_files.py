@@ -91,7 +91,8 @@ class Index:
     def __init__(self, start: "Folder") -> None:
         """Collect the files of START."""
         self.start = start
-        self.paths = _paths(start)
+        self._joined = _joined(start)
+        self.paths = _apart(self._joined)
         self._folded: list[str] | None = None
         self.latest: tuple[Query, list[int]] | None = None
         self.ranked: tuple[Query, list[int]] | None = None
@@ -100,20 +101,23 @@ class Index:
         """The paths, or without regard to case if FOLDED."""
         if not folded:
             return self.paths
+        joined = self._joined  # before the look, as another thread may just have done with it
         if self._folded is None:
-            # At once, as a NUL is in no name; and not kept twice if nothing changes.
-            joined = "\0".join(self.paths)
             small = joined.casefold()
-            self._folded = self.paths if small == joined else small.split("\0")
+            self._folded = self.paths if small == joined else _apart(small)
+            self._joined = ""
         return self._folded
 
 
-def _paths(start: "Folder") -> list[str]:
-    paths: list[str] = []
-    for folder in start:
-        prefix = folder.path + "/" if folder.path else ""
-        paths += [prefix + name for name in folder.names]
-    return paths
+def _joined(start: "Folder") -> str:
+    """The paths of all files, with a NUL between, as that is in no name: joined at once."""
+    folders = (folder for folder in start if folder.names)
+    prefixes = ((f"{folder.path}/" if folder.path else "", folder.names) for folder in folders)
+    return "\0".join([prefix + f"\0{prefix}".join(names) for prefix, names in prefixes])
+
+
+def _apart(joined: str) -> list[str]:
+    return joined.split("\0") if joined else []
 
 
 @dataclass(slots=True)
