@@ -58,8 +58,10 @@ MAX_INDEXED = 1_000_000
 MAX_NAMED = 5
 """Directories in a note."""
 
-GAPS = 5
-"""Worse than any way in which a word stands in a path without gaps."""
+RAREST = 3
+"""How many characters a path must hold before it is looked at closely."""
+INSIDE, ABOVE, GAPS = 2, 4, 5
+"""How badly a word is found: within the file's name, in a directory only, or with gaps in it."""
 
 
 class SearchKind(StrEnum):
@@ -178,6 +180,8 @@ class Query:
             texts = index.texts(folded=self.folded)
             goes_on = latest is not None and self._goes_on(latest[0])
             among: Sequence[int] = latest[1] if latest and goes_on else range(len(texts))
+            if self.kind is SearchKind.FUZZY:
+                among = _narrowed("".join(self.words), texts, among)
             for one in self.words:
                 among = self._with(one, texts, among)
             found = list(among)
@@ -194,7 +198,7 @@ class Query:
         if self.kind is SearchKind.SUBSTRING or len(one) == 1:
             return [number for number in among if one in texts[number]]
         found = _gapped(one).search
-        return [number for number in _narrowed(one, texts, among) if found(texts[number])]
+        return [number for number in among if found(texts[number])]
 
     def best(self, index: Index, matches: Sequence[int], most: int) -> list[int]:
         """The MOST best of the MATCHES in INDEX, the best first.
@@ -211,38 +215,47 @@ class Query:
         return latest[1][:most]
 
     def _ranked(self, index: Index, matches: Sequence[int], most: int) -> list[int]:
+        """The MOST best of MATCHES; what can surely not be among them is not ranked."""
         texts = index.texts(folded=self.folded)
         rank = _ranker(self.words)
-        among = self._promising(texts, matches, most)
-        return nsmallest(most, among, key=lambda number: (*rank(texts[number]), number))
+        best: list[tuple[int, ...]] = []
+        for among, least in self._stages(texts, matches):
+            if len(among) >= most or least is None:
+                best = nsmallest(most, ((*rank(texts[number]), number) for number in among))
+                if least is None or best[-1][0] < least:
+                    break
+        return [number for *_, number in best]
 
-    def _promising(self, texts: Sequence[str], matches: Sequence[int], most: int) -> Sequence[int]:
-        """Those of MATCHES that can be among the MOST best, as far as that is told cheaply."""
-        if len(self.words) > 1 or len(matches) <= most:
-            return matches
-        only, *_ = self.words
-        whole = [number for number in matches if only in texts[number]]
-        if len(whole) < most:
+    def _stages(
+        self, texts: Sequence[str], matches: Sequence[int]
+    ) -> Iterator[tuple[Sequence[int], int | None]]:
+        """More and more of MATCHES, each with the least way that all the others have (`_way`)."""
+        whole = matches
+        for one in self.words:
+            whole = [number for number in whole if one in texts[number]]
+        named = whole
+        for one in self.words:
+            named = [n for n in named if texts[n].find(one, texts[n].rfind("/") + 1) >= 0]
+        if len(self.words) == 1:
+            only, *_ = self.words
+            first = [n for n in named if texts[n].startswith(only, texts[n].rfind("/") + 1)]
+            yield first, INSIDE
+        yield named, ABOVE
+        yield whole, GAPS
+        if len(self.words) == 1:
             found = _gapped(only).search
             near = [n for n in matches if found(texts[n], texts[n].rfind("/") + 1)]
-            both = sorted({*whole, *near})
-            return both if len(both) >= most else matches
-        named = [number for number in whole if only in texts[number].rpartition("/")[2]]
-        if len(named) < most:
-            return whole
-        starting = [
-            number
-            for number in named
-            if texts[number].startswith(only, texts[number].rfind("/") + 1)
-        ]
-        return starting if len(starting) >= most else named
+            yield sorted({*whole, *near}), GAPS + 1
+        yield matches, None
 
 
-def _narrowed(one: str, texts: Sequence[str], among: Sequence[int]) -> Sequence[int]:
-    """Those AMONG which hold the two rarest characters of ONE, so that few have to be tried."""
+def _narrowed(letters: str, texts: Sequence[str], among: Sequence[int]) -> Sequence[int]:
+    """Those AMONG which hold the rarest characters of LETTERS, so that few have to be tried."""
     some = [texts[number] for number in among[:: len(among) // SAMPLE + 1]]
-    common = {character: sum(character in text for text in some) for character in sorted(set(one))}
-    for character in sorted(common, key=common.__getitem__)[:2]:
+    common = {
+        character: sum(character in text for text in some) for character in sorted(set(letters))
+    }
+    for character in sorted(common, key=common.__getitem__)[:RAREST]:
         among = [number for number in among if character in texts[number]]
     return among
 
@@ -274,14 +287,14 @@ def _way(one: str, name: str) -> int:
     """How well the word ONE, which is in the path, is found in its NAME; 0 is best."""
     at = name.find(one)
     if at < 0:
-        return 4
+        return ABOVE
     if at == 0:
         return 0 if len(one) == len(name) or name[: name.rfind(".")] == one else 1
     while at > 0:
         if not name[at - 1].isalnum():
-            return 2
+            return INSIDE
         at = name.find(one, at + 1)
-    return 3
+    return INSIDE + 1
 
 
 def _gapped(one: str, *, grouped: bool = False) -> "re.Pattern[str]":
