@@ -197,8 +197,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
     (backstaff-doctor--check-root run)
     (when (file-remote-p directory)
       (backstaff-doctor--tell
-       run "Here, for local projects; other hosts get their server from it"
-       'heading nil))
+       run "On this machine, for local projects" 'heading nil))
     (backstaff-doctor--check-settings run)
     (backstaff-doctor--check-running run)
     (backstaff-server--with-own-environment (backstaff-server--sources)

@@ -328,7 +328,7 @@ An error ends the stage under way, a quit ends the start."
              (not (backstaff-remote--start-busy start)))
     (condition-case problem
         (let ((inhibit-quit nil))
-          (funcall function start))
+          (save-match-data (funcall function start)))
       (quit
        (backstaff-epc-close (backstaff-remote--start-connection start)
                             "the start was cancelled" 'backstaff-cancelled)
@@ -350,36 +350,26 @@ An error ends the stage under way, a quit ends the start."
          (backstaff-remote--collect start))))
 
 (defun backstaff-remote--check-stage (start)
-  "End the stage of START that is under way if its process or its time is over."
+  "End the stage of START that is under way if its process or its time is over.
+Only that of the bundle ends well by that: see `backstaff-remote--listen'."
   (let ((process (backstaff-remote--start-process start)))
-    (cond ((backstaff-remote--noisy-p start)
-           (signal 'backstaff-connection-lost
-                   (list (format "the host says too much and never \"ready\"%s"
-                                 (backstaff-remote--said start)))))
-          ((not (process-live-p process))
-           (while (accept-process-output process 0 nil t))
-           (when (eq process (backstaff-remote--start-process start))
-             (backstaff-remote--stage-ended start)))
-          ((> (float-time) (backstaff-remote--start-deadline start))
-           (signal 'backstaff-timeout
-                   (list (backstaff-remote--silence start "was not ready")))))))
-
-(defun backstaff-remote--stage-ended (start)
-  "Take what the stage of START that is under way has made.
-Only that of the bundle ends by itself."
-  (let ((process (backstaff-remote--start-process start)))
-    (cond ((not (eq (backstaff-remote--start-stage start) 'bundle))
-           (signal 'backstaff-connection-lost
-                   (list (backstaff-remote--ending-text start process))))
-          ((equal (process-exit-status process) 0)
+    (unless (process-live-p process)
+      (while (accept-process-output process 0 nil t)))
+    (cond ((or (and (process-live-p process)
+                    (< (float-time) (backstaff-remote--start-deadline start)))
+               ;; Its last words may have ended the stage.
+               (not (eq process (backstaff-remote--start-process start))))
+           nil)
+          ((and (eq (backstaff-remote--start-stage start) 'bundle)
+                (eq (process-status process) 'exit)
+                (zerop (process-exit-status process)))
            (setq backstaff-remote--bundle
                  (backstaff-remote--parse-bundle
                   (backstaff-remote--start-heard start)))
            (backstaff-remote--clean-up start))
           (t
            (signal 'backstaff-connection-lost
-                   (list (concat "what a start on another host needs cannot be\
- collected" (backstaff-remote--said start))))))))
+                   (list (backstaff-remote--failure start process)))))))
 
 (defun backstaff-remote--fail-stage (start problem)
   "End the stage of START that is under way, for PROBLEM, a text.
@@ -635,9 +625,8 @@ Emacs would read on and on, whatever the clock says, while there is more."
 
 (defun backstaff-remote--noisy-p (start)
   "Return non-nil if the host of START said more than it may before it is ready."
-  (and (not (eq (backstaff-remote--start-stage start) 'bundle))
-       (> (length (backstaff-remote--start-heard start))
-          backstaff-remote--noise-size)))
+  (> (length (backstaff-remote--start-heard start))
+     backstaff-remote--noise-size))
 
 (defun backstaff-remote--listen (start)
   "Do what the words that the server of START has said ask for."
@@ -711,6 +700,18 @@ TRAMP, if it is in the midst of a command, would not learn of what came."
       (pcase-dolist (`(,process . ,filter) filters)
         (set-process-filter process filter)))))
 
+(defun backstaff-remote--failure (start process)
+  "Return why the stage of START, which PROCESS is for, has failed, as text."
+  (cond ((eq (backstaff-remote--start-stage start) 'bundle)
+         (concat "what a start on another host needs cannot be collected: "
+                 (backstaff-remote--words start)))
+        ((backstaff-remote--noisy-p start)
+         (concat "the host says too much and never \"ready\""
+                 (backstaff-remote--said start)))
+        ((process-live-p process)
+         (backstaff-remote--silence start "was not ready"))
+        (t (backstaff-remote--ending-text start process))))
+
 (defun backstaff-remote--ending-text (start process)
   "Return how PROCESS of START ended, and what the host said, as text.
 If that is for want of a Python, note it: no other failure tells more."
@@ -730,17 +731,22 @@ If that is for want of a Python, note it: no other failure tells more."
 
 (defun backstaff-remote--said (start)
   "Return what the host of START said, to be put behind a sentence."
+  (let ((words (backstaff-remote--words start)))
+    (if (string-empty-p words) "; the host said nothing"
+      (concat "; the host said: " words))))
+
+(defun backstaff-remote--words (start)
+  "Return what came from the process of the stage of START, on one line.
+What it wrote to its standard error may come a little later than its end."
   (let* ((errors (backstaff-remote--start-errors start))
          (stderr (and errors (get-buffer-process errors)))
          (end (+ (float-time) 0.2)))
     (while (and stderr (process-live-p stderr) (< (float-time) end)
                 (not (process-live-p (backstaff-remote--start-process start))))
       (accept-process-output stderr 0.02 nil t))
-    (let ((text (string-trim
-                 (concat (and errors (backstaff-remote--text errors))
-                         " " (backstaff-remote--start-heard start)))))
-      (if (string-empty-p text) "; the host said nothing"
-        (concat "; the host said: " (backstaff-remote--one-line text))))))
+    (backstaff-remote--one-line
+     (string-trim (concat (and errors (backstaff-remote--text errors))
+                          " " (backstaff-remote--start-heard start))))))
 
 (defun backstaff-remote--text (buffer)
   "Return the text of BUFFER, which a process wrote to."

@@ -99,7 +99,8 @@
   :link '(url-link "https://github.com/backstaff/backstaff"))
 
 (defcustom backstaff-call-timeout 15
-  "For how many seconds to wait for the answer to a call."
+  "For how many seconds to wait for the answer to a call.
+This counts from the call on, also while a server on another host starts."
   :type '(number :tag "Seconds"))
 
 (defcustom backstaff-root-function #'backstaff-project-root

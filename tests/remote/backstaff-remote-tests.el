@@ -740,7 +740,7 @@ echo 'a warning' >&2
             (should (string-match-p regexp (buffer-string))))
           ;; What stands where must be plain.
           (should (string-match-p
-                   "^ok +Root +/ssh:host:\\(?:.*\n\\)+^Here, .*\\(?:.*\n\\)+^On /ssh:host:, .*\n.*Host "
+                   "^ok +Root +/ssh:host:.*\n\nOn this machine, .*\n\\(?:.*\n\\)+\nOn /ssh:host:, .*\nok +Host "
                    (buffer-string))))))))
 
 (ert-deftest backstaff-remote-doctor-tells-why-the-host-has-no-server ()
