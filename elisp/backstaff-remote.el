@@ -332,7 +332,9 @@ An error ends the stage under way, a quit ends the start."
       (quit
        (backstaff-epc-close (backstaff-remote--start-connection start)
                             "the start was cancelled" 'backstaff-cancelled)
-       (signal 'quit nil))
+       ;; In a filter or a timer it is for Emacs to quit when that is done.
+       (if inhibit-quit (setq quit-flag t)
+         (signal 'quit nil)))
       (error
        (backstaff-remote--fail-stage
         start (backstaff-remote--problem-text problem))))))
