@@ -306,8 +306,9 @@ The exit status says whether all gates were held."
           (bench-remote-plant root)
           (unless (file-exists-p (concat bench-remote-host "/"))
             (error "There is no connection"))
+          (bench-remote-list ".")         ; which makes the payload
           (setq bench-remote-payload (concat root "payload"))
-          (write-region (cdar (plist-get (backstaff-remote--bundle) :payloads)) nil
+          (write-region (cdar (plist-get backstaff-remote--bundle :payloads)) nil
                         bench-remote-payload nil 'silent)
           (if (getenv "SESSION")
               (bench-remote-session)

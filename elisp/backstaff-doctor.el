@@ -19,6 +19,7 @@
 (require 'backstaff)
 
 (declare-function backstaff-remote-facts-text "backstaff-remote" (facts))
+(declare-function backstaff-remote-patience "backstaff-remote" ())
 
 
 ;;; Options
@@ -44,7 +45,8 @@
                (:constructor backstaff-doctor--make-check)
                (:copier nil))
   "A line of the report.
-STATE is `ok', `note', `failed', or nil while nothing is known."
+STATE is `ok', `note', `failed', or nil while nothing is known; or it is
+`heading', and NAME says what the lines below it are about."
   (name nil :read-only t)
   (state nil)
   (text nil)
@@ -91,7 +93,13 @@ looked at.  CLEANUPS are functions that end what is under way."
 ;;; Advice
 
 (defconst backstaff-doctor--advice
-  '(("\\.toml\\b\\|settings file"
+  '(("needs Python 3\\.11 or newer on"
+     . "Install one on that host; if it is there by another name, customize \
+`backstaff-remote-python'")
+    ("cannot be started on"
+     . "See in the log what that host says, and whether ssh, sudo or su does \
+by hand; then type M-x backstaff-connect in a directory of that host")
+    ("\\.toml\\b\\|settings file"
      . "Mend the settings file where it says, then type M-x backstaff-restart")
     ("update the older"
      . "Update the older of the two, Emacs's package or the server, then \
@@ -187,6 +195,9 @@ checks again and \\[backstaff-doctor-copy] copies it."
     (backstaff-doctor--check-emacs run)
     (backstaff-doctor--check-package run)
     (backstaff-doctor--check-root run)
+    (when (file-remote-p directory)
+      (backstaff-doctor--tell
+       run "On this machine, for local projects" 'heading nil))
     (backstaff-doctor--check-settings run)
     (backstaff-doctor--check-running run)
     (backstaff-server--with-own-environment (backstaff-server--sources)
@@ -243,6 +254,13 @@ checks again and \\[backstaff-doctor-copy] copies it."
 
 (defun backstaff-doctor--insert (check)
   "Insert a line for CHECK, and what to do if it failed."
+  (if (eq (backstaff-doctor--check-state check) 'heading)
+      (insert "\n" (propertize (backstaff-doctor--check-name check) 'face 'bold)
+              "\n")
+    (backstaff-doctor--insert-line check)))
+
+(defun backstaff-doctor--insert-line (check)
+  "Insert a line for CHECK, which is no heading."
   (pcase-let ((`(,word ,face)
                (alist-get (backstaff-doctor--check-state check)
                           backstaff-doctor--state-names)))
@@ -649,22 +667,28 @@ That is the one that calls use; it is started if there is none."
                                                    run))))))
     (if (null host)
         (backstaff-doctor--finish run)
+      (backstaff-doctor--tell run (format "On %s, for this project" host)
+                              'heading nil)
       (let ((check (backstaff-doctor--add run "Host")))
         (condition-case problem
-            (let* ((server (backstaff-server-ensure host))
-                   (facts (backstaff-server--facts server)))
+            (let ((server (backstaff-server-ensure host)))
               (setf (backstaff-doctor--run-server run) server)
-              (backstaff-doctor--settle
-               run check 'ok
-               (format "%s\n%s" host (backstaff-remote-facts-text facts))
-               (backstaff-doctor--host-advice facts))
-              (backstaff-doctor--check-host-trip run host facts))
+              (backstaff-doctor--ask
+               run check 'ping nil
+               (lambda (_)
+                 (backstaff-doctor--told-host
+                  run check host (backstaff-server--facts server)))
+               (backstaff-remote-patience)))
           (backstaff-error
-           (backstaff-doctor--settle
-            run check 'failed (backstaff-epc-error-text problem)
-            "Type M-x backstaff-connect in a directory of that host; \
-backstaff needs a Python 3.11 or newer there, and nothing else")
+           (backstaff-doctor--fail run check problem)
            (backstaff-doctor--finish run)))))))
+
+(defun backstaff-doctor--told-host (run check host facts)
+  "Note in CHECK of RUN that the server on HOST, of which FACTS tell, answers."
+  (backstaff-doctor--settle
+   run check 'ok (format "%s\n%s" host (backstaff-remote-facts-text facts))
+   (backstaff-doctor--host-advice facts))
+  (backstaff-doctor--check-host-trip run host facts))
 
 (defun backstaff-doctor--state (run name)
   "Return the state of the check of RUN that is called NAME."

@@ -16,7 +16,8 @@
 ;; `backstaff-epc-connect' makes a connection of a process.  Then
 ;; `backstaff-epc-call' waits for an answer, `backstaff-epc-call-async' does
 ;; not; whatever happens, a call ends once: with its value, or with one of
-;; the conditions below `backstaff-error'.
+;; the conditions below `backstaff-error'.  A connection may be made before its
+;; process is there: calls then wait in line until `backstaff-epc-open'.
 ;;
 ;; What keeps it sound:
 ;;
@@ -51,11 +52,14 @@
 (defun backstaff-epc-error-text (condition)
   "Return the text of CONDITION, for people and models to read.
 CONDITION is what `condition-case' binds.  The text of a `backstaff-error'
-comes as it is, where `error-message-string' quotes it."
-  (let ((data (cdr condition)))
+comes as it is, where `error-message-string' quotes it; where the condition
+has no message of its own, that is all."
+  (let ((data (cdr condition))
+        (message (get (car condition) 'error-message)))
     (if (and (memq 'backstaff-error (get (car condition) 'error-conditions))
              (stringp (car data)))
-        (format "%s: %s" (get (car condition) 'error-message) (car data))
+        (if (equal message "") (car data)
+          (format "%s: %s" message (car data)))
       (error-message-string condition))))
 
 
@@ -65,8 +69,10 @@ comes as it is, where `error-message-string' quotes it."
                (:constructor backstaff-epc--make-connection)
                (:conc-name backstaff-epc--)
                (:copier nil))
-  "A process that speaks EPC, and what it has not answered."
-  (process nil :read-only t)
+  "A process that speaks EPC, and what it has not answered.
+OPENING is a function while the process is still to come, and then nil."
+  (process nil)
+  (opening nil)
   (name nil :read-only t)
   (buffer nil :read-only t)
   (position 1)
@@ -84,19 +90,28 @@ comes as it is, where `error-message-string' quotes it."
 (cl-defstruct (backstaff-epc--call
                (:constructor backstaff-epc--make-call)
                (:copier nil))
-  "A call under way."
+  "A call under way.
+FRAME is what is to be sent, or nil once it is; then END is how many bytes
+the peer has read when it has read that."
   (method nil :read-only t)
   (settle nil :read-only t)
-  (end nil :read-only t)
-  (timeout nil)
+  (timeout nil :read-only t)
+  (frame nil)
+  (end 0)
   (deadline nil))
 
 (cl-defun backstaff-epc-connect
     (process &key (name "the server") (log-function #'ignore) stderr-function
-             remote)
+             remote opening)
   "Return a connection that speaks EPC over PROCESS.
 PROCESS loses the filter and the sentinel that it has.  NAME is what
 people are told about when something fails.
+
+PROCESS is nil if it is still to come, by `backstaff-epc-open'.  Then
+OPENING is a function without arguments that waits a little for it, heeds a
+quit, and need not succeed; whoever waits for an answer calls it again and
+again.  If the last call that waits in line is cancelled before that, the
+connection is closed.
 
 LOG-FUNCTION is called with one line of text for what is worth a note but
 is nobody's failure.  STDERR-FUNCTION is called without arguments when the
@@ -107,30 +122,43 @@ REMOTE is non-nil if a network lies between: then a request may not be
 large, and one whose sending is cut short ends the connection."
   (let ((connection
          (backstaff-epc--make-connection
-          :process process :name name :remote remote
-          :buffer (generate-new-buffer
-                   (format " *%s frames*" (process-name process)) t)
+          :name name :remote remote :opening opening
+          :buffer (generate-new-buffer " *backstaff frames*" t)
           :log-function log-function :stderr-function stderr-function)))
     (with-current-buffer (backstaff-epc--buffer connection)
       (set-buffer-multibyte nil)
       (buffer-disable-undo))
-    (set-process-coding-system process 'binary 'binary)
-    (set-process-query-on-exit-flag process nil)
-    ;; Any thread may call, so any thread may have to read.
-    (set-process-thread process nil)
-    (set-process-filter
-     process (lambda (_process chunk)
-               (backstaff-epc--receive connection chunk)))
-    (set-process-sentinel
-     process (lambda (process _event)
-               (unless (process-live-p process)
-                 (backstaff-epc--break-ended connection))))
+    (when process
+      (backstaff-epc-open connection process))
     connection))
 
+(defun backstaff-epc-open (connection process)
+  "Let CONNECTION be one with PROCESS.
+What waits in line is not sent before `backstaff-epc-flush'."
+  (setf (backstaff-epc--process connection) process
+        (backstaff-epc--opening connection) nil)
+  (set-process-coding-system process 'binary 'binary)
+  (set-process-query-on-exit-flag process nil)
+  ;; Any thread may call, so any thread may have to read.
+  (set-process-thread process nil)
+  (set-process-filter
+   process (lambda (_process chunk)
+             (backstaff-epc--receive connection chunk)))
+  (set-process-sentinel
+   process (lambda (process _event)
+             (unless (process-live-p process)
+               (backstaff-epc--break-ended connection)))))
+
+(defun backstaff-epc-opening-p (connection)
+  "Return non-nil if the process of CONNECTION is still to come."
+  (and (backstaff-epc--opening connection)
+       (not (backstaff-epc--closed connection))))
+
 (defun backstaff-epc-live-p (connection)
-  "Return non-nil if CONNECTION can carry a call."
+  "Return non-nil if CONNECTION can carry a call, be it later."
   (and (not (backstaff-epc--closed connection))
-       (process-live-p (backstaff-epc--process connection))))
+       (or (backstaff-epc--opening connection)
+           (process-live-p (backstaff-epc--process connection)))))
 
 (defun backstaff-epc-unresponsive-p (connection)
   "Return non-nil if the peer of CONNECTION seems to be stuck for good.
@@ -138,9 +166,11 @@ It let two calls time out and gave no sign of life between, although it
 was told each time that nobody waits for the answer any more."
   (>= (backstaff-epc--silent-timeouts connection) 2))
 
-(defun backstaff-epc-close (connection reason)
-  "Close CONNECTION and fail what is under way, for REASON, a string."
-  (backstaff-epc--break connection 'backstaff-connection-lost reason))
+(defun backstaff-epc-close (connection reason &optional symbol)
+  "Close CONNECTION and fail what is under way, for REASON, a string.
+SYMBOL is the condition, `backstaff-connection-lost' by default."
+  (backstaff-epc--break connection (or symbol 'backstaff-connection-lost)
+                        reason))
 
 (defun backstaff-epc--break-ended (connection)
   "Close CONNECTION because its process has ended."
@@ -159,7 +189,8 @@ was told each time that nobody waits for the answer any more."
 REASON and the peer's last words are the text of the condition."
   (unless (backstaff-epc--closed connection)
     (setf (backstaff-epc--closed connection) t)
-    (delete-process (backstaff-epc--process connection))
+    (when-let ((process (backstaff-epc--process connection)))
+      (delete-process process))
     (let ((condition (list symbol (backstaff-epc--with-last-words
                                    connection reason))))
       (setf (backstaff-epc--closed connection) condition)
@@ -175,10 +206,13 @@ REASON and the peer's last words are the text of the condition."
 
 (defun backstaff-epc--fail-pending (connection condition)
   "End all that is under way over CONNECTION with CONDITION, oldest first."
-  (let ((uids (sort (hash-table-keys (backstaff-epc--pending connection)) #'<)))
-    (dolist (uid uids)
-      (when-let ((call (backstaff-epc--pop-call connection uid)))
-        (backstaff-epc--settle connection call nil condition)))))
+  (dolist (uid (backstaff-epc--uids connection))
+    (when-let ((call (backstaff-epc--pop-call connection uid)))
+      (backstaff-epc--settle connection call nil condition))))
+
+(defun backstaff-epc--uids (connection)
+  "Return the uids of what is under way over CONNECTION, oldest first."
+  (sort (hash-table-keys (backstaff-epc--pending connection)) #'<))
 
 (defun backstaff-epc--log (connection format-string &rest arguments)
   "Note FORMAT-STRING with ARGUMENTS in the log of CONNECTION."
@@ -491,13 +525,17 @@ symbols, numbers, and lists and vectors of these."
   "Return how many bytes the peer of CONNECTION may not have read yet."
   (- (backstaff-epc--sent connection) (backstaff-epc--read connection)))
 
-(defun backstaff-epc--send (connection uid frame timeout)
-  "Send FRAME, call UID, over CONNECTION; give up after TIMEOUT seconds.
+(defun backstaff-epc--send (connection uid call)
+  "Send CALL, which has UID, over CONNECTION; give up after its time.
 Emacs waits while the pipe is full, for ever if need be, so that only what
 surely fits is sent without a guard.  What has not gone out then stays in
 Emacs's own queue, and the next frame follows it: none is ever torn."
-  (let ((process (backstaff-epc--process connection)))
-    (cl-incf (backstaff-epc--sent connection) (length frame))
+  (let ((process (backstaff-epc--process connection))
+        (frame (backstaff-epc--call-frame call))
+        (timeout (backstaff-epc--call-timeout call)))
+    (setf (backstaff-epc--call-frame call) nil
+          (backstaff-epc--call-end call)
+          (cl-incf (backstaff-epc--sent connection) (length frame)))
     (condition-case problem
         (if (and timeout (> (backstaff-epc--unread connection)
                             backstaff-epc--pipe-size))
@@ -552,33 +590,65 @@ the sending."
   (backstaff-epc--check-open connection)
   (let* ((uid (cl-incf (backstaff-epc--last-uid connection)))
          (symbol (if (stringp method) (make-symbol method) method))
-         (frame (backstaff-epc--frame (list 'call uid symbol args)
-                                      (backstaff-epc--room connection)))
-         (sent nil))
-    (puthash uid (backstaff-epc--make-call
-                  :method method :settle settle
-                  :end (+ (backstaff-epc--sent connection) (length frame)))
-             (backstaff-epc--pending connection))
+         (call (backstaff-epc--make-call
+                :method method :settle settle :timeout timeout
+                :frame (backstaff-epc--frame (list 'call uid symbol args)
+                                             (backstaff-epc--room connection)))))
+    (puthash uid call (backstaff-epc--pending connection))
+    (unless (backstaff-epc--opening connection)
+      (backstaff-epc--transmit connection uid call))
+    uid))
+
+(defun backstaff-epc--transmit (connection uid call)
+  "Send CALL, which has UID, over CONNECTION; forget it if that fails."
+  (let ((sent nil))
     (unwind-protect
-        (progn (backstaff-epc--send connection uid frame timeout)
+        (progn (backstaff-epc--send connection uid call)
                (setq sent t))
       (unless sent
         (backstaff-epc--pop-call connection uid)
         (when (backstaff-epc--remote connection)
           ;; Half of it may be under way, and nobody knows which half.
-          (backstaff-epc-close connection "the sending of a request was cut short"))))
-    uid))
+          (backstaff-epc-close connection "the sending of a request was cut short"))))))
+
+(defun backstaff-epc-flush (connection)
+  "Send what waited in line while CONNECTION was not open, oldest first.
+There is nobody to signal an error to, so each call is told its own."
+  (dolist (uid (backstaff-epc--uids connection))
+    (when-let* ((call (gethash uid (backstaff-epc--pending connection)))
+                ((backstaff-epc--call-frame call)))
+      (condition-case problem
+          (backstaff-epc--transmit connection uid call)
+        (backstaff-error (backstaff-epc--settle connection call nil problem))
+        (quit (backstaff-epc--settle
+               connection call nil (backstaff-epc--cancellation call))
+              (signal (car problem) (cdr problem)))))))
 
 (defun backstaff-epc--tell-cancelled (connection uid)
   "Tell the peer of CONNECTION that nobody waits for call UID any more.
 It is not worth waiting for: a peer that does not read is not told."
   (when (and (backstaff-epc-live-p connection)
+             (not (backstaff-epc--opening connection))
              (< (backstaff-epc--unread connection)
                 (/ backstaff-epc--pipe-size 2)))
     (let ((inhibit-quit t))
       ;; The call has ended here already; a peer that is gone needs no word.
       (ignore-errors
         (backstaff-epc--begin connection 'cancel (list uid) #'ignore nil)))))
+
+(defun backstaff-epc--abandon (connection uid)
+  "See to it that no work is done for call UID over CONNECTION any more.
+Without any call in line there is no need for a process to come."
+  (if (not (backstaff-epc-opening-p connection))
+      (backstaff-epc--tell-cancelled connection uid)
+    (when (zerop (hash-table-count (backstaff-epc--pending connection)))
+      (backstaff-epc-close connection "nobody waits any more"
+                           'backstaff-cancelled))))
+
+(defun backstaff-epc--cancellation (call)
+  "Return the condition that CALL was cancelled."
+  (list 'backstaff-cancelled
+        (format "%s was cancelled" (backstaff-epc--call-method call))))
 
 
 ;;; Calls
@@ -598,7 +668,8 @@ if the connection breaks.
 For the first tenth of a second, in which most answers come, nothing but
 the peer is read: no other package's filter runs in the middle of the
 caller's work.  After that all processes are served, so that none starves;
-timers run throughout.
+but not where the peer is on another host, as TRAMP, in the midst of a
+command, would wait for ever for what was read here.  Timers run throughout.
 
 A quit (\\[keyboard-quit]) ends the wait, and the peer is told.  That holds
 also where `inhibit-quit' is non-nil, as in another process's filter: the
@@ -618,7 +689,7 @@ caller is sent a `quit', once."
           (backstaff-epc--wait connection uid start timeout))
       (unless outcome
         (backstaff-epc--pop-call connection uid)
-        (backstaff-epc--tell-cancelled connection uid)))
+        (backstaff-epc--abandon connection uid)))
     (pcase-let ((`(,value . ,condition) outcome))
       (when condition
         (signal (car condition) (cdr condition)))
@@ -629,10 +700,13 @@ caller is sent a `quit', once."
 End it if it has had TIMEOUT seconds, or if the peer has died."
   (let* ((process (backstaff-epc--process connection))
          (elapsed (- (float-time) start))
-         (undisturbed (< elapsed backstaff-epc--undisturbed)))
+         (undisturbed (or (backstaff-epc--remote connection)
+                          (< elapsed backstaff-epc--undisturbed))))
     (cond
      ((and timeout (>= elapsed timeout))
       (backstaff-epc--time-out connection uid timeout))
+     ((backstaff-epc--opening connection)
+      (funcall (backstaff-epc--opening connection)))
      ((process-live-p process)
       (accept-process-output
        process
@@ -651,14 +725,17 @@ End it if it has had TIMEOUT seconds, or if the peer has died."
 (defun backstaff-epc--time-out (connection uid timeout)
   "End call UID over CONNECTION, which was not answered in TIMEOUT seconds."
   (when-let ((call (backstaff-epc--pop-call connection uid)))
-    (cl-incf (backstaff-epc--silent-timeouts connection))
+    (unless (backstaff-epc--opening connection)
+      (cl-incf (backstaff-epc--silent-timeouts connection)))
+    ;; What is opening goes on to: the next call may find it open.
     (backstaff-epc--tell-cancelled connection uid)
     (backstaff-epc--settle
      connection call nil
      (list 'backstaff-timeout
            (backstaff-epc--slowness
             connection
-            (format "did not answer %s" (backstaff-epc--call-method call))
+            (if (backstaff-epc--opening connection) "was not ready"
+              (format "did not answer %s" (backstaff-epc--call-method call)))
             timeout)))))
 
 (defun backstaff-epc--set-alarm (connection time)
@@ -677,8 +754,7 @@ calls in flight would each have to be sorted into it."
   "End CALL over CONNECTION if it is not answered within TIMEOUT seconds."
   (let ((deadline (+ (float-time) timeout))
         (alarm (backstaff-epc--alarm connection)))
-    (setf (backstaff-epc--call-timeout call) timeout
-          (backstaff-epc--call-deadline call) deadline)
+    (setf (backstaff-epc--call-deadline call) deadline)
     (unless (and alarm (<= (car alarm) deadline))
       (backstaff-epc--set-alarm connection deadline))))
 
@@ -730,11 +806,9 @@ all is an error here, and neither function is called."
 The peer is told, and the call ends with a `backstaff-cancelled' condition.
 Return nil if it had ended before."
   (when-let ((call (backstaff-epc--pop-call connection handle)))
-    (backstaff-epc--tell-cancelled connection handle)
-    (backstaff-epc--settle
-     connection call nil
-     (list 'backstaff-cancelled
-           (format "%s was cancelled" (backstaff-epc--call-method call))))
+    (backstaff-epc--abandon connection handle)
+    (backstaff-epc--settle connection call nil
+                           (backstaff-epc--cancellation call))
     t))
 
 (provide 'backstaff-epc)

@@ -23,6 +23,11 @@
 ;; once, one of TRAMP's own on a terminal, which works wherever TRAMP does, and
 ;; takes a second login.
 ;;
+;; Nobody waits for the first of these: what it says is heard by a filter, a
+;; timer looks at the clock, and calls wait in line in the connection.  For the
+;; second one Emacs is not free until TRAMP has logged in, as TRAMP knows no
+;; other way; C-g ends that, and so does the limit.
+;;
 ;; What TRAMP does on the way may wait for ever in Emacs 30, as no timer runs
 ;; meanwhile; so all waiting here looks at the clock itself.
 
@@ -53,11 +58,15 @@
   :risky t)
 
 (defcustom backstaff-remote-start-limit 10
-  "For how many seconds at most each way of starting a server is tried."
+  "For how many seconds at most each way of starting a server is tried.
+There are two.  During the first, a session without a terminal, Emacs is
+free.  The second is a login of TRAMP's own: Emacs waits for it, at most as
+long as this, and \\[keyboard-quit] ends it.  Hosts that are reached by several
+hops, sudo or su know only the second."
   :type '(number :tag "Seconds"))
 
-(define-error 'backstaff-remote-refused "Backstaff connection lost"
-  'backstaff-connection-lost)
+;; Its text is a whole sentence, to come first wherever it is told.
+(define-error 'backstaff-remote-refused "" 'backstaff-connection-lost)
 
 
 ;;; Hosts
@@ -110,10 +119,23 @@ Return non-nil once it is connected."
     (or (backstaff-server-connected-p host)
         (backstaff-remote--connect host)
         (user-error "There is no connection to %s" host))
-    (let* ((server (backstaff-server-ensure host))
-           (facts (backstaff-server--facts server)))
-      (message "The server on %s is up, %s" host
-               (backstaff-remote-facts-text facts)))))
+    (condition-case problem
+        (message "The server on %s is up, %s" host
+                 (backstaff-remote-facts-text (backstaff-remote--facts host)))
+      (backstaff-error
+       (user-error "%s" (backstaff-epc-error-text problem))))))
+
+(defun backstaff-remote--facts (host)
+  "Return the facts of the server on HOST, once it answers."
+  (let ((server (backstaff-server-ensure host)))
+    (backstaff-epc-call (backstaff-server--connection server) 'ping nil
+                        :timeout (backstaff-remote-patience))
+    (backstaff-server--facts server)))
+
+(defun backstaff-remote-patience ()
+  "Return how many seconds the first answer of a server may take at most.
+These are one way, a login, another way, and the answer."
+  (* 4 backstaff-remote-start-limit))
 
 (defun backstaff-remote-facts-text (facts)
   "Return what FACTS say of a start, as text."
@@ -200,48 +222,8 @@ that to the next."
 It has `:program' and `:arguments' for the command line there, and
 `:payloads', an alist of (HASH . BYTES).")
 
-(defun backstaff-remote--bundle ()
-  "Return what a start on another host needs; let the server's Python make it."
-  (or backstaff-remote--bundle
-      (setq backstaff-remote--bundle
-            (backstaff-remote--parse-bundle (backstaff-remote--make-bundle)))))
-
 (defconst backstaff-remote--bundle-limit 60
   "For how many seconds at most the making of a bundle may take.")
-
-(defun backstaff-remote--make-bundle ()
-  "Return what the server's program prints for the command bundle."
-  (with-temp-buffer
-    (set-buffer-multibyte nil)
-    (let* ((output (current-buffer))
-           (errors (generate-new-buffer " *backstaff-stderr*" t))
-           (process nil)
-           (deadline (+ (float-time) backstaff-remote--bundle-limit)))
-      (unwind-protect
-          (backstaff-server--with-own-environment (backstaff-server--sources)
-            (setq process
-                  (make-process
-                   :name "backstaff-bundle" :buffer output :stderr errors
-                   :command (append (backstaff-server--program) '("bundle"))
-                   :connection-type 'pipe :coding 'binary :noquery t
-                   :sentinel #'ignore))
-            (set-process-query-on-exit-flag (get-buffer-process errors) nil)
-            (set-process-sentinel (get-buffer-process errors) #'ignore)
-            (while (and (process-live-p process) (< (float-time) deadline))
-              (backstaff-remote--wait process))
-            (dolist (end (list process (get-buffer-process errors)))
-              (while (and (accept-process-output end 0.1 nil t)
-                          (< (float-time) deadline))))
-            (unless (equal (process-exit-status process) 0)
-              (signal 'backstaff-connection-lost
-                      (list (format "what a start on another host needs cannot\
- be collected: %s" (backstaff-remote--one-line
-                    (backstaff-remote--text errors))))))
-            (with-current-buffer output (buffer-string)))
-        (when process (delete-process process))
-        (when-let ((stderr (get-buffer-process errors)))
-          (delete-process stderr))
-        (kill-buffer errors)))))
 
 (defun backstaff-remote--parse-bundle (text)
   "Return the plist that TEXT, which the command bundle printed, stands for."
@@ -274,50 +256,167 @@ They go along: a policy counts wherever the tools look."
 
 ;;; Start
 
-(cl-defstruct (backstaff-remote--try
-               (:constructor backstaff-remote--make-try)
+(cl-defstruct (backstaff-remote--start
+               (:constructor backstaff-remote--make-start)
                (:copier nil))
-  "A start that is being tried, in the WAY `direct' or `tramp'."
+  "A start of SERVER on HOST, over as soon as CONNECTION is open or closed.
+WAYS are those that are left to be tried.  STAGE is what is under way:
+`bundle', or one of the ways, `direct' or `tramp'.  Its PROCESS, which is
+nil between stages, writes into HEARD and ERRORS, and has until DEADLINE.
+BUSY is non-nil while TRAMP makes it.  PROBLEMS tell why stages failed;
+LACK tells that the host has no Python to speak of."
+  (server nil :read-only t)
   (host nil :read-only t)
-  (way nil :read-only t)
-  (nonce nil :read-only t)
   (settings nil :read-only t)
-  (before nil :read-only t)
-  (start nil :read-only t)
+  (begun (float-time) :read-only t)
+  (connection nil)
+  (timer nil)
+  (ways nil)
+  (stage nil)
+  (nonce nil)
   (process nil)
   (errors nil)
   (heard "")
+  (deadline nil)
+  (busy nil)
+  (problems nil)
+  (lack nil)
   (sources nil)
   (python nil))
 
+(defconst backstaff-remote--slice 0.05
+  "How many seconds pass at most until what is due in a start is done.")
+
 (defun backstaff-remote-launch (server host)
-  "Start SERVER on HOST, and return when it is ready.
-Signal a `backstaff-error' if it cannot be started.  A quit ends the wait."
+  "Give SERVER, to be on HOST, its connection, and begin to start it.
+Return at once; what is sent over the connection waits in line."
   (backstaff-remote-check (concat host "/"))
-  (let ((try (backstaff-remote--start host (backstaff-remote--ways host))))
-    (backstaff-remote--adopt server try)))
+  (let ((start (backstaff-remote--make-start
+                :server server :host host
+                :ways (backstaff-remote--ways host)
+                :settings (backstaff-remote--settings))))
+    (setf (backstaff-remote--start-connection start)
+          (backstaff-epc-connect
+           nil :name (format "the server on %s" host) :remote t
+           :log-function #'backstaff-server--note
+           :opening (lambda () (backstaff-remote--await start))
+           :stderr-function (lambda () (backstaff-remote--end start)))
+          (backstaff-server--connection server)
+          (backstaff-remote--start-connection start)
+          (backstaff-remote--start-timer start)
+          (run-at-time 0 backstaff-remote--slice
+                       #'backstaff-remote--go-on start))))
 
 (defun backstaff-remote--ways (host)
   "Return the ways in which a server may be started on HOST, the best first."
   (if (backstaff-remote--direct-p host) '(direct tramp) '(tramp)))
 
-(defun backstaff-remote--start (host ways)
-  "Start a server on HOST in the first of WAYS that works; return the try."
-  (let ((problems nil) (try nil)
-        (bundle (backstaff-remote--bundle))
-        (settings (backstaff-remote--settings)))
-    (while (and ways (not try))
-      (condition-case problem
-          (setq try (backstaff-remote--attempt host (pop ways) bundle settings))
-        (backstaff-remote-refused (signal (car problem) (cdr problem)))
-        ((backstaff-connection-lost backstaff-timeout file-error)
-         (push (backstaff-remote--problem-text problem) problems)
-         (backstaff-server--note
-          (format "start on %s failed: %s" host (car problems))))))
-    (or try
-        (signal 'backstaff-connection-lost
-                (list (format "the server cannot be started on %s: %s" host
-                              (string-join (nreverse problems) "; then ")))))))
+(defun backstaff-remote--opening-p (start)
+  "Return non-nil if START is not over."
+  (backstaff-epc-opening-p (backstaff-remote--start-connection start)))
+
+(defun backstaff-remote--go-on (start)
+  "Do what is due in START: see to the stage under way, or begin the next."
+  (backstaff-remote--do start (if (backstaff-remote--start-process start)
+                                  #'backstaff-remote--check-stage
+                                #'backstaff-remote--next-stage)))
+
+(defun backstaff-remote--do (start function)
+  "Call FUNCTION with START, unless that is over, or in TRAMP's hands.
+An error ends the stage under way, a quit ends the start."
+  (when (and (backstaff-remote--opening-p start)
+             (not (backstaff-remote--start-busy start)))
+    (condition-case problem
+        (let ((inhibit-quit nil))
+          (save-match-data (funcall function start)))
+      (quit
+       (backstaff-epc-close (backstaff-remote--start-connection start)
+                            "the start was cancelled" 'backstaff-cancelled)
+       ;; In a filter or a timer it is for Emacs to quit when that is done.
+       (if inhibit-quit (setq quit-flag t)
+         (signal 'quit nil)))
+      (error
+       (backstaff-remote--fail-stage
+        start (backstaff-remote--problem-text problem))))))
+
+(defun backstaff-remote--next-stage (start)
+  "Begin the next stage of START, or end it if none is left."
+  (cond ((null (backstaff-remote--start-ways start))
+         (backstaff-remote--give-up start))
+        (backstaff-remote--bundle
+         (setf (backstaff-remote--start-stage start)
+               (pop (backstaff-remote--start-ways start)))
+         (backstaff-remote--try start))
+        (t
+         (setf (backstaff-remote--start-stage start) 'bundle)
+         (backstaff-remote--collect start))))
+
+(defun backstaff-remote--check-stage (start)
+  "End the stage of START that is under way if its process or its time is over.
+Only that of the bundle ends well by that: see `backstaff-remote--listen'."
+  (let ((process (backstaff-remote--start-process start)))
+    (unless (process-live-p process)
+      (while (accept-process-output process 0 nil t)))
+    (cond ((or (and (process-live-p process)
+                    (< (float-time) (backstaff-remote--start-deadline start)))
+               ;; Its last words may have ended the stage.
+               (not (eq process (backstaff-remote--start-process start))))
+           nil)
+          ((and (eq (backstaff-remote--start-stage start) 'bundle)
+                (eq (process-status process) 'exit)
+                (zerop (process-exit-status process)))
+           (setq backstaff-remote--bundle
+                 (backstaff-remote--parse-bundle
+                  (backstaff-remote--start-heard start)))
+           (backstaff-remote--clean-up start))
+          (t
+           (signal 'backstaff-connection-lost
+                   (list (backstaff-remote--failure start process)))))))
+
+(defun backstaff-remote--fail-stage (start problem)
+  "End the stage of START that is under way, for PROBLEM, a text.
+Nothing can be tried without a bundle."
+  (when (backstaff-remote--opening-p start)
+    (backstaff-server--note
+     (format "start on %s failed: %s" (backstaff-remote--start-host start)
+             problem))
+    (push problem (backstaff-remote--start-problems start))
+    (unless backstaff-remote--bundle
+      (setf (backstaff-remote--start-ways start) nil))
+    (backstaff-remote--clean-up start)))
+
+(defun backstaff-remote--give-up (start)
+  "End START, of which all has failed."
+  (if-let ((lack (backstaff-remote--start-lack start)))
+      (backstaff-remote--refuse start lack)
+    (backstaff-epc-close
+     (backstaff-remote--start-connection start)
+     (format "the server cannot be started on %s: %s"
+             (backstaff-remote--start-host start)
+             (string-join (reverse (backstaff-remote--start-problems start))
+                          "; then ")))))
+
+(defun backstaff-remote--refuse (start reason)
+  "End START, as the host has no Python that will do, which REASON tells."
+  (backstaff-epc-close
+   (backstaff-remote--start-connection start)
+   (format "Backstaff needs Python 3.11 or newer on %s: %s\
+ (`backstaff-remote-python' may name another)"
+           (backstaff-remote--start-host start) reason)
+   'backstaff-remote-refused))
+
+(defun backstaff-remote--await (start)
+  "Wait a little for START, and for nothing else; heed a quit.
+Other processes must not be served: what is behind them may be TRAMP in the
+midst of a command."
+  (when (backstaff-remote--start-busy start)
+    (signal 'backstaff-connection-lost
+            (list (format "TRAMP is logging in to %s, which cannot be awaited\
+ from here" (backstaff-remote--start-host start)))))
+  (backstaff-remote--go-on start)
+  (when-let ((process (and (backstaff-remote--opening-p start)
+                           (backstaff-remote--start-process start))))
+    (accept-process-output process backstaff-remote--slice nil t)))
 
 (defun backstaff-remote--problem-text (problem)
   "Return the text of the condition PROBLEM, without what all of them say."
@@ -325,45 +424,90 @@ Signal a `backstaff-error' if it cannot be started.  A quit ends the wait."
       (cadr problem)
     (error-message-string problem)))
 
-(defun backstaff-remote--attempt (host way bundle settings)
-  "Try to start a server on HOST in WAY; return the try when it is ready.
-BUNDLE and SETTINGS go to it.  Signal a `backstaff-error', or what TRAMP
-signals, if it does not work, and a `backstaff-remote-refused' if no other
-way could."
-  (let* ((nonce (backstaff-remote--nonce))
-         (try (backstaff-remote--make-try
-               :host host :way way :nonce nonce :settings settings
-               :before (process-list) :start (float-time)))
-         (ready nil))
-    (backstaff-server--note (format "starting on %s, %s" host way))
-    (unwind-protect
-        (progn
-          (backstaff-remote--limited
-           (concat host "/") "start a process"
-           (lambda ()
-             (backstaff-remote--make-process try bundle)))
-          (backstaff-remote--await try bundle)
-          (setq ready t)
-          try)
-      (unless ready
-        (backstaff-remote--clean-up try)))))
-
 (defun backstaff-remote--nonce ()
   "Return a word that nobody else says, and that is another backwards."
   (concat "n" (substring (secure-hash 'sha1 (format "%s %s %s" (random)
                                                     (float-time) (emacs-pid)))
                          0 16)))
 
-(defun backstaff-remote--clean-up (try)
-  "End all processes that TRY started, also those that TRAMP made halfway."
+(defun backstaff-remote--clean-up (start)
+  "End all that the stage of START under way has made, also by halves."
   (dolist (process (process-list))
-    (when (and (not (memq process (backstaff-remote--try-before try)))
-               (string-prefix-p "backstaff" (process-name process)))
+    (when (or (eq process (backstaff-remote--start-process start))
+              (and (backstaff-remote--start-nonce start)
+                   (string-search (backstaff-remote--start-nonce start)
+                                  (process-name process))))
       (set-process-sentinel process #'ignore)
       (delete-process process)))
-  (let ((errors (backstaff-remote--try-errors try)))
+  (let ((errors (backstaff-remote--start-errors start)))
     (when (buffer-live-p errors)
-      (kill-buffer errors))))
+      (kill-buffer errors)))
+  (setf (backstaff-remote--start-process start) nil
+        (backstaff-remote--start-errors start) nil
+        (backstaff-remote--start-heard start) ""))
+
+(defun backstaff-remote--end (start)
+  "Return what the server of START said last, now that its connection closes.
+If it never was ready, let the next call start another one."
+  (let ((server (backstaff-remote--start-server start))
+        (host (backstaff-remote--start-host start)))
+    (if (backstaff-server--facts server)
+        (backstaff-server--collect-words server)
+      (cancel-timer (backstaff-remote--start-timer start))
+      (backstaff-remote--clean-up start)
+      (backstaff-server--forget server host)
+      nil)))
+
+
+;;; What goes to a host, and how
+
+(defun backstaff-remote--collect (start)
+  "Let the server's Python collect what START needs."
+  (backstaff-server--with-own-environment (backstaff-server--sources)
+    (let ((errors (backstaff-remote--make-errors start)))
+      (backstaff-remote--follow
+       start
+       (make-process
+        :name "backstaff-bundle" :buffer nil :stderr errors :noquery t
+        :command (append (backstaff-server--program) '("bundle"))
+        :connection-type 'pipe :coding 'binary
+        :sentinel (lambda (&rest _) (backstaff-remote--go-on start))
+        :filter (lambda (_process text)
+                  (backstaff-remote--keep start text)))
+       backstaff-remote--bundle-limit))))
+
+(defun backstaff-remote--try (start)
+  "Have TRAMP start the server of START in the way that its stage names."
+  (let ((host (backstaff-remote--start-host start)))
+    (backstaff-server--note
+     (format "starting on %s, %s" host (backstaff-remote--start-stage start)))
+    (setf (backstaff-remote--start-nonce start) (backstaff-remote--nonce)
+          (backstaff-remote--start-busy start) t)
+    (unwind-protect
+        (progn
+          ;; TRAMP would connect again by itself.
+          (backstaff-remote-check (concat host "/"))
+          (backstaff-remote--limited
+           (concat host "/") "start a process"
+           (lambda () (backstaff-remote--make-process start))))
+      (setf (backstaff-remote--start-busy start) nil))
+    (if (backstaff-remote--opening-p start)
+        (backstaff-remote--listen start)
+      (backstaff-remote--clean-up start))))
+
+(defun backstaff-remote--make-errors (start)
+  "Return a buffer for the standard error of the stage of START."
+  (setf (backstaff-remote--start-errors start)
+        (generate-new-buffer " *backstaff-stderr*" t)))
+
+(defun backstaff-remote--follow (start process limit)
+  "Let PROCESS be that of the stage of START, for LIMIT seconds."
+  (setf (backstaff-remote--start-process start) process
+        (backstaff-remote--start-deadline start) (+ (float-time) limit))
+  (when-let* ((errors (backstaff-remote--start-errors start))
+              (stderr (get-buffer-process errors)))
+    (set-process-query-on-exit-flag stderr nil)
+    (set-process-sentinel stderr #'ignore)))
 
 
 ;;; The process
@@ -420,32 +564,31 @@ new versions of ssh delay what is typed on one."
           (tramp-flush-connection-property vec name)
         (tramp-set-connection-property vec name before)))))
 
-(defun backstaff-remote--make-process (try bundle)
-  "Start the process of TRY, which runs the program in BUNDLE."
-  (let* ((host (backstaff-remote--try-host try))
-         (direct (eq (backstaff-remote--try-way try) 'direct))
-         (errors (and direct (generate-new-buffer " *backstaff-stderr*" t))))
-    (setf (backstaff-remote--try-errors try) errors)
+(defun backstaff-remote--make-process (start)
+  "Start the process of START's stage, which runs the bundle's program."
+  (let* ((host (backstaff-remote--start-host start))
+         (direct (eq (backstaff-remote--start-stage start) 'direct))
+         (errors (and direct (backstaff-remote--make-errors start))))
     (backstaff-remote--with-direct host direct
       (lambda ()
         (let* ((default-directory (concat host "/"))
                (process
                 (make-process
-                 :name "backstaff" :buffer nil :stderr errors :noquery t
+                 ;; By the nonce also one that is made by halves is found.
+                 :name (concat "backstaff-" (backstaff-remote--start-nonce start))
+                 :buffer nil :stderr errors :noquery t
                  :connection-type 'pipe :coding 'binary :file-handler t
-                 :command (backstaff-remote--command try bundle)
-                 :sentinel #'ignore
-                 :filter (apply-partially #'backstaff-remote--hear try))))
+                 :command (backstaff-remote--command start)
+                 :sentinel (lambda (&rest _) (backstaff-remote--go-on start))
+                 :filter (apply-partially #'backstaff-remote--hear start))))
           (unless (processp process)
             (signal 'backstaff-connection-lost '("TRAMP started no process")))
           ;; TRAMP gives one on a terminal the coding of text.
           (set-process-coding-system process 'binary 'binary)
           (set-process-thread process nil)
-          (setf (backstaff-remote--try-process try) process)
           (backstaff-remote--drop-buffer process)
-          (when errors
-            (set-process-query-on-exit-flag (get-buffer-process errors) nil)
-            (set-process-sentinel (get-buffer-process errors) #'ignore)))))))
+          (backstaff-remote--follow start process
+                                    backstaff-remote-start-limit))))))
 
 (defun backstaff-remote--drop-buffer (process)
   "Kill the buffer that TRAMP made for PROCESS, unasked."
@@ -455,13 +598,13 @@ new versions of ssh delay what is typed on one."
                (string-prefix-p tramp-temp-buffer-name (buffer-name buffer)))
       (kill-buffer buffer))))
 
-(defun backstaff-remote--command (try bundle)
-  "Return the command that starts TRY on its host, with BUNDLE's program."
+(defun backstaff-remote--command (start)
+  "Return the command that runs the bundle's program on the host of START."
   `(,backstaff-remote-python
-    "-I" "-S" "-X" "utf8" "-c" ,(plist-get bundle :program)
-    ,(backstaff-remote--try-nonce try)
-    ,@(plist-get bundle :arguments)
-    ,(number-to-string (length (backstaff-remote--try-settings try)))))
+    "-I" "-S" "-X" "utf8" "-c" ,(plist-get backstaff-remote--bundle :program)
+    ,(backstaff-remote--start-nonce start)
+    ,@(plist-get backstaff-remote--bundle :arguments)
+    ,(number-to-string (length (backstaff-remote--start-settings start)))))
 
 
 ;;; Until it is ready
@@ -469,119 +612,143 @@ new versions of ssh delay what is typed on one."
 (defconst backstaff-remote--noise-size (* 64 1024)
   "How many bytes a host may say before the server is ready.")
 
-(defun backstaff-remote--hear (try process text)
-  "Keep TEXT, which PROCESS of TRY printed; end it if that is far too much.
+(defun backstaff-remote--keep (start text)
+  "Keep TEXT, which the process of START printed."
+  (setf (backstaff-remote--start-heard start)
+        (concat (backstaff-remote--start-heard start) text)))
+
+(defun backstaff-remote--hear (start process text)
+  "Heed TEXT, which PROCESS of START printed; end it if that is far too much.
 Emacs would read on and on, whatever the clock says, while there is more."
-  (setf (backstaff-remote--try-heard try)
-        (concat (backstaff-remote--try-heard try) text))
-  (when (backstaff-remote--noisy-p try)
-    (delete-process process)))
+  (backstaff-remote--keep start text)
+  (if (backstaff-remote--noisy-p start)
+      (delete-process process)
+    (backstaff-remote--do start #'backstaff-remote--listen)))
 
-(defun backstaff-remote--noisy-p (try)
-  "Return non-nil if the host of TRY said more than it may before it is ready."
-  (> (length (backstaff-remote--try-heard try)) backstaff-remote--noise-size))
+(defun backstaff-remote--noisy-p (start)
+  "Return non-nil if the host of START said more than it may before it is ready."
+  (> (length (backstaff-remote--start-heard start))
+     backstaff-remote--noise-size))
 
-(defun backstaff-remote--await (try bundle)
-  "Wait until the server of TRY is ready; send what it needs of BUNDLE."
-  (let ((deadline (+ (float-time) backstaff-remote-start-limit))
-        (process (backstaff-remote--try-process try))
-        (ready nil) word)
-    (while (not ready)
-      (backstaff-remote--wait process)
-      (while (and (not ready) (setq word (backstaff-remote--next-word try)))
-        (pcase word
-          (`("NEED" . ,hash)
-           (backstaff-remote--send
-            try (or (cdr (assoc hash (plist-get bundle :payloads))) "")
-            deadline))
-          (`("READY" . ,facts)
-           (backstaff-remote--note-facts try facts)
-           (backstaff-remote--send try (backstaff-remote--try-settings try)
-                                   deadline)
-           (setq ready t))
-          (`(,_ . ,reason)
-           (signal 'backstaff-remote-refused
-                   (list (format "%s on %s cannot run the server: %s"
-                                 backstaff-remote-python
-                                 (backstaff-remote--try-host try)
-                                 (backstaff-remote--one-line reason)))))))
-      (unless ready
-        (backstaff-remote--check-try try process deadline)))))
+(defun backstaff-remote--listen (start)
+  "Do what the words that the server of START has said ask for."
+  (let (word)
+    (while (and (backstaff-remote--opening-p start)
+                (setq word (backstaff-remote--next-word start)))
+      (pcase word
+        (`("NEED" . ,hash)
+         (backstaff-remote--send
+          start
+          (or (cdr (assoc hash (plist-get backstaff-remote--bundle :payloads)))
+              "")))
+        (`("READY" . ,facts)
+         (backstaff-remote--note-facts start facts)
+         (backstaff-remote--send start (backstaff-remote--start-settings start))
+         (backstaff-remote--adopt start))
+        (`(,_ . ,reason)
+         (let ((says (format "%s says that %s" backstaff-remote-python
+                             (backstaff-remote--one-line reason))))
+           (if (string-prefix-p "it is Python " reason)
+               (backstaff-remote--refuse start says)
+             (signal 'backstaff-connection-lost (list says)))))))))
 
-(defun backstaff-remote--next-word (try)
-  "Take the next word of the server of TRY off what was heard: (WORD . TEXT)."
-  (let ((heard (backstaff-remote--try-heard try))
+(defun backstaff-remote--next-word (start)
+  "Take the next word of the server of START off what was heard: (WORD . TEXT)."
+  (let ((heard (backstaff-remote--start-heard start))
         (case-fold-search nil))
     (when (string-match (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\n]*\\)\n"
-                                (reverse (backstaff-remote--try-nonce try)))
+                                (reverse (backstaff-remote--start-nonce start)))
                         heard)
-      (setf (backstaff-remote--try-heard try)
+      (setf (backstaff-remote--start-heard start)
             (substring heard (match-end 0)))
       (cons (match-string 1 heard)
             (string-trim-right (match-string 2 heard) "\r")))))
 
-(defun backstaff-remote--note-facts (try text)
-  "Note what TEXT, the server's of TRY, tells of its start."
+(defun backstaff-remote--note-facts (start text)
+  "Note what TEXT, the server's of START, tells of it."
   (pcase (split-string text " ")
     (`(,sources ,python)
-     (setf (backstaff-remote--try-sources try) sources
-           (backstaff-remote--try-python try) python))))
+     (setf (backstaff-remote--start-sources start) sources
+           (backstaff-remote--start-python start) python))))
 
-(defun backstaff-remote--send (try bytes deadline)
-  "Send BYTES to the server of TRY, before DEADLINE."
+(defun backstaff-remote--send (start bytes)
+  "Send BYTES to the server of START, before the deadline.
+Emacs waits here while what lies between is full, as it may be of a bundle
+where the network is slow."
   (unless (string-empty-p bytes)
-    (let ((left (max 0.1 (- deadline (float-time)))))
+    (let ((left (max 0.1 (- (backstaff-remote--start-deadline start)
+                            (float-time)))))
       (with-timeout (left (signal 'backstaff-timeout
                                   (list (backstaff-remote--silence
-                                         try "took no sources"))))
-        (process-send-string (backstaff-remote--try-process try) bytes)))))
+                                         start "took no sources"))))
+        (backstaff-remote--leaving-tramp-alone
+         (lambda ()
+           (process-send-string (backstaff-remote--start-process start)
+                                bytes)))))))
 
-(defun backstaff-remote--check-try (try process deadline)
-  "Signal an error if TRY has failed.
-That is if PROCESS has ended, or said far too much, or if DEADLINE is past."
-  (cond ((backstaff-remote--noisy-p try)
-         (signal 'backstaff-connection-lost
-                 (list (format "the host says too much and never \"ready\"%s"
-                               (backstaff-remote--said try)))))
-        ((not (process-live-p process))
-         (while (accept-process-output process 0 nil t))
-         (unless (string-match-p "BS-[A-Z]+:"
-                                 (backstaff-remote--try-heard try))
-           (signal 'backstaff-connection-lost
-                   (list (backstaff-remote--ending-text try process)))))
-        ((> (float-time) deadline)
-         (signal 'backstaff-timeout
-                 (list (backstaff-remote--silence try "was not ready"))))))
+(defun backstaff-remote--leaving-tramp-alone (function)
+  "Call FUNCTION, and read nothing meanwhile that is for TRAMP.
+To send, Emacs may have to wait, and then it reads from all processes.
+TRAMP, if it is in the midst of a command, would not learn of what came."
+  (let ((filters (mapcar (lambda (process)
+                           (cons process (process-filter process)))
+                         (delq nil (mapcar #'tramp-get-connection-process
+                                           (tramp-list-connections))))))
+    (unwind-protect
+        (progn
+          (pcase-dolist (`(,process . ,_) filters)
+            (set-process-filter process t))
+          (funcall function))
+      (pcase-dolist (`(,process . ,filter) filters)
+        (set-process-filter process filter)))))
 
-(defun backstaff-remote--ending-text (try process)
-  "Return how PROCESS of TRY ended, and what the host said, as text."
-  (let ((said (backstaff-remote--said try)))
-    (if (and (= (process-exit-status process) 127)
-             (string-match-p "not found\\|[Nn]o such file" said))
-        (format "there is no %s on %s, and 3.11 or newer is needed; \
-`backstaff-remote-python' may name another%s"
-                backstaff-remote-python (backstaff-remote--try-host try) said)
-      (format "the process there ended with status %s before it was ready%s"
-              (process-exit-status process) said))))
+(defun backstaff-remote--failure (start process)
+  "Return why the stage of START, which PROCESS is for, has failed, as text."
+  (cond ((eq (backstaff-remote--start-stage start) 'bundle)
+         (concat "what a start on another host needs cannot be collected: "
+                 (backstaff-remote--words start)))
+        ((backstaff-remote--noisy-p start)
+         (concat "the host says too much and never \"ready\""
+                 (backstaff-remote--said start)))
+        ((process-live-p process)
+         (backstaff-remote--silence start "was not ready"))
+        (t (backstaff-remote--ending-text start process))))
 
-(defun backstaff-remote--silence (try failure)
-  "Say that the server of TRY showed FAILURE for too long."
+(defun backstaff-remote--ending-text (start process)
+  "Return how PROCESS of START ended, and what the host said, as text.
+If that is for want of a Python, note it: no other failure tells more."
+  (let ((said (backstaff-remote--said start))
+        (status (process-exit-status process)))
+    (when (and (= status 127) (not (backstaff-remote--start-lack start))
+               (string-match-p "not found\\|[Nn]o such file" said))
+      (setf (backstaff-remote--start-lack start)
+            (format "there is no %s%s" backstaff-remote-python said)))
+    (format "the process there ended with status %s before it was ready%s"
+            status said)))
+
+(defun backstaff-remote--silence (start failure)
+  "Say that the server of START showed FAILURE for too long."
   (format "it %s within %s seconds%s" failure backstaff-remote-start-limit
-          (backstaff-remote--said try)))
+          (backstaff-remote--said start)))
 
-(defun backstaff-remote--said (try)
-  "Return what the host of TRY said, to be put behind a sentence."
-  (let* ((errors (backstaff-remote--try-errors try))
+(defun backstaff-remote--said (start)
+  "Return what the host of START said, to be put behind a sentence."
+  (let ((words (backstaff-remote--words start)))
+    (if (string-empty-p words) "; the host said nothing"
+      (concat "; the host said: " words))))
+
+(defun backstaff-remote--words (start)
+  "Return what came from the process of the stage of START, on one line.
+What it wrote to its standard error may come a little later than its end."
+  (let* ((errors (backstaff-remote--start-errors start))
          (stderr (and errors (get-buffer-process errors)))
          (end (+ (float-time) 0.2)))
     (while (and stderr (process-live-p stderr) (< (float-time) end)
-                (not (process-live-p (backstaff-remote--try-process try))))
+                (not (process-live-p (backstaff-remote--start-process start))))
       (accept-process-output stderr 0.02 nil t))
-    (let ((text (string-trim
-                 (concat (and errors (backstaff-remote--text errors))
-                         " " (backstaff-remote--try-heard try)))))
-      (if (string-empty-p text) "; the host said nothing"
-        (concat "; the host said: " (backstaff-remote--one-line text))))))
+    (backstaff-remote--one-line
+     (string-trim (concat (and errors (backstaff-remote--text errors))
+                          " " (backstaff-remote--start-heard start))))))
 
 (defun backstaff-remote--text (buffer)
   "Return the text of BUFFER, which a process wrote to."
@@ -596,44 +763,32 @@ That is if PROCESS has ended, or said far too much, or if DEADLINE is past."
                                      'utf-8))))
     (substring line (max 0 (- (length line) 300)))))
 
-(defun backstaff-remote--wait (process)
-  "Wait a little for PROCESS, and for nothing else; heed a quit.
-Other processes must not be served: what is behind them may be TRAMP in the
-midst of a command."
-  (accept-process-output process 0.1 nil t)
-  ;; Set and still unheeded, so `inhibit-quit' is non-nil.
-  (when (eq quit-flag t)
-    (setq quit-flag nil)
-    (signal 'quit nil)))
-
 
 ;;; When it is ready
 
-(defun backstaff-remote--adopt (server try)
-  "Let SERVER be the one that TRY started."
-  (let* ((host (backstaff-remote--try-host try))
-         (process (backstaff-remote--try-process try))
-         (rest (backstaff-remote--try-heard try)))
+(defun backstaff-remote--adopt (start)
+  "Let the server of START be the one that has said that it is ready."
+  (let* ((server (backstaff-remote--start-server start))
+         (connection (backstaff-remote--start-connection start))
+         (rest (backstaff-remote--start-heard start)))
+    (cancel-timer (backstaff-remote--start-timer start))
     (setf (backstaff-server--stderr server)
-          (backstaff-remote--take-stderr server try)
+          (backstaff-remote--take-stderr server start)
           (backstaff-server--facts server)
-          (list :way (backstaff-remote--try-way try)
-                :sources (backstaff-remote--try-sources try)
-                :python (backstaff-remote--try-python try)
-                :seconds (- (float-time) (backstaff-remote--try-start try)))
-          (backstaff-server--connection server)
-          (backstaff-epc-connect
-           process :name (format "the server on %s" host) :remote t
-           :log-function #'backstaff-server--note
-           :stderr-function
-           (lambda () (backstaff-server--collect-words server))))
+          (list :way (backstaff-remote--start-stage start)
+                :sources (backstaff-remote--start-sources start)
+                :python (backstaff-remote--start-python start)
+                :seconds (- (float-time) (backstaff-remote--start-begun start))))
+    (backstaff-epc-open connection (backstaff-remote--start-process start))
     (unless (string-empty-p rest)
-      (backstaff-epc--receive (backstaff-server--connection server) rest))))
+      (backstaff-epc--receive connection rest))
+    (backstaff-server--greet server)
+    (backstaff-epc-flush connection)))
 
-(defun backstaff-remote--take-stderr (server try)
-  "Return the process with the standard error of TRY, which is SERVER's now.
+(defun backstaff-remote--take-stderr (server start)
+  "Return the process with the standard error of START, which is SERVER's now.
 Return nil if there is none: on a terminal it says nothing any more."
-  (when-let ((errors (backstaff-remote--try-errors try))
+  (when-let ((errors (backstaff-remote--start-errors start))
              (process (get-buffer-process errors)))
     (let ((text (backstaff-remote--text errors)))
       (unless (string-empty-p text)

@@ -5,7 +5,7 @@
 ;;; Commentary:
 
 ;; One server serves all of Emacs: a call brings the root of its project
-;; along.  It starts with the first call, which waits behind the handshake,
+;; along.  It starts with the first call, which stands behind the handshake,
 ;; and lives until Emacs ends or `backstaff-stop' is typed.  For a root on
 ;; another host there is one there, which backstaff-remote.el starts; a host is
 ;; named as `file-remote-p' names it, and nil is this one.
@@ -341,8 +341,7 @@ there, and look it up, which may take for ever."
 
 (defun backstaff-server--start (second-try &optional host)
   "Start a server on HOST and return it; SECOND-TRY if the last one died.
-This does not wait for it here: what is sent now stands behind the
-handshake.  On another host it waits until the server is ready."
+This does not wait for it: what is sent now stands behind the handshake."
   (let ((server (backstaff-server--make :second-try second-try)))
     (cond (host
            (require 'backstaff-remote)
@@ -353,10 +352,17 @@ handshake.  On another host it waits until the server is ready."
            (setf (backstaff-server--stderr server)
                  (backstaff-server--make-stderr server)
                  (backstaff-server--connection server)
-                 (backstaff-server--launch server))
-           (setq backstaff-server--current server)))
-    (backstaff-server--greet server)
+                 (backstaff-server--launch server)
+                 backstaff-server--current
+                 server)
+           (backstaff-server--greet server)))
     server))
+
+(defun backstaff-server--forget (server host)
+  "Know no more of SERVER, which never was ready on HOST."
+  (when (eq server (backstaff-server--at host))
+    (setf (alist-get host backstaff-server--elsewhere nil 'remove #'equal)
+          nil)))
 
 (defun backstaff-server--make-stderr (server)
   "Return a process that takes what SERVER writes to its standard error."

@@ -255,7 +255,7 @@ told to wait no longer.  The root is that of the latest state."
                           (backstaff-view--receive buffer call callback reply))
                         `(:root ,root ,@context)))
           (setq sent t))
-      ;; A server on another host is awaited, and the wait may be quit.
+      ;; A peer that does not read is awaited, and the wait may be quit.
       (unless sent
         (backstaff-view--forget call)))))
 
@@ -266,12 +266,16 @@ told to wait no longer.  The root is that of the latest state."
     (backstaff-view--end-progress)))
 
 (defun backstaff-view--receive (buffer call callback reply)
-  "Give REPLY to CALLBACK in BUFFER if that still waits for CALL."
+  "Give REPLY to CALLBACK in BUFFER if that still waits for CALL.
+If the user has cancelled what all calls wait for, it is as if this one
+alone had been."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (when (memq call backstaff-view--calls)
         (backstaff-view--forget call)
-        (funcall callback reply)))))
+        (if (equal (plist-get (plist-get reply :error) :code) "CANCELLED")
+            (backstaff-view--cancelled)
+          (funcall callback reply))))))
 
 (defun backstaff-view-cancel ()
   "Cancel the calls under way for the current buffer; return nil if none is."
@@ -294,7 +298,12 @@ told to wait no longer.  The root is that of the latest state."
   (interactive)
   (unless (backstaff-view-cancel)
     (keyboard-quit))
-  (unless backstaff-view-state
+  (backstaff-view--cancelled))
+
+(defun backstaff-view--cancelled ()
+  "Say that the buffer waits no more, and keep what it shows."
+  (if backstaff-view-state
+      (setq backstaff-view--wanted nil)
     (backstaff-view--draw-text "Cancelled" 'backstaff-detail))
   (message (substitute-command-keys
             "Cancelled; \\[revert-buffer] asks again")))

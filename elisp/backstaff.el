@@ -99,7 +99,8 @@
   :link '(url-link "https://github.com/backstaff/backstaff"))
 
 (defcustom backstaff-call-timeout 15
-  "For how many seconds to wait for the answer to a call."
+  "For how many seconds to wait for the answer to a call.
+This counts from the call on, also while a server on another host starts."
   :type '(number :tag "Seconds"))
 
 (defcustom backstaff-root-function #'backstaff-project-root
@@ -186,10 +187,14 @@ that host alone; `backstaff-command-root' asks."
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
 This is `backstaff-root', but where Emacs is not connected to the host it
-asks whether to connect."
+asks whether to connect, and what is out of reach is a `user-error'."
   (backstaff-approach (or backstaff-root-directory directory
                           (backstaff-directory)))
-  (backstaff-root directory))
+  (condition-case problem
+      (backstaff-root directory)
+    ;; The command loop would quote the text of any other condition.
+    (backstaff-remote-directory
+     (user-error "%s" (backstaff-epc-error-text problem)))))
 
 (defun backstaff-approach (directory)
   "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it."

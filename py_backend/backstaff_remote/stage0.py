@@ -115,7 +115,7 @@ def main() -> None:
 
         tty.setraw(0)
     if sys.version_info < (3, 11):
-        fail(77, "it is Python %d.%d, and 3.11 or newer is needed" % sys.version_info[:2])
+        fail(77, "it is Python %d.%d" % sys.version_info[:2])
     place = cache()
     data = b"" if place is None else kept(place)
     how = "cached"

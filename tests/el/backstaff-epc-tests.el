@@ -63,6 +63,80 @@
       (should (= (buffer-size (backstaff-epc--buffer peer)) 0))
       (should (= (length backstaff-test-notes) 2)))))
 
+(defmacro backstaff-epc-tests-in-line (variable told &rest body)
+  "Run BODY with VARIABLE bound to a connection that is not open yet.
+TOLD is a list of what its two calls, with the handles 1 and 2, were told.
+The function `open' opens it."
+  (declare (indent 2) (debug (symbolp symbolp body)))
+  `(backstaff-test-clean
+     (let* ((other (backstaff-test-connect))
+            (waits 0)
+            (,told nil)
+            (,variable (backstaff-epc-connect nil :opening (lambda () (cl-incf waits)))))
+       (cl-flet ((open ()
+                   (backstaff-epc-open ,variable (backstaff-epc--process other))
+                   (backstaff-epc-flush ,variable)))
+         (ignore #'open)
+         (unwind-protect
+             (progn
+               (dotimes (number 2)
+                 (backstaff-epc-call-async
+                  ,variable 'echo (list number)
+                  :success-fn (lambda (value) (push value ,told))
+                  :error-fn (lambda (condition) (push (car condition) ,told))))
+               ,@body)
+           (backstaff-epc-close other "the test is over")
+           (backstaff-epc-close ,variable "the test is over"))))))
+
+(ert-deftest backstaff-epc-calls-wait-in-line-for-the-process ()
+  (backstaff-epc-tests-in-line peer told
+    (should (backstaff-epc-live-p peer))
+    (should-not told)
+    (open)
+    (backstaff-test-wait-for (= (length told) 2))
+    (should (equal told '((1) (0))))
+    (should (equal (backstaff-epc-call peer 'echo '(2)) '(2)))))
+
+(ert-deftest backstaff-epc-call-cancelled-in-line-is-never-sent ()
+  (backstaff-epc-tests-in-line peer told
+    (should (backstaff-epc-cancel peer 1))
+    (should (equal told '(backstaff-cancelled)))
+    (open)
+    (should (equal (backstaff-epc-call peer 'echo '(2)) '(2)))
+    (should (equal told '((1) backstaff-cancelled)))
+    (should-not (cl-find "stray" backstaff-test-notes :test #'string-search))))
+
+(ert-deftest backstaff-epc-line-that-nobody-waits-in-is-closed ()
+  (backstaff-epc-tests-in-line peer told
+    (should (backstaff-epc-cancel peer 2))
+    (should (backstaff-epc-live-p peer))
+    (should (backstaff-epc-cancel peer 1))
+    (should-not (backstaff-epc-live-p peer))
+    (should (equal told '(backstaff-cancelled backstaff-cancelled)))))
+
+(ert-deftest backstaff-epc-time-in-line-counts ()
+  (backstaff-epc-tests-in-line peer told
+    (backstaff-test-should-fail 'backstaff-timeout "was not ready within 0.05 seconds"
+      (backstaff-epc-call peer 'echo nil :timeout 0.05))
+    (should (> waits 0))
+    (should (backstaff-epc-live-p peer))
+    (should-not (backstaff-epc-unresponsive-p peer))
+    (open)
+    (backstaff-test-wait-for (= (length told) 2))))
+
+(ert-deftest backstaff-epc-line-is-told-once-of-the-end ()
+  (backstaff-epc-tests-in-line peer told
+    (backstaff-epc-close peer "there is no process to come")
+    (should (equal told '(backstaff-connection-lost backstaff-connection-lost)))
+    (backstaff-test-should-fail 'backstaff-connection-lost "no process to come"
+      (backstaff-epc-call peer 'echo nil))))
+
+(ert-deftest backstaff-epc-line-is-told-when-sending-fails ()
+  (backstaff-epc-tests-in-line peer told
+    (delete-process (backstaff-epc--process other))
+    (open)
+    (should (equal told '(backstaff-connection-lost backstaff-connection-lost)))))
+
 (ert-deftest backstaff-epc-answer-in-last-words-counts ()
   (backstaff-test-with-connection peer
     (should (eq (backstaff-epc-call peer 'answer-and-die nil) 'done))

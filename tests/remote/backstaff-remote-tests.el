@@ -145,8 +145,11 @@
     (let ((default-directory far) (noninteractive nil) (questions nil) (answer nil))
       (cl-letf (((symbol-function 'y-or-n-p)
                  (lambda (prompt) (push prompt questions) answer)))
-        (backstaff-test-should-fail 'backstaff-remote-directory "not connected"
-          (backstaff-command-root))
+        ;; The command loop shows a `user-error' as it is, others with quotes.
+        (should (string-match-p
+                 "\\`[^\"]*/ is on another machine, and Emacs is not connected to it[^\"]*\\'"
+                 (error-message-string
+                  (should-error (backstaff-command-root) :type 'user-error))))
         (should (equal questions '("Connect to /ssh:host:? ")))
         (should-not (backstaff-server-connected-p far))
         (setq answer t)
@@ -229,9 +232,13 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-host-without-python-is-told ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-remote-python "python-that-is-not-there"))
-      (backstaff-test-should-fail 'backstaff-connection-lost
-          "there is no python-that-is-not-there on /ssh:host:, and 3.11 or newer"
-        (backstaff-remote-test-list far)))))
+      (let ((text (backstaff-call-text "agent-q/list_directory" '(:path ".") (list :root far))))
+        (should (string-match-p
+                 "\\`Error: Backstaff needs Python 3\\.11 or newer on /ssh:host:: there is no python-that-is-not-there; the host said: "
+                 text))
+        (should (= (length (split-string text "the host said")) 2)))
+      ;; Both ways were tried, as the second one may find other programs.
+      (should (= (backstaff-remote-test-starts) 2)))))
 
 (defun backstaff-remote-tests-wrap (name before)
   "Return a Python called NAME on the host whose programs start with BEFORE."
@@ -247,7 +254,7 @@ echo 'a warning' >&2
            (backstaff-remote-tests-wrap "old-python"
                                         "import sys;sys.version_info=(3,9,2);")))
       (backstaff-test-should-fail 'backstaff-remote-refused
-          "old-python on /ssh:host: cannot run the server: it is Python 3\\.9, and 3\\.11"
+          "\\`Backstaff needs Python 3\\.11 or newer on /ssh:host:: [^:]*old-python says that it is Python 3\\.9 ("
         (backstaff-remote-test-list far))
       (should (= (backstaff-remote-test-starts) 1)))))
 
@@ -281,6 +288,161 @@ echo 'a warning' >&2
       (should (equal (length (directory-files-recursively far "")) 4))
       (backstaff-test-wait-for text 20)
       (should (string-match-p "a.txt" text)))))
+
+
+;;; While it starts
+
+(defun backstaff-remote-tests-queue (far told &optional context)
+  "Call a tool in FAR with CONTEXT; push the reply onto the value of TOLD."
+  (backstaff-call-async "agent-q/list_directory" '(:path ".")
+                        (lambda (reply) (set told (cons reply (symbol-value told))))
+                        `(:root ,far ,@context)))
+
+(defun backstaff-remote-tests-opening-p (far)
+  "Return non-nil if the server for FAR is being started."
+  (when-let ((server (backstaff-remote-test-server far)))
+    (backstaff-epc-opening-p (backstaff-server--connection server))))
+
+(defun backstaff-remote-tests-ours ()
+  "Return the processes of ours that there are."
+  (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
+
+(defmacro backstaff-remote-tests-held (&rest body)
+  "Run BODY with `far' on a host whose words come when BODY lets the proxy go."
+  (declare (indent 0) (debug t))
+  `(backstaff-remote-test-on backstaff-remote-test-ssh
+     (backstaff-root far)               ; TRAMP looks for it once
+     (backstaff-remote-test-tell "stop")
+     ,@body))
+
+(defvar backstaff-remote-tests-first nil "What a first call was told.")
+(defvar backstaff-remote-tests-second nil "What a second call was told.")
+
+(defmacro backstaff-remote-tests-two-calls (&rest body)
+  "Run BODY with a host that is held and two calls in line."
+  (declare (indent 0) (debug t))
+  `(backstaff-remote-tests-held
+     (setq backstaff-remote-tests-first nil backstaff-remote-tests-second nil)
+     (let ((first (backstaff-remote-tests-queue far 'backstaff-remote-tests-first))
+           (second (backstaff-remote-tests-queue far 'backstaff-remote-tests-second)))
+       (ignore first second)
+       (should (backstaff-remote-tests-opening-p far))
+       ,@body)))
+
+(defun backstaff-remote-tests-code (told)
+  "Return the code of the one reply in TOLD; nil if it has none, being good."
+  (should (= (length told) 1))
+  (plist-get (plist-get (car told) :error) :code))
+
+(ert-deftest backstaff-remote-command-does-not-wait-for-the-start ()
+  (backstaff-remote-tests-held
+    (let ((buffer (backstaff-list-directory far)))
+      (should (backstaff-remote-tests-opening-p far))
+      (backstaff-test-wait-for (> (backstaff-remote-test-starts) 0))
+      (should (backstaff-remote-tests-opening-p far))
+      (should-not (buffer-local-value 'backstaff-view-reply buffer))
+      (backstaff-remote-test-tell "go")
+      (backstaff-remote-tests-shown buffer)
+      (should (= (backstaff-remote-test-starts) 1)))))
+
+(ert-deftest backstaff-remote-calls-in-line-are-all-answered ()
+  (backstaff-remote-tests-two-calls
+    (backstaff-remote-test-tell "go")
+    (backstaff-test-wait-for (and backstaff-remote-tests-first backstaff-remote-tests-second) 20)
+    (should-not (backstaff-remote-tests-code backstaff-remote-tests-first))
+    (should-not (backstaff-remote-tests-code backstaff-remote-tests-second))
+    (should (= (backstaff-remote-test-starts) 1))))
+
+(ert-deftest backstaff-remote-calls-in-line-are-all-told-of-a-failure ()
+  (let ((backstaff-remote-python "python-that-is-not-there"))
+    (backstaff-remote-tests-two-calls
+      (backstaff-remote-test-tell "go")
+      (backstaff-test-wait-for (and backstaff-remote-tests-first backstaff-remote-tests-second) 20)
+      (dolist (told (list backstaff-remote-tests-first backstaff-remote-tests-second))
+        (should (equal (backstaff-remote-tests-code told) "CONNECTION_LOST"))
+        (should (string-match-p "needs Python 3\\.11" (plist-get (car told) :text))))
+      (should-not (backstaff-remote-tests-ours))
+      (should-not (backstaff-remote-test-server far)))))
+
+(ert-deftest backstaff-remote-bundle-that-cannot-be-made-is-told ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote--bundle nil)
+          (backstaff-server-command (list "sh" "-c" "echo nothing to send >&2; exit 3")))
+      (backstaff-test-should-fail 'backstaff-connection-lost "cannot be collected.*nothing to send"
+        (backstaff-remote-test-list far))
+      (should (= (backstaff-remote-test-starts) 0))
+      (should-not (backstaff-remote-tests-ours)))))
+
+(ert-deftest backstaff-remote-call-that-waits-joins-the-start-under-way ()
+  (backstaff-remote-tests-two-calls
+    (advice-add 'backstaff-remote--await :before
+                (lambda (&rest _) (backstaff-remote-test-tell "go")) '((name . go)))
+    (should (string-match-p "a.txt" (unwind-protect (backstaff-remote-test-list far)
+                                      (advice-remove 'backstaff-remote--await 'go))))
+    (backstaff-test-wait-for (and backstaff-remote-tests-first backstaff-remote-tests-second))
+    (should (= (backstaff-remote-test-starts) 1))))
+
+(ert-deftest backstaff-remote-start-goes-on-while-anybody-waits ()
+  (backstaff-remote-tests-two-calls
+    (should (backstaff-cancel first))
+    (should (equal (backstaff-remote-tests-code backstaff-remote-tests-first) "CANCELLED"))
+    (should-not (backstaff-cancel first))
+    (should (backstaff-remote-tests-opening-p far))
+    (should (backstaff-cancel second))
+    (should (equal (backstaff-remote-tests-code backstaff-remote-tests-second) "CANCELLED"))
+    (should-not (backstaff-remote-test-server far))
+    (should-not (backstaff-remote-tests-ours))
+    (backstaff-remote-test-tell "go")
+    (should (backstaff-remote-test-list far))
+    (should (= (length backstaff-remote-tests-first) (length backstaff-remote-tests-second) 1))))
+
+(ert-deftest backstaff-remote-time-in-line-counts-and-the-start-goes-on ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-tell "stop")
+    (setq backstaff-remote-tests-first nil)
+    (let ((backstaff-call-timeout 0.2))
+      (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
+      (dotimes (_ 3)                    ; of two in a row an open one would be ended
+        (backstaff-test-should-fail 'backstaff-timeout "was not ready within 0.2 seconds"
+          (backstaff-remote-test-list far))))
+    (backstaff-test-wait-for backstaff-remote-tests-first)
+    (should (equal (backstaff-remote-tests-code backstaff-remote-tests-first) "TIMEOUT"))
+    (should (backstaff-remote-tests-opening-p far))
+    (backstaff-remote-test-tell "go")
+    (should (backstaff-remote-test-list far))
+    (should (= (backstaff-remote-test-starts) 1))))
+
+(ert-deftest backstaff-remote-quit-of-a-view-ends-the-start ()
+  (backstaff-remote-tests-held
+    (with-current-buffer (backstaff-list-directory far)
+      (backstaff-test-wait-for (> (backstaff-remote-test-starts) 0))
+      (backstaff-view-quit)
+      (should (string-match-p "\\`Cancelled" (buffer-string)))
+      (should-not backstaff-view--waiting)
+      (should-not backstaff-view--calls)
+      (should-not (backstaff-remote-tests-ours))
+      (should-not (backstaff-remote-test-server far))
+      (backstaff-remote-test-tell "go")
+      (revert-buffer)
+      (backstaff-remote-tests-shown (current-buffer)))))
+
+(ert-deftest backstaff-remote-quit-while-tramp-logs-in-ends-the-start ()
+  (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) '(tramp))))
+    (backstaff-remote-test-on backstaff-remote-test-ssh
+      (backstaff-remote-test-list far)
+      (backstaff-stop)
+      (with-current-buffer (backstaff-list-directory far)
+        (let ((quitter (lambda (&rest _) (setq quit-flag t))))
+          (advice-add 'tramp-accept-process-output :before quitter)
+          (should (equal (unwind-protect
+                             (backstaff-test-condition
+                               (backstaff-test-wait-for (not (backstaff-remote-tests-opening-p far))))
+                           (advice-remove 'tramp-accept-process-output quitter))
+                         '(quit))))
+        (should (string-match-p "\\`Cancelled" (buffer-string)))
+        (should-not backstaff-view--waiting)
+        (should-not (backstaff-remote-tests-ours))
+        (should-not (backstaff-remote-test-server far))))))
 
 
 ;;; Other ways to another place
@@ -332,7 +494,8 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-quit-ends-a-start-and-leaves-nothing ()
   (backstaff-remote-test-both-ways
-    (backstaff-remote--bundle)
+    (backstaff-remote-test-list far)
+    (backstaff-stop)
     (dolist (inhibit-quit '(nil t))
       (backstaff-remote-tests-quit-in 'backstaff-remote--await
         (backstaff-remote-test-list far))
@@ -411,8 +574,9 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-server-that-dies-again-is-left-alone ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (dotimes (_ 2)
-      (let ((server (backstaff-server-ensure (file-remote-p far))))
-        (backstaff-epc-close (backstaff-server--connection server) "for the test")))
+      (backstaff-remote-test-pid far)
+      (backstaff-epc-close (backstaff-server--connection (backstaff-remote-test-server far))
+                           "for the test"))
     (let ((starts (backstaff-remote-test-starts)))
       (backstaff-test-should-fail 'backstaff-connection-lost "M-x backstaff-restart"
         (backstaff-remote-test-list far))
@@ -453,7 +617,6 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-start-on-a-dead-network-ends-at-its-limit ()
   (backstaff-remote-test-both-ways
     (let ((backstaff-remote-start-limit 1))
-      (backstaff-remote--bundle)
       (backstaff-remote-test-tell "stop")
       (backstaff-test-should-fail 'backstaff-connection-lost
           "cannot be started on /ssh:host:: .*within 1 seconds"
@@ -574,7 +737,24 @@ echo 'a warning' >&2
                                "a login of TRAMP's on a terminal")
                             "Python 3\\.[0-9]+, sources \\(?:sent\\|cached\\)"
                             "^ok +To the host +[0-9.]+ ms, the median of 25 pings"))
-            (should (string-match-p regexp (buffer-string)))))))))
+            (should (string-match-p regexp (buffer-string))))
+          ;; What stands where must be plain.
+          (should (string-match-p
+                   "^ok +Root +/ssh:host:.*\n\nOn this machine, .*\n\\(?:.*\n\\)+\nOn /ssh:host:, .*\nok +Host "
+                   (buffer-string))))))))
+
+(ert-deftest backstaff-remote-doctor-tells-why-the-host-has-no-server ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((default-directory far)
+          (backstaff-remote-python "python-that-is-not-there")
+          (backstaff-root-function #'identity))
+      (save-window-excursion
+        (backstaff-doctor)
+        (with-current-buffer "*backstaff doctor*"
+          (backstaff-test-wait-for (string-match-p "failed\\." (buffer-string)) 30)
+          (should (string-match-p
+                   "^FAILED +Host +Backstaff needs Python 3\\.11 or newer on /ssh:host:: .*\n +To do: Install one on that host"
+                   (buffer-string))))))))
 
 (ert-deftest backstaff-remote-doctor-tells-of-obscured-keystrokes ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
