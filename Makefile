@@ -123,13 +123,17 @@ bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
 soak: setup ## make mixed calls for MINUTES; fails if memory or descriptors grow
 	@$(BIN)/python -m dev.bench.soak --minutes $(or $(MINUTES),10)
 
+# As WITH_PACKAGES, but byte-compiled.
+COMPILED = $(EMACS) -q --no-site-file --batch -l dev/batch.el -f package-initialize \
+    -L "$$($(BIN)/python -m dev.bench.emacs)"
+
 bench-remote: setup ## compare projects on another host with native TRAMP, at 20 and 80 ms; some minutes
 	@dev/setup remote
-	@trap '' PIPE; $(WITH_HOST) $(WITH_PACKAGES) -l dev/bench-remote.el -f bench-remote-batch
+	@trap '' PIPE; $(WITH_HOST) $(COMPILED) -l dev/bench-remote.el -f bench-remote-batch
 
 record-remote: setup ## write docs/remote.txt anew: a tree at 80 ms, by a tool and natively
 	@dev/setup remote
-	@trap '' PIPE; SESSION=1 $(WITH_HOST) $(WITH_PACKAGES) -l dev/bench-remote.el -f bench-remote-batch \
+	@trap '' PIPE; SESSION=1 $(WITH_HOST) $(COMPILED) -l dev/bench-remote.el -f bench-remote-batch \
 	    >docs/remote.txt
 
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.

@@ -1,4 +1,7 @@
-"""The parts that run in Emacs, byte-compiled as an installed package is."""
+"""The parts that run in Emacs, byte-compiled as an installed package is.
+
+As a program it only compiles, and prints the folder.
+"""
 
 import json
 import os
@@ -62,3 +65,7 @@ def _emacs(elc: Path, arguments: list[str], settings: dict[str, str]) -> None:
     )
     if done.returncode:
         raise Failed(f"{shlex.join(arguments[-2:])}: {done.stderr[-2000:]}")
+
+
+if __name__ == "__main__":
+    print(compiled(REPOSITORY / ".cache" / "bench"))

@@ -12,6 +12,7 @@ from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Arrange
 from backstaff.render.names import quote
 from backstaff.tool import Parameter, ParameterType
+from backstaff.tools.agent_q._rows import by_name
 
 MAX_IDLE_SHOWN = 5
 
@@ -76,12 +77,11 @@ def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
 
     def arrange(directory: int, _path: str) -> list[Named]:
         entries = entries_in(directory, budget)
-        return sorted((e for e in entries if not exclusions.match(e[0])), key=_order)
+        if exclusions.some:
+            entries = [entry for entry in entries if not exclusions.match(entry[0])]
+        inner, kinds = Kind.DIRECTORY, dict(entries)
+        directories = by_name([name for name, kind in entries if kind is inner])
+        files = by_name([name for name, kind in entries if kind is not inner])
+        return [(name, kinds[name]) for name in (*directories, *files)]
 
     return arrange
-
-
-def _order(entry: Named) -> tuple[bool, str, str]:
-    """Directories first, then without regard to case, ties by code point."""
-    name, kind = entry
-    return kind is not Kind.DIRECTORY, name.casefold(), name

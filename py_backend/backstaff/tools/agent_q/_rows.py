@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import takewhile
 from stat import S_ISLNK
 
@@ -116,6 +117,13 @@ class Listed:
             padded, longest = padded + 1, max(longest, taken)
             rows = fixed + padded * _column(longest)
             yield rows, rows + sent
+
+
+def by_name(names: list[str], most: int | None = None) -> list[str]:
+    """The first MOST of NAMES, or all, without regard to case, ties by code point."""
+    if most is not None and len(names) > 4 * most:
+        return nsmallest(most, names, key=lambda name: (name.casefold(), name))
+    return sorted(sorted(names), key=str.casefold)[:most]
 
 
 def _column(longest: int) -> int:

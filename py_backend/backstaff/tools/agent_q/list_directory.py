@@ -8,14 +8,13 @@ with a line that tells how many entries are left out; the data then hold the sam
 """
 
 from dataclasses import dataclass, field
-from heapq import nsmallest
 
 from backstaff.errors import NotADirectory, PathError
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, entries_in, facts
 from backstaff.fs.root import Place
 from backstaff.render.names import quote, show
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._rows import REPLY_BYTES, SHORTEST_ROW_BYTES, Listed
+from backstaff.tools.agent_q._rows import REPLY_BYTES, SHORTEST_ROW_BYTES, Listed, by_name
 from backstaff.tools.agent_q._words import directory_refusal
 
 SORT_KEYS = ("name", "size", "modified")
@@ -103,16 +102,9 @@ def _ordered(found: Found, sort_by: str, directory: int, most: int) -> Listed:
     """The first MOST entries in their order; only those are statted where the names decide it."""
     if sort_by in ("size", "modified"):
         return _by_status(found, sort_by, directory).first(most)
-    directories = _by_name(found.directories, most)
-    files = _by_name(found.files, most - len(directories))
+    directories = by_name(found.directories, most)
+    files = by_name(found.files, most - len(directories))
     return Listed(directories, files, facts((*directories, *files), directory))
-
-
-def _by_name(names: list[str], most: int) -> list[str]:
-    """The first MOST of NAMES without regard to case, ties by code point."""
-    if len(names) > 4 * most:
-        return nsmallest(most, names, key=lambda name: (name.casefold(), name))
-    return sorted(sorted(names), key=str.casefold)[:most]
 
 
 def _by_status(found: Found, sort_by: str, directory: int) -> Listed:
@@ -121,8 +113,7 @@ def _by_status(found: Found, sort_by: str, directory: int) -> Listed:
     told: dict[str, Facts | None] = {}
     for names in (found.directories, found.files):
         told |= zip(names, facts(names, directory), strict=True)
-        by_name = _by_name(names, len(names))
-        order.append(sorted(by_name, key=lambda name: _largest_first(told[name], fact)))
+        order.append(sorted(by_name(names), key=lambda name: _largest_first(told[name], fact)))
     directories, files = order
     return Listed(directories, files, [told[name] for name in (*directories, *files)])
 

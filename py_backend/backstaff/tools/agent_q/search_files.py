@@ -11,17 +11,17 @@ reason, ends with lines that say so; one without a file, with a line that says w
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import NamedTuple
 
 from backstaff import misses
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
-from backstaff.fs.entry import Kind
+from backstaff.fs.entry import Kind, Named
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
-from backstaff.fs.walk import Walk
+from backstaff.fs.walk import Arrange, Walk
 from backstaff.render.names import quote, show, word
 from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -134,18 +134,35 @@ def _search(
     search: Search, place: Place, globs: Globs, exclusions: Exclusions, context: Context
 ) -> None:
     page = search.page
-    with Walk(place.listing(), arranged(exclusions, context.budget), context.budget) as walk:
+    arrange, matching = _matched(globs, arranged(exclusions, context.budget))
+    with Walk(place.listing(), arrange, context.budget) as walk:
         for step in walk:
-            if step.kind is Kind.DIRECTORY:
+            _, path, kind, _, _ = step
+            if kind is Kind.DIRECTORY:
                 if walk.enter(step):
-                    search.unreadable.append(step.path)
+                    search.unreadable.append(path)
                 if not page.total:
-                    search.directories.append(step.path)
-            elif globs.match(step.path):
-                page.add(f"  {show(step.path)}\n", Row(step.path, step.kind), step.path)
+                    search.directories.append(path)
+            elif path in matching:
+                matching.remove(path)
+                page.add(f"  {show(path)}\n", Row(path, kind), path)
             elif not page.total:
-                search.files.append(step.path)
+                search.files.append(path)
     search.expired = walk.expired
+
+
+def _matched(globs: Globs, arrange: Arrange) -> tuple[Arrange, set[str]]:
+    """The same as ARRANGE, and a set for the paths of the files ahead that GLOBS match."""
+    matching: set[str] = set()
+
+    def matched(directory: int, path: str) -> Iterable[Named]:
+        entries = list(arrange(directory, path))
+        prefix = f"{path}/" if path else ""
+        files = [name for name, kind in entries if kind is not Kind.DIRECTORY]
+        matching.update(prefix + name for name in globs.among(prefix, files))
+        return entries
+
+    return matched, matching
 
 
 def _head(search: Search, pattern: str) -> str:
