@@ -28,6 +28,8 @@ class Kind(StrEnum):
     BLOCK_DEVICE = "block-device"
     UNKNOWN = "unknown"
 
+    __hash__ = str.__hash__  # that of enumerations is Python, and asked for each entry
+
 
 _KINDS = {
     stat.S_IFREG: Kind.FILE,

@@ -64,6 +64,8 @@ class Type(StrEnum):
     OTHER = "other"
     UNKNOWN = "unknown"
 
+    __hash__ = str.__hash__  # as `Kind`'s
+
 
 class Reason(StrEnum):
     """An output's `truncated_reason` (3.5)."""
