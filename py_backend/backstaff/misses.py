@@ -1,19 +1,24 @@
 """Why a search for files found nothing, and what would find something: for all tools that search.
 
 A search hands over what it has looked at, and nothing is looked up again. Each function is for an
-answer without a match, and gives a line of it, or None where there is nothing to say.
+answer without a match, and gives a line of it, or None where there is nothing to say. A reason is
+worth a second at most (`hurried`): where that is over, or the call's time, none is looked for.
 """
 
 import re
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import accumulate, takewhile
 
 from backstaff.errors import ToolError
+from backstaff.fs.budget import Budget
 from backstaff.fs.globs import Globs
 from backstaff.render.names import quote, word
 
+SECONDS = 1.0
+"""How long a search for reasons may go on."""
 EXAMPLES = 5
 MAX_BYTES = 500
 """What all examples in a line may take: a path can have thousands."""
@@ -36,7 +41,13 @@ class Searched:
     files: Sequence[str]
     directories: Sequence[str]
     where: str
+    budget: Budget
     prefix: str = ""
+
+
+def hurried(budget: Budget) -> Budget:
+    """What of BUDGET may go into a reason."""
+    return replace(budget, deadline=min(budget.deadline, time.monotonic() + SECONDS))
 
 
 def of_glob(pattern: str, compiled: Compile, searched: Searched) -> str | None:
@@ -52,11 +63,14 @@ def of_glob(pattern: str, compiled: Compile, searched: Searched) -> str | None:
     )
     if pattern.startswith("/"):
         return f"a glob starts in {searched.where}, without a slash before it"
-    return next(filter(None, (reason() for reason in reasons)), None)
+    told = (reason() for reason in reasons if not searched.budget.expired())
+    return next(filter(None, told), None)
 
 
 def nearest(text: str, searched: Searched) -> str | None:
     """The files whose names are most like the last name in TEXT, the likest first."""
+    if searched.budget.expired():
+        return None
     examples = _examples(_likest(text, searched.files), searched)
     return f"the nearest names{examples}" if examples else None
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backstaff import misses
 from backstaff.errors import ToolError
 from backstaff.fs import survey
 from backstaff.render.names import show
@@ -372,6 +373,16 @@ def test_what_is_said_in_the_text_is_no_warning_too(tree: Plant) -> None:
         assert reply.warnings == ()
         assert [f"[{note}]" for note in data_of(reply)["notes"]] == notes(reply)
         assert "repositories of their own" in notes(reply)[-1]
+
+
+@pytest.mark.parametrize(("query", "kind"), [("parser2.py", "fuzzy"), ("**/PARSER.py", "glob")])
+def test_reasons_are_looked_for_only_in_time(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, query: str, kind: str
+) -> None:
+    root = tree({"src/parser.py": ""})
+    assert notes(search(root, query, kind=kind))
+    monkeypatch.setattr(misses, "SECONDS", -1)
+    assert not notes(search(root, query, kind=kind))
 
 
 def test_nearest_names_are_told(tree: Plant) -> None:

@@ -10,9 +10,8 @@ reason, ends with lines that say so; one without a file, with a line that says w
 """
 
 import re
-import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -32,8 +31,6 @@ from backstaff.tools.agent_q._words import directory_refusal
 
 REMEDY = "narrow the pattern, give a path, or exclude_patterns"
 MAX_UNREADABLE_SHOWN = 5
-EXCLUDED_SECONDS = 1.0
-"""For how long a file that matches is looked for among what was excluded."""
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
 
@@ -208,7 +205,8 @@ def _why(
         yield f"exclude_patterns leave out what matches, such as {word(path)}"
         return
     where = show(f"{place.relative}/")
-    searched = misses.Searched(search.files, search.directories, where)
+    budget = misses.hurried(context.budget)
+    searched = misses.Searched(search.files, search.directories, where, budget)
     if reason := misses.of_glob(arguments.pattern, _globs, searched):
         yield reason
     elif near := misses.nearest(arguments.pattern, searched):
@@ -224,8 +222,7 @@ def _excluded(
     """A file that would be found if nothing were excluded, unless the search for it takes long."""
     if not exclusions.some:
         return None
-    deadline = min(context.budget.deadline, time.monotonic() + EXCLUDED_SECONDS)
-    budget = replace(context.budget, deadline=deadline)
+    budget = misses.hurried(context.budget)
     globs = _globs(arguments.pattern)
     with Walk(place.listing(), arranged(Exclusions.of(()), budget), budget) as walk:
         for step in walk:

@@ -459,12 +459,13 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
             yield f"{count} ignored {noun}: include_ignored shows them"
     prefix = "" if place.relative == "." else f"{place.relative}/"
     directories = [folder.path for folder in start if folder.path]
-    searched = misses.Searched(index.paths, directories, show(f"{place.relative}/"), prefix)
+    where, budget = show(f"{place.relative}/"), misses.hurried(context.budget)
+    searched = misses.Searched(index.paths, directories, where, budget, prefix)
     if query.globs is not None:
         reason = misses.of_glob(asked.query, _globs, searched)
     else:
         reason = _without_case(query, index) or _as_glob(query, index)
-    if reason is None and not context.budget.expired():
+    if reason is None:
         reason = misses.nearest(asked.query, searched)
     if reason:
         yield reason
