@@ -19,6 +19,7 @@ from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
 
+REMEDY = "if the server's files were replaced while it ran, restart it"
 AGENT_Q = "agent-q"
 """The toolset that keeps a bare name where several have it: the first contracts are its."""
 
@@ -63,7 +64,8 @@ class Package(Mapping[str, Tool[Any]]):
             return _proper(module, getattr(import_module(module), "TOOL", None))
         except Exception as error:
             logger.exception("the tool %s cannot be used", tool_id)
-            message = f"The tool {tool_id} cannot be used: {type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
+            message = f"The tool {tool_id} cannot be used: {reason}; {REMEDY}"
             raise ToolError(ErrorCode.INTERNAL, message) from error
 
     def __contains__(self, tool_id: object) -> bool:
