@@ -38,11 +38,11 @@ This counts where nothing else shows completions as you type."
                                       (:copier nil))
   "A search of the project ROOT for what stands in the minibuffer.
 INPUT is what was asked for last, and CALL the call while its answer is
-awaited.  NAMES are the matches as they are shown, the best first, PATHS the
+awaited, with the TIMER that will say so.  NAMES are the matches as they are shown, the best first, PATHS the
 paths by these names, TOTAL how many files match, PROBLEM why none is known.
 CHOSEN is the place among NAMES that a plain minibuffer offers; BUFFER is the
 minibuffer, with the overlays COUNT and LIST in it."
-  root input call names (paths (make-hash-table :test #'equal)) (total 0) problem
+  root input call timer names (paths (make-hash-table :test #'equal)) (total 0) problem
   (chosen 0) buffer count list)
 
 (defvar-local backstaff-find--search nil
@@ -82,6 +82,9 @@ where there is a capital letter."
 
 ;;; Asking the server
 
+(defconst backstaff-find--patience 0.3
+  "For how many seconds an answer is awaited before that is said.")
+
 (defun backstaff-find--ask (search input)
   "Let SEARCH be for INPUT.  If it is new, the server is asked, and not awaited."
   (unless (equal input (backstaff-find--search-input search))
@@ -92,7 +95,23 @@ where there is a capital letter."
                                 (backstaff-find--arguments input)
                                 (lambda (reply)
                                   (backstaff-find--take search input reply))
-                                (list :root (backstaff-find--search-root search))))))
+                                (list :root (backstaff-find--search-root search))))
+    (setf (backstaff-find--search-timer search)
+          (run-at-time backstaff-find--patience nil
+                       #'backstaff-find--say-waiting search))))
+
+(defun backstaff-find--say-waiting (search)
+  "Say in the minibuffer that SEARCH waits."
+  (when (buffer-live-p (backstaff-find--search-buffer search))
+    (overlay-put (backstaff-find--search-count search) 'before-string
+                 (propertize "waiting… " 'face 'shadow))))
+
+(defun backstaff-find--end-waiting (search)
+  "Let SEARCH await nothing any more."
+  (setf (backstaff-find--search-call search) nil)
+  (when-let ((timer (backstaff-find--search-timer search)))
+    (setf (backstaff-find--search-timer search) nil)
+    (cancel-timer timer)))
 
 (defun backstaff-find--arguments (input)
   "Return the arguments of a search for INPUT; with no word in it, for all."
@@ -107,22 +126,32 @@ where there is a capital letter."
     (let* ((data (plist-get reply :data))
            (paths (plist-get data :files))
            (names (mapcar #'backstaff-names-show paths)))
-      (setf (backstaff-find--search-call search) nil
-            (backstaff-find--search-names search) names
+      (backstaff-find--end-waiting search)
+      (setf (backstaff-find--search-names search) names
             (backstaff-find--search-total search) (or (plist-get data :total) 0)
             (backstaff-find--search-chosen search) 0
             (backstaff-find--search-problem search)
-            (and (not (plist-get reply :ok)) (plist-get reply :text)))
+            (cond ((not (plist-get reply :ok)) (plist-get reply :text))
+                  ((null paths) (backstaff-find--nothing (plist-get data :notes)))))
       (cl-mapc (lambda (name path)
                  (puthash name path (backstaff-find--search-paths search)))
                names paths)
       (backstaff-find--show search))))
 
+(defun backstaff-find--nothing (notes)
+  "Return what to say where no file matches; NOTES are the server's why."
+  (string-join (cons "No file matches"
+                     ;; How a model is to ask for them is not for people.
+                     (mapcar (apply-partially #'string-remove-suffix
+                                              ": include_ignored shows them")
+                             notes))
+               "; "))
+
 (defun backstaff-find--cancel (search)
   "Take back the call of SEARCH whose answer is awaited, if there is one."
   (when-let ((call (backstaff-find--search-call search)))
-    (setf (backstaff-find--search-call search) nil
-          (backstaff-find--search-input search) nil)
+    (backstaff-find--end-waiting search)
+    (setf (backstaff-find--search-input search) nil)
     (backstaff-cancel call)))
 
 (defun backstaff-find--wait (search)

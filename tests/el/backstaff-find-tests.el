@@ -107,6 +107,16 @@
       (should (equal (backstaff-find-tests-lines search) '("No file matches")))
       (should-error (backstaff-find-exit) :type 'user-error))))
 
+(ert-deftest backstaff-find-file-tells-why-nothing-matches ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-shown "parser.o"
+      (let ((said (car (backstaff-find-tests-lines search))))
+        (should (string-prefix-p "No file matches; 1 ignored file matches" said))
+        (should-not (string-match-p "include_ignored" said))))
+    (backstaff-find-tests-shown "parsing.c"
+      (should (string-match-p "nearest names: src/parser\\.c"
+                              (car (backstaff-find-tests-lines search)))))))
+
 (ert-deftest backstaff-find-file-tells-what-is-wrong ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (backstaff-find-tests-shown "x"
@@ -225,6 +235,21 @@
       (backstaff-find--ask search "xy")
       (backstaff-find--cancel search)
       (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 2)))))
+
+(ert-deftest backstaff-find-file-says-that-it-waits ()
+  (backstaff-view-test-fake "stalling"
+    (with-temp-buffer
+      (let* ((count (make-overlay (point-min) (point-min)))
+             (search (backstaff-find--make-search :root root :buffer (current-buffer)
+                                                  :count count))
+             (deadline (+ (float-time) 10)))
+        (backstaff-find--ask search "x")
+        (should-not (overlay-get count 'before-string))
+        (while (and (not (overlay-get count 'before-string))
+                    (< (float-time) deadline))
+          (accept-process-output nil 0.05))
+        (should (equal (overlay-get count 'before-string) "waiting… "))
+        (backstaff-find--cancel search)))))
 
 (ert-deftest backstaff-find-file-ends-its-call-when-the-user-quits ()
   (backstaff-view-test-fake "stalling"
