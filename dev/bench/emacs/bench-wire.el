@@ -62,17 +62,6 @@
   (unless (eq (backstaff-server-call 'ping nil :timeout 5) t)
     (error "A ping was not answered with t")))
 
-(defun bench-wire-pings (count)
-  "Have COUNT pings in flight at once and wait for all."
-  (let ((left count)
-        (process (backstaff-epc--process
-                  (backstaff-server--connection (backstaff-server-ensure)))))
-    (dotimes (_ count)
-      (backstaff-server-call-async
-       'ping nil :success-fn (lambda (_) (setq left (1- left))) :timeout 10))
-    (while (> left 0)
-      (accept-process-output process 0.05 nil t))))
-
 (defun bench-wire-info ()
   "Call a tool that looks at one file."
   (backstaff-call "agent-q/get_file_info" '(:path "README.md")))
@@ -100,11 +89,6 @@
     (bench-measure "ping" bench-wire-stock-turns
                    `(("epc" . ,(lambda () (epc:call-sync stock 'ping nil)))))
     (bench-wire-measure-after echo)
-    (dolist (count '(50 100))
-      (bench-measure (format "in-flight/%d" count) 20
-                     `(("ours" . ,(lambda () (bench-wire-pings count)))
-                       ("single" . ,(lambda () (dotimes (_ count) (bench-wire-ping)))))
-                     :per count))
     (epc:stop-epc stock)
     (jsonrpc-shutdown jsonrpc)
     (delete-process echo))
