@@ -262,9 +262,10 @@ They go along: a policy counts wherever the tools look."
   "A start of SERVER on HOST, over as soon as CONNECTION is open or closed.
 WAYS are those that are left to be tried.  STAGE is what is under way:
 `bundle', or one of the ways, `direct' or `tramp'.  Its PROCESS, which is
-nil between stages, writes into HEARD and ERRORS, and has until DEADLINE.
-BUSY is non-nil while TRAMP makes it.  PROBLEMS tell why stages failed;
-LACK tells that the host has no Python to speak of."
+nil between stages and has NONCE in its name, writes into HEARD and ERRORS,
+and has until DEADLINE.  BUSY is the thread that sees to the start just now,
+or nil.  PROBLEMS tell why stages failed; LACK tells that the host has no
+Python to speak of."
   (server nil :read-only t)
   (host nil :read-only t)
   (settings nil :read-only t)
@@ -322,34 +323,42 @@ Return at once; what is sent over the connection waits in line."
                                 #'backstaff-remote--next-stage)))
 
 (defun backstaff-remote--do (start function)
-  "Call FUNCTION with START, unless that is over, or in TRAMP's hands.
+  "Call FUNCTION with START, unless that is over, or is being seen to already.
 An error ends the stage under way, a quit ends the start."
+  ;; What is done may wait, and then a timer or a filter comes here again.
   (when (and (backstaff-remote--opening-p start)
              (not (backstaff-remote--start-busy start)))
-    (condition-case problem
-        (let ((inhibit-quit nil))
-          (save-match-data (funcall function start)))
-      (quit
-       (backstaff-epc-close (backstaff-remote--start-connection start)
-                            "the start was cancelled" 'backstaff-cancelled)
-       ;; In a filter or a timer it is for Emacs to quit when that is done.
-       (if inhibit-quit (setq quit-flag t)
-         (signal 'quit nil)))
-      (error
-       (backstaff-remote--fail-stage
-        start (backstaff-remote--problem-text problem))))))
+    (setf (backstaff-remote--start-busy start) (current-thread))
+    (unwind-protect
+        (condition-case problem
+            (let ((inhibit-quit nil))
+              (save-match-data (funcall function start)))
+          (quit
+           (backstaff-epc-close (backstaff-remote--start-connection start)
+                                "the start was cancelled" 'backstaff-cancelled)
+           ;; In a filter or a timer it is for Emacs to quit when that is done.
+           (if inhibit-quit (setq quit-flag t)
+             (signal 'quit nil)))
+          (error
+           (backstaff-remote--fail-stage
+            start (backstaff-remote--problem-text problem))))
+      (setf (backstaff-remote--start-busy start) nil))))
 
 (defun backstaff-remote--next-stage (start)
   "Begin the next stage of START, or end it if none is left."
   (cond ((null (backstaff-remote--start-ways start))
          (backstaff-remote--give-up start))
         (backstaff-remote--bundle
-         (setf (backstaff-remote--start-stage start)
-               (pop (backstaff-remote--start-ways start)))
+         (backstaff-remote--enter start (pop (backstaff-remote--start-ways start)))
          (backstaff-remote--try start))
         (t
-         (setf (backstaff-remote--start-stage start) 'bundle)
+         (backstaff-remote--enter start 'bundle)
          (backstaff-remote--collect start))))
+
+(defun backstaff-remote--enter (start stage)
+  "Let STAGE be that of START that is under way."
+  (setf (backstaff-remote--start-stage start) stage
+        (backstaff-remote--start-nonce start) (backstaff-remote--nonce)))
 
 (defun backstaff-remote--check-stage (start)
   "End the stage of START that is under way if its process or its time is over.
@@ -409,14 +418,18 @@ Nothing can be tried without a bundle."
   "Wait a little for START, and for nothing else; heed a quit.
 Other processes must not be served: what is behind them may be TRAMP in the
 midst of a command."
-  (when (backstaff-remote--start-busy start)
-    (signal 'backstaff-connection-lost
-            (list (format "TRAMP is logging in to %s, which cannot be awaited\
- from here" (backstaff-remote--start-host start)))))
-  (backstaff-remote--go-on start)
-  (when-let ((process (and (backstaff-remote--opening-p start)
-                           (backstaff-remote--start-process start))))
-    (accept-process-output process backstaff-remote--slice nil t)))
+  (let ((busy (backstaff-remote--start-busy start)))
+    (cond ((eq busy (current-thread))
+           ;; That is further up the stack: it waits for us.
+           (signal 'backstaff-connection-lost
+                   (list (format "the start of the server on %s cannot be\
+ awaited in the midst of itself" (backstaff-remote--start-host start)))))
+          (busy (sleep-for backstaff-remote--slice))
+          (t
+           (backstaff-remote--go-on start)
+           (when-let ((process (and (backstaff-remote--opening-p start)
+                                    (backstaff-remote--start-process start))))
+             (accept-process-output process backstaff-remote--slice nil t))))))
 
 (defun backstaff-remote--problem-text (problem)
   "Return the text of the condition PROBLEM, without what all of them say."
@@ -430,13 +443,16 @@ midst of a command."
                                                     (float-time) (emacs-pid)))
                          0 16)))
 
+(defun backstaff-remote--own-p (start process)
+  "Return non-nil if PROCESS is that of the stage of START, be it made by halves."
+  (and (backstaff-remote--start-nonce start)
+       (string-search (backstaff-remote--start-nonce start)
+                      (process-name process))))
+
 (defun backstaff-remote--clean-up (start)
   "End all that the stage of START under way has made, also by halves."
   (dolist (process (process-list))
-    (when (or (eq process (backstaff-remote--start-process start))
-              (and (backstaff-remote--start-nonce start)
-                   (string-search (backstaff-remote--start-nonce start)
-                                  (process-name process))))
+    (when (backstaff-remote--own-p start process)
       (set-process-sentinel process #'ignore)
       (delete-process process)))
   (let ((errors (backstaff-remote--start-errors start)))
@@ -468,29 +484,27 @@ If it never was ready, let the next call start another one."
       (backstaff-remote--follow
        start
        (make-process
-        :name "backstaff-bundle" :buffer nil :stderr errors :noquery t
+        :name (backstaff-remote--process-name start) :buffer nil :stderr errors :noquery t
         :command (append (backstaff-server--program) '("bundle"))
         :connection-type 'pipe :coding 'binary
         :sentinel (lambda (&rest _) (backstaff-remote--go-on start))
-        :filter (lambda (_process text)
-                  (backstaff-remote--keep start text)))
+        :filter (apply-partially #'backstaff-remote--keep start))
        backstaff-remote--bundle-limit))))
+
+(defun backstaff-remote--process-name (start)
+  "Return the name for the process of the stage of START."
+  (concat "backstaff-" (backstaff-remote--start-nonce start)))
 
 (defun backstaff-remote--try (start)
   "Have TRAMP start the server of START in the way that its stage names."
   (let ((host (backstaff-remote--start-host start)))
     (backstaff-server--note
      (format "starting on %s, %s" host (backstaff-remote--start-stage start)))
-    (setf (backstaff-remote--start-nonce start) (backstaff-remote--nonce)
-          (backstaff-remote--start-busy start) t)
-    (unwind-protect
-        (progn
-          ;; TRAMP would connect again by itself.
-          (backstaff-remote-check (concat host "/"))
-          (backstaff-remote--limited
-           (concat host "/") "start a process"
-           (lambda () (backstaff-remote--make-process start))))
-      (setf (backstaff-remote--start-busy start) nil))
+    ;; TRAMP would connect again by itself.
+    (backstaff-remote-check (concat host "/"))
+    (backstaff-remote--limited
+     (concat host "/") "start a process"
+     (lambda () (backstaff-remote--make-process start)))
     (if (backstaff-remote--opening-p start)
         (backstaff-remote--listen start)
       (backstaff-remote--clean-up start))))
@@ -574,8 +588,7 @@ new versions of ssh delay what is typed on one."
         (let* ((default-directory (concat host "/"))
                (process
                 (make-process
-                 ;; By the nonce also one that is made by halves is found.
-                 :name (concat "backstaff-" (backstaff-remote--start-nonce start))
+                 :name (backstaff-remote--process-name start)
                  :buffer nil :stderr errors :noquery t
                  :connection-type 'pipe :coding 'binary :file-handler t
                  :command (backstaff-remote--command start)
@@ -612,15 +625,16 @@ new versions of ssh delay what is typed on one."
 (defconst backstaff-remote--noise-size (* 64 1024)
   "How many bytes a host may say before the server is ready.")
 
-(defun backstaff-remote--keep (start text)
-  "Keep TEXT, which the process of START printed."
-  (setf (backstaff-remote--start-heard start)
-        (concat (backstaff-remote--start-heard start) text)))
+(defun backstaff-remote--keep (start process text)
+  "Keep TEXT, which PROCESS printed, if that is the one of START's stage."
+  (when (backstaff-remote--own-p start process)
+    (setf (backstaff-remote--start-heard start)
+          (concat (backstaff-remote--start-heard start) text))))
 
 (defun backstaff-remote--hear (start process text)
   "Heed TEXT, which PROCESS of START printed; end it if that is far too much.
 Emacs would read on and on, whatever the clock says, while there is more."
-  (backstaff-remote--keep start text)
+  (backstaff-remote--keep start process text)
   (if (backstaff-remote--noisy-p start)
       (delete-process process)
     (backstaff-remote--do start #'backstaff-remote--listen)))

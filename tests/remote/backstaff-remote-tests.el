@@ -303,6 +303,12 @@ echo 'a warning' >&2
   (when-let ((server (backstaff-remote-test-server far)))
     (backstaff-epc-opening-p (backstaff-server--connection server))))
 
+(defun backstaff-remote-tests-let-timers-run ()
+  "Return once the timer of a start has had the time to run twice."
+  (let ((ran nil))
+    (run-at-time (* 3 backstaff-remote--slice) nil (lambda () (setq ran t)))
+    (backstaff-test-wait-for ran)))
+
 (defun backstaff-remote-tests-ours ()
   "Return the processes of ours that there are."
   (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
@@ -372,6 +378,31 @@ echo 'a warning' >&2
         (backstaff-remote-test-list far))
       (should (= (backstaff-remote-test-starts) 0))
       (should-not (backstaff-remote-tests-ours)))))
+
+(ert-deftest backstaff-remote-start-is-seen-to-once-at-a-time ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((backstaff-remote--bundle nil) (calls 0)
+          (program (symbol-function 'backstaff-server--program)))
+      (cl-letf (((symbol-function 'backstaff-server--program)
+                 (lambda ()
+                   ;; Timers run, as where it has to look for a Python.
+                   (when (= (cl-incf calls) 1)
+                     (backstaff-remote-tests-let-timers-run))
+                   (funcall program))))
+        (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+        (should (= calls 1))))))
+
+(ert-deftest backstaff-remote-start-cannot-be-awaited-in-the-midst-of-itself ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((inner nil) (program (symbol-function 'backstaff-server--program))
+          (backstaff-remote--bundle nil))
+      (cl-letf (((symbol-function 'backstaff-server--program)
+                 (lambda ()
+                   (setq inner (backstaff-test-condition (backstaff-remote-test-list far)))
+                   (funcall program))))
+        (should (string-match-p "a.txt" (backstaff-remote-test-list far))))
+      (should (eq (car inner) 'backstaff-connection-lost))
+      (should (string-match-p "in the midst of itself" (cadr inner))))))
 
 (ert-deftest backstaff-remote-call-that-waits-joins-the-start-under-way ()
   (backstaff-remote-tests-two-calls
