@@ -156,6 +156,41 @@
         (should (equal (backstaff-command-root) far))
         (should (backstaff-server-connected-p far))))))
 
+(defun backstaff-remote-tests-type (far keys)
+  "Return the directory that the user names by KEYS when asked in FAR."
+  (backstaff-test-typing keys
+    (let ((default-directory far))
+      (backstaff-read-directory "Directory: "))))
+
+(ert-deftest backstaff-remote-reading-a-directory-connects-to-nothing ()
+  (backstaff-remote-test-on "/fake::"
+    (backstaff-remote-test--reset)
+    (dolist (typed '("RET" "no-such-directory RET"))
+      (should (string-search root (backstaff-remote-tests-type far typed))))
+    (should-not (backstaff-server-connected-p far))))
+
+(ert-deftest backstaff-remote-directories-are-completed-where-emacs-is-connected ()
+  (backstaff-remote-test-on "/fake::"
+    (should (string-suffix-p (concat root "src/")
+                             (backstaff-remote-tests-type far "sr TAB RET")))))
+
+(ert-deftest backstaff-remote-local-directory-must-be-one ()
+  (backstaff-test-with-tree '(("file" . "") ("folder"))
+    (should (backstaff--perhaps-directory-p (concat root "folder")))
+    (should-not (backstaff--perhaps-directory-p (concat root "file")))
+    (let ((default-directory "/fake::/"))
+      (should-not (backstaff--perhaps-directory-p (concat root "file"))))))
+
+(ert-deftest backstaff-remote-doctor-tells-of-the-network ()
+  (let ((connection (backstaff-epc-connect nil :name "the server on /ssh:host:" :remote t
+                                           :opening #'ignore)))
+    (unwind-protect
+        (should (string-match-p
+                 "network"
+                 (backstaff-doctor--advice-on
+                  (backstaff-epc--slowness connection "did not answer ping" 5))))
+      (backstaff-epc-close connection "the test is over"))))
+
 (ert-deftest backstaff-remote-connect-is-a-command ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (backstaff-remote-test--reset)
