@@ -481,7 +481,8 @@ echo 'a warning' >&2
     (should (= made 1))))
 
 (ert-deftest backstaff-remote-what-was-typed-before-is-heeded-afterwards ()
-  (backstaff-remote-tests-making nil
+  (backstaff-remote-test-on "/fake::"
+    (setq backstaff-remote-tests-first nil)
     (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
     (let ((start (car (timer--args (cl-find #'backstaff-remote--tick timer-list
                                             :key #'timer--function))))
