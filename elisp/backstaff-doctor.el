@@ -93,7 +93,13 @@ looked at.  CLEANUPS are functions that end what is under way."
 ;;; Advice
 
 (defconst backstaff-doctor--advice
-  '(("needs Python 3\\.11 or newer on"
+  '(("the network may be down"
+     . "See whether that host is up and the network between is, by ssh or ping; \
+then type M-x backstaff-connect in a directory of that host")
+    ("on this machine: "
+     . "Type M-x backstaff-install-server, which makes a Python environment \
+here; what runs on a host is collected with it")
+    ("needs Python 3\\.11 or newer on"
      . "Install one on that host; if it is there by another name, customize \
 `backstaff-remote-python'")
     ("cannot be started on"

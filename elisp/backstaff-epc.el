@@ -92,9 +92,9 @@ OPENING is a function while the process is still to come, and then nil."
                (:copier nil))
   "A call under way.
 FRAME is what is to be sent, or nil once it is; then END is how many bytes
-the peer has read when it has read that."
+the peer has read when it has read that.  SETTLE is nil once it was called."
   (method nil :read-only t)
-  (settle nil :read-only t)
+  (settle nil)
   (timeout nil :read-only t)
   (frame nil)
   (end 0)
@@ -191,11 +191,18 @@ REASON and the peer's last words are the text of the condition."
     (setf (backstaff-epc--closed connection) t)
     (when-let ((process (backstaff-epc--process connection)))
       (delete-process process))
-    (let ((condition (list symbol (backstaff-epc--with-last-words
-                                   connection reason))))
-      (setf (backstaff-epc--closed connection) condition)
-      (backstaff-epc--log connection "%s" (cadr condition))
-      (backstaff-epc--fail-pending connection condition))
+    (let ((condition (list symbol reason)))
+      (unwind-protect
+          (setf (cadr condition)
+                (backstaff-epc--with-last-words connection reason))
+        (setf (backstaff-epc--closed connection) condition)
+        (backstaff-epc--tell-closed connection condition)))))
+
+(defun backstaff-epc--tell-closed (connection condition)
+  "Note that CONNECTION closed with CONDITION, and tell all that is under way."
+  (unwind-protect
+      (progn (backstaff-epc--log connection "%s" (cadr condition))
+             (backstaff-epc--fail-pending connection condition))
     (kill-buffer (backstaff-epc--buffer connection))))
 
 (defun backstaff-epc--with-last-words (connection reason)
@@ -205,10 +212,18 @@ REASON and the peer's last words are the text of the condition."
     (if (member words '(nil "")) reason (format "%s:\n%s" reason words))))
 
 (defun backstaff-epc--fail-pending (connection condition)
-  "End all that is under way over CONNECTION with CONDITION, oldest first."
-  (dolist (uid (backstaff-epc--uids connection))
-    (when-let ((call (backstaff-epc--pop-call connection uid)))
-      (backstaff-epc--settle connection call nil condition))))
+  "End all that is under way over CONNECTION with CONDITION, oldest first.
+One that is told may leave by a `throw'; those behind it are not forgotten."
+  (let ((done nil))
+    (unwind-protect
+        (progn
+          (dolist (uid (backstaff-epc--uids connection))
+            (when-let ((call (backstaff-epc--pop-call connection uid)))
+              (backstaff-epc--settle connection call nil condition)))
+          (setq done t))
+      (unless done
+        (run-at-time 0 nil #'backstaff-epc--fail-pending
+                     connection condition)))))
 
 (defun backstaff-epc--uids (connection)
   "Return the uids of what is under way over CONNECTION, oldest first."
@@ -435,9 +450,11 @@ what `read' costs afterwards."
 
 (defun backstaff-epc--settle (connection call value condition)
   "Tell CALL, made over CONNECTION, its VALUE, or CONDITION if that is non-nil.
-An error in the caller's function is the caller's alone."
+It is told once.  An error in the caller's function is the caller's alone."
   (condition-case problem
-      (funcall (backstaff-epc--call-settle call) value condition)
+      (when-let ((settle (backstaff-epc--call-settle call)))
+        (setf (backstaff-epc--call-settle call) nil)
+        (funcall settle value condition))
     ((error quit)
      (let ((text (format "error in what waited for %s: %s"
                          (backstaff-epc--call-method call)
@@ -532,15 +549,16 @@ surely fits is sent without a guard.  What has not gone out then stays in
 Emacs's own queue, and the next frame follows it: none is ever torn."
   (let ((process (backstaff-epc--process connection))
         (frame (backstaff-epc--call-frame call))
-        (timeout (backstaff-epc--call-timeout call)))
+        (timeout (backstaff-epc--call-timeout call))
+        (left (backstaff-epc--time-left call)))
     (setf (backstaff-epc--call-frame call) nil
           (backstaff-epc--call-end call)
           (cl-incf (backstaff-epc--sent connection) (length frame)))
     (condition-case problem
-        (if (and timeout (> (backstaff-epc--unread connection)
-                            backstaff-epc--pipe-size))
-            (with-timeout (timeout (backstaff-epc--give-up-sending
-                                    connection timeout))
+        (if (and left (> (backstaff-epc--unread connection)
+                         backstaff-epc--pipe-size))
+            (with-timeout (left (backstaff-epc--give-up-sending
+                                 connection timeout))
               (process-send-string process frame))
           (process-send-string process frame))
       (backstaff-timeout (signal (car problem) (cdr problem)))
@@ -556,6 +574,13 @@ Emacs's own queue, and the next frame follows it: none is ever torn."
                     (error-message-string problem))))
          (when untold
            (backstaff-epc--check-open connection)))))))
+
+(defun backstaff-epc--time-left (call)
+  "Return how many seconds there are for CALL, nil if it may wait for ever.
+Some have gone by already if it waited in line."
+  (if-let ((deadline (backstaff-epc--call-deadline call)))
+      (max 0 (- deadline (float-time)))
+    (backstaff-epc--call-timeout call)))
 
 (defun backstaff-epc--give-up-sending (connection timeout)
   "Signal that the peer of CONNECTION read nothing for TIMEOUT seconds."
@@ -592,6 +617,7 @@ the sending."
          (symbol (if (stringp method) (make-symbol method) method))
          (call (backstaff-epc--make-call
                 :method method :settle settle :timeout timeout
+                :deadline (and timeout (+ (float-time) timeout))
                 :frame (backstaff-epc--frame (list 'call uid symbol args)
                                              (backstaff-epc--room connection)))))
     (puthash uid call (backstaff-epc--pending connection))
@@ -600,29 +626,46 @@ the sending."
     uid))
 
 (defun backstaff-epc--transmit (connection uid call)
-  "Send CALL, which has UID, over CONNECTION; forget it if that fails."
+  "Send CALL, which has UID, over CONNECTION; forget it if that fails.
+Signal why, unless CALL was told of its end meanwhile."
   (let ((sent nil))
-    (unwind-protect
-        (progn (backstaff-epc--send connection uid call)
-               (setq sent t))
-      (unless sent
-        (backstaff-epc--pop-call connection uid)
-        (when (backstaff-epc--remote connection)
-          ;; Half of it may be under way, and nobody knows which half.
-          (backstaff-epc-close connection "the sending of a request was cut short"))))))
+    (condition-case problem
+        (unwind-protect
+            (progn (backstaff-epc--send connection uid call)
+                   (setq sent t))
+          (unless sent
+            (backstaff-epc--pop-call connection uid)
+            (when (backstaff-epc--remote connection)
+              ;; Half of it may be under way, and nobody knows which half.
+              (backstaff-epc-close connection
+                                   "the sending of a request was cut short"))))
+      (backstaff-error
+       (when (backstaff-epc--call-settle call)
+         (signal (car problem) (cdr problem)))))))
 
 (defun backstaff-epc-flush (connection)
   "Send what waited in line while CONNECTION was not open, oldest first.
-There is nobody to signal an error to, so each call is told its own."
-  (dolist (uid (backstaff-epc--uids connection))
-    (when-let* ((call (gethash uid (backstaff-epc--pending connection)))
-                ((backstaff-epc--call-frame call)))
-      (condition-case problem
-          (backstaff-epc--transmit connection uid call)
-        (backstaff-error (backstaff-epc--settle connection call nil problem))
-        (quit (backstaff-epc--settle
-               connection call nil (backstaff-epc--cancellation call))
-              (signal (car problem) (cdr problem)))))))
+There is nobody to signal an error to, so each call is told its own.  One
+that is told may leave by a `throw'; those behind it are not forgotten."
+  (let ((done nil))
+    (unwind-protect
+        (progn
+          (dolist (uid (backstaff-epc--uids connection))
+            (when-let* ((call (gethash uid (backstaff-epc--pending connection)))
+                        ((backstaff-epc--call-frame call)))
+              (backstaff-epc--send-in-line connection uid call)))
+          (setq done t))
+      (unless done
+        (run-at-time 0 nil #'backstaff-epc-flush connection)))))
+
+(defun backstaff-epc--send-in-line (connection uid call)
+  "Send CALL, which has UID and waited in line, over CONNECTION."
+  (condition-case problem
+      (backstaff-epc--transmit connection uid call)
+    (backstaff-error (backstaff-epc--settle connection call nil problem))
+    (quit (backstaff-epc--settle
+           connection call nil (backstaff-epc--cancellation call))
+          (signal (car problem) (cdr problem)))))
 
 (defun backstaff-epc--tell-cancelled (connection uid)
   "Tell the peer of CONNECTION that nobody waits for call UID any more.
@@ -750,34 +793,35 @@ calls in flight would each have to be sorted into it."
                                      #'backstaff-epc--look-at-clock
                                      connection)))))
 
-(defun backstaff-epc--limit-call (connection call timeout)
-  "End CALL over CONNECTION if it is not answered within TIMEOUT seconds."
-  (let ((deadline (+ (float-time) timeout))
+(defun backstaff-epc--limit-call (connection call)
+  "End CALL over CONNECTION if it is not answered by its deadline."
+  (let ((deadline (backstaff-epc--call-deadline call))
         (alarm (backstaff-epc--alarm connection)))
-    (setf (backstaff-epc--call-deadline call) deadline)
     (unless (and alarm (<= (car alarm) deadline))
       (backstaff-epc--set-alarm connection deadline))))
 
 (defun backstaff-epc--look-at-clock (connection)
-  "End the calls over CONNECTION whose time is up."
+  "End the calls over CONNECTION whose time is up.
+One that is told may leave by a `throw'; then it is the others' turn at once."
   (backstaff-epc--set-alarm connection nil)
-  ;; A timer may be early by less than a clock can tell.
-  (let ((now (+ (float-time) 0.001)) (due nil) (next nil))
-    (maphash (lambda (uid call)
-               (when-let ((deadline (backstaff-epc--call-deadline call)))
-                 (if (<= deadline now)
-                     (push uid due)
-                   (setq next (min deadline (or next deadline))))))
-             (backstaff-epc--pending connection))
-    (when (or next (cdr due))
-      ;; What is told of its end may leave by a `throw'; then it is the others' turn at once.
-      (backstaff-epc--set-alarm connection (if (cdr due) now next)))
-    (when due
-      (let ((uid (apply #'min due)))
-        (backstaff-epc--time-out
-         connection uid
-         (backstaff-epc--call-timeout
-          (gethash uid (backstaff-epc--pending connection))))))))
+  (unwind-protect
+      ;; A timer may be early by less than a clock can tell.
+      (pcase-dolist (`(,uid . ,timeout)
+                     (backstaff-epc--due connection (+ (float-time) 0.001)))
+        (backstaff-epc--time-out connection uid timeout))
+    (let ((deadlines (delq nil (mapcar #'backstaff-epc--call-deadline
+                                       (hash-table-values
+                                        (backstaff-epc--pending connection))))))
+      (when deadlines
+        (backstaff-epc--set-alarm connection (apply #'min deadlines))))))
+
+(defun backstaff-epc--due (connection now)
+  "Return a (UID . TIMEOUT) for each call over CONNECTION that is due by NOW."
+  (cl-loop for uid in (backstaff-epc--uids connection)
+           for call = (gethash uid (backstaff-epc--pending connection))
+           for deadline = (backstaff-epc--call-deadline call)
+           when (and deadline (<= deadline now))
+           collect (cons uid (backstaff-epc--call-timeout call))))
 
 (cl-defun backstaff-epc-call-async
     (connection method args &key success-fn error-fn (timeout 15))
@@ -798,7 +842,7 @@ all is an error here, and neither function is called."
               timeout)))
     (when timeout
       (when-let ((call (gethash uid (backstaff-epc--pending connection))))
-        (backstaff-epc--limit-call connection call timeout)))
+        (backstaff-epc--limit-call connection call)))
     uid))
 
 (defun backstaff-epc-cancel (connection handle)

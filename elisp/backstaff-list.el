@@ -78,7 +78,7 @@ the settings of the server say.  With a prefix argument it is recursive."
 (defun backstaff-list--read-directory (root)
   "Ask for a directory; or return the root of the project if ROOT is non-nil."
   (if root (backstaff-command-root)
-    (read-directory-name "List directory: " (backstaff-directory) nil t)))
+    (backstaff-read-directory "List directory: ")))
 
 (defun backstaff-list--open (directory tool &rest more)
   "Show what TOOL tells of DIRECTORY; MORE is the rest of the state."

@@ -72,8 +72,7 @@ Interactively this is the root of the project, or with a prefix argument a
 directory that is asked for."
   (interactive
    (list (if current-prefix-arg
-             (read-directory-name "Overview of directory: "
-                                  (backstaff-directory) nil t)
+             (backstaff-read-directory "Overview of directory: ")
            (backstaff-command-root))))
   (let ((root (backstaff-command-root (file-name-as-directory directory))))
     (backstaff-view-open 'backstaff-overview-mode

@@ -262,9 +262,10 @@ They go along: a policy counts wherever the tools look."
   "A start of SERVER on HOST, over as soon as CONNECTION is open or closed.
 WAYS are those that are left to be tried.  STAGE is what is under way:
 `bundle', or one of the ways, `direct' or `tramp'.  Its PROCESS, which is
-nil between stages, writes into HEARD and ERRORS, and has until DEADLINE.
-BUSY is non-nil while TRAMP makes it.  PROBLEMS tell why stages failed;
-LACK tells that the host has no Python to speak of."
+nil between stages and has NONCE in its name, writes into HEARD and ERRORS,
+and has until DEADLINE.  BUSY is the thread that sees to the start just now,
+or nil.  PROBLEMS tell why stages failed; LACK tells that the host has no
+Python to speak of."
   (server nil :read-only t)
   (host nil :read-only t)
   (settings nil :read-only t)
@@ -302,10 +303,22 @@ Return at once; what is sent over the connection waits in line."
            :opening (lambda () (backstaff-remote--await start))
            :stderr-function (lambda () (backstaff-remote--end start)))
           (backstaff-server--connection server)
-          (backstaff-remote--start-connection start)
-          (backstaff-remote--start-timer start)
-          (run-at-time 0 backstaff-remote--slice
-                       #'backstaff-remote--go-on start))))
+          (backstaff-remote--start-connection start))
+    (backstaff-remote--arm start 0)))
+
+(defun backstaff-remote--arm (start seconds)
+  "Have the clock looked at for START in some SECONDS.
+Each time anew: a timer that repeats is lost if something leaves by a `throw'."
+  (when-let ((timer (backstaff-remote--start-timer start)))
+    (cancel-timer timer))
+  (setf (backstaff-remote--start-timer start)
+        (run-at-time seconds nil #'backstaff-remote--tick start)))
+
+(defun backstaff-remote--tick (start)
+  "Do what is due in START, and see to it that it will be done again."
+  (when (backstaff-remote--opening-p start)
+    (backstaff-remote--arm start backstaff-remote--slice)
+    (backstaff-remote--go-on start)))
 
 (defun backstaff-remote--ways (host)
   "Return the ways in which a server may be started on HOST, the best first."
@@ -322,34 +335,63 @@ Return at once; what is sent over the connection waits in line."
                                 #'backstaff-remote--next-stage)))
 
 (defun backstaff-remote--do (start function)
-  "Call FUNCTION with START, unless that is over, or in TRAMP's hands.
-An error ends the stage under way, a quit ends the start."
+  "Call FUNCTION with START, unless that is over, or is being seen to already.
+An error ends the stage under way, as does a `throw'; a quit ends the start."
+  ;; What is done may wait, and then a timer or a filter comes here again.
   (when (and (backstaff-remote--opening-p start)
              (not (backstaff-remote--start-busy start)))
-    (condition-case problem
-        (let ((inhibit-quit nil))
-          (save-match-data (funcall function start)))
-      (quit
-       (backstaff-epc-close (backstaff-remote--start-connection start)
-                            "the start was cancelled" 'backstaff-cancelled)
-       ;; In a filter or a timer it is for Emacs to quit when that is done.
-       (if inhibit-quit (setq quit-flag t)
-         (signal 'quit nil)))
-      (error
-       (backstaff-remote--fail-stage
-        start (backstaff-remote--problem-text problem))))))
+    (let ((done nil))
+      (setf (backstaff-remote--start-busy start) (current-thread))
+      (unwind-protect
+          (progn (backstaff-remote--guarded start function)
+                 (setq done t))
+        (unless done
+          (backstaff-remote--fail-stage start '(error "It was left half-way")))
+        (setf (backstaff-remote--start-busy start) nil)))))
+
+(defun backstaff-remote--guarded (start function)
+  "Call FUNCTION with START; an error ends the stage, a quit ends the start."
+  (condition-case problem
+      (backstaff-remote--whatever-is-typed
+       (lambda ()
+         (let ((inhibit-quit nil))
+           (save-match-data (funcall function start)))))
+    (quit
+     (backstaff-epc-close (backstaff-remote--start-connection start)
+                          "the start was cancelled" 'backstaff-cancelled)
+     ;; In a filter or a timer it is for Emacs to quit when that is done.
+     (if inhibit-quit (setq quit-flag t)
+       (signal 'quit nil)))
+    (error
+     (backstaff-remote--fail-stage start problem))))
+
+(defun backstaff-remote--whatever-is-typed (function)
+  "Call FUNCTION, which only a quit shall end, also within `while-no-input'.
+That ends afterwards."
+  (let ((typed (and throw-on-input (eq quit-flag throw-on-input))))
+    (when typed
+      (setq quit-flag nil))
+    (unwind-protect
+        (let ((throw-on-input nil))
+          (funcall function))
+      (when typed
+        (setq quit-flag throw-on-input)))))
 
 (defun backstaff-remote--next-stage (start)
   "Begin the next stage of START, or end it if none is left."
   (cond ((null (backstaff-remote--start-ways start))
          (backstaff-remote--give-up start))
         (backstaff-remote--bundle
-         (setf (backstaff-remote--start-stage start)
-               (pop (backstaff-remote--start-ways start)))
+         (backstaff-remote--enter start (pop (backstaff-remote--start-ways start)))
          (backstaff-remote--try start))
         (t
-         (setf (backstaff-remote--start-stage start) 'bundle)
+         (backstaff-remote--enter start 'bundle)
          (backstaff-remote--collect start))))
+
+(defun backstaff-remote--enter (start stage)
+  "Let STAGE be that of START that is under way."
+  (setf (backstaff-remote--start-stage start) stage
+        (backstaff-remote--start-nonce start) (backstaff-remote--nonce)))
 
 (defun backstaff-remote--check-stage (start)
   "End the stage of START that is under way if its process or its time is over.
@@ -370,18 +412,24 @@ Only that of the bundle ends well by that: see `backstaff-remote--listen'."
                   (backstaff-remote--start-heard start)))
            (backstaff-remote--clean-up start))
           (t
-           (signal 'backstaff-connection-lost
+           (signal (if (process-live-p process) 'backstaff-timeout
+                     'backstaff-connection-lost)
                    (list (backstaff-remote--failure start process)))))))
 
 (defun backstaff-remote--fail-stage (start problem)
-  "End the stage of START that is under way, for PROBLEM, a text.
-Nothing can be tried without a bundle."
+  "End the stage of START that is under way, for the condition PROBLEM.
+It is the last one if the next would come to no better end: without a
+bundle, without a Python there, and where the host was only silent.  TRAMP
+would wait in vain as well, and with it Emacs."
   (when (backstaff-remote--opening-p start)
-    (backstaff-server--note
-     (format "start on %s failed: %s" (backstaff-remote--start-host start)
-             problem))
-    (push problem (backstaff-remote--start-problems start))
-    (unless backstaff-remote--bundle
+    (let ((text (backstaff-remote--problem-text problem)))
+      (backstaff-server--note
+       (format "start on %s failed: %s" (backstaff-remote--start-host start)
+               text))
+      (push text (backstaff-remote--start-problems start)))
+    (when (or (null backstaff-remote--bundle)
+              (backstaff-remote--start-lack start)
+              (eq (car problem) 'backstaff-timeout))
       (setf (backstaff-remote--start-ways start) nil))
     (backstaff-remote--clean-up start)))
 
@@ -409,14 +457,18 @@ Nothing can be tried without a bundle."
   "Wait a little for START, and for nothing else; heed a quit.
 Other processes must not be served: what is behind them may be TRAMP in the
 midst of a command."
-  (when (backstaff-remote--start-busy start)
-    (signal 'backstaff-connection-lost
-            (list (format "TRAMP is logging in to %s, which cannot be awaited\
- from here" (backstaff-remote--start-host start)))))
-  (backstaff-remote--go-on start)
-  (when-let ((process (and (backstaff-remote--opening-p start)
-                           (backstaff-remote--start-process start))))
-    (accept-process-output process backstaff-remote--slice nil t)))
+  (let ((busy (backstaff-remote--start-busy start)))
+    (cond ((eq busy (current-thread))
+           ;; That is further up the stack: it waits for us.
+           (signal 'backstaff-connection-lost
+                   (list (format "the start of the server on %s cannot be\
+ awaited in the midst of itself" (backstaff-remote--start-host start)))))
+          (busy (sleep-for backstaff-remote--slice))
+          (t
+           (backstaff-remote--go-on start)
+           (when-let ((process (and (backstaff-remote--opening-p start)
+                                    (backstaff-remote--start-process start))))
+             (accept-process-output process backstaff-remote--slice nil t))))))
 
 (defun backstaff-remote--problem-text (problem)
   "Return the text of the condition PROBLEM, without what all of them say."
@@ -430,13 +482,16 @@ midst of a command."
                                                     (float-time) (emacs-pid)))
                          0 16)))
 
+(defun backstaff-remote--own-p (start process)
+  "Return non-nil if PROCESS is that of the stage of START, be it made by halves."
+  (and (backstaff-remote--start-nonce start)
+       (string-search (backstaff-remote--start-nonce start)
+                      (process-name process))))
+
 (defun backstaff-remote--clean-up (start)
   "End all that the stage of START under way has made, also by halves."
   (dolist (process (process-list))
-    (when (or (eq process (backstaff-remote--start-process start))
-              (and (backstaff-remote--start-nonce start)
-                   (string-search (backstaff-remote--start-nonce start)
-                                  (process-name process))))
+    (when (backstaff-remote--own-p start process)
       (set-process-sentinel process #'ignore)
       (delete-process process)))
   (let ((errors (backstaff-remote--start-errors start)))
@@ -462,35 +517,39 @@ If it never was ready, let the next call start another one."
 ;;; What goes to a host, and how
 
 (defun backstaff-remote--collect (start)
-  "Let the server's Python collect what START needs."
-  (backstaff-server--with-own-environment (backstaff-server--sources)
-    (let ((errors (backstaff-remote--make-errors start)))
-      (backstaff-remote--follow
-       start
-       (make-process
-        :name "backstaff-bundle" :buffer nil :stderr errors :noquery t
-        :command (append (backstaff-server--program) '("bundle"))
-        :connection-type 'pipe :coding 'binary
-        :sentinel (lambda (&rest _) (backstaff-remote--go-on start))
-        :filter (lambda (_process text)
-                  (backstaff-remote--keep start text)))
-       backstaff-remote--bundle-limit))))
+  "Let the server's Python on this machine collect what START needs."
+  (condition-case problem
+      (backstaff-server--with-own-environment (backstaff-server--sources)
+        (let ((command (append (backstaff-server--program) '("bundle")))
+              (errors (backstaff-remote--make-errors start)))
+          (backstaff-remote--follow
+           start
+           (make-process
+            :name (backstaff-remote--process-name start)
+            :buffer nil :stderr errors :noquery t
+            :command command :connection-type 'pipe :coding 'binary
+            :sentinel (lambda (&rest _) (backstaff-remote--go-on start))
+            :filter (apply-partially #'backstaff-remote--keep start))
+           backstaff-remote--bundle-limit)))
+    (error
+     (signal 'backstaff-connection-lost
+             (list (concat "what goes to a host is collected on this machine: "
+                           (backstaff-remote--problem-text problem)))))))
+
+(defun backstaff-remote--process-name (start)
+  "Return the name for the process of the stage of START."
+  (concat "backstaff-" (backstaff-remote--start-nonce start)))
 
 (defun backstaff-remote--try (start)
   "Have TRAMP start the server of START in the way that its stage names."
   (let ((host (backstaff-remote--start-host start)))
     (backstaff-server--note
      (format "starting on %s, %s" host (backstaff-remote--start-stage start)))
-    (setf (backstaff-remote--start-nonce start) (backstaff-remote--nonce)
-          (backstaff-remote--start-busy start) t)
-    (unwind-protect
-        (progn
-          ;; TRAMP would connect again by itself.
-          (backstaff-remote-check (concat host "/"))
-          (backstaff-remote--limited
-           (concat host "/") "start a process"
-           (lambda () (backstaff-remote--make-process start))))
-      (setf (backstaff-remote--start-busy start) nil))
+    ;; TRAMP would connect again by itself.
+    (backstaff-remote-check (concat host "/"))
+    (backstaff-remote--limited
+     (concat host "/") "start a process"
+     (lambda () (backstaff-remote--make-process start)))
     (if (backstaff-remote--opening-p start)
         (backstaff-remote--listen start)
       (backstaff-remote--clean-up start))))
@@ -574,8 +633,7 @@ new versions of ssh delay what is typed on one."
         (let* ((default-directory (concat host "/"))
                (process
                 (make-process
-                 ;; By the nonce also one that is made by halves is found.
-                 :name (concat "backstaff-" (backstaff-remote--start-nonce start))
+                 :name (backstaff-remote--process-name start)
                  :buffer nil :stderr errors :noquery t
                  :connection-type 'pipe :coding 'binary :file-handler t
                  :command (backstaff-remote--command start)
@@ -612,15 +670,16 @@ new versions of ssh delay what is typed on one."
 (defconst backstaff-remote--noise-size (* 64 1024)
   "How many bytes a host may say before the server is ready.")
 
-(defun backstaff-remote--keep (start text)
-  "Keep TEXT, which the process of START printed."
-  (setf (backstaff-remote--start-heard start)
-        (concat (backstaff-remote--start-heard start) text)))
+(defun backstaff-remote--keep (start process text)
+  "Keep TEXT, which PROCESS printed, if that is the one of START's stage."
+  (when (backstaff-remote--own-p start process)
+    (setf (backstaff-remote--start-heard start)
+          (concat (backstaff-remote--start-heard start) text))))
 
 (defun backstaff-remote--hear (start process text)
   "Heed TEXT, which PROCESS of START printed; end it if that is far too much.
 Emacs would read on and on, whatever the clock says, while there is more."
-  (backstaff-remote--keep start text)
+  (backstaff-remote--keep start process text)
   (if (backstaff-remote--noisy-p start)
       (delete-process process)
     (backstaff-remote--do start #'backstaff-remote--listen)))
@@ -644,6 +703,7 @@ Emacs would read on and on, whatever the clock says, while there is more."
         (`("READY" . ,facts)
          (backstaff-remote--note-facts start facts)
          (backstaff-remote--send start (backstaff-remote--start-settings start))
+         (backstaff-remote--check-alive start)
          (backstaff-remote--adopt start))
         (`(,_ . ,reason)
          (let ((says (format "%s says that %s" backstaff-remote-python
@@ -676,15 +736,25 @@ Emacs would read on and on, whatever the clock says, while there is more."
 Emacs waits here while what lies between is full, as it may be of a bundle
 where the network is slow."
   (unless (string-empty-p bytes)
-    (let ((left (max 0.1 (- (backstaff-remote--start-deadline start)
+    (let ((process (backstaff-remote--start-process start))
+          (left (max 0.1 (- (backstaff-remote--start-deadline start)
                             (float-time)))))
-      (with-timeout (left (signal 'backstaff-timeout
-                                  (list (backstaff-remote--silence
-                                         start "took no sources"))))
-        (backstaff-remote--leaving-tramp-alone
-         (lambda ()
-           (process-send-string (backstaff-remote--start-process start)
-                                bytes)))))))
+      (condition-case problem
+          (with-timeout (left (signal 'backstaff-timeout
+                                      (list (backstaff-remote--silence
+                                             start "took no sources"))))
+            (backstaff-remote--leaving-tramp-alone
+             (lambda () (process-send-string process bytes))))
+        (backstaff-timeout (signal (car problem) (cdr problem)))
+        (error (backstaff-remote--check-alive start)
+               (signal (car problem) (cdr problem)))))))
+
+(defun backstaff-remote--check-alive (start)
+  "Signal what the host of START said last if the process there has ended."
+  (let ((process (backstaff-remote--start-process start)))
+    (unless (process-live-p process)
+      (signal 'backstaff-connection-lost
+              (list (backstaff-remote--failure start process))))))
 
 (defun backstaff-remote--leaving-tramp-alone (function)
   "Call FUNCTION, and read nothing meanwhile that is for TRAMP.
@@ -705,7 +775,7 @@ TRAMP, if it is in the midst of a command, would not learn of what came."
 (defun backstaff-remote--failure (start process)
   "Return why the stage of START, which PROCESS is for, has failed, as text."
   (cond ((eq (backstaff-remote--start-stage start) 'bundle)
-         (concat "what a start on another host needs cannot be collected: "
+         (concat "what goes to a host cannot be collected on this machine: "
                  (backstaff-remote--words start)))
         ((backstaff-remote--noisy-p start)
          (concat "the host says too much and never \"ready\""
@@ -728,8 +798,8 @@ If that is for want of a Python, note it: no other failure tells more."
 
 (defun backstaff-remote--silence (start failure)
   "Say that the server of START showed FAILURE for too long."
-  (format "it %s within %s seconds%s" failure backstaff-remote-start-limit
-          (backstaff-remote--said start)))
+  (format "it %s within %s seconds; the network may be down, or that host\
+ asleep%s" failure backstaff-remote-start-limit (backstaff-remote--said start)))
 
 (defun backstaff-remote--said (start)
   "Return what the host of START said, to be put behind a sentence."
@@ -771,7 +841,6 @@ What it wrote to its standard error may come a little later than its end."
   (let* ((server (backstaff-remote--start-server start))
          (connection (backstaff-remote--start-connection start))
          (rest (backstaff-remote--start-heard start)))
-    (cancel-timer (backstaff-remote--start-timer start))
     (setf (backstaff-server--stderr server)
           (backstaff-remote--take-stderr server start)
           (backstaff-server--facts server)
@@ -780,6 +849,7 @@ What it wrote to its standard error may come a little later than its end."
                 :python (backstaff-remote--start-python start)
                 :seconds (- (float-time) (backstaff-remote--start-begun start))))
     (backstaff-epc-open connection (backstaff-remote--start-process start))
+    (cancel-timer (backstaff-remote--start-timer start))
     (unless (string-empty-p rest)
       (backstaff-epc--receive connection rest))
     (backstaff-server--greet server)
@@ -788,19 +858,20 @@ What it wrote to its standard error may come a little later than its end."
 (defun backstaff-remote--take-stderr (server start)
   "Return the process with the standard error of START, which is SERVER's now.
 Return nil if there is none: on a terminal it says nothing any more."
-  (when-let ((errors (backstaff-remote--start-errors start))
-             (process (get-buffer-process errors)))
-    (let ((text (backstaff-remote--text errors)))
+  (when-let ((errors (backstaff-remote--start-errors start)))
+    (let ((text (backstaff-remote--text errors))
+          (process (get-buffer-process errors)))
       (unless (string-empty-p text)
-        (backstaff-server--hear server text)))
-    (set-process-filter process
-                        (lambda (_process text)
-                          (backstaff-server--hear server text)))
-    (set-process-coding-system process 'utf-8-unix 'utf-8-unix)
-    (set-process-buffer process nil)
-    (set-process-thread process nil)
-    (kill-buffer errors)
-    process))
+        (backstaff-server--hear server text))
+      (when process
+        (set-process-filter process
+                            (lambda (_process text)
+                              (backstaff-server--hear server text)))
+        (set-process-coding-system process 'utf-8-unix 'utf-8-unix)
+        (set-process-buffer process nil)
+        (set-process-thread process nil))
+      (kill-buffer errors)
+      process)))
 
 (provide 'backstaff-remote)
 ;;; backstaff-remote.el ends here

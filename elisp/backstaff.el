@@ -196,6 +196,19 @@ asks whether to connect, and what is out of reach is a `user-error'."
     (backstaff-remote-directory
      (user-error "%s" (backstaff-epc-error-text problem)))))
 
+(defun backstaff-read-directory (prompt)
+  "Ask for a directory with PROMPT and return it.
+On another host any name will do: to look there TRAMP would connect unasked."
+  (read-file-name prompt (backstaff-directory) nil t nil
+                  #'backstaff--perhaps-directory-p))
+
+(defun backstaff--perhaps-directory-p (name)
+  "Return non-nil if NAME, typed or a completion, may be a directory."
+  (cond ((file-remote-p name) t)
+        ((and (file-remote-p default-directory) (not (file-name-absolute-p name)))
+         (directory-name-p name))
+        (t (file-directory-p name))))
+
 (defun backstaff-approach (directory)
   "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it."
   (when (and (file-remote-p directory) (not (backstaff-server-connected-p directory)))

@@ -106,6 +106,74 @@ The function `open' opens it."
     (should (equal told '((1) backstaff-cancelled)))
     (should-not (cl-find "stray" backstaff-test-notes :test #'string-search))))
 
+(ert-deftest backstaff-epc-call-in-line-is-told-once-if-sending-takes-too-long ()
+  (backstaff-test-clean
+    (let* ((told nil)
+           (peer (backstaff-epc-connect nil :remote t :opening #'ignore))
+           (stuck (make-process :name "backstaff-stuck" :command '("sleep" "60")
+                                :connection-type 'pipe :coding 'binary :noquery t)))
+      (unwind-protect
+          (progn
+            (dotimes (number 4)
+              (backstaff-epc-call-async
+               peer 'echo (list (make-string 60000 ?a)) :timeout 1
+               :error-fn (lambda (_) (push number told))))
+            (backstaff-epc-open peer stuck)
+            (should (< (backstaff-test-seconds (backstaff-epc-flush peer)) 1.5))
+            (backstaff-test-wait-for (>= (length told) 4))
+            (should (equal (sort (copy-sequence told) #'<) '(0 1 2 3))))
+        (backstaff-epc-close peer "the test is over")
+        (delete-process stuck)))))
+
+(ert-deftest backstaff-epc-time-in-line-counts-for-sending ()
+  (let ((call (backstaff-epc--make-call :timeout 60 :deadline (+ (float-time) 2))))
+    (should (<= 0 (backstaff-epc--time-left call) 2))
+    (setf (backstaff-epc--call-deadline call) 1)
+    (should (= (backstaff-epc--time-left call) 0))))
+
+(defmacro backstaff-epc-tests-thrown (variable told &rest body)
+  "Run BODY as in `backstaff-epc-tests-in-line', where a call before leaves.
+When that is told of its end it throws `left' to `out', which BODY ends in."
+  (declare (indent 2) (debug (symbolp symbolp body)))
+  `(backstaff-epc-tests-in-line ,variable ,told
+     (clrhash (backstaff-epc--pending ,variable))
+     (dotimes (number 3)
+       (backstaff-epc-call-async
+        ,variable 'echo nil :timeout 0.5
+        :success-fn (lambda (_) (push (list number) ,told))
+        :error-fn (lambda (condition)
+                    (push (cons number (car condition)) ,told)
+                    (when (= number 0) (throw 'out 'left)))))
+     (should (eq (catch 'out ,@body) 'left))
+     (backstaff-test-wait-for (= (length ,told) 3))
+     (should (equal (mapcar #'car ,told) '(2 1 0)))))
+
+(ert-deftest backstaff-epc-throw-in-a-closing-leaves-nobody-untold ()
+  (backstaff-epc-tests-thrown peer told
+    (backstaff-epc-close peer "gone"))
+  (should-not (cl-find-if (lambda (buffer)
+                            (string-prefix-p " *backstaff frames*" (buffer-name buffer)))
+                          (buffer-list))))
+
+(ert-deftest backstaff-epc-throw-in-the-line-leaves-nobody-untold ()
+  (backstaff-epc-tests-thrown peer told
+    (cl-letf (((symbol-function 'backstaff-epc--send)
+               (lambda (_connection _uid call)
+                 (setf (backstaff-epc--call-frame call) nil)
+                 (signal 'backstaff-timeout '("no room")))))
+      (open))))
+
+(ert-deftest backstaff-epc-throw-at-a-deadline-leaves-nobody-untold ()
+  (backstaff-epc-tests-thrown peer told
+    (backstaff-test-wait-for (= (length told) 3))))
+
+(ert-deftest backstaff-epc-calls-of-one-deadline-end-together ()
+  (backstaff-epc-tests-in-line peer told
+    (maphash (lambda (_uid call) (setf (backstaff-epc--call-deadline call) 1))
+             (backstaff-epc--pending peer))
+    (backstaff-epc--look-at-clock peer)
+    (should (equal told '(backstaff-timeout backstaff-timeout)))))
+
 (ert-deftest backstaff-epc-line-that-nobody-waits-in-is-closed ()
   (backstaff-epc-tests-in-line peer told
     (should (backstaff-epc-cancel peer 2))

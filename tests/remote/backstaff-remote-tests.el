@@ -156,6 +156,41 @@
         (should (equal (backstaff-command-root) far))
         (should (backstaff-server-connected-p far))))))
 
+(defun backstaff-remote-tests-type (far keys)
+  "Return the directory that the user names by KEYS when asked in FAR."
+  (backstaff-test-typing keys
+    (let ((default-directory far))
+      (backstaff-read-directory "Directory: "))))
+
+(ert-deftest backstaff-remote-reading-a-directory-connects-to-nothing ()
+  (backstaff-remote-test-on "/fake::"
+    (backstaff-remote-test--reset)
+    (dolist (typed '("RET" "no-such-directory RET"))
+      (should (string-search root (backstaff-remote-tests-type far typed))))
+    (should-not (backstaff-server-connected-p far))))
+
+(ert-deftest backstaff-remote-directories-are-completed-where-emacs-is-connected ()
+  (backstaff-remote-test-on "/fake::"
+    (should (string-suffix-p (concat root "src/")
+                             (backstaff-remote-tests-type far "sr TAB RET")))))
+
+(ert-deftest backstaff-remote-local-directory-must-be-one ()
+  (backstaff-test-with-tree '(("file" . "") ("folder"))
+    (should (backstaff--perhaps-directory-p (concat root "folder")))
+    (should-not (backstaff--perhaps-directory-p (concat root "file")))
+    (let ((default-directory "/fake::/"))
+      (should-not (backstaff--perhaps-directory-p (concat root "file"))))))
+
+(ert-deftest backstaff-remote-doctor-tells-of-the-network ()
+  (let ((connection (backstaff-epc-connect nil :name "the server on /ssh:host:" :remote t
+                                           :opening #'ignore)))
+    (unwind-protect
+        (should (string-match-p
+                 "network"
+                 (backstaff-doctor--advice-on
+                  (backstaff-epc--slowness connection "did not answer ping" 5))))
+      (backstaff-epc-close connection "the test is over"))))
+
 (ert-deftest backstaff-remote-connect-is-a-command ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (backstaff-remote-test--reset)
@@ -237,8 +272,7 @@ echo 'a warning' >&2
                  "\\`Error: Backstaff needs Python 3\\.11 or newer on /ssh:host:: there is no python-that-is-not-there; the host said: "
                  text))
         (should (= (length (split-string text "the host said")) 2)))
-      ;; Both ways were tried, as the second one may find other programs.
-      (should (= (backstaff-remote-test-starts) 2)))))
+      (should (= (backstaff-remote-test-starts) 1)))))
 
 (defun backstaff-remote-tests-wrap (name before)
   "Return a Python called NAME on the host whose programs start with BEFORE."
@@ -302,6 +336,12 @@ echo 'a warning' >&2
   "Return non-nil if the server for FAR is being started."
   (when-let ((server (backstaff-remote-test-server far)))
     (backstaff-epc-opening-p (backstaff-server--connection server))))
+
+(defun backstaff-remote-tests-let-timers-run ()
+  "Return once the timer of a start has had the time to run twice."
+  (let ((ran nil))
+    (run-at-time (* 3 backstaff-remote--slice) nil (lambda () (setq ran t)))
+    (backstaff-test-wait-for ran)))
 
 (defun backstaff-remote-tests-ours ()
   "Return the processes of ours that there are."
@@ -372,6 +412,114 @@ echo 'a warning' >&2
         (backstaff-remote-test-list far))
       (should (= (backstaff-remote-test-starts) 0))
       (should-not (backstaff-remote-tests-ours)))))
+
+(ert-deftest backstaff-remote-missing-environment-of-this-machine-is-told-as-such ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((backstaff-remote--bundle nil))
+      (cl-letf (((symbol-function 'backstaff-server--program) #'backstaff-server--no-command))
+        (backstaff-test-should-fail 'backstaff-connection-lost
+            "on this machine: found no Python 3\\.11 or newer"
+          (backstaff-remote-test-list far))))))
+
+(ert-deftest backstaff-remote-start-is-seen-to-once-at-a-time ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((backstaff-remote--bundle nil) (calls 0)
+          (program (symbol-function 'backstaff-server--program)))
+      (cl-letf (((symbol-function 'backstaff-server--program)
+                 (lambda ()
+                   ;; Timers run, as where it has to look for a Python.
+                   (when (= (cl-incf calls) 1)
+                     (backstaff-remote-tests-let-timers-run))
+                   (funcall program))))
+        (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+        (should (= calls 1))))))
+
+(ert-deftest backstaff-remote-start-cannot-be-awaited-in-the-midst-of-itself ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((inner nil) (program (symbol-function 'backstaff-server--program))
+          (backstaff-remote--bundle nil))
+      (cl-letf (((symbol-function 'backstaff-server--program)
+                 (lambda ()
+                   (setq inner (backstaff-test-condition (backstaff-remote-test-list far)))
+                   (funcall program))))
+        (should (string-match-p "a.txt" (backstaff-remote-test-list far))))
+      (should (eq (car inner) 'backstaff-connection-lost))
+      (should (string-match-p "in the midst of itself" (cadr inner))))))
+
+(defmacro backstaff-remote-tests-making (action &rest body)
+  "Run BODY with `far', where ACTION is done before TRAMP first makes a process."
+  (declare (indent 1) (debug t))
+  `(backstaff-remote-test-on "/fake::"
+     (let ((make (symbol-function 'backstaff-remote--make-process)) (made 0))
+       (setq backstaff-remote-tests-first nil)
+       (cl-letf (((symbol-function 'backstaff-remote--make-process)
+                  (lambda (start)
+                    (when (= (cl-incf made) 1)
+                      ,action)
+                    (funcall make start))))
+         ,@body))))
+
+(ert-deftest backstaff-remote-throw-ends-the-start ()
+  (backstaff-remote-tests-making (throw 'backstaff-test-left 'left)
+    (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
+    (should (eq 'left (catch 'backstaff-test-left
+                        (backstaff-test-wait-for (> made 1)))))
+    (backstaff-test-wait-for backstaff-remote-tests-first)
+    (should (string-match-p "left half-way" (plist-get (car backstaff-remote-tests-first) :text)))
+    (should-not (backstaff-remote-test-server far))
+    (should (string-match-p "a.txt" (backstaff-remote-test-list far)))))
+
+(ert-deftest backstaff-remote-what-is-typed-does-not-end-the-start ()
+  (backstaff-remote-tests-making
+      ;; As Emacs does with what is typed.
+      (when throw-on-input
+        (setq quit-flag throw-on-input))
+    (let ((throw-on-input 'backstaff-test-typed))
+      (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
+      (backstaff-test-wait-for backstaff-remote-tests-first 20))
+    (should-not (backstaff-remote-tests-code backstaff-remote-tests-first))
+    (should (= made 1))))
+
+(ert-deftest backstaff-remote-what-was-typed-before-is-heeded-afterwards ()
+  (backstaff-remote-test-on "/fake::"
+    (setq backstaff-remote-tests-first nil)
+    (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
+    (let ((start (car (timer--args (cl-find #'backstaff-remote--tick timer-list
+                                            :key #'timer--function))))
+          (typed nil))
+      (let ((throw-on-input 'backstaff-test-typed) (inhibit-quit t))
+        (setq quit-flag throw-on-input)
+        (backstaff-remote--tick start)
+        (setq typed quit-flag
+              quit-flag nil))
+      (should (eq typed 'backstaff-test-typed)))
+    (backstaff-test-wait-for backstaff-remote-tests-first 20)
+    (should-not (backstaff-remote-tests-code backstaff-remote-tests-first))))
+
+(ert-deftest backstaff-remote-buffer-without-a-process-is-killed ()
+  (let* ((errors (generate-new-buffer " *backstaff-stderr*"))
+         (start (backstaff-remote--make-start :errors errors)))
+    (should-not (backstaff-remote--take-stderr (backstaff-server--make) start))
+    (should-not (buffer-live-p errors))))
+
+(ert-deftest backstaff-remote-host-that-ends-when-ready-is-told ()
+  (backstaff-remote-test-both-ways
+    (cl-letf* ((note (symbol-function 'backstaff-remote--note-facts))
+               ((symbol-function 'backstaff-remote--settings) (lambda () "x"))
+               ((symbol-function 'backstaff-remote--command)
+                (lambda (start)
+                  (list "sh" "-c"
+                        (format "echo BS-READY:%s:sent 3.11.2; echo no room left >&2; exit 3"
+                                (reverse (backstaff-remote--start-nonce start))))))
+               ((symbol-function 'backstaff-remote--note-facts)
+                (lambda (start facts)
+                  (let ((process (backstaff-remote--start-process start)))
+                    (while (process-live-p process)
+                      (accept-process-output process 0.05 nil t)))
+                  (funcall note start facts))))
+      (backstaff-test-should-fail 'backstaff-connection-lost
+          "cannot be started on /ssh:host:: .* ended with status .*no room left"
+        (backstaff-remote-test-list far)))))
 
 (ert-deftest backstaff-remote-call-that-waits-joins-the-start-under-way ()
   (backstaff-remote-tests-two-calls
@@ -624,6 +772,18 @@ echo 'a warning' >&2
       (should-not (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
       (backstaff-remote-test-tell "go"))
     (backstaff-remote-test-connect (file-remote-p far))
+    (should (backstaff-remote-test-list far))))
+
+(ert-deftest backstaff-remote-silent-host-ends-the-start-and-nothing-else ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-start-limit 1))
+      (backstaff-remote-test-tell "stop")
+      (backstaff-test-should-fail 'backstaff-connection-lost
+          "not ready within 1 seconds; the network may be down, or that host asleep"
+        (backstaff-remote-test-list far))
+      (should (= (backstaff-remote-test-starts) 1))
+      (should (backstaff-server-connected-p far))
+      (backstaff-remote-test-tell "go"))
     (should (backstaff-remote-test-list far))))
 
 (ert-deftest backstaff-remote-search-for-the-root-ends-at-its-limit ()
