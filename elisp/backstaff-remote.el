@@ -419,8 +419,9 @@ Only that of the bundle ends well by that: see `backstaff-remote--listen'."
 (defun backstaff-remote--fail-stage (start problem)
   "End the stage of START that is under way, for the condition PROBLEM.
 It is the last one if the next would come to no better end: without a
-bundle, without a Python there, and where the host was only silent.  TRAMP
-would wait in vain as well, and with it Emacs."
+bundle, without a Python in the very place that is named, and where the host
+was only silent.  TRAMP would wait in vain as well, and with it Emacs.  But a
+Python that is named without a place may be in TRAMP's own path alone."
   (when (backstaff-remote--opening-p start)
     (let ((text (backstaff-remote--problem-text problem)))
       (backstaff-server--note
@@ -428,7 +429,8 @@ would wait in vain as well, and with it Emacs."
                text))
       (push text (backstaff-remote--start-problems start)))
     (when (or (null backstaff-remote--bundle)
-              (backstaff-remote--start-lack start)
+              (and (backstaff-remote--start-lack start)
+                   (string-match-p "/" backstaff-remote-python))
               (eq (car problem) 'backstaff-timeout))
       (setf (backstaff-remote--start-ways start) nil))
     (backstaff-remote--clean-up start)))

@@ -272,6 +272,14 @@ echo 'a warning' >&2
                  "\\`Error: Backstaff needs Python 3\\.11 or newer on /ssh:host:: there is no python-that-is-not-there; the host said: "
                  text))
         (should (= (length (split-string text "the host said")) 2)))
+      ;; TRAMP's own path may hold what the other does not.
+      (should (= (backstaff-remote-test-starts) 2)))))
+
+(ert-deftest backstaff-remote-python-that-is-not-in-its-place-is-told-at-once ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-python "/usr/bin/python-that-is-not-there"))
+      (backstaff-test-should-fail 'backstaff-remote-refused "there is no /usr/bin/python-that"
+        (backstaff-remote-test-list far))
       (should (= (backstaff-remote-test-starts) 1)))))
 
 (defun backstaff-remote-tests-wrap (name before)
