@@ -107,11 +107,15 @@
   (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) (list way))))
     (bench-remote-list ".")))
 
-(defun bench-remote-miss ()
-  "Start a server on a host that has kept nothing."
+(defun bench-remote-forget ()
+  "Let the host have kept nothing."
   (delete-directory (expand-file-name "home/.cache/backstaff"
                                       (getenv "BACKSTAFF_TEST_HOST"))
-                    t)
+                    t))
+
+(defun bench-remote-miss ()
+  "Start a server on a host that has kept nothing."
+  (bench-remote-forget)
   (bench-remote-start 'direct))
 
 (defvar bench-remote-payload nil "A file as large as what goes to a host.")
@@ -271,6 +275,8 @@ MS / BASE may be."
 
 (defun bench-remote-session ()
   "Show one tree by the tool and natively, at 80 ms."
+  (backstaff-server--stop "bench")
+  (bench-remote-forget)
   (bench-remote-tell "delay 0.04")
   (princ (format "A project on another host, %s, at a round trip of 80 ms.
 Recorded by `make record-remote'; Emacs %s, TRAMP %s, connected already.\n\n"
