@@ -465,6 +465,7 @@ midst of a command."
            (signal 'backstaff-connection-lost
                    (list (format "the start of the server on %s cannot be\
  awaited in the midst of itself" (backstaff-remote--start-host start)))))
+          ;; Another thread sees to it, and its processes are not this one's.
           (busy (sleep-for backstaff-remote--slice))
           (t
            (backstaff-remote--go-on start)
