@@ -92,7 +92,8 @@ def _answer(place: Place, globs: Globs, arguments: Arguments, context: Context) 
     limit = min(context.text_limit(context.settings.max_output_bytes), REPLY_BYTES)
     search = Search(Page(limit))
     _search(search, place, globs, exclusions, context)
-    notes = tuple(_notes(search, place, exclusions, arguments, context))
+    why = () if search.page.total else _why(search, place, exclusions, arguments, context)
+    notes = (*_notes(search, exclusions), *why)
     return Result(
         text=_text(search, arguments.pattern, notes, limit),
         data=_data(search, place, notes),
@@ -169,13 +170,7 @@ def _head(search: Search, pattern: str) -> str:
     return f"Found {total} {'file' if total == 1 else 'files'} matching {quote(pattern)}:\n\n"
 
 
-def _notes(
-    search: Search,
-    place: Place,
-    exclusions: Exclusions,
-    arguments: Arguments,
-    context: Context,
-) -> Iterator[str]:
+def _notes(search: Search, exclusions: Exclusions) -> Iterator[str]:
     """What a model should know of an answer that lacks something."""
     if search.expired:
         yield "not searched to its end, as the time was up"
@@ -185,8 +180,6 @@ def _notes(
         yield f"cannot be read: {shown}{f' and {more} more' if more > 0 else ''}"
     if note := exclusions.note():
         yield note
-    if not search.page.total:
-        yield from _why(search, place, exclusions, arguments, context)
 
 
 def _why(
