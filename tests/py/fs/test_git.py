@@ -1,6 +1,7 @@
 """Asking git: its answers, and that a repository cannot make it do anything else."""
 
 import os
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.git import NoGit, Repository, find_repository
 from tests.py.fs.repositories import alone, git
 from tests.py.processes import as_nobody
+
+MOST_SECONDS_TO_END = 10
 
 
 @pytest.fixture(autouse=True)
@@ -211,14 +214,19 @@ def test_work_tree_elsewhere_is_none(root: Path, folder: Path) -> None:
 def test_git_that_hangs_is_ended_with_what_it_started(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in(folder, monkeypatch, f"sleep 600 & echo $! >{folder}/child; sleep 600")
-    monkeypatch.setattr(asking, "MAX_SECONDS", 0.3)
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    # Both hold the pipe, so it ends when the last of them does.
+    stand_in(folder, monkeypatch, f"exec 3>{pipe}; sleep 600 & echo started >&3; sleep 600")
+    monkeypatch.setattr(asking, "MAX_SECONDS", 2)
     root = folder / "R"
     root.mkdir()
     assert no_git(root) is NoGit.SLOW
-    child = int((folder / "child").read_text())
-    status = Path(f"/proc/{child}/stat")
-    assert not status.exists() or status.read_text().split()[2] == "Z"
+    assert set(os.read(reading, 100).split()) == {b"started"}
+    assert select.select([reading], [], [], MOST_SECONDS_TO_END)[0]
+    assert os.read(reading, 100) == b""
+    os.close(reading)
 
 
 def test_git_that_babbles_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
