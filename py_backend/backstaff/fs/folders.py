@@ -51,35 +51,10 @@ def stamp(status: os.stat_result, now: int) -> Stamp:
 
 
 _NOTHING: frozenset[str] = frozenset()
+_NO_RULES = Ignore()
 
 
-# None of these is frozen, as that takes thrice the time to make; but nobody changes one.
-@dataclass(slots=True, eq=False)
-class Facts:
-    """What a folder was made from: it is the same while these are.
-
-    `stamp` is the directory's, `rules` its `.gitignore`'s if it has one; `above` is what its parent
-    ignores, by identity, and `ignore` what it ignores itself. In a `hidden` folder, everything is
-    ignored but what is tracked. The rules start `anew` in a repository that is entered. `ignored`
-    counts what is left out in the folder itself.
-    """
-
-    stamp: Stamp
-    rules: Stamp | None
-    above: Ignore
-    ignore: Ignore
-    hidden: bool
-    anew: bool
-    ignored: int
-
-    def same(self, stamp: Stamp, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
-        """Whether a directory with this STAMP, and in the same circumstances, is as it was."""
-        return stamp == self.stamp and above is self.above and hidden is self.hidden
-
-
-_NO_FACTS = Facts(UNSETTLED, None, Ignore(), Ignore(), hidden=False, anew=False, ignored=0)
-
-
+# Not frozen, as that takes thrice the time to make; but nobody changes one that is finished.
 @dataclass(slots=True, eq=False)
 class Folder:
     """A directory: its `path` from the start ("" for the start), and what in it is not ignored.
@@ -89,6 +64,12 @@ class Folder:
     files and links in here and below, `ignored` what was left out as ignored in here and below, a
     directory being one, and `size` all names. Nothing is known of what is in an `unreadable` one,
     nor in a `repository`, one of its own in a work tree.
+
+    The rest is what it was made from: it is the same while this is. `stamp` is the directory's,
+    `rules` its `.gitignore`'s if it has one; `above` is what its parent ignores, by identity, and
+    `ignore` what it ignores itself. In a `hidden` folder, everything is ignored but what is
+    tracked. The rules start `anew` in a repository that is entered. `left_out` counts what is
+    ignored in the folder itself.
     """
 
     name: str
@@ -102,7 +83,17 @@ class Folder:
     size: int = 1
     unreadable: bool = False
     repository: bool = False
-    facts: Facts = field(default=_NO_FACTS, repr=False)
+    stamp: Stamp = UNSETTLED
+    rules: Stamp | None = None
+    above: Ignore = _NO_RULES
+    ignore: Ignore = _NO_RULES
+    hidden: bool = False
+    anew: bool = False
+    left_out: int = 0
+
+    def same(self, stamp: Stamp, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
+        """Whether a directory with this STAMP, and in the same circumstances, is as it was."""
+        return stamp == self.stamp and above is self.above and hidden is self.hidden
 
     @property
     def entries(self) -> list[Named]:
@@ -120,6 +111,9 @@ class Folder:
             yield folder
             if folder.below:
                 waiting.extend(reversed(folder.below))
+
+
+_UNKNOWN = Folder("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,22 +140,6 @@ class Tracked:
         return path in self.files or path in self.folders
 
 
-@dataclass(slots=True, eq=False)
-class _Here:
-    """A directory that is open: where it is, how it is known, and what it inherits."""
-
-    name: str
-    path: str
-    directory: int
-    known: Folder | None
-    above: Ignore
-    hidden: bool
-
-    def within(self, name: str) -> str:
-        """The path of NAME in here."""
-        return f"{self.path}/{name}" if self.path else name
-
-
 @dataclass(slots=True)
 class _Frame:
     """A directory that the walk is in, and the directories in it that are still ahead."""
@@ -180,7 +158,7 @@ class _Frame:
             folder,
             below=tuple(below),
             files=len(folder.names) + sum(one.files for one in below),
-            ignored=folder.facts.ignored + sum(one.ignored for one in below),
+            ignored=folder.left_out + sum(one.ignored for one in below),
             size=_size(folder) + sum(one.size for one in below),
         )
 
@@ -207,6 +185,7 @@ class FolderWalk:
     again: frozenset[str] = frozenset()
     new_rules: bool = False
     expired: bool = False
+    _started: int = field(default_factory=time.time_ns)
 
     def run(self, start: int, known: Folder | None, above: Ignore, *, hidden: bool) -> Folder:
         """The folder of the open directory START, which was KNOWN so, with all below it.
@@ -214,8 +193,13 @@ class FolderWalk:
         ABOVE is what holds in it by rules from elsewhere; in a HIDDEN one only what is tracked is
         there. Raises `PathError` if START cannot be read, and `Cancelled`.
         """
+        new = Folder("", "")
+        new.above, new.hidden = above, hidden
+        if self.budget.expired():
+            self.expired = True
+            return new
         try:
-            entered = self._entered(_Here("", "", HANDLES.duplicate(start), known, above, hidden))
+            entered = self._entered(new, HANDLES.duplicate(start), known)
         except OSError as error:
             raise refusal(error) from error
         if isinstance(entered, Folder):
@@ -237,7 +221,7 @@ class FolderWalk:
 
     def _enter_next(self, frame: _Frame) -> _Frame | None:
         """Go over the directories ahead in FRAME, up to the first that others are in."""
-        above, prefix = frame.folder.facts.ignore, frame.folder.path
+        above, prefix = frame.folder.ignore, frame.folder.path
         prefix = f"{prefix}/" if prefix else ""
         parent, below, expired = frame.directory, frame.below, self.budget.expired
         for name, known, hidden in frame.ahead:
@@ -247,11 +231,12 @@ class FolderWalk:
             if known is not None and self._is_same_leaf(known, parent, above, hidden):
                 below.append(known)
                 continue
+            new = Folder(name, prefix + name)
+            new.above, new.hidden = above, hidden
             try:
-                directory = HANDLES.enter_to_list(name, parent)
-                entered = self._entered(_Here(name, prefix + name, directory, known, above, hidden))
+                entered = self._entered(new, HANDLES.enter_to_list(name, parent), known)
             except (OSError, PathError):
-                entered = Folder(name, prefix + name, unreadable=True)
+                entered = Folder(name, new.path, unreadable=True)
             if isinstance(entered, _Frame):
                 return entered
             below.append(entered)
@@ -259,105 +244,128 @@ class FolderWalk:
 
     def _is_same_leaf(self, known: Folder, parent: int, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
         """Whether there is nothing in KNOWN to be entered for, and it is as it was."""
-        facts = known.facts
-        if known.directories or facts.rules is not None or known.path in self.again:
+        if known.directories or known.rules is not None or known.path in self.again:
             return False
         try:
-            return facts.same(exactly(lstat(known.name, parent)), above, hidden)
+            return known.same(exactly(lstat(known.name, parent)), above, hidden)
         except OSError:
             return False
 
-    def _entered(self, here: _Here) -> _Frame | Folder:
-        """A directory as it is known or as it is; it stays open only if others are in it."""
-        old: Folder | None = here.known
+    def _entered(self, new: Folder, directory: int, known: Folder | None) -> _Frame | Folder:
+        """The open DIRECTORY as it is KNOWN or as it is; it stays open only if others are in it.
+
+        The NEW folder tells where it is and what it inherits.
+        """
         there: AbstractSet[str] = _NOTHING
         try:
-            if old is None or not self._is_same(old, here):
-                folder, there = self._read(here)
+            if known is not None and self._is_same(known, new, directory):
+                folder = known
             else:
-                folder = old
+                folder, there = new, self._read(new, directory, known)
         except BaseException:
-            HANDLES.close(here.directory)
+            HANDLES.close(directory)
             raise
         if not folder.directories:
-            HANDLES.close(here.directory)
+            HANDLES.close(directory)
             return folder
-        if folder is old:
-            ahead = [(one.name, one, one.facts.hidden) for one in old.below]
-            return _Frame(folder, here.directory, iter(ahead))
-        by_name = {one.name: one for one in old.below} if old else {}
-        names = folder.directories
-        fresh = [(name, by_name.get(name), here.hidden or name in there) for name in names]
-        return _Frame(folder, here.directory, iter(fresh))
+        if folder is known:
+            same = [(one.name, one, one.hidden) for one in known.below]
+            return _Frame(folder, directory, iter(same))
+        by_name = {one.name: one for one in known.below} if known else {}
+        ahead = [(name, by_name.get(name), new.hidden or name in there) for name in new.directories]
+        return _Frame(folder, directory, iter(ahead))
 
-    def _is_same(self, known: Folder, here: _Here) -> bool:
-        status = HANDLES.status(here.directory)
-        if here.path in self.again or not known.facts.same(
-            exactly(status), here.above, here.hidden
-        ):
+    def _is_same(self, known: Folder, new: Folder, directory: int) -> bool:
+        told = exactly(HANDLES.status(directory))
+        if new.path in self.again or not known.same(told, new.above, new.hidden):
             return False
-        if known.facts.rules is None:
+        if known.rules is None:
             return True
-        of_rules = look(FILE, here.directory)
-        return of_rules is not None and exactly(of_rules) == known.facts.rules
+        of_rules = look(FILE, directory)
+        return of_rules is not None and exactly(of_rules) == known.rules
 
-    def _read(self, here: _Here) -> tuple[Folder, AbstractSet[str]]:
-        """The folder, without those below it, and what is there though it is ignored."""
-        now, status = time.time_ns(), HANDLES.status(here.directory)
-        found = groups_in(here.directory, self.budget)
-        inner = _take_away(_DOT_GIT, found) and bool(here.path)
-        if inner and self.work_tree and _is_repository(here.directory):
-            return Folder(here.name, here.path, repository=True), _NOTHING
-        # Whether a `.git` makes a repository is not told by the stamp of the directory it is in.
-        own = UNSETTLED if inner and self.work_tree else stamp(status, now)
-        anew = inner and not self.work_tree
-        rules, ignore = self._rules(here, found.files, anew=anew)
-        there, count = self._leave_out(here, found, ignore)
+    def _read(self, new: Folder, directory: int, known: Folder | None) -> AbstractSet[str]:
+        """Fill the NEW folder from DIRECTORY; tell what is there in it though it is ignored."""
+        new.stamp = stamp(HANDLES.status(directory), self._started)
+        found = groups_in(directory, self.budget)
         files, directories, links = found
-        size = 1 + len(files) + len(directories) + len(links)
         files.sort()
-        folder = Folder(here.name, here.path, tuple(files))
-        folder.files, folder.ignored, folder.size = size - 1 - len(directories), count, size
-        folder.facts = Facts(own, rules, here.above, ignore, here.hidden, anew, count)
+        directories.sort()
+        there: AbstractSet[str] = _NOTHING
+        new.ignore = above = new.above
+        # The first of the names tells whether any of them is one that git looks at.
+        if (
+            (links or above.layers or new.hidden)
+            or (files and files[0] <= FILE)
+            or (directories and directories[0] <= _DOT_GIT)
+            or (known is not None and known.rules is not None)
+        ):
+            there = self._rule(new, directory, known, found)
+        new.names, new.directories = tuple(files), tuple(directories)
         if links:
-            folder.names, folder.links = tuple(sorted(files + links)), tuple(sorted(links))
-        if directories:
-            folder.directories = tuple(sorted(directories))
-        return folder, there
+            new.names, new.links = tuple(sorted(files + links)), tuple(sorted(links))
+        new.files, new.size = len(new.names), _size(new)
+        return there
 
-    def _leave_out(
-        self, here: _Here, found: Grouped, ignore: Ignore
-    ) -> tuple[AbstractSet[str], int]:
+    def _rule(
+        self, new: Folder, directory: int, known: Folder | None, found: Grouped
+    ) -> AbstractSet[str]:
+        """Take out of what was FOUND what is not to be seen; tell what stays though it is ignored.
+
+        What the NEW folder ignores is set, too.
+        """
+        inner = _take_away(_DOT_GIT, found) and bool(new.path)
+        if inner and self.work_tree:
+            # Whether a `.git` makes a repository is not told by the stamp of its directory.
+            new.stamp = UNSETTLED
+            if _is_repository(directory):
+                new.repository = True
+                for names in found:
+                    names.clear()
+                return _NOTHING
+        new.anew = inner and not self.work_tree
+        new.rules, new.ignore = self._rules(new, directory, found[0], known)
+        if not (new.hidden or new.ignore.layers):
+            return _NOTHING
+        there, new.left_out = self._leave_out(new, found)
+        new.ignored = new.left_out
+        return there
+
+    def _leave_out(self, new: Folder, found: Grouped) -> tuple[AbstractSet[str], int]:
         """Take out of what was FOUND what is ignored; tell what of that stays, and how much not."""
-        if not (here.hidden or ignore.layers):
-            return _NOTHING, 0
-        ignored = set().union(*found) if here.hidden else ignore.of(found, self.budget)
-        there = {one for one in ignored if here.within(one) in self.tracked}
+        ignored = set().union(*found) if new.hidden else new.ignore.of(found, self.budget)
+        there = {one for one in ignored if _path(new, one) in self.tracked}
         ignored -= there
-        for names in found:
+        for names in found if ignored else ():
             names[:] = [name for name in names if name not in ignored]
         return there, len(ignored)
 
-    def _rules(self, here: _Here, files: list[str], *, anew: bool) -> tuple[Stamp | None, Ignore]:
-        """The stamp of the folder's own rules, if it has some, and what it ignores by all rules.
+    def _rules(
+        self, new: Folder, directory: int, files: list[str], known: Folder | None
+    ) -> tuple[Stamp | None, Ignore]:
+        """The stamp of the NEW folder's own rules, if it has some, and what it ignores by all.
 
-        These start ANEW in a repository.
+        These start anew in a repository.
         """
         if self.everything:
-            return None, here.above
+            return None, new.above
         rules, content = None, b""
         if FILE in files:
-            rules, content = _own_rules(here.directory)
-        known = _NO_FACTS if here.known is None else here.known.facts
-        if not (rules or known.rules or anew or here.above.layers):
-            return None, here.above  # as in most directories where nothing is ignored
-        if known.above is here.above and rules == known.rules != UNSETTLED and anew is known.anew:
-            return rules, known.ignore
-        self.new_rules |= rules is not None or known.rules is not None
-        ignore = Ignore() if anew else here.above.below(here.name) if here.path else here.above
+            rules, content = _own_rules(directory)
+        before = known or _UNKNOWN
+        alike = before.above is new.above and before.anew is new.anew
+        if alike and rules == before.rules != UNSETTLED:
+            return rules, before.ignore
+        self.new_rules |= rules is not None or before.rules is not None
+        ignore = _NO_RULES if new.anew else new.above.below(new.name) if new.path else new.above
         if content:
             ignore = ignore.under(Rules(content, ignore_case=self.ignore_case))
         return rules, ignore
+
+
+def _path(folder: Folder, name: str) -> str:
+    """The path of NAME in FOLDER."""
+    return f"{folder.path}/{name}" if folder.path else name
 
 
 def _take_away(name: str, found: Grouped) -> bool:

@@ -62,19 +62,19 @@ class Handles(Protocol):
         """Hold DIRECTORY once more, for reading its names."""
         ...
 
-    def duplicate(self, directory: int) -> int:
+    def duplicate(self, directory: int, /) -> int:
         """Hold DIRECTORY once more."""
         ...
 
-    def close(self, directory: int) -> None:
+    def close(self, directory: int, /) -> None:
         """Let DIRECTORY go."""
         ...
 
-    def scan(self, directory: int) -> "os._ScandirIterator[str]":
+    def scan(self, directory: int, /) -> "os._ScandirIterator[str]":
         """The entries of DIRECTORY, which is held for reading its names."""
         ...
 
-    def status(self, directory: int) -> os.stat_result:
+    def status(self, directory: int, /) -> os.stat_result:
         """The status of DIRECTORY itself."""
         ...
 
@@ -99,12 +99,21 @@ class Handles(Protocol):
         ...
 
 
+_scan: Callable[[int], "os._ScandirIterator[str]"] = os.scandir
+
+
 class Descriptors:
     """Descriptors of directories: what was entered stays what it is, whatever is swapped.
 
     No name is ever looked up twice, and none is looked up by more than one component. Against
     somebody who renames at full speed: no escape in millions of tries (safety 3.2).
     """
+
+    # A walk calls these for every directory, and a method around them would take as long again.
+    duplicate = staticmethod(os.dup)
+    close = staticmethod(os.close)
+    scan = staticmethod(_scan)
+    status = staticmethod(os.fstat)
 
     def root(self, path: str) -> int:
         """Open the directory at the real PATH."""
@@ -127,22 +136,6 @@ class Descriptors:
             if not os.path.exists(held):
                 raise
             return os.open(held, _LIST & ~_NO_FOLLOW)
-
-    def duplicate(self, directory: int) -> int:
-        """Another descriptor of DIRECTORY."""
-        return os.dup(directory)
-
-    def close(self, directory: int) -> None:
-        """Close the descriptor."""
-        os.close(directory)
-
-    def scan(self, directory: int) -> "os._ScandirIterator[str]":
-        """Scan by descriptor."""
-        return os.scandir(directory)
-
-    def status(self, directory: int) -> os.stat_result:
-        """What fstat(2) says."""
-        return os.fstat(directory)
 
     def lstat(self, name: str, directory: int) -> os.stat_result:
         """What fstatat(2) says."""

@@ -90,9 +90,10 @@ class Ignore:
     def of(self, found: Grouped, budget: Budget) -> set[str]:
         """The names FOUND in here that are ignored; fewer if the time is up. Raises `Cancelled`."""
         ignored: set[str] = set()
+        _, directories, _ = found
         for names in found if self.layers else ():
             if names:
-                directory = names is found.directories
+                directory = names is directories
                 for name in set(self._doubtful(names, budget)):
                     if budget.expired():
                         return ignored

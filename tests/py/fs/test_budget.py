@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Self
 
 import pytest
 
 from backstaff.errors import Cancelled, ErrorCode, ToolError
 from backstaff.fs import budget as budget_module
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
+from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
 from backstaff.registry import discover
 from backstaff.tool import Context, Result
@@ -83,15 +85,21 @@ def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         def __init__(self, directory: int) -> None:
             self.entries = real(directory)
 
-        def __enter__(self) -> Iterator[os.DirEntry[str]]:
+        def __enter__(self) -> Self:
+            return self
+
+        def __iter__(self) -> Iterator[os.DirEntry[str]]:
             for entry in self.entries:
                 read.append(entry.name)
                 yield entry
 
         def __exit__(self, *_: object) -> None:
+            self.close()
+
+        def close(self) -> None:
             self.entries.close()
 
-    monkeypatch.setattr(os, "scandir", Reading)
+    monkeypatch.setattr(Descriptors, "scan", Reading)
     return read
 
 
