@@ -37,6 +37,8 @@ QUERIES = {
     "glob-name": ("glob", "**/tree_map*.py", 0),
 }
 
+Found = list[list[tuple[str, bool]]]
+
 
 def measure(files: int, turns: int) -> Measures:
     """Searches in a tree of so many FILES, and the bare walk."""
@@ -70,30 +72,32 @@ def _places() -> Iterator[tuple[int, int, int]]:
     return ((a, b, c) for a in range(1000) for b in range(31) for c in range(31))
 
 
-def bare_walk(root: str) -> int:
-    """Tell names and kinds of all below ROOT, by descriptor and through no link; count them.
+def bare_walk(root: str) -> Found:
+    """The names of all below ROOT and which are directories, by descriptor and through no link.
 
-    That is the least that a search safe from swapped directories has to do (value 4a).
+    So much is in hand after any walk that is safe from swapped directories (value 4a), and from it
+    the next page could be told.
     """
+    found: Found = []
     start = os.open(root, DIRECTORY)
     try:
-        return _below(start)
+        _below(start, found)
     finally:
         os.close(start)
+    return found
 
 
-def _below(directory: int) -> int:
+def _below(directory: int, found: Found) -> None:
     with os.scandir(directory) as entries:
         named = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    count = len(named)
+    found.append(named)
     for name, is_directory in named:
         if is_directory:
             inner = os.open(name, DIRECTORY, dir_fd=directory)
             try:
-                count += _below(inner)
+                _below(inner, found)
             finally:
                 os.close(inner)
-    return count
 
 
 def search(root: str, kind: str, query: str, offset: int) -> int:

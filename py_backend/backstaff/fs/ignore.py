@@ -10,8 +10,8 @@ them could be ignored at all (`_Sieve`), and goes through the lines for these on
 """
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped
@@ -21,6 +21,7 @@ FILE = ".gitignore"
 MAX_BYTES = 1 << 20
 """What is read of a file with rules; lines that are not whole by then do not count."""
 
+_NONE: frozenset[str] = frozenset()
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -42,6 +43,16 @@ class Rules:
             if line.parent is not None:
                 self._named.setdefault(line.parent, []).append(line)
         self._wild = [line for line in self._somewhere if line.parent is None]
+        placed = [line.parent for line in self.lines if not line.anywhere]
+        self._parents = sorted({parent for parent in placed if parent is not None})
+        self._is_wild = None in placed
+
+    def is_alike_below(self, parent: bytes) -> bool:
+        """Whether the lines say the same in PARENT and in every directory below it."""
+        if self._is_wild:
+            return False
+        first = bisect_left(self._parents, parent)
+        return not any(one.startswith(parent) for one in self._parents[first : first + 1])
 
     def sieve(self, parent: bytes) -> "_Sieve":
         """What can be ignored in PARENT, which is written "" or `a/b/`."""
@@ -57,15 +68,20 @@ class Rules:
         return None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Ignore:
     """The rules that hold in one directory, the nearest first.
 
     A layer is the rules of one file and where this directory lies from the one that the file is
-    for: "" or `a/b/`.
+    for: "" or `a/b/`. Below a directory where they all say the same, the first will do for each.
     """
 
-    layers: tuple[tuple[Rules, bytes], ...] = ()
+    __slots__ = ("_constant", "_sieves", "layers")
+
+    def __init__(self, layers: tuple[tuple[Rules, bytes], ...] = ()) -> None:
+        """What these LAYERS say."""
+        self.layers = layers
+        self._constant = all(rules.is_alike_below(parent) for rules, parent in layers)
+        self._sieves = [rules.sieve(parent) for rules, parent in layers]
 
     def under(self, rules: Rules) -> "Ignore":
         """The same with RULES for this very directory, which go before all others."""
@@ -73,7 +89,7 @@ class Ignore:
 
     def below(self, name: str) -> "Ignore":
         """What the same rules are in the directory NAME."""
-        if not self.layers:
+        if self._constant:
             return self
         added = os.fsencode(name) + b"/"
         return Ignore(tuple([(rules, parent + added) for rules, parent in self.layers]))
@@ -91,51 +107,55 @@ class Ignore:
         """The names FOUND in here that are ignored; fewer if the time is up. Raises `Cancelled`."""
         ignored: set[str] = set()
         _, directories, _ = found
-        for names in found if self.layers else ():
-            if names:
-                directory = names is directories
-                for name in set(self._doubtful(names, budget)):
-                    if budget.expired():
-                        return ignored
-                    if self.ignores(name, directory=directory):
-                        ignored.add(name)
+        for names in found:
+            directory = names is directories
+            for name in self._doubtful(names, budget) if names else ():
+                if budget.expired():
+                    return ignored
+                if self.ignores(name, directory=directory):
+                    ignored.add(name)
         return ignored
 
-    def _doubtful(self, names: Sequence[str], budget: Budget) -> Iterator[str]:
-        """Those of NAMES that some line could ignore; some of them more than once."""
-        for rules, parent in self.layers:
-            yield from rules.sieve(parent).of(names, budget)
+    def _doubtful(self, names: Sequence[str], budget: Budget) -> set[str]:
+        """Those of NAMES that some line could ignore."""
+        return {name for sieve in self._sieves for name in sieve.of(names, budget)}
 
 
 class _Sieve:
     """Tells which names some lines could match, by what the lines say of the name alone."""
 
     def __init__(self, lines: Iterable[Line]) -> None:
-        self._exact: set[str] = set()
+        exact = set[str]()
         self._others: list[Line] = []
         endings = []
         for line in lines:
             if line.exactly is not None:
-                self._exact.add(os.fsdecode(line.exactly))
+                exact.add(os.fsdecode(line.exactly))
             elif line.ending is not None and line.ending.isascii():
                 endings.append(line.ending.decode())
             else:
                 self._others.append(line)
+        self._exact = frozenset(exact)
         self._endings = tuple(endings)
         self._slashed = [f"{ending}/" for ending in endings]
 
-    def of(self, names: Sequence[str], budget: Budget) -> Iterator[str]:
-        """Those of NAMES that could match; some of them more than once."""
+    def of(self, names: Sequence[str], budget: Budget) -> frozenset[str]:
+        """Those of NAMES that could match; fewer if the time is up. Raises `Cancelled`."""
+        found = _NONE
         if not self._exact.isdisjoint(names):
-            yield from self._exact.intersection(names)
+            found = self._exact.intersection(names)
         if self._slashed:
             joined = "/".join(names) + "/"
             if any(map(joined.__contains__, self._slashed)):
-                yield from (name for name in names if name.endswith(self._endings))
+                found = found.union(name for name in names if name.endswith(self._endings))
         if self._others:
-            for name in names:
-                if budget.expired():
-                    return
-                encoded = os.fsencode(name)
-                if any(line.name(encoded) for line in self._others):
-                    yield name
+            found = found.union(self._matching(names, budget))
+        return found
+
+    def _matching(self, names: Sequence[str], budget: Budget) -> Iterator[str]:
+        for name in names:
+            if budget.expired():
+                return
+            encoded = os.fsencode(name)
+            if any(line.name(encoded) for line in self._others):
+                yield name

@@ -48,8 +48,9 @@ _NOTHING = _Token(_Is.ONE, b"(?!)")
 class Line:
     """A rule: `negative` with `!`, for `directories` only with a slash at its end.
 
-    `anywhere` tells that it is about a name in whatever directory. Paths are relative to the
-    directory of the file that the line stands in; a directory's own is "" or `a/b/`.
+    `anywhere` tells that it is about a name in whatever directory, be it by a `**/` before. Paths
+    are relative to the directory of the file that the line stands in; a directory's own is "" or
+    `a/b/`.
     """
 
     def __init__(self, text: bytes, *, ignore_case: bool = False) -> None:
@@ -58,9 +59,11 @@ class Line:
         text = text.removeprefix(b"!")
         self.directories = text.endswith(_SLASH)
         text = text.removesuffix(_SLASH)
-        self.anywhere = _SLASH not in text
+        path = text.removeprefix(_SLASH)
+        name = path.removeprefix(b"**/")
+        self.anywhere = _SLASH not in text or (name != path and _SLASH not in name)
         self._ignore_case = ignore_case
-        self._text = text if self.anywhere else text.removeprefix(_SLASH)
+        self._text = name if self.anywhere else path
         special = _SPECIAL.search(self._text)
         self._literal = special.start() if special else len(self._text)
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from backstaff import misses
 from backstaff.errors import ToolError
 from backstaff.fs import survey
+from backstaff.matching import Index, Query
 from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
-from backstaff.tools.workspace.search_files import Index, Query
 from tests.py.fs.glob_model import fits, segments_of
 from tests.py.fs.repositories import alone, git
 from tests.py.servers import server_at
@@ -170,7 +170,7 @@ def is_part(query: str, path: str) -> bool:
 def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
     query, index = Query(text, kind), index_of(given)
     smart = str if text != text.lower() else str.lower
-    told = [index.paths[number] for number in query.matches(index)]
+    told = [index.path(number) for number in query.matches(index)]
     inside = is_within if kind == "fuzzy" else is_part
     assert told == [one for one in given if all(inside(part, smart(one)) for part in text.split())]
 
@@ -182,7 +182,7 @@ def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
     except ToolError:
         return
     index = index_of(given)
-    told = [index.paths[number] for number in query.matches(index)]
+    told = [index.path(number) for number in query.matches(index)]
     segments = segments_of(text.removeprefix("./"))
     assert told == [one for one in given if fits(segments, one.split("/"))]
 
@@ -219,7 +219,7 @@ def test_search_after_another_finds_the_same(first: str, second: str) -> None:
     for kind in ("substring", "fuzzy"):
         Query(first, "substring").matches(index)
         query = Query(second, kind)
-        assert query.matches(index) == query.matches(index_of(index.paths))
+        assert query.matches(index) == query.matches(index_of(index.texts(folded=False)))
 
 
 # ---------------------------------------------------------------------------- pages and text
