@@ -68,8 +68,8 @@ class Folder:
     The rest is what it was made from: it is the same while this is. `stamp` is the directory's,
     `rules` its `.gitignore`'s if it has one; `above` is what its parent ignores, by identity, and
     `ignore` what it ignores itself. In a `hidden` folder, everything is ignored but what is
-    tracked. The rules start `anew` in a repository that is entered. `left_out` counts what is
-    ignored in the folder itself.
+    tracked. The rules start `anew` in a repository that is entered. `left_out` is what is ignored
+    in the folder itself.
     """
 
     name: str
@@ -89,11 +89,15 @@ class Folder:
     ignore: Ignore = _NO_RULES
     hidden: bool = False
     anew: bool = False
-    left_out: int = 0
+    left_out: tuple[str, ...] = ()
 
     def same(self, stamp: Stamp, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
         """Whether a directory with this STAMP, and in the same circumstances, is as it was."""
         return stamp == self.stamp and above is self.above and hidden is self.hidden
+
+    def within(self, name: str) -> str:
+        """The path of NAME in here."""
+        return f"{self.path}/{name}" if self.path else name
 
     @property
     def entries(self) -> list[Named]:
@@ -158,13 +162,13 @@ class _Frame:
             folder,
             below=tuple(below),
             files=len(folder.names) + sum(one.files for one in below),
-            ignored=folder.left_out + sum(one.ignored for one in below),
+            ignored=len(folder.left_out) + sum(one.ignored for one in below),
             size=_size(folder) + sum(one.size for one in below),
         )
 
 
 def _size(folder: Folder) -> int:
-    return 1 + len(folder.names) + len(folder.directories)
+    return 1 + len(folder.names) + len(folder.directories) + len(folder.left_out)
 
 
 @dataclass(slots=True)
@@ -327,18 +331,17 @@ class FolderWalk:
         new.rules, new.ignore = self._rules(new, directory, found[0], known)
         if not (new.hidden or new.ignore.layers):
             return _NOTHING
-        there, new.left_out = self._leave_out(new, found)
-        new.ignored = new.left_out
-        return there
+        return self._leave_out(new, found)
 
-    def _leave_out(self, new: Folder, found: Grouped) -> tuple[AbstractSet[str], int]:
-        """Take out of what was FOUND what is ignored; tell what of that stays, and how much not."""
+    def _leave_out(self, new: Folder, found: Grouped) -> AbstractSet[str]:
+        """Take out of what was FOUND what the NEW folder ignores; tell what of that stays."""
         ignored = set().union(*found) if new.hidden else new.ignore.of(found, self.budget)
-        there = {one for one in ignored if _path(new, one) in self.tracked}
+        there = {name for name in ignored if new.within(name) in self.tracked}
         ignored -= there
         for names in found if ignored else ():
             names[:] = [name for name in names if name not in ignored]
-        return there, len(ignored)
+        new.left_out, new.ignored = tuple(ignored), len(ignored)
+        return there
 
     def _rules(
         self, new: Folder, directory: int, files: list[str], known: Folder | None
@@ -361,11 +364,6 @@ class FolderWalk:
         if content:
             ignore = ignore.under(Rules(content, ignore_case=self.ignore_case))
         return rules, ignore
-
-
-def _path(folder: Folder, name: str) -> str:
-    """The path of NAME in FOLDER."""
-    return f"{folder.path}/{name}" if folder.path else name
 
 
 def _take_away(name: str, found: Grouped) -> bool:

@@ -98,19 +98,13 @@ class Repository:
         answer = _ask(self, budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
         return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
 
-    def files(self, budget: Budget) -> list[str] | NoGit:
-        """Git's own list of what is not ignored, relative to the directory, in no order.
+    def tracked(self, budget: Budget) -> "Asked | NoGit":
+        """Ask for all tracked files, relative to the directory, in the order of their bytes.
 
-        Tracked files are in it though they may be gone, and each once for every stage of a
-        conflict; a repository within is one entry, with a slash at its end if it is not tracked.
+        Some may be gone; a conflict names a file once for every stage, and a repository within is
+        one entry.
         """
-        words = ("--cached", "--others", "--exclude-standard")
-        return _names(_ask(self, budget, "ls-files", "-z", *words))
-
-    def tracked_but_ignored(self, budget: Budget) -> list[str] | NoGit:
-        """The tracked files that the rules would hide, relative to the directory."""
-        words = ("--cached", "--ignored", "--exclude-standard")
-        return _names(_ask(self, budget, "ls-files", "-z", *words))
+        return _started(self, budget, ("ls-files", "-z", "--cached"))
 
     def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
         """The files below the directory that the MOST latest commits touched, the latest first.
@@ -147,7 +141,7 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
 
 def _both(bare: Repository, budget: Budget) -> tuple[bytes | NoGit, bytes | NoGit]:
     """The answers to `_QUESTION` and `_SETTINGS`, which git works out side by side."""
-    where = _started(bare.program, bare.directory, budget, _QUESTION)
+    where = _started(bare, budget, _QUESTION)
     if isinstance(where, NoGit):
         return where, where
     try:
@@ -223,12 +217,6 @@ def _is_program(path: str) -> bool:
     return stat.S_ISREG(mode) and os.access(path, os.X_OK)
 
 
-def _names(answer: bytes | NoGit) -> list[str] | NoGit:
-    if isinstance(answer, NoGit):
-        return answer
-    return [os.fsdecode(name) for name in answer.split(b"\0")[:-1]]
-
-
 def _commits(answer: bytes) -> Iterator[list[str]]:
     """The paths of each commit in what git's log prints for `_EACH_COMMIT`, -z and --name-only.
 
@@ -244,41 +232,47 @@ def _commits(answer: bytes) -> Iterator[list[str]]:
 
 
 @dataclass(slots=True)
-class _Running:
-    """A git that was started, with what it has printed so far."""
+class Asked:
+    """A git that was started and works while others do; its answer has to be taken, or it ended."""
 
-    process: "subprocess.Popen[bytes]"
-    budget: Budget
-    until: float
-    printed: dict[int, bytearray] = field(default_factory=dict)
+    _process: "subprocess.Popen[bytes]"
+    _budget: Budget
+    _until: float = 0.0
+    _printed: dict[int, bytearray] = field(default_factory=dict)
+
+    def names(self) -> list[bytes] | NoGit:
+        """The names that it prints with a NUL after each, in its order. Raises `Cancelled`."""
+        answer = self.answer((0,))
+        return answer if isinstance(answer, NoGit) else answer.split(b"\0")[:-1]
 
     def answer(self, fine: tuple[int, ...]) -> bytes | NoGit:
         """What it prints, if its exit status is among FINE. Raises `Cancelled`."""
         out, errors = self._pipes()
+        self._until = monotonic() + MAX_SECONDS
         try:
             trouble = self._read(out, errors) or self._wait()
         finally:
             self.end()
         if trouble is not None:
             return trouble
-        if self.process.returncode in fine:
-            return bytes(self.printed[out])
-        return _meaning(bytes(self.printed[errors]))
+        if self._process.returncode in fine:
+            return bytes(self._printed[out])
+        return _meaning(bytes(self._printed[errors]))
 
     def end(self) -> None:
         """Kill it, if it is still there, with whatever it has started."""
         import signal
 
-        if self.process.poll() is None:
+        if self._process.poll() is None:
             with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        for pipe in (self.process.stdout, self.process.stderr):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
 
     def _pipes(self) -> tuple[int, int]:
-        out, errors = self.process.stdout, self.process.stderr
+        out, errors = self._process.stdout, self._process.stderr
         if out is None or errors is None:
             raise ValueError("git was started without pipes")
         return out.fileno(), errors.fileno()
@@ -287,9 +281,9 @@ class _Running:
         """Take in what is printed until both ends are closed, of errors only the first."""
         import selectors
 
-        self.printed = {out: bytearray(), errors: bytearray()}
+        self._printed = {out: bytearray(), errors: bytearray()}
         with selectors.DefaultSelector() as selector:
-            for pipe in self.printed:
+            for pipe in self._printed:
                 selector.register(pipe, selectors.EVENT_READ)
             while selector.get_map():
                 if self._is_late():
@@ -297,9 +291,9 @@ class _Running:
                 for key, _ in selector.select(TICK):
                     if not (chunk := os.read(key.fd, _CHUNK)):
                         selector.unregister(key.fd)
-                    self.printed[key.fd] += chunk
-                del self.printed[errors][MAX_ERRORS:]
-                if len(self.printed[out]) > MAX_OUTPUT:
+                    self._printed[key.fd] += chunk
+                del self._printed[errors][MAX_ERRORS:]
+                if len(self._printed[out]) > MAX_OUTPUT:
                     return NoGit.TOO_MUCH
         return None
 
@@ -308,7 +302,7 @@ class _Running:
 
         while True:
             try:
-                self.process.wait(TICK)
+                self._process.wait(TICK)
             except subprocess.TimeoutExpired:
                 if self._is_late():
                     return NoGit.SLOW
@@ -316,19 +310,17 @@ class _Running:
                 return None
 
     def _is_late(self) -> bool:
-        return self.budget.expired() or monotonic() > self.until
+        return self._budget.expired() or monotonic() > self._until
 
 
 def _ask(
     repository: Repository, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)
 ) -> bytes | NoGit:
-    running = _started(repository.program, repository.directory, budget, words)
-    return running if isinstance(running, NoGit) else running.answer(fine)
+    asked = _started(repository, budget, words)
+    return asked if isinstance(asked, NoGit) else asked.answer(fine)
 
 
-def _started(
-    program: str, directory: int, budget: Budget, words: tuple[str, ...]
-) -> _Running | NoGit:
+def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> Asked | NoGit:
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
@@ -337,8 +329,8 @@ def _started(
         # Not DEVNULL, which is opened for writing, too.
         with open(os.devnull, "rb") as nothing:
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-                [program, "--no-pager", *overrides, *words],
-                cwd=_HELD % directory,
+                [repository.program, "--no-pager", *overrides, *words],
+                cwd=_HELD % repository.directory,
                 env=_ENVIRONMENT | kept,
                 stdin=nothing,
                 stdout=subprocess.PIPE,
@@ -347,7 +339,7 @@ def _started(
             )
     except OSError:
         return NoGit.BROKEN
-    return _Running(process, budget, monotonic() + MAX_SECONDS)
+    return Asked(process, budget)
 
 
 def _meaning(errors: bytes) -> NoGit:

@@ -15,16 +15,20 @@ tree are read anew each time. So nothing is stale, as far as the file system tel
 once; one on a network may be late in that, with whatever else it is asked.
 """
 
+import os
 import time
+from bisect import bisect_left
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from threading import Lock
 
 from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import read
 from backstaff.fs.folders import UNSETTLED, Folder, FolderWalk, Stamp, Tracked, stamp
-from backstaff.fs.git import NoGit, Repository, default_excludes, find_repository
+from backstaff.fs.git import Asked, NoGit, Repository, default_excludes, find_repository
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
 from backstaff.fs.root import Place
@@ -33,6 +37,8 @@ __all__ = ["Folder", "Survey", "survey"]
 
 MAX_KEPT = 1_000_000
 """Entries in all kept surveys together."""
+
+_AFTER_SLASH = b"0"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,8 +159,8 @@ class _Kept:
 
     start: Folder
     ground: _Ground
-    tracked: Tracked
-    index: Stamp
+    tracked: Tracked = field(default_factory=Tracked)
+    index: Stamp = UNSETTLED
 
 
 _Key = tuple[str, str, bool]
@@ -207,20 +213,35 @@ class _Making:
     uncertain: bool = False
 
     def run(self) -> _Kept:
-        """Walk; ask git what is tracked though ignored, if that can be new; and look there."""
+        """Walk, while git tells what is tracked if that can be new; again, for what is hidden."""
+        if not isinstance(self.repository, Repository) or self.ground.everything:
+            return _Kept(self._folder(self._walk(Tracked()), self._known), self.ground)
+        index = _index(self.repository)
+        asked = None if self._is_known(index) else self.repository.tracked(self.budget)
+        try:
+            return self._made(self.repository, index, asked)
+        finally:
+            if isinstance(asked, Asked):
+                asked.end()
+
+    def _made(self, repository: Repository, index: Stamp, asked: Asked | NoGit | None) -> _Kept:
         before = Tracked() if self.kept is None else self.kept.tracked
         walk = self._walk(before)
-        start = self._folder(walk, None if self.kept is None else self.kept.start)
-        if not isinstance(self.repository, Repository) or self.ground.everything or self.expired:
-            return _Kept(start, self.ground, before, UNSETTLED)
-        index = _index(self.repository)
-        if self._is_known(walk, index):
+        start = self._folder(walk, self._known)
+        if self.expired or (asked is None and not walk.new_rules):
             return _Kept(start, self.ground, before, index)
-        tracked = self._tracked(self.repository, start) or before
+        tracked = before
+        if start.ignored or self.ground.hidden or before.files:
+            names = self._names(repository.tracked(self.budget) if asked is None else asked)
+            tracked = before if names is None else _hidden(names, before, start)
         if changed := tracked.files ^ before.files:
             again = self._walk(tracked, Tracked.of(changed).folders | {""})
             start = self._folder(again, start)
         return _Kept(start, self.ground, tracked, index)
+
+    @property
+    def _known(self) -> Folder | None:
+        return None if self.kept is None else self.kept.start
 
     def _walk(self, tracked: Tracked, again: frozenset[str] = frozenset()) -> FolderWalk:
         ground = self.ground
@@ -240,22 +261,35 @@ class _Making:
         self.expired |= walk.expired or self.budget.expired()
         return start
 
-    def _is_known(self, walk: FolderWalk, index: Stamp) -> bool:
-        """Whether git would say the same as before of what is tracked though ignored."""
+    def _is_known(self, index: Stamp) -> bool:
+        """Whether git would tell the same as before; the rules in the tree are not looked at."""
         kept = self.kept
-        if kept is None or kept.ground is not self.ground or walk.new_rules:
-            return False
-        return UNSETTLED != index == kept.index
+        return kept is not None and kept.ground is self.ground and UNSETTLED != index == kept.index
 
-    def _tracked(self, repository: Repository, start: Folder) -> Tracked | None:
-        """What is tracked though ignored; None if git cannot say."""
-        if not (start.ignored or self.ground.hidden):
-            return Tracked()
-        files = repository.tracked_but_ignored(self.budget)
-        if isinstance(files, NoGit):
+    def _names(self, asked: Asked | NoGit) -> list[bytes] | None:
+        """What git tells; None if it cannot."""
+        names = asked if isinstance(asked, NoGit) else asked.names()
+        if isinstance(names, NoGit):
             self.uncertain = True
             return None
-        return Tracked.of(files)
+        return names
+
+
+def _hidden(names: Sequence[bytes], before: Tracked, start: Folder) -> Tracked:
+    """Those of the tracked NAMES that a rule hides below START, which was walked knowing BEFORE.
+
+    NAMES are in the order of their bytes.
+    """
+    left_out = (folder.within(name) for folder in start for name in folder.left_out)
+    paths = map(os.fsencode, chain(before.files, left_out))
+    return Tracked.of(os.fsdecode(name) for path in paths for name in _at(path, names))
+
+
+def _at(path: bytes, names: Sequence[bytes]) -> Iterator[bytes]:
+    """Those of NAMES that are PATH or below it."""
+    exact, first, end = (bisect_left(names, path + what) for what in (b"", b"/", _AFTER_SLASH))
+    yield from (name for name in names[exact : exact + 1] if name == path)
+    yield from names[first:end]
 
 
 def _index(repository: Repository) -> Stamp:

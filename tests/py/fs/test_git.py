@@ -12,7 +12,7 @@ import pytest
 from backstaff.errors import Cancelled
 from backstaff.fs import git as asking
 from backstaff.fs.budget import Budget
-from backstaff.fs.git import NoGit, Repository, find_repository
+from backstaff.fs.git import Asked, NoGit, Repository, find_repository
 from tests.py.fs.repositories import alone, git
 from tests.py.processes import as_nobody
 
@@ -60,6 +60,15 @@ def asked(path: Path, budget: Budget | None = None) -> Iterator[Repository]:
         yield found
 
 
+def tracked(repository: Repository) -> list[str]:
+    """All files that are tracked, in git's order."""
+    question = repository.tracked(Budget())
+    assert isinstance(question, Asked), question
+    names = question.names()
+    assert not isinstance(names, NoGit), names
+    return [os.fsdecode(name) for name in names]
+
+
 def no_git(path: Path) -> NoGit:
     """Why there is none at PATH."""
     with opened(path) as directory:
@@ -90,7 +99,7 @@ def test_branch_files_and_commits_are_told(root: Path) -> None:
     with asked(root) as repository:
         assert repository.depth == 0
         assert repository.branch(Budget()) == "trunk"
-        assert set(repository.files(Budget())) == everything
+        assert tracked(repository) == sorted(everything)
         first, second, third = repository.commits(9, Budget())
         assert (first, second, set(third)) == (["d/b"], [], everything)
         assert repository.commits(1, Budget()) == [["d/b"]]
@@ -99,7 +108,7 @@ def test_branch_files_and_commits_are_told(root: Path) -> None:
 def test_answers_are_relative_to_the_directory(root: Path) -> None:
     with asked(root / "d") as repository:
         assert repository.depth == 1
-        assert repository.files(Budget()) == ["b"]
+        assert tracked(repository) == ["b"]
         assert repository.commits(9, Budget()) == [["b"], ["b"]]
 
 
@@ -166,8 +175,7 @@ def test_repository_cannot_make_git_run_anything(root: Path) -> None:
     (root / "ran").unlink(missing_ok=True)
     with asked(root) as repository:
         assert repository.branch(Budget()) == "trunk"
-        assert "d/b" in repository.files(Budget())
-        assert repository.tracked_but_ignored(Budget()) == []
+        assert "d/b" in tracked(repository)
         assert repository.commits(9, Budget())
     assert not (root / "ran").exists(), (root / "ran").read_text()
 
@@ -176,8 +184,7 @@ def test_nothing_is_written(root: Path) -> None:
     os.utime(root / "a", (1, 1))  # so that git would like to refresh its index
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
     with asked(root) as repository:
-        repository.files(Budget())
-        repository.tracked_but_ignored(Budget())
+        tracked(repository)
         repository.commits(9, Budget())
     assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
 
@@ -250,5 +257,5 @@ def test_call_that_is_taken_back_ends_git(folder: Path, monkeypatch: pytest.Monk
 def test_no_descriptor_is_left_open(root: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - it is only counted
     with asked(root) as repository:
-        repository.files(Budget())
+        tracked(repository)
         assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208

@@ -86,7 +86,7 @@ def test_folder_tells_names_kinds_and_counts(tree: Plant) -> None:
     ]
     assert [one.path for one in start] == ["", "B", "a"]
     assert start.below[1].entries == [("x", Kind.FILE), ("y", Kind.SYMLINK)]
-    assert (start.files, start.ignored, start.size) == (3, 1, 8)
+    assert (start.files, start.ignored, start.size) == (3, 1, 9)
 
 
 def test_without_a_change_nothing_is_made_anew(tree: Plant) -> None:
@@ -147,6 +147,23 @@ def test_file_that_becomes_tracked_or_is_no_longer_counts(tree: Plant) -> None:
     assert files(surveyed(root)) == [".gitignore", "a/x.o", "a/y"]
     git(root, "rm", "-q", "--cached", "a/x.o")
     assert files(surveyed(root)) == [".gitignore", "a/y"]
+
+
+def test_file_that_is_tracked_though_ignored_stays_when_others_become_tracked(tree: Plant) -> None:
+    forced = ["a/x.o", "b/c/d", "b/c/e"]
+    others = {".gitignore": "*.o\n/b/\n", "z": "", "b/f": "", "b-": "", "b.o": ""}
+    root = tree(others | dict.fromkeys(forced, ""))
+    git(root, "init", "-q")
+    git(root, "add", "-f", *forced)
+    (root / "b/c/e").unlink()
+    settle(root)
+    there = [".gitignore", "b-", "z", "a/x.o", "b/c/d"]
+    assert files(surveyed(root)) == there
+    git(root, "add", "z")
+    assert files(surveyed(root)) == there
+    assert files(surveyed(root)) == there
+    git(root, "rm", "-q", "--cached", "b/c/d")
+    assert files(surveyed(root)) == [".gitignore", "b-", "z", "a/x.o"]
 
 
 def test_directory_that_becomes_a_repository_is_entered_no_longer(tree: Plant) -> None:
