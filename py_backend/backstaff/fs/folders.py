@@ -19,7 +19,7 @@ from typing import Self
 
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Grouped, Kind, Named, groups_in, look, lstat, refusal
+from backstaff.fs.entry import Grouped, Kind, groups_in, look, lstat, refusal
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
@@ -98,14 +98,6 @@ class Folder:
     def within(self, name: str) -> str:
         """The path of NAME in here."""
         return f"{self.path}/{name}" if self.path else name
-
-    @property
-    def entries(self) -> list[Named]:
-        """All names with their kinds (FILE, DIRECTORY, SYMLINK), by code point."""
-        kinds = dict.fromkeys(self.names, Kind.FILE)
-        kinds.update(dict.fromkeys(self.links, Kind.SYMLINK))
-        kinds.update(dict.fromkeys(self.directories, Kind.DIRECTORY))
-        return sorted(kinds.items())
 
     def __iter__(self) -> Iterator["Folder"]:
         """Yield this folder and all below it, in pre-order."""

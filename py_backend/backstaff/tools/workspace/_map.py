@@ -20,13 +20,13 @@ and where most files are. All ties are broken by path: the same project gives th
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
-from backstaff.fs.entry import Kind
 from backstaff.fs.survey import Folder
 from backstaff.render.names import literal, word
 
@@ -70,14 +70,17 @@ class File(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Directory:
-    """A directory: its files, and what is below it, the heaviest first.
+    """A directory: its files by their names, and what is below it, the heaviest first.
 
-    `total`, `folders` and `heat` are about all that is below it, at any depth; `label` is the word
-    for it in the line of the one above. What is `closed`, nobody looks into.
+    `hot` is what the files weigh that were edited. `total`, `folders` and `heat` are about all that
+    is below it, at any depth; `label` is the word for it in the line of the one above. What is
+    `closed`, nobody looks into.
     """
 
     path: str
-    files: list[File] = field(default_factory=list)
+    names: Sequence[str]
+    links: Sequence[str]
+    hot: Mapping[str, float]
     below: list["Directory"] = field(default_factory=list)
     above: "Directory | None" = None
     total: int = 0
@@ -86,6 +89,7 @@ class Directory:
     own_heat: float = 0.0
     label: str = ""
     closed: str = ""
+    _files: list[File] = field(default_factory=list)
     _named: list[tuple[str, str]] = field(default_factory=list)
     _kinds: Counter[str] = field(default_factory=Counter)
     _first: dict[int, "First"] = field(default_factory=dict)
@@ -95,12 +99,20 @@ class Directory:
         """How many levels below the start."""
         return self.path.count("/") + 1 if self.path else 0
 
+    @property
+    def files(self) -> list[File]:
+        """Its files, the first to name first; made when asked for, as most are only counted."""
+        if len(self._files) < len(self.names):
+            links, heat = frozenset(self.links), self.hot.get
+            files = (File(name, heat(name, 0.0), name in links) for name in self.names)
+            self._files = sorted(files, key=lambda file: file.rank)
+        return self._files
+
     def named(self) -> list[tuple[str, str]]:
         """The names of its files, the first to name first, each with its word."""
-        if len(self._named) < len(self.files):
-            self.files.sort(key=lambda file: file.rank)
+        if len(self._named) < len(self.names):
             self._named = [(f.name, _word(f.name) + "@" * f.link) for f in self.files]
-            self._kinds = Counter(kind_of_name(file.name) for file in self.files)
+            self._kinds = Counter(map(kind_of_name, self.names))
         return self._named
 
     def first(self, count: int) -> "First":
@@ -147,6 +159,7 @@ def kind_of_name(name: str) -> str:
     return dot + extension if stem and _is_kind(extension) else ""
 
 
+@lru_cache(maxsize=1024)
 def _is_kind(extension: str) -> bool:
     short = 0 < len(extension) <= _LONGEST_KIND
     return short and extension.isascii() and extension.replace("_", "x").isalnum()
@@ -161,8 +174,12 @@ def planted(start: Folder, heat: Mapping[str, float]) -> Directory:
     HEAT is what each file weighs, by its path from START, 0 if it is not in there.
     """
     found: dict[str, Directory] = {}
+    hot: dict[str, dict[str, float]] = {}
+    for path, weight in heat.items():
+        above, _, name = path.rpartition("/")
+        hot.setdefault(above, {})[name] = weight
     for folder in start:
-        found[folder.path] = _directory(folder, heat)
+        found[folder.path] = _directory(folder, hot.get(folder.path, {}))
         if folder.path:
             found[folder.path.rpartition("/")[0]].below.append(found[folder.path])
     for here in reversed(found.values()):
@@ -171,13 +188,8 @@ def planted(start: Folder, heat: Mapping[str, float]) -> Directory:
 
 
 def _directory(folder: Folder, heat: Mapping[str, float]) -> Directory:
-    prefix = f"{folder.path}/" if folder.path else ""
-    files = [
-        File(name, heat.get(prefix + name, 0.0), kind is Kind.SYMLINK)
-        for name, kind in folder.entries
-        if kind is not Kind.DIRECTORY
-    ]
-    return Directory(folder.path, files, closed=_closed(folder))
+    hot = {name: heat[name] for name in heat.keys() & set(folder.names)} if heat else heat
+    return Directory(folder.path, folder.names, folder.links, hot, closed=_closed(folder))
 
 
 def _closed(folder: Folder) -> str:
@@ -193,8 +205,8 @@ def _sum_up(here: Directory) -> None:
     here.folders = sum(1 + below.folders for below in there)
     here.below = [_joined(below) for below in there]
     here.below.sort(key=lambda below: (-below.heat, -below.total, below.path))
-    here.total = len(here.files) + sum(below.total for below in here.below)
-    here.own_heat = sum(file.heat for file in here.files)
+    here.total = len(here.names) + sum(below.total for below in here.below)
+    here.own_heat = sum(here.hot.values())
     here.heat = here.own_heat + sum(below.heat for below in here.below)
     for below in here.below:
         below.above = here
@@ -204,7 +216,7 @@ def _sum_up(here: Directory) -> None:
 
 def _joined(here: Directory) -> Directory:
     """What stands for HERE on a map: where it holds one directory and nothing else, that one."""
-    alone = len(here.below) == 1 and not here.files and not here.closed
+    alone = len(here.below) == 1 and not here.names and not here.closed
     return here.below[0] if alone else here
 
 
@@ -326,7 +338,7 @@ class _Plan:
         shown = self.fitting(here, opened if here.path else {})
         counted = opened | {below.path: below for below in shown}
         more = len(here.below) - len(counted)
-        files = here.total - len(here.files) - sum(below.total for below in counted.values())
+        files = here.total - len(here.names) - sum(below.total for below in counted.values())
         words = [
             *first.words,
             *(f"+{number} {kind}".rstrip() for number, kind in first.omitted),
@@ -389,7 +401,7 @@ def _open(plan: _Plan, names: int, room: int) -> None:
         *_, here = heappop(waiting)
         if here.closed or not (names or here.below):
             continue
-        plan.put(here, min(names, len(here.files)))
+        plan.put(here, min(names, len(here.names)))
         _shorten_above(plan, here)
         if plan.size > room:
             plan.take(here)
@@ -430,11 +442,11 @@ def _close(plan: _Plan, closed: list[Directory]) -> None:
 def _fill(plan: _Plan) -> None:
     """Name as many files in every line as fit: first alike, then what is left to the heaviest."""
     opened = sorted(plan.opened.values(), key=lambda here: (-here.heat, here.path))
-    most = min(max(len(here.files) for here in opened), plan.room)
+    most = min(max(len(here.names) for here in opened), plan.room)
 
     def level(cap: int) -> bool:
         for here in opened:
-            plan.put(here, min(cap, len(here.files)))
+            plan.put(here, min(cap, len(here.names)))
         return plan.size <= plan.room
 
     level(_highest(level, 0, most))
@@ -445,7 +457,7 @@ def _fill(plan: _Plan) -> None:
             plan.put(here, cap)
             return plan.size <= plan.room
 
-        grow(_highest(grow, plan.caps[here.path], min(len(here.files), plan.room)))
+        grow(_highest(grow, plan.caps[here.path], min(len(here.names), plan.room)))
     # A count can be longer than the only name that it stands for, so that less may take more.
     while plan.size > plan.room and len(plan.opened) > 1:
         _close(plan, [plan.opened[next(reversed(plan.opened))]])

@@ -181,12 +181,7 @@ def _history(surveyed: Survey, budget: Budget) -> tuple[str | None, list[list[st
 
 def _types(start: Folder) -> list[tuple[str, int]]:
     """How many files there are of each kind, the commonest first; "" stands for no kind."""
-    counts = Counter(
-        kind_of_name(name)
-        for folder in start
-        for name, kind in folder.entries
-        if kind is not Kind.DIRECTORY
-    )
+    counts = Counter(kind_of_name(name) for folder in start for name in folder.names)
     return sorted(counts.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
 
 
@@ -195,8 +190,8 @@ def _fitting(folders: Iterable[Folder], fits: Callable[[str], bool]) -> list[str
     return [
         f"{folder.path}/{name}" if folder.path else name
         for folder in folders
-        for name, kind in folder.entries
-        if kind is not Kind.DIRECTORY and fits(name)
+        for name in folder.names
+        if fits(name)
     ]
 
 
@@ -221,7 +216,7 @@ def _hot(start: Directory) -> Iterator[str]:
     while waiting:
         here = waiting.pop()
         prefix = f"{here.path}/" if here.path else ""
-        yield from (prefix + file.name for file in here.files if file.heat)
+        yield from (prefix + name for name in here.hot)
         waiting += here.below
 
 
