@@ -60,8 +60,11 @@ Letters need not stand together, words not in their order; case counts only
 where there is a capital letter."
   (interactive (let ((root (backstaff-command-root)))
                  (list (backstaff-find--read root) root)))
-  (let ((root (or root (backstaff-command-root))))
-    (backstaff-view-visit-file (concat root file) nil root)))
+  (let* ((root (or root (backstaff-command-root)))
+         (name (concat root file)))
+    ;; A link to a directory is found like a file.
+    (or (backstaff-view-visit-file name nil root)
+        (dired (backstaff-view-file-name name root)))))
 
 (defun backstaff-find--read (root)
   "Ask for a file of the project ROOT and return its path below that."
@@ -199,8 +202,16 @@ where there is a capital letter."
 
 ;;; The minibuffer
 
+(defvar backstaff-find-words-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "SPC") #'self-insert-command)
+    (define-key map (kbd "?") #'self-insert-command)
+    map)
+  "Keymap of `backstaff-find-file', where a blank separates words.")
+
 (defvar backstaff-find-map
   (let ((map (make-sparse-keymap)))
+    (set-keymap-parent map backstaff-find-words-map)
     (define-key map (kbd "RET") #'backstaff-find-exit)
     (define-key map (kbd "<down>") #'backstaff-find-next)
     (define-key map (kbd "<up>") #'backstaff-find-previous)
@@ -230,8 +241,11 @@ where there is a capital letter."
     (setf (backstaff-find--search-list search)
           (make-overlay (point-max) (point-max) nil t t))
     ;; What the minibuffer has no room for is not seen, the chosen one neither.
-    (setq-local max-mini-window-height (+ 2 backstaff-find-lines))
-    (use-local-map (make-composed-keymap backstaff-find-map (current-local-map))))
+    (setq-local max-mini-window-height (+ 2 backstaff-find-lines)))
+  (use-local-map (make-composed-keymap (if (backstaff-find--plain-p)
+                                           backstaff-find-map
+                                         backstaff-find-words-map)
+                                       (current-local-map)))
   (add-hook 'post-command-hook #'backstaff-find--follow nil t))
 
 (defun backstaff-find--plain-p ()
@@ -256,10 +270,13 @@ where there is a capital letter."
       (overlay-put list 'after-string (backstaff-find--lines search)))))
 
 (defun backstaff-find--count (search)
-  "Return how many files SEARCH has found, and how many of them are there."
+  "Return how many files SEARCH has found, and how many of them are there.
+Where these stand below the prompt, the last line says how many do not."
   (let ((there (length (backstaff-find--search-names search)))
         (total (backstaff-find--search-total search)))
-    (if (= there total) (format "%d " total) (format "%d of %d " there total))))
+    (if (or (= there total) (backstaff-find--search-list search))
+        (format "%d " total)
+      (format "%d of %d " there total))))
 
 (defun backstaff-find--lines (search)
   "Return the first matches of SEARCH, a line each, with the chosen one marked."
@@ -315,10 +332,14 @@ where there is a capital letter."
 
 (defun backstaff-find-exit ()
   "Visit the file that is chosen: the best match unless another one is.
-A name that stands in the minibuffer in full goes first."
+A name that stands in the minibuffer in full goes first.  Before anything is
+typed or chosen, no file is the best."
   (interactive)
   (let* ((search backstaff-find--search)
          (input (minibuffer-contents-no-properties)))
+    (when (and (string-blank-p input)
+               (zerop (backstaff-find--search-chosen search)))
+      (user-error "Type a part of the name, or choose a file"))
     (unless (gethash input (backstaff-find--search-paths search))
       (backstaff-find--ask search input)
       (backstaff-find--wait search)

@@ -203,7 +203,7 @@ directory that is asked for."
            (t (concat "git " (backstaff-names-show branch))))
      (or (backstaff-view-count files "file" "files") "no files")
      (backstaff-view-count (plist-get data :directories) "directory" "directories")
-     (and (> left-out 0) (format "%d files named" (plist-get data :named))))
+     (and (> left-out 0) (format "%d named" (plist-get data :named))))
     (backstaff-view-set-notes
      (append (and (> left-out 0)
                   (list (format "… %d of %d files not named: dir/(9) holds 9\

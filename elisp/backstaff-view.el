@@ -374,10 +374,13 @@ alone had been."
                                state)
         backstaff-view-reply reply
         backstaff-view--wanted nil
+        ;; A directory that could not be shown may be none, or lead elsewhere.
         default-directory (backstaff-view-file-name
                            (backstaff-view-absolute
-                            (or (plist-get state :directory)
-                                (plist-get state :path))
+                            (if (plist-get reply :ok)
+                                (or (plist-get state :directory)
+                                    (plist-get state :path))
+                              ".")
                             'directory)))
   (backstaff-view--set-title state))
 

@@ -186,7 +186,13 @@ def _in_range(parameter: Parameter, value: float) -> float:
     low, high = parameter.limits or (parameter.minimum, parameter.maximum)
     if (low is None or value >= low) and (high is None or value <= high):
         return value
-    limits = f"at least {low}" if high is None else f"from {low} to {high}"
+    match low, high:
+        case _, None:
+            limits = f"at least {low}"
+        case None, _:
+            limits = f"at most {high}"
+        case _:
+            limits = f"from {low} to {high}"
     message = f"Argument '{parameter.name}' must be {limits}, but it is {value}"
     raise _refusal(parameter, message)
 

@@ -3,11 +3,13 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any
 
 from backstaff import __version__, log
+from backstaff.arguments import Parameter
 from backstaff.errors import SettingsError, ToolError
 from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
@@ -144,10 +146,24 @@ def _tools(options: argparse.Namespace) -> int:
         for tool_id, tool in discover().by_id.items():
             print(f"{tool_id}\n    {tool.description}")
             for parameter in tool.parameters:
-                needed = "required" if parameter.required else "optional"
-                facts = f"{parameter.type}, {needed}"
+                facts = ", ".join(_facts(parameter))
                 print(f"      {parameter.name} ({facts})  {parameter.description}".rstrip())
     return EXIT_OK
+
+
+def _facts(parameter: Parameter) -> Iterator[str]:
+    """What a caller must know of PARAMETER besides what it is for."""
+    schema = parameter.schema()
+    yield str(parameter.type)
+    if parameter.required:
+        yield "required"
+    elif parameter.default is None:
+        yield "optional"
+    else:
+        yield f"default {to_json(parameter.default)}"
+    if parameter.choices:
+        yield "one of " + " ".join(parameter.choices)
+    yield from (f"{word} {schema[word]}" for word in ("minimum", "maximum") if word in schema)
 
 
 def _bundle(_: argparse.Namespace) -> int:

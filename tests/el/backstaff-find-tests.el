@@ -80,6 +80,31 @@
         (should (equal (minibuffer-contents-no-properties) (nth 1 names))))
       (should (equal names '("src/parser.c" "tests/test_parser.c"))))))
 
+(ert-deftest backstaff-find-file-takes-blanks-between-words-as-they-are ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (should (equal (backstaff-find-tests-type "tree SPC src RET") "src/print_tree.c"))
+    (backstaff-find-tests-shown "READ SPC md"
+      (should (equal (minibuffer-contents-no-properties) "READ md"))
+      (should (equal (backstaff-find--search-names search) '("README.md"))))))
+
+(ert-deftest backstaff-find-file-visits-nothing-before-anything-is-typed ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-shown ""
+      (should (backstaff-find--search-names search))
+      (should-error (backstaff-find-exit) :type 'user-error)
+      (backstaff-find-next)
+      (catch 'exit (backstaff-find-exit))
+      (should (equal (minibuffer-contents-no-properties) "README.md")))))
+
+(ert-deftest backstaff-find-file-opens-the-directory-that-a-link-leads-to ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (make-symbolic-link "src" (concat backstaff-root-directory "link"))
+    (backstaff-test-typing "link RET" (call-interactively #'backstaff-find-file))
+    (with-current-buffer (window-buffer)
+      (should (derived-mode-p 'dired-mode))
+      (should (equal (file-name-nondirectory (directory-file-name default-directory))
+                     "link")))))
+
 (ert-deftest backstaff-find-file-visits-a-name-that-stands-in-full ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (should (equal (backstaff-find-tests-type "README.md RET") "README.md"))))
@@ -148,7 +173,7 @@
     (let ((backstaff-find-limit 20)
           (backstaff-find-lines 3))
       (backstaff-find-tests-shown "file"
-        (should (equal (backstaff-find--count search) "20 of 250 "))
+        (should (equal (backstaff-find--count search) "250 "))
         (should (equal (backstaff-find-tests-lines search)
                        '("file-0001" "file-0002" "file-0003" "247 more")))))))
 

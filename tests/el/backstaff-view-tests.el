@@ -53,6 +53,16 @@
         (kill-buffer)
         (should (= (backstaff-view-tests-cancelled) (+ 2 before)))))))
 
+(ert-deftest backstaff-view-that-could-not-be-shown-stays-in-the-root ()
+  (backstaff-view-test-project '(("a" . (("b" . ""))))
+    (make-symbolic-link "/" (concat root "out"))
+    (dolist (path '("out" "none"))
+      (backstaff-view-test-open #'backstaff-tree-open root path)
+      (should (string-prefix-p "Error: " (buffer-string)))
+      (should (equal default-directory root)))
+    (backstaff-view-test-open #'backstaff-tree-open root "a")
+    (should (equal default-directory (concat root "a/")))))
+
 (ert-deftest backstaff-view-quit-keeps-what-is-shown ()
   (backstaff-view-test-project '(("a.txt" . "") ("b.txt" . ""))
     (backstaff-view-test-open #'backstaff-list-directory root)

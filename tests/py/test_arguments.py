@@ -17,6 +17,7 @@ PARAMETERS = (
     Parameter(name="depth", type=ParameterType.INTEGER, minimum=0, maximum=12),
     Parameter(name="share", type=ParameterType.NUMBER),
     Parameter(name="page", type=ParameterType.NUMBER, whole=True, minimum=1),
+    Parameter(name="tokens", type=ParameterType.NUMBER, whole=True, maximum=9),
     Parameter(name="exclude", type=ParameterType.ARRAY, absent=()),
     Parameter(name="order", type=ParameterType.STRING, choices=("name", "size")),
 )
@@ -192,6 +193,7 @@ def test_value_that_fits_is_taken(name: str, value: object, understood: object) 
         ("share", False, "Argument 'share' must be a number, not false"),
         ("page", 1.5, "Argument 'page' must be a whole number, not the number 1.5"),
         ("page", 0, "Argument 'page' must be at least 1, but it is 0"),
+        ("tokens", 10, "Argument 'tokens' must be at most 9, but it is 10"),
         ("exclude", "a", "Argument 'exclude' must be a list of strings, not a string"),
         (
             "exclude",
@@ -294,7 +296,7 @@ def test_schema_publishes_what_is_enforced() -> None:
     parameters = (
         Parameter(name="path", type=ParameterType.STRING, required=True, description="Where"),
         *PARAMETERS[2:3],
-        *PARAMETERS[5:],
+        *PARAMETERS[6:],
         Parameter(name="size", type=ParameterType.NUMBER, default=20),
     )
     assert schema(parameters) == {

@@ -185,7 +185,8 @@ def check(reply: Reply, root: Path, files: set[str]) -> None:
     title, last = reply.text.splitlines()[0], reply.text.splitlines()[-1]
     assert f", {len(files)} file" in title
     if named(reply) == files:
-        assert last == f"[all {len(files)} files are named]"
+        few = {0: "[no file is here]", 1: "[the file is named]"}
+        assert last == few.get(len(files), f"[all {len(files)} files are named]")
     else:
         assert last.startswith(f"[{len(named(reply))} of {len(files)} files named; ")
     assert reply.truncated == (named(reply) != files)
@@ -342,18 +343,34 @@ def test_data_say_what_the_text_says(tree: Plant) -> None:
 
 
 def test_empty_project_is_told(tree: Plant) -> None:
-    assert (
-        overview(tree({}, "p")).text
-        == "# p  no git, 0 files in 0 dirs\n./\n[all 0 files are named]\n"
+    text = "# p  no git, 0 files in 0 dirs\n./\n[no file is here]\n"
+    assert overview(tree({}, "p")).text == text
+
+
+def test_directory_that_git_ignores_does_not_look_empty(repository: Path) -> None:
+    (repository / "build/deep").mkdir(parents=True)
+    (repository / "build/deep/out.c").touch()
+    (repository / ".gitignore").write_text("/build\n*.o\n")
+    (repository / "objects").mkdir()
+    (repository / "objects/a.o").touch()
+    note = (
+        "[git ignores all that is in here: workspace/search_files with include_ignored finds it]\n"
     )
+    for path in ("build", "objects"):
+        reply = overview(repository, path=path)
+        assert note in reply.text
+        assert (reply.data or {})["notes"] == ["git ignores all that is in here"]
+    assert note not in overview(repository).text
 
 
 def test_root_of_the_file_system_has_a_name(tree: Plant) -> None:
     tree({})
     context = {"root": "/", "deadline_ms": 1}
     reply = server_at("/").call("workspace/project_overview", {}, context)
-    assert reply.text.startswith("# /  no git, ")
+    assert reply.text.startswith("# /  git unknown, ")
     assert "[the time was up: not everything is counted]\n" in reply.text
+    assert "files named; dir/(N)" in reply.text
+    assert reply.truncated
 
 
 # ---------------------------------------------------------------------------- git
@@ -370,6 +387,13 @@ def test_branch_and_latest_edits_are_told(repository: Path) -> None:
     assert "edited lately: src/b.py a.py\n" in text
 
 
+def test_import_of_everything_is_no_edit_of_late(repository: Path) -> None:
+    commit(repository, *(f"file{number}.py" for number in range(101)))
+    assert "edited lately" not in overview(repository).text
+    commit(repository, "file7.py")
+    assert "edited lately: file7.py\n" in overview(repository).text
+
+
 def test_detached_head_and_no_commit_are_no_errors(repository: Path) -> None:
     (repository / "new.py").touch()
     assert overview(repository).text.startswith("# R  git main, 1 file in 0 dirs\n")
@@ -384,10 +408,10 @@ def test_hot_directory_goes_before_large_ones(repository: Path) -> None:
     commit(repository, *parts)
     for _ in range(6):
         commit(repository, "hot/inner/deep/h.py", "hot/inner/h.py")
-    reply = overview(repository, max_tokens=170)
+    reply = overview(repository, max_tokens=140)
     assert {"hot/inner", "hot/inner/deep"} <= folders(reply), reply.text
     assert not any(path.startswith("large") and "/" in path for path in folders(reply)), reply.text
-    assert overview(repository, max_tokens=170).text == reply.text
+    assert overview(repository, max_tokens=140).text == reply.text
 
 
 def test_ignored_files_are_neither_named_nor_counted(repository: Path) -> None:

@@ -119,6 +119,15 @@ def test_query_is_about_what_is_below_the_path(tree: Plant) -> None:
     assert found(root, "walk", path=str(root / "src/")) == ["src/tree/walk.py"]
 
 
+def test_place_that_is_searched_may_stand_before_the_words(tree: Plant) -> None:
+    root = tree(PROJECT)
+    for query in ("./src/tree.py", f"{root}/src/tree.py", f"{root}/./src/tree.py"):
+        for kind in ("fuzzy", "substring"):
+            assert found(root, query, kind=kind)[0] == "src/tree.py"
+    assert found(root, f"{root}/src/walk", path="src") == ["src/tree/walk.py"]
+    assert len(found(root, "./")) == 0
+
+
 def test_ignored_files_are_found_on_request(tree: Plant) -> None:
     root = tree({".gitignore": "*.o\nbuild/\n", "x.o": "", "build/x.c": "", "x.c": ""})
     assert found(root, "x") == ["x.c"]

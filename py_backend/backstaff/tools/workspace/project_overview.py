@@ -36,6 +36,8 @@ MOST_TOKENS = 20_000
 COMMITS = 1000
 """So many of the latest commits tell where people work."""
 LATE_COMMITS = 30
+BULK = 100
+"""A commit of more files, such as an import, says nothing of what is worked on."""
 EDITED = 8
 """How many of the files that the latest commits touched are named."""
 HEAD_SHARE = 0.3
@@ -71,7 +73,11 @@ BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".n
 
 
 REPOSITORY = "dir/(git) is a repository of its own"
-REMEDIES = {REPOSITORY: ": give it as path"}
+IGNORED = "git ignores all that is in here"
+REMEDIES = {
+    REPOSITORY: ": give it as path",
+    IGNORED: ": workspace/search_files with include_ignored finds it",
+}
 """What follows on a note in the text alone: whoever draws the data has other words for it."""
 
 
@@ -87,8 +93,8 @@ class Arguments:
 class Facts:
     """What is known of the project. Paths are relative to the root, like all that is shown.
 
-    `prefix` is the path of the start with a slash, or ""; `branch` is None without git, "" where
-    HEAD is detached.
+    `prefix` is the path of the start with a slash, or ""; `branch` is None without git or if that
+    does not tell, "" where HEAD is detached. What is not `complete` was counted only in part.
     """
 
     name: str
@@ -101,6 +107,7 @@ class Facts:
     edited: Sequence[str]
     notes: Sequence[str]
     warnings: tuple[str, ...]
+    complete: bool
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -120,7 +127,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     return Result(
         text=head + lines + _tail(facts, found),
         data=_data(facts, found),
-        truncated=found.files < facts.start.total,
+        truncated=found.files < facts.start.total or not facts.complete,
         warnings=facts.warnings,
     )
 
@@ -162,6 +169,7 @@ def _facts(place: Place, context: Context) -> Facts:
         edited=[prefix + path for path in _edited(commits, start)],
         notes=list(_notes(surveyed)),
         warnings=tuple(warnings),
+        complete=not surveyed.expired,
     )
 
 
@@ -206,7 +214,8 @@ def _is_build_file(name: str) -> bool:
 
 def _edited(commits: list[list[str]], start: Directory) -> list[str]:
     """The files still there that the latest commits touched most often, or else last."""
-    touched = Counter(chain.from_iterable(map(sorted, commits[:LATE_COMMITS])))
+    late = (sorted(files) for files in commits[:LATE_COMMITS] if len(files) <= BULK)
+    touched = Counter(chain.from_iterable(late))
     there = touched.keys() & set(_hot(start))
     return [path for path, _ in touched.most_common() if path in there][:EDITED]
 
@@ -224,6 +233,8 @@ def _notes(surveyed: Survey) -> Iterator[str]:
     """What a reader should know of the counts."""
     if surveyed.expired:
         yield "the time was up: not everything is counted"
+    if surveyed.start.ignored and not surveyed.start.files:
+        yield IGNORED
     if surveyed.uncertain:
         yield "files that are tracked though ignored are missing"
     folders = list(surveyed.start)
@@ -260,7 +271,7 @@ def _head(facts: Facts, limit: int) -> str:
 def _title(facts: Facts) -> str:
     match facts.branch:
         case None:
-            git = "no git"
+            git = "git unknown" if facts.warnings else "no git"
         case "":
             git = "git, no branch"
         case branch:
@@ -296,8 +307,9 @@ def _tail(facts: Facts, found: Map | None) -> str:
     total = facts.start.total
     named = total if found is None else found.files
     notes = "".join(f"[{note}{REMEDIES.get(note, '')}]\n" for note in facts.notes)
-    if found is not None and named == total:
-        return f"{notes}[all {total} files are named]\n"
+    if found is not None and named == total and facts.complete:
+        all_of_them = "the file is" if total == 1 else f"all {total} files are"
+        return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"
     return (
         f"{notes}[{named} of {total} files named; dir/(N): N files below; +N: N more here;"
         ' more by path="dir" or max_tokens]\n'

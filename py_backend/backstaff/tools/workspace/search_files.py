@@ -9,11 +9,12 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between.
 
-For the last two, words end at blanks, and case counts only if the query has a capital letter (smart
-case). The best come first. A word is found, from best to worst: as the whole name, with or without
-its extension; as the start of the name; at the start of a word in it; elsewhere in it; across names
-of the path; and for fuzzy with gaps, in the name and then in the path, the fewer runs the better.
-With several words, the sum counts. Ties go to the shorter path, then to the first by directory.
+For the last two, `./` and the absolute path of `path` may go before all. Words end at blanks, and
+case counts only if the query has a capital letter (smart case). The best come first. A word is
+found, from best to worst: as the whole name, with or without its extension; as the start of the
+name; at the start of a word in it; elsewhere in it; across names of the path; and for fuzzy with
+gaps, in the name and then in the path, the fewer runs the better. With several words, the sum
+counts. Ties go to the shorter path, then to the first by directory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -106,14 +107,24 @@ class Answer:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Survey the directory, search what is there, and tell a page of it."""
-    query = Query(arguments.query, arguments.kind)
+    Query(arguments.query, arguments.kind)  # what is wrong with it is told before all else
     try:
         with context.root.resolve(arguments.path) as place:
             if place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
+            query = _from_there(arguments, place)
             return _searched(query, arguments, context, place)
     except PathError as error:
         raise refusal(error, arguments.path) from error
+
+
+def _from_there(arguments: Arguments, place: Place) -> Query:
+    """The query; in one of words, PLACE itself goes before what is below it and is taken off."""
+    text = arguments.query
+    if arguments.kind != SearchKind.GLOB:
+        below = text.removeprefix(f"{place.path}/").removeprefix("./")
+        text = below if below.strip() else text
+    return Query(text, arguments.kind)
 
 
 def _searched(query: Query, arguments: Arguments, context: Context, place: Place) -> Result:
