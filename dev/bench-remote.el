@@ -134,7 +134,7 @@
                                         bench-remote-main
                                         "serve" "--stdio")
                          :filter (lambda (_ text) (setq answer (concat answer text)))))))))
-    (process-send-string process (backstaff-epc--frame
+    (process-send-string process (backstaff-message-frame
                                   `(call 1 agent-q/list_directory
                                          ((:path ".") (:root ,(file-local-name
                                                                bench-remote-root))))))
