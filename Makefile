@@ -73,7 +73,7 @@ test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a
 torture: setup ## attack sandbox and wire for MINUTES; print what was tried, and what escaped
 	@dev/setup strace
 	@BACKSTAFF_MINUTES=$(or $(MINUTES),20) $(BIN)/pytest tests/py/attack tests/py/fs/test_races.py
-	@trap '' PIPE; SELECTOR='"^backstaff-\\(attack\\|epc\\)-"' $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el \
+	@trap '' PIPE; SELECTOR='"^backstaff-\\(attack\\|epc\\|message\\)-"' $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el \
 	    $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
 
 fuzz: setup ## fuzz the wire for MINUTES, led by what code is reached (atheris), where that installs

@@ -4,14 +4,9 @@
 
 ;;; Commentary:
 
-;; EPC carries calls between two programs as s-expressions.  A frame is six
-;; hex digits, the length of the rest in bytes, and then one message:
-;;
-;;   00002b(call 7 agent-q/list_directory ((:path ".")))   Emacs asks
-;;   000010(return 7 VALUE)                                the peer answers
-;;
-;; or `return-error' and `epc-error' in place of `return'.  This file knows
-;; the messages and nothing of what they are for.
+;; EPC carries calls between two programs as s-expressions.  This file has the
+;; connections, the calls under way over them, and the waiting for answers.  How
+;; a message looks is backstaff-message.el's; what it is for is the callers'.
 ;;
 ;; `backstaff-epc-connect' makes a connection of a process.  Then
 ;; `backstaff-epc-call' waits for an answer, `backstaff-epc-call-async' does
@@ -23,10 +18,6 @@
 ;;
 ;; - A frame is parsed when all of it has come, and is taken off the buffer
 ;;   before anybody hears of it.  So a continuation may wait for another call.
-;; - Nothing is read that is not plain data.  `backstaff-epc--scan' goes over
-;;   a message before `read' does, and lets through lists, strings, numbers
-;;   and symbols: no `#', which a peer writes \u0023 in its strings, and no
-;;   nesting that could exhaust the C stack of a recursive reader.
 ;; - After the first byte out of order there is no telling where the next
 ;;   frame begins: the connection breaks, and all that waits is told why.
 
@@ -34,20 +25,16 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-message)
 
 
 ;;; Conditions
 
-(define-error 'backstaff-error "Backstaff error")
 (define-error 'backstaff-connection-lost "Backstaff connection lost"
   'backstaff-error)
 (define-error 'backstaff-timeout "Backstaff call timed out" 'backstaff-error)
-(define-error 'backstaff-protocol-error "Backstaff protocol error"
-  'backstaff-error)
 (define-error 'backstaff-remote-error "Backstaff call refused" 'backstaff-error)
 (define-error 'backstaff-cancelled "Backstaff call cancelled" 'backstaff-error)
-(define-error 'backstaff-argument-error "Backstaff argument not sendable"
-  'backstaff-error)
 
 (defun backstaff-epc-error-text (condition)
   "Return the text of CONDITION, for people and models to read.
@@ -237,17 +224,6 @@ One that is told may leave by a `throw'; those behind it are not forgotten."
 
 ;;; Frames from the peer
 
-(defconst backstaff-epc--header-size 6
-  "How many hex digits say the length of a frame.")
-
-(defconst backstaff-epc--largest-frame #xffffff
-  "The largest length a header can say.")
-
-(defconst backstaff-epc--gc-cons-threshold (* 128 1024 1024)
-  "How much may be allocated around an answer before garbage is collected.
-With the usual 800 kB a big answer costs half its time in collections.
-The largest that there can be takes some 100 MB until it is read.")
-
 (defconst backstaff-epc--slack (* 1024 1024)
   "How many bytes of frames that are done may stay before those to come.")
 
@@ -282,26 +258,12 @@ Signal a `backstaff-protocol-error' if it is not a message."
   (when (buffer-live-p (backstaff-epc--buffer connection))
     (with-current-buffer (backstaff-epc--buffer connection)
       (let* ((start (backstaff-epc--position connection))
-             (end (backstaff-epc--frame-end start)))
+             (end (backstaff-message-frame-end start)))
         (when end
           (setf (backstaff-epc--position connection) end)
-          (prog1 (backstaff-epc--read-frame
-                  (+ start backstaff-epc--header-size) end)
+          (prog1 (backstaff-message-read-frame
+                  (+ start backstaff-message-header-size) end)
             (backstaff-epc--discard-done connection)))))))
-
-(defun backstaff-epc--frame-end (start)
-  "Return where the frame at START ends, nil if not all of it has come."
-  (let ((body (+ start backstaff-epc--header-size)))
-    (goto-char start)
-    (skip-chars-forward "0-9a-f" body)
-    (cond ((= (point) body)
-           (let ((end (+ body (string-to-number
-                               (buffer-substring start body) 16))))
-             (and (<= end (point-max)) end)))
-          ((eobp) nil)
-          (t (backstaff-epc--refuse
-              "expected the length of a frame, got %S"
-              (buffer-substring start (min (point-max) (+ start 200))))))))
 
 (defun backstaff-epc--discard-done (connection)
   "Delete the frames that are done from the current buffer, CONNECTION's.
@@ -315,106 +277,6 @@ Deleting moves all that stands behind them, so mostly nothing must."
            (delete-region (point-min) position)
            (setf (backstaff-epc--position connection) (point-min))))))
 
-(defun backstaff-epc--read-frame (start end)
-  "Return the message between START and END of the current, unibyte buffer."
-  (save-restriction
-    (narrow-to-region start end)
-    (goto-char start)
-    (let ((gc-cons-threshold
-           (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
-          (ascii (backstaff-epc--scan)))
-      (condition-case problem
-          ;; A string is read in three quarters of the time that a buffer is.
-          (or (if ascii
-                  (car (read-from-string (buffer-string)))
-                (backstaff-epc--with-stray-bytes
-                 (car (read-from-string
-                       (decode-coding-string (buffer-string) 'utf-8-unix)))))
-              (error "It is empty"))
-        (error (backstaff-epc--refuse "a message cannot be read: %s"
-                                      (error-message-string problem)))))))
-
-(defun backstaff-epc--with-stray-bytes (value)
-  "Return VALUE, changed in place so that all strings in it are multibyte.
-To `read' a string is unibyte if all it holds is ASCII and stray bytes,
-and then it is not `equal' to the name of the file, as Emacs has it."
-  (cond ((stringp value) (string-to-multibyte value))
-        ((consp value)
-         (let ((tail value))
-           (while (consp tail)
-             (setcar tail (backstaff-epc--with-stray-bytes (car tail)))
-             (setq tail (cdr tail))))
-         value)
-        ((vectorp value)
-         (vconcat (mapcar #'backstaff-epc--with-stray-bytes value)))
-        (t value)))
-
-(defconst backstaff-epc--max-depth 100
-  "How deep a message may nest.  An honest one needs no more than thirty.")
-
-(defconst backstaff-epc--atom-characters
-  " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-"
-  "What may stand between parentheses and strings, for `skip-chars-forward'.
-No character here means more to `read' than a part of a number or a symbol.")
-
-(defconst backstaff-epc--string-escapes
-  (append "\"\\/abdefnrtvxuU01234567" nil)
-  "What may follow a backslash in a string.
-Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
-
-(defun backstaff-epc--scan ()
-  "Check that the accessible part of the buffer is one list of plain data.
-Signal a `backstaff-protocol-error' otherwise.  Return non-nil if all is
-ASCII and needs no decoding.
-
-This is cheap, as searches for single characters go: less than half of
-what `read' costs afterwards."
-  (let ((depth 0) (ascii t) char)
-    (unless (eq (char-after) ?\()
-      (backstaff-epc--refuse-here "a message is not a list"))
-    (while (progn (skip-chars-forward backstaff-epc--atom-characters)
-                  (setq char (char-after)))
-      (forward-char)
-      (cond
-       ((eq char ?\")
-        (while (progn (skip-chars-forward "^\"\\\\#\200-\377")
-                      (not (eq (setq char (char-after)) ?\")))
-          (cond ((null char)
-                 (backstaff-epc--refuse "a string has no end"))
-                ((eq char ?#)
-                 (backstaff-epc--refuse-here "unexpected text"))
-                ((not (eq char ?\\))
-                 (setq ascii nil)
-                 (skip-chars-forward "\200-\377"))
-                ((memq (char-after (1+ (point))) backstaff-epc--string-escapes)
-                 (forward-char 2))
-                (t (backstaff-epc--refuse-here "unexpected escape"))))
-        (forward-char))
-       ((or (eq char ?\() (eq char ?\[))
-        (when (> (setq depth (1+ depth)) backstaff-epc--max-depth)
-          (backstaff-epc--refuse-here "a message nests too deep")))
-       ((or (eq char ?\)) (eq char ?\]))
-        (when (zerop (setq depth (1- depth)))
-          (skip-chars-forward " \t\r\n")
-          (unless (eobp)
-            (backstaff-epc--refuse-here "text follows a message"))))
-       (t (backward-char)
-          (backstaff-epc--refuse-here "unexpected text"))))
-    (unless (zerop depth)
-      (backstaff-epc--refuse "a message has no end"))
-    ascii))
-
-(defun backstaff-epc--refuse (format-string &rest arguments)
-  "Signal a `backstaff-protocol-error' of FORMAT-STRING with ARGUMENTS."
-  (signal 'backstaff-protocol-error
-          (list (apply #'format format-string arguments))))
-
-(defun backstaff-epc--refuse-here (problem)
-  "Signal a `backstaff-protocol-error' of PROBLEM, quoting what is at point."
-  (backstaff-epc--refuse
-   "%s: %S" problem
-   (buffer-substring (point) (min (point-max) (+ (point) 40)))))
-
 (defun backstaff-epc--deliver (connection message)
   "Give MESSAGE, which came over CONNECTION, to the call it answers."
   (setf (backstaff-epc--silent-timeouts connection) 0)
@@ -425,7 +287,7 @@ what `read' costs afterwards."
          (backstaff-epc--answer connection call kind value)
        (backstaff-epc--log connection "dropped a late or stray answer: %s %s"
                            kind uid)))
-    (_ (backstaff-epc--refuse
+    (_ (backstaff-message-refuse
         "an answer has not the form (return UID VALUE): %s"
         (truncate-string-to-width (format "%S" message) 200 nil nil t)))))
 
@@ -465,75 +327,13 @@ It is told once.  An error in the caller's function is the caller's alone."
 
 ;;; Messages to the peer
 
-(defvar print-integers-as-characters)
-
-(defvar backstaff-epc--nodes-left nil
-  "How many objects may still be found in the argument at hand.")
-
-(defconst backstaff-epc--max-nodes 500000
-  "How many objects an argument may hold; a circular list has more.")
-
-(defun backstaff-epc--plain (object &optional depth)
-  "Return OBJECT, found DEPTH lists deep, without any text property.
-Signal a `backstaff-argument-error' if it is not plain data: strings,
-symbols, numbers, and lists and vectors of these."
-  (setq depth (or depth 0)
-        backstaff-epc--nodes-left (1- backstaff-epc--nodes-left))
-  (when (or (< backstaff-epc--nodes-left 0) (> depth backstaff-epc--max-depth))
-    (signal 'backstaff-argument-error
-            '("an argument is circular or far too big")))
-  (cond ((stringp object)
-         ;; In a multibyte string `prin1' writes a stray byte as \351.
-         (string-to-multibyte (substring-no-properties object)))
-        ((or (symbolp object) (numberp object)) object)
-        ((consp object) (backstaff-epc--plain-list object (1+ depth)))
-        ((vectorp object)
-         (vconcat (backstaff-epc--plain-list (append object nil) (1+ depth))))
-        (t (signal 'backstaff-argument-error
-                   (list (format "an argument is of type %s: %s"
-                                 (type-of object)
-                                 (truncate-string-to-width
-                                  (format "%S" object) 100 nil nil t)))))))
-
-(defun backstaff-epc--plain-list (list depth)
-  "Return LIST, found DEPTH lists deep, without any text property in it."
-  (let ((items nil))
-    (while (consp list)
-      (push (backstaff-epc--plain (pop list) depth) items))
-    (nconc (nreverse items)
-           (and list (backstaff-epc--plain list depth)))))
-
-(defun backstaff-epc--print (object)
-  "Return OBJECT as text, the same whatever options the user has."
-  (let ((backstaff-epc--nodes-left backstaff-epc--max-nodes)
-        (print-length nil) (print-level nil) (print-circle nil)
-        (print-gensym nil) (print-quoted nil)
-        (print-continuous-numbering nil) (print-number-table nil)
-        (print-escape-newlines nil) (print-escape-control-characters nil)
-        (print-escape-nonascii nil) (print-escape-multibyte nil)
-        (print-integers-as-characters nil) (float-output-format nil))
-    (prin1-to-string (backstaff-epc--plain object))))
-
 (defconst backstaff-epc--largest-remote-frame (* 64 1024)
   "The largest length of a request that goes over a network.")
 
 (defun backstaff-epc--room (connection)
   "Return the largest length that a request over CONNECTION may have."
   (if (backstaff-epc--remote connection) backstaff-epc--largest-remote-frame
-    backstaff-epc--largest-frame))
-
-(defun backstaff-epc--frame (message &optional room)
-  "Return MESSAGE as the bytes that go over the wire, of at most ROOM bytes."
-  (let* ((body (encode-coding-string
-                (concat (backstaff-epc--print message) "\n")
-                'utf-8-unix t))
-         (size (length body))
-         (room (or room backstaff-epc--largest-frame)))
-    (when (> size room)
-      (signal 'backstaff-argument-error
-              (list (format "the arguments make %d bytes, %d are allowed"
-                            size room))))
-    (concat (format "%06x" size) body)))
+    backstaff-message-largest-frame))
 
 (defconst backstaff-epc--pipe-size 16384
   "How many bytes surely fit in a pipe that nobody reads.")
@@ -618,8 +418,9 @@ the sending."
          (call (backstaff-epc--make-call
                 :method method :settle settle :timeout timeout
                 :deadline (and timeout (+ (float-time) timeout))
-                :frame (backstaff-epc--frame (list 'call uid symbol args)
-                                             (backstaff-epc--room connection)))))
+                :frame (backstaff-message-frame
+                        (list 'call uid symbol args)
+                        (backstaff-epc--room connection)))))
     (puthash uid call (backstaff-epc--pending connection))
     (unless (backstaff-epc--opening connection)
       (backstaff-epc--transmit connection uid call))
@@ -720,7 +521,7 @@ caller is sent a `quit', once."
   (let* ((outcome nil)
          (start (float-time))
          (gc-cons-threshold
-          (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
+          (max gc-cons-threshold backstaff-message-gc-cons-threshold))
          (read-process-output-max (max read-process-output-max 65536))
          (uid (backstaff-epc--begin
                connection method args

@@ -7,8 +7,8 @@
 ;; One server serves all of Emacs: a call brings the root of its project
 ;; along.  It starts with the first call, which stands behind the handshake,
 ;; and lives until Emacs ends or `backstaff-stop' is typed.  For a root on
-;; another host there is one there, which backstaff-remote.el starts; a host is
-;; named as `file-remote-p' names it, and nil is this one.
+;; another host there is one there, started by backstaff-remote-start.el; a host
+;; is named as `file-remote-p' names it, and nil is this one.
 ;;
 ;; The program is looked for in this order:
 ;;
@@ -33,8 +33,9 @@
 (require 'subr-x)
 (require 'backstaff-epc)
 
-(declare-function backstaff-remote-launch "backstaff-remote" (server host))
 (declare-function backstaff-remote-forget "backstaff-remote" ())
+(declare-function backstaff-remote-start-launch "backstaff-remote-start" (server host))
+(declare-function backstaff-remote-start-forget "backstaff-remote-start" ())
 
 (defconst backstaff-server-version "0.1.0"
   "The version of this package, and of the server that belongs to it.")
@@ -344,8 +345,8 @@ there, and look it up, which may take for ever."
 This does not wait for it: what is sent now stands behind the handshake."
   (let ((server (backstaff-server--make :second-try second-try)))
     (cond (host
-           (require 'backstaff-remote)
-           (backstaff-remote-launch server host)
+           (require 'backstaff-remote-start)
+           (backstaff-remote-start-launch server host)
            (setf (alist-get host backstaff-server--elsewhere nil nil #'equal)
                  server))
           (t
@@ -583,6 +584,8 @@ Those on other hosts are stopped too; the next call there starts one."
   (setq backstaff-server--python nil)
   (when (featurep 'backstaff-remote)
     (backstaff-remote-forget))
+  (when (featurep 'backstaff-remote-start)
+    (backstaff-remote-start-forget))
   (backstaff-server--start nil)
   (when (called-interactively-p 'interactive)
     (message "The server is started anew")))

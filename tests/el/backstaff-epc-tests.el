@@ -228,36 +228,6 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
 
 ;;; What is sent
 
-(defun backstaff-epc-tests-sent (argument)
-  "Return the text in which ARGUMENT reaches the peer."
-  (backstaff-test-with-connection peer
-    (backstaff-epc-call peer 'source (list argument))))
-
-(ert-deftest backstaff-epc-print-options-do-not-matter ()
-  (let ((print-length 1) (print-level 1) (print-circle t) (print-quoted t)
-        (print-escape-newlines t) (print-escape-nonascii t) (print-gensym t)
-        (print-escape-multibyte t) (float-output-format "%.1f")
-        (shared (list "é\n" ''q)))
-    (should (equal (backstaff-epc-tests-sent
-                    (list shared shared 1.25 (make-symbol "s")))
-                   "(((\"é\n\" (quote q)) (\"é\n\" (quote q)) 1.25 s))"))))
-
-(ert-deftest backstaff-epc-strings-lose-their-properties ()
-  (let ((bold (propertize "b" 'face 'bold))
-        (wide (propertize "é" 'face 'bold)))
-    (should (equal (backstaff-epc-tests-sent
-                    `(,bold [,wide (,bold . ,wide)] ((:path . ,bold))))
-                   "((\"b\" [\"é\" (\"b\" . \"é\")] ((:path . \"b\"))))"))))
-
-(ert-deftest backstaff-epc-stray-bytes-are-octal ()
-  (let ((names (list "clich\351" (string-to-multibyte "clich\351") "\\351" "é"))
-        (sent "((\"clich\\351\" \"clich\\351\" \"\\\\351\" \"é\"))"))
-    (should (equal (backstaff-epc-tests-sent names) sent))
-    ;; What `prin1' writes depends on the buffer that is current.
-    (with-temp-buffer
-      (set-buffer-multibyte nil)
-      (should (equal (backstaff-epc-tests-sent names) sent)))))
-
 (ert-deftest backstaff-epc-unfit-arguments-are-refused ()
   (backstaff-test-with-connection peer
     (let ((circle (list 1 2)) (nested (list 1)) (deep nil))
@@ -564,76 +534,6 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
         "unexpected text: .*#s(hash-table"
       (backstaff-epc-call
        peer 'raw '("(return %d #s(hash-table size 4000000000))")))))
-
-(defun backstaff-epc-tests-read (text)
-  "Return what the frame TEXT, a unibyte string, is read as."
-  (with-temp-buffer
-    (set-buffer-multibyte nil)
-    (insert "000000" text)
-    (backstaff-epc--read-frame 7 (point-max))))
-
-(ert-deftest backstaff-epc-plain-data-is-read ()
-  (pcase-dolist
-      (`(,text . ,value)
-       '(("(return 1 nil)\n" . (return 1 nil))
-         ("(return 1 (:a -1.5e3 . b))" . (return 1 (:a -1500.0 . b)))
-         ("(return 1 [1 (2)])" . (return 1 [1 (2)]))
-         ("(return 1 \"\\u0023 (\\\"\\\\\\n'?;`,\")" . (return 1 "# (\"\\\n'?;`,"))
-         ("(return 1 \"\\\\C-\\\\C-\")" . (return 1 "\\C-\\C-"))
-         ("(return 1 \"\303\251\")" . (return 1 "é"))
-         ("(return 1 (\"\\u00e9\" \"\\U0001F600\"))" . (return 1 ("é" "\N{GRINNING FACE}")))))
-    (should (equal (backstaff-epc-tests-read text) value))))
-
-(ert-deftest backstaff-epc-deepest-message-is-read ()
-  (should (backstaff-epc-tests-read
-           (concat (make-string 100 ?\() (make-string 100 ?\))))))
-
-(ert-deftest backstaff-epc-what-is-not-plain-data-is-not-read ()
-  :tags '(check-36)
-  (pcase-dolist
-      (`(,problem . ,texts)
-       `(("nests too deep"
-          ,(concat (make-string 1000000 ?\() (make-string 1000000 ?\)))
-          ,(concat (make-string 101 ?\() (make-string 101 ?\)))
-          ,(concat "(" (make-string 1000000 ?\[)))
-         ("unexpected text"
-          "(return 1 #s(hash-table size 4000000000))" "(return 1 #1=(#1#))"
-          "(return 1 #(\"x\" 0 1 (display t)))" "(return 1 #[0 \"\" []])"
-          "(return 1 \"#\")" "(return 1 #$)" "(return 1 #.(ding))" "(return 1 a#)"
-          ,(concat "(return 1 " (make-string 1000000 ?') "a)")
-          ,(concat "(return 1 " (make-string 1000000 ?`) "a)")
-          "(return 1 ,a)" "(return 1 ?\")" "(return 1 ;b\n2)" "(return 1 \\()"
-          "(return 1 ?\\C-\\C-a)" "(return 1 \303\251)")
-         ("unexpected escape"
-          ,(concat "(return 1 \"" (apply #'concat (make-list 100000 "\\C-")) "a\")")
-          "(return 1 \"\\^a\")" "(return 1 \"\\N{BULLET}\")" "(return 1 \"\\M-a\")"
-          "(return 1 \"2\\")
-         ("text follows" "(return 1 2) 3" "(return 1 2)(return 2 3)" "(return 1 2))"
-          "(return 1 2) ;")
-         ("not a list" "" "return" "\"(return 1 2)\"" " (return 1 2)")
-         ("has no end" "(return 1 2" "(return 1 \"2)")
-         ("cannot be read" "()" "(return 1 (1 . 2 3))" "(return 1 [2))"
-          "(return 1 \"\\U99999999\")")))
-    (dolist (text texts)
-      (ert-info ((truncate-string-to-width text 60))
-        (backstaff-test-should-fail 'backstaff-protocol-error problem
-          (backstaff-epc-tests-read text))))))
-
-(ert-deftest backstaff-epc-damaged-message-is-read-or-refused ()
-  (let ((honest (string-to-unibyte
-                 "(return 1 (:ok t :text \"a\\nb \\u00e9\" :data ((:size 1 :x nil) [2 3])))\n"))
-        (bytes "()[]\"\\#'`,;?.CM-^:x0\n\303\377")
-        (refused 0))
-    ;; The same damage each time.
-    (random "backstaff")
-    (dotimes (_ 5000)
-      (let ((text (copy-sequence honest)))
-        (dotimes (_ (1+ (random 4)))
-          (aset text (random (length text)) (aref bytes (random (length bytes)))))
-        (condition-case nil
-            (backstaff-epc-tests-read text)
-          (backstaff-protocol-error (cl-incf refused)))))
-    (should (< 2000 refused 5000))))
 
 (ert-deftest backstaff-epc-only-answers-are-accepted ()
   (backstaff-test-clean

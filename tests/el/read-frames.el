@@ -10,7 +10,7 @@
 
 ;;; Code:
 
-(require 'backstaff-epc)
+(require 'backstaff-message)
 
 (defun read-frames--plain (value)
   "Return VALUE in the plain form."
@@ -26,10 +26,10 @@
     (set-buffer-multibyte nil)
     (insert-file-contents-literally (pop command-line-args-left))
     (let ((start (point-min)) end)
-      (while (setq end (backstaff-epc--frame-end start))
+      (while (setq end (backstaff-message-frame-end start))
         (princ (format "%S\n" (read-frames--plain
-                               (backstaff-epc--read-frame
-                                (+ start backstaff-epc--header-size) end))))
+                               (backstaff-message-read-frame
+                                (+ start backstaff-message-header-size) end))))
         (setq start end)))))
 
 (provide 'read-frames)

@@ -13,6 +13,7 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff-remote)
+(require 'backstaff-remote-start)
 (require 'tramp)
 (require 'tramp-sh)
 (require 'tramp-cmds)
@@ -108,7 +109,7 @@
   (declare (indent 0) (debug t))
   `(dolist (way '(direct tramp))
      (ert-info ((format "way: %s" way))
-       (cl-letf (((symbol-function 'backstaff-remote--ways)
+       (cl-letf (((symbol-function 'backstaff-remote-start--ways-to)
                   (lambda (_) (list way))))
          (backstaff-remote-test-on backstaff-remote-test-ssh ,@body)))))
 

@@ -239,7 +239,7 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-endless-noise-ends-the-start ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (backstaff-remote-test-write "noise" "while echo 0123456789abcdef; do :; done\n")
-    (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) '(direct))))
+    (cl-letf (((symbol-function 'backstaff-remote-start--ways-to) (lambda (_) '(direct))))
       (backstaff-test-should-fail 'backstaff-connection-lost "says too much"
         (backstaff-remote-test-list far)))))
 
@@ -348,7 +348,7 @@ echo 'a warning' >&2
 (defun backstaff-remote-tests-let-timers-run ()
   "Return once the timer of a start has had the time to run twice."
   (let ((ran nil))
-    (run-at-time (* 3 backstaff-remote--slice) nil (lambda () (setq ran t)))
+    (run-at-time (* 3 backstaff-remote-start--slice) nil (lambda () (setq ran t)))
     (backstaff-test-wait-for ran)))
 
 (defun backstaff-remote-tests-ours ()
@@ -414,7 +414,7 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-bundle-that-cannot-be-made-is-told ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((backstaff-remote--bundle nil)
+    (let ((backstaff-remote-start--bundle nil)
           (backstaff-server-command (list "sh" "-c" "echo nothing to send >&2; exit 3")))
       (backstaff-test-should-fail 'backstaff-connection-lost "cannot be collected.*nothing to send"
         (backstaff-remote-test-list far))
@@ -423,7 +423,7 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-missing-environment-of-this-machine-is-told-as-such ()
   (backstaff-remote-test-on "/fake::"
-    (let ((backstaff-remote--bundle nil))
+    (let ((backstaff-remote-start--bundle nil))
       (cl-letf (((symbol-function 'backstaff-server--program) #'backstaff-server--no-command))
         (backstaff-test-should-fail 'backstaff-connection-lost
             "on this machine: found no Python 3\\.11 or newer"
@@ -431,7 +431,7 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-start-is-seen-to-once-at-a-time ()
   (backstaff-remote-test-on "/fake::"
-    (let ((backstaff-remote--bundle nil) (calls 0)
+    (let ((backstaff-remote-start--bundle nil) (calls 0)
           (program (symbol-function 'backstaff-server--program)))
       (cl-letf (((symbol-function 'backstaff-server--program)
                  (lambda ()
@@ -445,7 +445,7 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-start-cannot-be-awaited-in-the-midst-of-itself ()
   (backstaff-remote-test-on "/fake::"
     (let ((inner nil) (program (symbol-function 'backstaff-server--program))
-          (backstaff-remote--bundle nil))
+          (backstaff-remote-start--bundle nil))
       (cl-letf (((symbol-function 'backstaff-server--program)
                  (lambda ()
                    (setq inner (backstaff-test-condition (backstaff-remote-test-list far)))
@@ -458,9 +458,9 @@ echo 'a warning' >&2
   "Run BODY with `far', where ACTION is done before TRAMP first makes a process."
   (declare (indent 1) (debug t))
   `(backstaff-remote-test-on "/fake::"
-     (let ((make (symbol-function 'backstaff-remote--make-process)) (made 0))
+     (let ((make (symbol-function 'backstaff-remote-start--make-process)) (made 0))
        (setq backstaff-remote-tests-first nil)
-       (cl-letf (((symbol-function 'backstaff-remote--make-process)
+       (cl-letf (((symbol-function 'backstaff-remote-start--make-process)
                   (lambda (start)
                     (when (= (cl-incf made) 1)
                       ,action)
@@ -492,12 +492,12 @@ echo 'a warning' >&2
   (backstaff-remote-test-on "/fake::"
     (setq backstaff-remote-tests-first nil)
     (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
-    (let ((start (car (timer--args (cl-find #'backstaff-remote--tick timer-list
+    (let ((start (car (timer--args (cl-find #'backstaff-remote-start--tick timer-list
                                             :key #'timer--function))))
           (typed nil))
       (let ((throw-on-input 'backstaff-test-typed) (inhibit-quit t))
         (setq quit-flag throw-on-input)
-        (backstaff-remote--tick start)
+        (backstaff-remote-start--tick start)
         (setq typed quit-flag
               quit-flag nil))
       (should (eq typed 'backstaff-test-typed)))
@@ -506,22 +506,22 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-buffer-without-a-process-is-killed ()
   (let* ((errors (generate-new-buffer " *backstaff-stderr*"))
-         (start (backstaff-remote--make-start :errors errors)))
-    (should-not (backstaff-remote--take-stderr (backstaff-server--make) start))
+         (start (backstaff-remote-start--make :errors errors)))
+    (should-not (backstaff-remote-start--take-stderr (backstaff-server--make) start))
     (should-not (buffer-live-p errors))))
 
 (ert-deftest backstaff-remote-host-that-ends-when-ready-is-told ()
   (backstaff-remote-test-both-ways
-    (cl-letf* ((note (symbol-function 'backstaff-remote--note-facts))
-               ((symbol-function 'backstaff-remote--settings) (lambda () "x"))
-               ((symbol-function 'backstaff-remote--command)
+    (cl-letf* ((note (symbol-function 'backstaff-remote-start--note-facts))
+               ((symbol-function 'backstaff-remote-start--read-settings) (lambda () "x"))
+               ((symbol-function 'backstaff-remote-start--command)
                 (lambda (start)
                   (list "sh" "-c"
                         (format "echo BS-READY:%s:sent 3.11.2; echo no room left >&2; exit 3"
-                                (reverse (backstaff-remote--start-nonce start))))))
-               ((symbol-function 'backstaff-remote--note-facts)
+                                (reverse (backstaff-remote-start--nonce start))))))
+               ((symbol-function 'backstaff-remote-start--note-facts)
                 (lambda (start facts)
-                  (let ((process (backstaff-remote--start-process start)))
+                  (let ((process (backstaff-remote-start--process start)))
                     (while (process-live-p process)
                       (accept-process-output process 0.05 nil t)))
                   (funcall note start facts))))
@@ -531,10 +531,10 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-call-that-waits-joins-the-start-under-way ()
   (backstaff-remote-tests-two-calls
-    (advice-add 'backstaff-remote--await :before
+    (advice-add 'backstaff-remote-start--await :before
                 (lambda (&rest _) (backstaff-remote-test-tell "go")) '((name . go)))
     (should (string-match-p "a.txt" (unwind-protect (backstaff-remote-test-list far)
-                                      (advice-remove 'backstaff-remote--await 'go))))
+                                      (advice-remove 'backstaff-remote-start--await 'go))))
     (backstaff-test-wait-for (and backstaff-remote-tests-first backstaff-remote-tests-second))
     (should (= (backstaff-remote-test-starts) 1))))
 
@@ -583,7 +583,7 @@ echo 'a warning' >&2
       (backstaff-remote-tests-shown (current-buffer)))))
 
 (ert-deftest backstaff-remote-quit-while-tramp-logs-in-ends-the-start ()
-  (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) '(tramp))))
+  (cl-letf (((symbol-function 'backstaff-remote-start--ways-to) (lambda (_) '(tramp))))
     (backstaff-remote-test-on backstaff-remote-test-ssh
       (backstaff-remote-test-list far)
       (backstaff-stop)
@@ -653,7 +653,7 @@ echo 'a warning' >&2
     (backstaff-remote-test-list far)
     (backstaff-stop)
     (dolist (inhibit-quit '(nil t))
-      (backstaff-remote-tests-quit-in 'backstaff-remote--await
+      (backstaff-remote-tests-quit-in 'backstaff-remote-start--await
         (backstaff-remote-test-list far))
       (should-not (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
       (should-not (backstaff-remote-test-server far)))
@@ -822,7 +822,7 @@ echo 'a warning' >&2
                            `(progn
                               (setq backstaff-server-command ',(backstaff-test-command))
                               (backstaff-remote-test-connect ,(file-remote-p far))
-                              (cl-letf (((symbol-function 'backstaff-remote--ways)
+                              (cl-letf (((symbol-function 'backstaff-remote-start--ways-to)
                                          (lambda (_) '(,way))))
                                 (message "pid %d" (backstaff-remote-test-pid ,far)))
                               (while t (accept-process-output nil 1))))))))
