@@ -96,7 +96,7 @@
 
 (defun bench-remote-start-echo ()
   "Start the process that sends back what it gets, without a terminal."
-  (backstaff-remote-start--with-direct bench-remote-host t
+  (backstaff-remote-with-direct bench-remote-host t
     (lambda ()
       (let ((default-directory (concat bench-remote-host "/")))
         (make-process :name "echo" :command '("cat") :connection-type 'pipe
@@ -125,7 +125,7 @@
   "Start the server from files that are installed there, to its first answer."
   (backstaff-server--stop "bench")
   (let* ((answer "")
-         (process (backstaff-remote-start--with-direct bench-remote-host t
+         (process (backstaff-remote-with-direct bench-remote-host t
                     (lambda ()
                       (let ((default-directory (concat bench-remote-host "/")))
                         (make-process

@@ -31,9 +31,6 @@
 (require 'backstaff-remote)
 (require 'backstaff-server)
 
-(defvar connection-local-profile-alist)
-(defvar connection-local-criteria-alist)
-
 
 ;;; What goes to a host
 
@@ -150,7 +147,7 @@ Each time anew: a timer that repeats is lost if something leaves by a `throw'."
 
 (defun backstaff-remote-start--ways-to (host)
   "Return the ways in which a server may be started on HOST, the best first."
-  (if (backstaff-remote-start--direct-p host) '(direct tramp) '(tramp)))
+  (if (backstaff-remote-direct-p host) '(direct tramp) '(tramp)))
 
 (defun backstaff-remote-start--opening-p (start)
   "Return non-nil if START is not over."
@@ -407,65 +404,12 @@ If it never was ready, let the next call start another one."
 
 ;;; The process
 
-(defun backstaff-remote-start--direct-p (host)
-  "Return non-nil if HOST can have a process that needs no login of TRAMP's."
-  (backstaff-remote-start--with-direct host t
-    (lambda ()
-      (let ((default-directory (concat host "/")))
-        (tramp-direct-async-process-p)))))
-
-(defun backstaff-remote-start--with-direct (host direct function)
-  "Call FUNCTION while TRAMP shall start processes on HOST in the way DIRECT.
-That is non-nil for one without a login, and without a terminal."
-  (declare (indent 2))
-  (let ((tramp-methods (mapcar #'backstaff-remote-start--without-tty
-                               tramp-methods))
-        (process-environment
-         ;; TRAMP sends the host what differs from this, for all to see.
-         (copy-sequence (default-toplevel-value 'process-environment))))
-    (if (boundp 'tramp-direct-async-process)
-        (backstaff-remote-start--with-variable direct function)
-      (backstaff-remote-start--with-property host direct function))))
-
-(defun backstaff-remote-start--without-tty (method)
-  "Return METHOD, of `tramp-methods', without a terminal for direct processes.
-A terminal would mix what goes to the standard error into the frames, and
-new versions of ssh delay what is typed on one."
-  (mapcar (lambda (parameter)
-            (if (and (consp parameter)
-                     (eq (car parameter) 'tramp-direct-async)
-                     (consp (cadr parameter)))
-                '(tramp-direct-async t)
-              parameter))
-          method))
-
-(defun backstaff-remote-start--with-variable (direct function)
-  "Call FUNCTION with `tramp-direct-async-process' DIRECT on every host."
-  (let ((connection-local-profile-alist
-         (cons `(backstaff-remote (tramp-direct-async-process . ,direct))
-               connection-local-profile-alist))
-        (connection-local-criteria-alist
-         (cons '((:application tramp) backstaff-remote)
-               connection-local-criteria-alist)))
-    (funcall function)))
-
-(defun backstaff-remote-start--with-property (host direct function)
-  "Call FUNCTION with the property of TRAMP's that makes HOST DIRECT."
-  (let* ((vec (tramp-dissect-file-name host))
-         (name "direct-async-process")
-         (before (tramp-get-connection-property vec name 'none)))
-    (tramp-set-connection-property vec name direct)
-    (unwind-protect (funcall function)
-      (if (eq before 'none)
-          (tramp-flush-connection-property vec name)
-        (tramp-set-connection-property vec name before)))))
-
 (defun backstaff-remote-start--make-process (start)
   "Start the process of START's stage, which runs the bundle's program."
   (let* ((host (backstaff-remote-start--host start))
          (direct (eq (backstaff-remote-start--stage start) 'direct))
          (errors (and direct (backstaff-remote-start--make-errors start))))
-    (backstaff-remote-start--with-direct host direct
+    (backstaff-remote-with-direct host direct
       (lambda ()
         (let* ((default-directory (concat host "/"))
                (process

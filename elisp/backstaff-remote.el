@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; Which hosts and roots may be looked at, and how long TRAMP may take for what
-;; it is asked on the way; and the options.  How a server comes to run on a host
-;; is backstaff-remote-start.el's.
+;; Which hosts and roots may be looked at, how long TRAMP may take for what it is
+;; asked on the way, and how it starts a process; and the options.  How a server
+;; comes to run on a host is backstaff-remote-start.el's.
 ;;
 ;; For a project on another host the server runs there, over a connection that
 ;; TRAMP makes, so that a call costs one round trip.  This file is loaded when
@@ -31,6 +31,8 @@
 (require 'backstaff-epc)
 (require 'backstaff-server)
 
+(defvar connection-local-profile-alist)
+(defvar connection-local-criteria-alist)
 (defvar backstaff-root-function) ; backstaff.el, which loads this file
 
 
@@ -198,6 +200,62 @@ that to the next."
   (when-let ((process (tramp-get-connection-process
                        (tramp-dissect-file-name directory))))
     (delete-process process)))
+
+
+;;; Processes without a login
+
+(defun backstaff-remote-direct-p (host)
+  "Return non-nil if HOST can have a process that needs no login of TRAMP's."
+  (backstaff-remote-with-direct host t
+    (lambda ()
+      (let ((default-directory (concat host "/")))
+        (tramp-direct-async-process-p)))))
+
+(defun backstaff-remote-with-direct (host direct function)
+  "Call FUNCTION while TRAMP shall start processes on HOST in the way DIRECT.
+That is non-nil for one without a login, and without a terminal."
+  (declare (indent 2))
+  (let ((tramp-methods (mapcar #'backstaff-remote--without-tty
+                               tramp-methods))
+        (process-environment
+         ;; TRAMP sends the host what differs from this, for all to see.
+         (copy-sequence (default-toplevel-value 'process-environment))))
+    (if (boundp 'tramp-direct-async-process)
+        (backstaff-remote--with-variable direct function)
+      (backstaff-remote--with-property host direct function))))
+
+(defun backstaff-remote--without-tty (method)
+  "Return METHOD, of `tramp-methods', without a terminal for direct processes.
+A terminal would mix what goes to the standard error into the frames, and
+new versions of ssh delay what is typed on one."
+  (mapcar (lambda (parameter)
+            (if (and (consp parameter)
+                     (eq (car parameter) 'tramp-direct-async)
+                     (consp (cadr parameter)))
+                '(tramp-direct-async t)
+              parameter))
+          method))
+
+(defun backstaff-remote--with-variable (direct function)
+  "Call FUNCTION with `tramp-direct-async-process' DIRECT on every host."
+  (let ((connection-local-profile-alist
+         (cons `(backstaff-remote (tramp-direct-async-process . ,direct))
+               connection-local-profile-alist))
+        (connection-local-criteria-alist
+         (cons '((:application tramp) backstaff-remote)
+               connection-local-criteria-alist)))
+    (funcall function)))
+
+(defun backstaff-remote--with-property (host direct function)
+  "Call FUNCTION with the property of TRAMP's that makes HOST DIRECT."
+  (let* ((vec (tramp-dissect-file-name host))
+         (name "direct-async-process")
+         (before (tramp-get-connection-property vec name 'none)))
+    (tramp-set-connection-property vec name direct)
+    (unwind-protect (funcall function)
+      (if (eq before 'none)
+          (tramp-flush-connection-property vec name)
+        (tramp-set-connection-property vec name before)))))
 
 (provide 'backstaff-remote)
 ;;; backstaff-remote.el ends here
