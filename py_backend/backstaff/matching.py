@@ -66,14 +66,14 @@ class Index:
 
     def texts(self, *, folded: bool) -> list[str]:
         """The paths of all, or without regard to case if FOLDED; made when first asked for."""
-        texts = self._texts.get(folded)
-        if texts is None:
+        if folded not in self._texts:
             joined = _joined(self._folders)
-            small = joined.casefold()
-            texts = _apart(small if folded else joined)
-            alike = small == joined
-            self._texts |= {True: texts, False: texts} if alike else {folded: texts}
-        return texts
+            small = joined.casefold() if folded else joined
+            if folded and small == joined:  # one list is enough
+                self._texts = dict.fromkeys((True, False), self._texts.get(False) or _apart(joined))
+            else:
+                self._texts[folded] = _apart(small)
+        return self._texts[folded]
 
 
 def _prefix(folder: "Folder") -> str:

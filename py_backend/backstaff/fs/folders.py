@@ -131,10 +131,6 @@ class Tracked:
                 parent = parent.rpartition("/")[0]
         return cls(files, frozenset(folders))
 
-    def __contains__(self, path: str) -> bool:
-        """Whether PATH is there in spite of the rules."""
-        return path in self.files or path in self.folders
-
 
 @dataclass(slots=True)
 class _Frame:
@@ -169,8 +165,8 @@ class FolderWalk:
 
     In a `work_tree`, `tracked` is there whatever the rules say, and a repository within is not
     entered; elsewhere it is, and the rules start anew in it. The folders with a path in `again` are
-    read in any case. Afterwards, `new_rules` tells that a `.gitignore` came, went or changed, and
-    `expired` that the time was up and folders are missing.
+    read in any case. Afterwards, `hides_more` tells that a folder leaves out what it did not leave
+    out when it was known, and `expired` that the time was up and folders are missing.
     """
 
     budget: Budget
@@ -179,7 +175,7 @@ class FolderWalk:
     ignore_case: bool = False
     tracked: Tracked = field(default_factory=Tracked)
     again: frozenset[str] = frozenset()
-    new_rules: bool = False
+    hides_more: bool = False
     expired: bool = False
     _started: int = field(default_factory=time.time_ns)
 
@@ -187,7 +183,7 @@ class FolderWalk:
         """The folder of the open directory START, which was KNOWN so, with all below it.
 
         ABOVE is what holds in it by rules from elsewhere; in a HIDDEN one only what is tracked is
-        there. Raises `PathError` if START cannot be read, and `Cancelled`.
+        there. Raises `PathError` if START cannot be read, unless the time is up, and `Cancelled`.
         """
         new = Folder("", "")
         new.above, new.hidden = above, hidden
@@ -232,7 +228,7 @@ class FolderWalk:
             try:
                 entered = self._entered(new, HANDLES.enter_to_list(name, parent), known)
             except (OSError, PathError):
-                entered = Folder(name, new.path, unreadable=True)
+                entered = Folder(name, new.path, unreadable=True, hidden=hidden)
             if isinstance(entered, _Frame):
                 return entered
             below.append(entered)
@@ -288,15 +284,16 @@ class FolderWalk:
         files.sort()
         directories.sort()
         there: AbstractSet[str] = _NOTHING
-        new.ignore = above = new.above
         # The first of the names tells whether any of them is one that git looks at.
         if (
-            (links or above.layers or new.hidden)
+            (links or new.above.layers or new.hidden)
             or (files and files[0] <= FILE)
             or (directories and directories[0] <= _DOT_GIT)
             or (known is not None and known.rules is not None)
         ):
             there = self._rule(new, directory, known, found)
+        else:
+            new.ignore = new.above
         new.names, new.directories = tuple(files), tuple(directories)
         if links:
             new.names, new.links = tuple(sorted(files + links)), tuple(sorted(links))
@@ -323,12 +320,16 @@ class FolderWalk:
         new.rules, new.ignore = self._rules(new, directory, found[0], known)
         if not (new.hidden or new.ignore.layers):
             return _NOTHING
-        return self._leave_out(new, found)
+        there = self._leave_out(new, found)
+        self.hides_more |= not set(new.left_out).issubset(known.left_out if known else ())
+        return there
 
     def _leave_out(self, new: Folder, found: Grouped) -> AbstractSet[str]:
         """Take out of what was FOUND what the NEW folder ignores; tell what of that stays."""
         ignored = set().union(*found) if new.hidden else new.ignore.of(found, self.budget)
-        there = {name for name in ignored if new.within(name) in self.tracked}
+        tracked, (_, directories, _) = self.tracked, found
+        there = {name for name in ignored if new.within(name) in tracked.files}
+        there |= {n for n in ignored.intersection(directories) if new.within(n) in tracked.folders}
         ignored -= there
         for names in found if ignored else ():
             names[:] = [name for name in names if name not in ignored]
@@ -348,10 +349,9 @@ class FolderWalk:
         if FILE in files:
             rules, content = _own_rules(directory)
         before = known or _UNKNOWN
-        alike = before.above is new.above and before.anew is new.anew
+        alike = before.above is new.above and before.anew is new.anew and not before.repository
         if alike and rules == before.rules != UNSETTLED:
             return rules, before.ignore
-        self.new_rules |= rules is not None or before.rules is not None
         ignore = _NO_RULES if new.anew else new.above.below(new.name) if new.path else new.above
         if content:
             ignore = ignore.under(Rules(content, ignore_case=self.ignore_case))

@@ -43,16 +43,17 @@ class Rules:
             if line.parent is not None:
                 self._named.setdefault(line.parent, []).append(line)
         self._wild = [line for line in self._somewhere if line.parent is None]
-        placed = [line.parent for line in self.lines if not line.anywhere]
-        self._parents = sorted({parent for parent in placed if parent is not None})
-        self._is_wild = None in placed
+        # Lines that take something back are about places, too.
+        places = [line.parent for line in self.lines if not line.anywhere]
+        self._places = sorted({place for place in places if place is not None})
+        self._everywhere = None in places
 
     def is_alike_below(self, parent: bytes) -> bool:
         """Whether the lines say the same in PARENT and in every directory below it."""
-        if self._is_wild:
+        if self._everywhere:
             return False
-        first = bisect_left(self._parents, parent)
-        return not any(one.startswith(parent) for one in self._parents[first : first + 1])
+        first = bisect_left(self._places, parent)
+        return not any(place.startswith(parent) for place in self._places[first : first + 1])
 
     def sieve(self, parent: bytes) -> "_Sieve":
         """What can be ignored in PARENT, which is written "" or `a/b/`."""

@@ -4,7 +4,9 @@ Everything is about bytes, as it is for git: `?` is one byte. What the manual le
 return before the end of a line does not count; blanks at the end do not, tabs do; a line ends at a
 NUL; one slash at the end means directories, and a line with no other slash is about the name alone;
 a class that is not closed matches nothing; and whatever stands before the first special character
-is compared first and cut off, so `b**/x` is `b` and then `**/x`.
+is compared first and cut off, so `b**/x` is `b` and then `**/x`. Without regard to case, paths are
+in small letters, and so is a plain capital in a line; one in a range of a class stands for both, an
+escaped one or a single member of a class for none.
 
 Nothing backtracks: what stands between two stars has a fixed length, so its leftmost match is as
 good as any and is put into an atomic group, and so are the whole segments between two `**`.
@@ -119,7 +121,8 @@ class Line:
 
     @cached_property
     def _tokens(self) -> list[_Token]:
-        return _tokens(self._text, self._literal, paths=not self.anywhere)
+        text, literal, fold = self._text, self._literal, self._ignore_case
+        return _tokens(text, literal, paths=not self.anywhere, fold=fold)
 
     @cached_property
     def _spans(self) -> bool:
@@ -160,8 +163,8 @@ class Line:
         return self._compiled(_regex([self._tokens[: len(self._tokens) - name]]))
 
     def _compiled(self, regex: bytes) -> Callable[[bytes], object]:
-        flags = re.DOTALL | re.IGNORECASE if self._ignore_case else re.DOTALL
-        return re.compile(regex, flags).fullmatch
+        matches = re.compile(regex, re.DOTALL).fullmatch
+        return (lambda path: matches(path.lower())) if self._ignore_case else matches
 
 
 def rule(line: bytes) -> bytes:
@@ -203,12 +206,15 @@ def _block(block: list[_Token], *, final: bool) -> bytes:
     return first + b"".join(b"(?>[^/]*?" + chunk + b")" for chunk in rest) + last
 
 
-def _tokens(text: bytes, literal: int, *, paths: bool) -> list[_Token]:
-    """The tokens of TEXT, of which so many bytes are LITERAL; `**` spans in PATHS alone."""
-    tokens = [_byte(text[at : at + 1]) for at in range(literal)]
+def _tokens(text: bytes, literal: int, *, paths: bool, fold: bool) -> list[_Token]:
+    """The tokens of TEXT, of which so many bytes are LITERAL; `**` spans in PATHS alone.
+
+    To FOLD is to make them for paths in small letters.
+    """
+    tokens = [_plain(text[at : at + 1], fold=fold) for at in range(literal)]
     at = literal
     while at < len(text):
-        token, at = _next(text, at, literal, paths=paths)
+        token, at = _next(text, at, literal, paths=paths, fold=fold)
         tokens.append(token)
     return tokens
 
@@ -217,7 +223,11 @@ def _byte(byte: bytes) -> _Token:
     return _Token(_Is.ONE, re.escape(byte), byte)
 
 
-def _next(text: bytes, at: int, literal: int, *, paths: bool) -> tuple[_Token, int]:
+def _plain(byte: bytes, *, fold: bool) -> _Token:
+    return _byte(byte.lower() if fold else byte)
+
+
+def _next(text: bytes, at: int, literal: int, *, paths: bool, fold: bool) -> tuple[_Token, int]:
     """The token at this place of TEXT, and where the next one starts."""
     match text[at : at + 1]:
         case b"*":
@@ -225,12 +235,12 @@ def _next(text: bytes, at: int, literal: int, *, paths: bool) -> tuple[_Token, i
         case b"?":
             return _ANY, at + 1
         case b"[":
-            return _class(text, at + 1)
+            return _class(text, at + 1, fold=fold)
         case b"\\":
             byte = text[at + 1 : at + 2]
             return (_byte(byte) if byte else _NOTHING), at + 2
         case byte:
-            return _byte(byte), at + 1
+            return _plain(byte, fold=fold), at + 1
 
 
 def _stars(text: bytes, at: int, literal: int, *, paths: bool) -> tuple[_Token, int]:
@@ -267,7 +277,7 @@ _ITEM = re.compile(rb"\[:(?P<named>[^\]]*):\]|\\(?P<escaped>.)|(?P<plain>[^\\])"
 _RANGE_END = re.compile(rb"-(?:\\(?P<escaped>.)|(?P<plain>[^\\\]]))", re.DOTALL)
 
 
-def _class(text: bytes, at: int) -> tuple[_Token, int]:
+def _class(text: bytes, at: int, *, fold: bool) -> tuple[_Token, int]:
     """The class whose members start at this place of TEXT, and where the next token starts."""
     negated = text[at : at + 1] in (b"!", b"^")
     start = at = at + negated
@@ -280,17 +290,25 @@ def _class(text: bytes, at: int) -> tuple[_Token, int]:
         if (named := item["named"]) is not None:
             if named not in _NAMED:
                 return _NOTHING, len(text)
-            members += _NAMED[named]
+            members += _NAMED[b"lower" if fold and named == b"upper" else named]
             continue
         first = item["escaped"] or item["plain"]
         members += _hex(first)
         if until := _RANGE_END.match(text, at):
             at = until.end()
             last = until["escaped"] or until["plain"]
-            members += _hex(first) + b"-" + _hex(last) if first <= last else b""
+            members += _range(first, last)
+            capital, until_capital = max(first, b"A"), min(last, b"Z")
+            if fold and capital <= until_capital:
+                members += _range(capital.lower(), until_capital.lower())
     if not members:
         return (_ANY if negated else _NOTHING), at + 1
     return _Token(_Is.ONE, b"(?!/)[" + b"^" * negated + members + b"]"), at + 1
+
+
+def _range(first: bytes, last: bytes) -> bytes:
+    """Members from FIRST to LAST, if there are any."""
+    return _hex(first) + b"-" + _hex(last) if first <= last else b""
 
 
 def _hex(byte: bytes) -> bytes:

@@ -217,23 +217,33 @@ class _Making:
         if not isinstance(self.repository, Repository) or self.ground.everything:
             return _Kept(self._folder(self._walk(Tracked()), self._known), self.ground)
         index = _index(self.repository)
-        asked = None if self._is_known(index) else self.repository.tracked(self.budget)
+        asked = self.repository.tracked(self.budget) if self._is_to_ask(index) else None
         try:
             return self._made(self.repository, index, asked)
         finally:
             if isinstance(asked, Asked):
                 asked.end()
 
+    def _is_to_ask(self, index: Stamp) -> bool:
+        """Whether git's answer will likely be needed: the INDEX is new, and something hidden."""
+        kept = self.kept
+        if kept is None:
+            return True
+        return self._is_new(index) and bool(kept.start.ignored or kept.tracked.files)
+
+    def _is_new(self, index: Stamp) -> bool:
+        return self.kept is None or index == UNSETTLED or index != self.kept.index
+
     def _made(self, repository: Repository, index: Stamp, asked: Asked | NoGit | None) -> _Kept:
+        """What is tracked and hidden is new only where the index is, or where more is left out."""
         before = Tracked() if self.kept is None else self.kept.tracked
         walk = self._walk(before)
         start = self._folder(walk, self._known)
-        if self.expired or (asked is None and not walk.new_rules):
+        same = not (self._is_new(index) or walk.hides_more)
+        if same or self.expired or not (start.ignored or before.files):
             return _Kept(start, self.ground, before, index)
-        tracked = before
-        if start.ignored or self.ground.hidden or before.files:
-            names = self._names(repository.tracked(self.budget) if asked is None else asked)
-            tracked = before if names is None else _hidden(names, before, start)
+        names = self._names(repository.tracked(self.budget) if asked is None else asked)
+        tracked = before if names is None else _hidden(names, before, start)
         if changed := tracked.files ^ before.files:
             again = self._walk(tracked, Tracked.of(changed).folders | {""})
             start = self._folder(again, start)
@@ -261,11 +271,6 @@ class _Making:
         self.expired |= walk.expired or self.budget.expired()
         return start
 
-    def _is_known(self, index: Stamp) -> bool:
-        """Whether git would tell the same as before; the rules in the tree are not looked at."""
-        kept = self.kept
-        return kept is not None and kept.ground is self.ground and UNSETTLED != index == kept.index
-
     def _names(self, asked: Asked | NoGit) -> list[bytes] | None:
         """What git tells; None if it cannot."""
         names = asked if isinstance(asked, NoGit) else asked.names()
@@ -281,7 +286,9 @@ def _hidden(names: Sequence[bytes], before: Tracked, start: Folder) -> Tracked:
     NAMES are in the order of their bytes.
     """
     left_out = (folder.within(name) for folder in start for name in folder.left_out)
-    paths = map(os.fsencode, chain(before.files, left_out))
+    # Of these nothing is known but that something in them was tracked.
+    closed = (one.path for one in start if one.hidden and (one.repository or one.unreadable))
+    paths = map(os.fsencode, chain(before.files, left_out, closed))
     return Tracked.of(os.fsdecode(name) for path in paths for name in _at(path, names))
 
 

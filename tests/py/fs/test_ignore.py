@@ -52,6 +52,26 @@ def test_what_is_ignored_is_what_git_ignores(seed: int, exotic: bool) -> None:  
             COUNTS.update(lists=1, paths=len(ours), ignored=left_out)
 
 
+CASELESS = (
+    *("A", r"\A", "[A]", "[a]", "[A-B]", "[^A]", "[!b-c]*", "[[:upper:]]*", "[^[:upper:]]*"),
+    *("BIN", "b[I]n", "b[H-J]n", "b[Z-A]n", "B*", "**/A", "/A", "bIn/", "Bin/[a-b]"),
+    *(r"b\in", r"\BIN", "É"),
+)
+
+
+def test_case_is_no_matter_where_it_is_none_for_git() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name).resolve() / "R"
+        for path in ("a/A", "b/a", "bin/A", "bin/B", "Cin/a", "é", "x"):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).touch()
+        git(root, "init", "-q")
+        git(root, "config", "core.ignorecase", "true")
+        for line in CASELESS:
+            (root / ".gitignore").write_text(f"{line}\n")
+            assert by_us(root)[0] == by_git(root), line
+
+
 def ignored(content: bytes, path: str, *, directory: bool = False) -> bool:
     """Whether the rules of CONTENT ignore PATH, if nothing above it is ignored."""
     *parents, name = path.split("/")
