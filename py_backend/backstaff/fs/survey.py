@@ -286,9 +286,9 @@ def _hidden(names: Sequence[bytes], before: Tracked, start: Folder) -> Tracked:
     NAMES are in the order of their bytes.
     """
     left_out = (folder.within(name) for folder in start for name in folder.left_out)
-    # Of these nothing is known but that something in them was tracked.
-    closed = (one.path for one in start if one.hidden and (one.repository or one.unreadable))
-    paths = map(os.fsencode, chain(before.files, left_out, closed))
+    # These are seen for the sake of something in them that was tracked; now it may be another.
+    seen = (folder.path for folder in start if folder.hidden)
+    paths = map(os.fsencode, chain(before.files, left_out, seen))
     return Tracked.of(os.fsdecode(name) for path in paths for name in _at(path, names))
 
 

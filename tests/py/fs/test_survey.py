@@ -209,6 +209,10 @@ CHANGES = {
         "mkdir x; touch x/y; git add -f x/y",
         "rm -r x; touch x",
     ),
+    "another file is tracked in an ignored directory, and gone": (
+        "mkdir x; touch x/y x/z; git add -f x/y",
+        "git add -f x/z; git rm -q --cached x/y; rm x/z",
+    ),
     "what is tracked in an ignored repository changes": (
         "mkdir x; touch x/y; git add -f x/y",
         "git init -q x; mv x/y x/z; touch b/y",
