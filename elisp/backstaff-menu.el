@@ -400,7 +400,7 @@ That is the current file for what describes a file, else the directory."
      :if (lambda () (fboundp 'backstaff-file-info)))
     ("c" "Commands" backstaff-list-commands
      :if (lambda () (fboundp 'backstaff-list-commands)))
-    ("m" "Find a command" backstaff-find-command
+    ("k" "Find a command" backstaff-find-command
      :if (lambda () (fboundp 'backstaff-find-command)))]
    ["Tools"
     :class transient-column
