@@ -3,8 +3,8 @@
 A walk goes by descriptor, never through a link, and looks at every directory; but it reads only
 those that are not as it knows them. Device, inode and both times of a directory change whenever a
 name in it does; a `.gitignore` has a stamp of its own, as its content may change alone. A directory
-that changed just before it was read has no stamp that could tell it from a later change, and is
-read again the next time.
+that changed just before the walk that reads it, or since, has no stamp that could tell it from a
+later change, and is read again the next time.
 
 Folders are never changed once they are made, so calls can share them.
 """
@@ -44,7 +44,7 @@ exactly: Callable[[os.stat_result], Stamp] = attrgetter(
 
 
 def stamp(status: os.stat_result, now: int) -> Stamp:
-    """The stamp that STATUS, as it was found at NOW, is."""
+    """The stamp that STATUS, as it was found at NOW or later, is."""
     told = exactly(status)
     settled = now - RACY_NS
     return told if told[0] < settled and told[1] < settled else UNSETTLED
