@@ -186,6 +186,15 @@ def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
     assert len(result.text.encode()) <= limit or not files
 
 
+def test_limit_without_room_for_a_path_tells_how_many_are_left_out(tree: Plant) -> None:
+    root = tree({f"file{number}": "" for number in range(3)})
+    reply = SERVER.call(
+        "workspace/search_files", {"query": "file"}, {"root": str(root), "max_output_bytes": 10}
+    )
+    assert reply.truncated
+    assert reply.text.endswith("[3 more lines left out for a limit of 10 bytes]\n")
+
+
 def test_head_tells_how_many_match_of_how_many(tree: Plant) -> None:
     root = tree(PROJECT)
     heads = [

@@ -82,9 +82,8 @@ class Answer:
         query, among = quote(self.arguments.query), f"{self.searched} searched in {self._where}"
         if not self.total:
             return f"No file matches {query} ({self.arguments.kind}; {among})\n"
-        noun = "file matches" if self.total == 1 else "files match"
         order = "" if self.arguments.kind == SearchKind.GLOB else ", the best first"
-        return f"{self.total} {noun} {query} ({self.arguments.kind}{order}; {among})\n"
+        return f"{_matching(self.total)} {query} ({self.arguments.kind}{order}; {among})\n"
 
     @property
     def _where(self) -> str:
@@ -103,6 +102,10 @@ class Answer:
             "next_offset": self.next_offset,
             "notes": list(self.notes),
         }
+
+
+def _matching(count: int, which: str = "") -> str:
+    return f"{count} {which}{'file matches' if count == 1 else 'files match'}"
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -151,7 +154,7 @@ def _told(answer: Answer, limit: int, *, expired: bool = False) -> Result:
     shown = replace(answer, paths=answer.paths[:fitting])
     if shown.next_offset is not None:
         notes += _more(answer.total - shown.next_offset, shown.next_offset)
-    text, whole = fitted(answer.head(), rows[:fitting], notes, limit)
+    text, whole = fitted(answer.head(), rows[:fitting] or rows, notes, limit)
     cut = shown.next_offset is not None or fitting < len(rows)
     return Result(
         text=text,
@@ -208,8 +211,7 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     if hidden and not asked.include_ignored and not found.expired:
         everything = survey(place, context.budget, everything=True).start
         if count := len(query.matches(Index(everything))):
-            noun = "file matches" if count == 1 else "files match"
-            yield f"{count} ignored {noun}: include_ignored shows them"
+            yield f"{_matching(count, 'ignored ')}: include_ignored shows them"
     prefix = "" if place.relative == "." else f"{place.relative}/"
     directories = [folder.path for folder in start if folder.path]
     files = index.texts(folded=False)
@@ -231,8 +233,7 @@ def _without_case(query: Query, index: Index) -> str | None:
         return None
     anyhow = Query(query.text.lower(), query.kind)
     count = len(anyhow.matches(index))
-    noun = "matches" if count == 1 else "match"
-    return f"{count} {noun} without regard to case: {quote(anyhow.text)}" if count else None
+    return f"{_matching(count)} without regard to case: {quote(anyhow.text)}" if count else None
 
 
 def _as_glob(query: Query, index: Index) -> str | None:
