@@ -183,9 +183,10 @@ def _notes(found: "Survey") -> Iterator[str]:
         yield "the time was up before all was searched: give a directory as path"
     if found.uncertain:
         yield "git could not say which ignored files are tracked: they are left out"
-    if unreadable := [folder.path for folder in found.start if folder.unreadable]:
+    closed = [folder for folder in found.start if folder.unreadable or folder.repository]
+    if unreadable := [folder.path for folder in closed if folder.unreadable]:
         yield f"cannot be read: {_some(unreadable)}"
-    if inner := [folder.path for folder in found.start if folder.repository]:
+    if inner := [folder.path for folder in closed if folder.repository]:
         yield f"repositories of their own, to be searched by giving one as path: {_some(inner)}"
 
 
