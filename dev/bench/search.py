@@ -3,10 +3,10 @@
 The tree is of the kind that a large project is: a dozen files a directory, four levels. It stands
 in a temporary directory, as git ignores the other folders of the bench. `cold` is the first search
 there is; the others find the tree as the one before left it, so their cost is that of making sure
-of it, and of searching. Each turn measures everything once, in one order.
+of it, and of searching. Each turn measures everything once, in one order. The bare walk is that of
+all rows: os.scandir, by path, with names and kinds.
 """
 
-import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from backstaff.fs.root import Root
 from backstaff.tool import Context
 from backstaff.tools.workspace import search_files
 from dev.bench.timing import Measures, seconds
+from dev.bench.walks import bare_walk
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 FILES_A_DIRECTORY = 13
 WORDS = (
     *("buffer", "window", "frame", "parse", "token", "tree", "node", "list"),
@@ -36,8 +36,6 @@ QUERIES = {
     "glob-ending": ("glob", "**/*.el", 0),
     "glob-name": ("glob", "**/tree_map*.py", 0),
 }
-
-Found = list[list[tuple[str, bool]]]
 
 
 def measure(files: int, turns: int) -> Measures:
@@ -70,34 +68,6 @@ def make_tree(root: Path, files: int) -> None:
 
 def _places() -> Iterator[tuple[int, int, int]]:
     return ((a, b, c) for a in range(1000) for b in range(31) for c in range(31))
-
-
-def bare_walk(root: str) -> Found:
-    """The names of all below ROOT and which are directories, by descriptor and through no link.
-
-    So much is in hand after any walk that is safe from swapped directories (value 4a), and from it
-    the next page could be told.
-    """
-    found: Found = []
-    start = os.open(root, DIRECTORY)
-    try:
-        _below(start, found)
-    finally:
-        os.close(start)
-    return found
-
-
-def _below(directory: int, found: Found) -> None:
-    with os.scandir(directory) as entries:
-        named = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    found.append(named)
-    for name, is_directory in named:
-        if is_directory:
-            inner = os.open(name, DIRECTORY, dir_fd=directory)
-            try:
-                _below(inner, found)
-            finally:
-                os.close(inner)
 
 
 def search(root: str, kind: str, query: str, offset: int) -> int:
