@@ -67,7 +67,7 @@ def _answered(server: Server, tool: str, arguments: dict[str, object], root: Pat
 def _walks(tree: Path) -> dict[str, Callable[[], object]]:
     return {
         "ours": lambda: _opened(tree, folders_below),
-        "scandir": lambda: bare_walk(str(tree)),
+        "scandir": lambda: _scandir(str(tree), []),
         "find": lambda: subprocess.run(["find", tree], stdout=subprocess.DEVNULL, check=True),  # noqa: S603, S607
         "globs": lambda: _opened(tree, partial(_pruned, compile_globs(GLOBS))),
         "steps": lambda: _opened(tree, _stepped),
@@ -111,20 +111,14 @@ def _stepped(start: int, budget: Budget) -> object:
     return found
 
 
-def bare_walk(root: str) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Every directory below ROOT with the names and kinds in it, as plainly as Python does it."""
-    found: list[tuple[str, list[tuple[str, str]]]] = []
-    _scandir(root, found)
-    return found
-
-
-def _scandir(path: str, found: list[tuple[str, list[tuple[str, str]]]]) -> None:
+def _scandir(path: str, found: list[tuple[str, list[tuple[str, str]]]]) -> object:
     with os.scandir(path) as entries:
         named = [(entry.name, _kind(entry)) for entry in entries]
     found.append((path, named))
     for name, kind in named:
         if kind == "directory":
             _scandir(f"{path}/{name}", found)
+    return found
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
