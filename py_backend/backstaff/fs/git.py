@@ -130,6 +130,8 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     program = _program(project, os.environ.get("PATH", ""))
     if program is None or not has_descriptors() or not os.path.exists(_HELD % directory):
         return NoGit.ABSENT
+    if not _may_be_in_one(directory):
+        return NoGit.NO_WORK_TREE
     bare = Repository(program, directory, 0, "", "", "", ignore_case=False)
     facts, values = _both(bare, budget)
     if isinstance(facts, NoGit):
@@ -137,6 +139,36 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     if isinstance(values, NoGit):
         return values
     return _described(bare, os.fsdecode(facts), os.fsdecode(values))
+
+
+def _may_be_in_one(directory: int) -> bool:
+    """Whether anything in the open DIRECTORY or above has a name that only a repository needs.
+
+    Where nothing has, git need not be started to say that there is none. In doubt there may be one.
+    """
+    above = "."
+    try:
+        top = _identity("/", directory)
+        while not any(_is_there(f"{above}/{name}", directory) for name in _OF_A_REPOSITORY):
+            if _identity(above, directory) == top:
+                return False
+            above += "/.."
+    except OSError:
+        pass
+    return True
+
+
+def _identity(path: str, directory: int) -> tuple[int, int]:
+    status = os.stat(path, dir_fd=directory)
+    return status.st_dev, status.st_ino
+
+
+def _is_there(path: str, directory: int) -> bool:
+    try:
+        os.stat(path, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _both(bare: Repository, budget: Budget) -> tuple[bytes | NoGit, bytes | NoGit]:
@@ -151,6 +183,8 @@ def _both(bare: Repository, budget: Budget) -> tuple[bytes | NoGit, bytes | NoGi
         where.end()
 
 
+_OF_A_REPOSITORY = (".git", "HEAD")
+"""One is in a work tree; a bare repository, and what is in a `.git`, has the other."""
 _QUESTION = (
     "rev-parse",
     "--is-inside-work-tree",

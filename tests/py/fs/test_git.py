@@ -130,6 +130,20 @@ def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
     assert no_git(root / ".git") is NoGit.NO_WORK_TREE
 
 
+@pytest.mark.parametrize(
+    ("there", "started"),
+    [("R/f", False), ("R/.git", True), (".git", True), ("HEAD", True), ("R/in/.git", False)],
+)
+def test_git_is_started_only_where_there_can_be_a_repository(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, there: str, *, started: bool
+) -> None:
+    stand_in(folder, monkeypatch, f"touch {folder}/started; exit 128")
+    (folder / "R/in").mkdir(parents=True)
+    (folder / there).touch()
+    no_git(folder / "R")
+    assert (folder / "started").exists() == started
+
+
 def test_broken_repository_is_told(root: Path) -> None:
     (root / ".git/config").write_text("[core\n")
     assert no_git(root) is NoGit.BROKEN
@@ -204,7 +218,7 @@ def test_git_writes_and_asks_nothing_by_its_environment(
 ) -> None:
     stand_in(folder, monkeypatch, f"env >{folder}/env; exit 1")
     root = folder / "R"
-    root.mkdir()
+    (root / ".git").mkdir(parents=True)
     assert no_git(root) is NoGit.BROKEN
     lines = (folder / "env").read_text().splitlines()
     for line in ("GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1"):
@@ -228,7 +242,7 @@ def test_git_that_hangs_is_ended_with_what_it_started(
     stand_in(folder, monkeypatch, f"exec 3>{pipe}; sleep 600 & echo started >&3; sleep 600")
     monkeypatch.setattr(asking, "MAX_SECONDS", 2)
     root = folder / "R"
-    root.mkdir()
+    (root / ".git").mkdir(parents=True)
     assert no_git(root) is NoGit.SLOW
     assert set(os.read(reading, 100).split()) == {b"started"}
     assert select.select([reading], [], [], MOST_SECONDS_TO_END)[0]
@@ -240,12 +254,13 @@ def test_git_that_babbles_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch
     stand_in(folder, monkeypatch, "exec yes")
     monkeypatch.setattr(asking, "MAX_OUTPUT", 1 << 20)
     root = folder / "R"
-    root.mkdir()
+    (root / ".git").mkdir(parents=True)
     assert no_git(root) is NoGit.TOO_MUCH
 
 
 def test_call_that_is_taken_back_ends_git(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(folder, monkeypatch, "exec sleep 600")
+    (folder / ".git").mkdir()
     budget = Budget()
     timer = threading.Timer(0.1, budget.cancelled.set)
     timer.start()
