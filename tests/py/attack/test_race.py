@@ -32,9 +32,9 @@ def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[st
     server = server_at(root)
     random = Random(f"{tool_id} {swap}")  # noqa: S311  # repeatable
     outcomes: Counter[str] = Counter()
-    until = time.monotonic() + duration
     with racing(), swapping(SWAPS[swap], root) as swaps:
-        while time.monotonic() < until:
+        until = time.monotonic() + duration
+        while time.monotonic() < until or not swaps():
             arguments = random_arguments(TOOLS[tool_id], random)
             reply = server.call(tool_id, arguments, {"json": True})
             assert BUG not in reply.text, arguments
