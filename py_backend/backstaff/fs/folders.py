@@ -11,7 +11,7 @@ Folders are never changed once they are made, so calls can share them.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import attrgetter, is_
@@ -26,6 +26,9 @@ from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
 
 RACY_NS = 20_000_000
 """Longer than the steps in which the kernel counts the times of files."""
+
+LOOK = 8
+"""Directories between two looks at the clock."""
 
 _DOT_GIT = ".git"
 _POINTER = b"gitdir: "
@@ -59,11 +62,12 @@ _NO_RULES = Ignore()
 class Folder:
     """A directory: its `path` from the start ("" for the start), and what in it is not ignored.
 
-    `names` are its files and links, `links` those that are links, `directories` the rest, each by
-    code point; `below` are the folders of the directories, in the same order. `files` counts the
-    files and links in here and below, `ignored` what was left out as ignored in here and below, a
-    directory being one, and `size` all names. Nothing is known of what is in an `unreadable` one,
-    nor in a `repository`, one of its own in a work tree.
+    `listed` are its files and links, with a NUL between, as one text takes a third of the room that
+    the names would; `count` is how many. `links` are those that are links, `directories` the rest,
+    all by code point; `below` are the folders of the directories, in the same order. `ignored`
+    counts what was left out as ignored in here and below, a directory being one, and `size` all
+    names. Nothing is known of what is in an `unreadable` one, nor in a `repository`, one of its own
+    in a work tree.
 
     The rest is what it was made from: it is the same while this is. `stamp` is the directory's,
     `rules` its `.gitignore`'s if it has one; `above` is what its parent ignores, by identity, and
@@ -74,11 +78,11 @@ class Folder:
 
     name: str
     path: str
-    names: tuple[str, ...] = ()
+    listed: str = ""
+    count: int = 0
     links: tuple[str, ...] = ()
     directories: tuple[str, ...] = ()
     below: tuple["Folder", ...] = ()
-    files: int = 0
     ignored: int = 0
     size: int = 1
     unreadable: bool = False
@@ -91,9 +95,10 @@ class Folder:
     anew: bool = False
     left_out: tuple[str, ...] = ()
 
-    def same(self, stamp: Stamp, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
-        """Whether a directory with this STAMP, and in the same circumstances, is as it was."""
-        return stamp == self.stamp and above is self.above and hidden is self.hidden
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The files and links that are `listed`."""
+        return tuple(self.listed.split("\0")) if self.listed else ()
 
     def within(self, name: str) -> str:
         """The path of NAME in here."""
@@ -134,29 +139,44 @@ class Tracked:
 
 @dataclass(slots=True)
 class _Frame:
-    """A directory that the walk is in, and the directories in it that are still ahead."""
+    """A directory that the walk is in, and the names of the directories in it that are still ahead.
+
+    `known` are the folders of these as they were before, by name; `there` are names of what is not
+    left out though it is ignored. The `folder` itself can be `kept`: then others have it, too.
+    """
 
     folder: Folder
     directory: int
-    ahead: Iterator[tuple[str, Folder | None, bool]]
+    known: Mapping[str, Folder]
+    there: AbstractSet[str]
+    kept: bool
+    ahead: Iterator[str]
     below: list[Folder] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, folder: Folder, directory: int, known: Folder | None, there: AbstractSet[str]
+    ) -> Self:
+        """The frame of a FOLDER, which is open as DIRECTORY and was KNOWN so."""
+        before = {one.name: one for one in known.below} if known else {}
+        kept = folder is known
+        return cls(folder, directory, before, there, kept, iter(folder.directories))
 
     def finished(self) -> Folder:
         """The folder with all below it: the very one that was known, if nothing is new."""
         folder, below = self.folder, self.below
         if len(folder.below) == len(below) and all(map(is_, folder.below, below)):
             return folder
-        return replace(
-            folder,
-            below=tuple(below),
-            files=len(folder.names) + sum(one.files for one in below),
-            ignored=len(folder.left_out) + sum(one.ignored for one in below),
-            size=_size(folder) + sum(one.size for one in below),
-        )
-
-
-def _size(folder: Folder) -> int:
-    return 1 + len(folder.names) + len(folder.directories) + len(folder.left_out)
+        size, ignored = folder.size, folder.ignored
+        for known in folder.below:
+            size -= known.size
+            ignored -= known.ignored
+        for one in below:
+            size += one.size
+            ignored += one.ignored
+        finished = replace(folder) if self.kept else folder
+        finished.below, finished.size, finished.ignored = tuple(below), size, ignored
+        return finished
 
 
 @dataclass(slots=True)
@@ -177,7 +197,7 @@ class FolderWalk:
     again: frozenset[str] = frozenset()
     hides_more: bool = False
     expired: bool = False
-    _started: int = field(default_factory=time.time_ns)
+    _settled: int = field(default_factory=lambda: time.time_ns() - RACY_NS)
 
     def run(self, start: int, known: Folder | None, above: Ignore, *, hidden: bool) -> Folder:
         """The folder of the open directory START, which was KNOWN so, with all below it.
@@ -213,17 +233,20 @@ class FolderWalk:
 
     def _enter_next(self, frame: _Frame) -> _Frame | None:
         """Go over the directories ahead in FRAME, up to the first that others are in."""
-        above, prefix = frame.folder.ignore, frame.folder.path
-        prefix = f"{prefix}/" if prefix else ""
-        parent, below, expired = frame.directory, frame.below, self.budget.expired
-        for name, known, hidden in frame.ahead:
-            if expired():
+        if not frame.known:
+            return self._read_next(frame)
+        folder, parent, below, there = frame.folder, frame.directory, frame.below, frame.there
+        above, all_hidden = folder.ignore, folder.hidden
+        is_same_leaf, before = self._is_same_leaf, frame.known
+        for at, name in enumerate(frame.ahead):
+            if not at % LOOK and self.budget.expired():
                 self.expired = True
                 return None
-            if known is not None and self._is_same_leaf(known, parent, above, hidden):
+            known, hidden = before.get(name), all_hidden or name in there
+            if known is not None and is_same_leaf(known, parent, above, hidden):
                 below.append(known)
                 continue
-            new = Folder(name, prefix + name)
+            new = Folder(name, folder.within(name))
             new.above, new.hidden = above, hidden
             try:
                 entered = self._entered(new, HANDLES.enter_to_list(name, parent), known)
@@ -234,12 +257,40 @@ class FolderWalk:
             below.append(entered)
         return None
 
+    def _read_next(self, frame: _Frame) -> _Frame | None:
+        """The same where nothing is known: the loop in which a first walk spends its time."""
+        folder, parent, below, there = frame.folder, frame.directory, frame.below, frame.there
+        above, all_hidden, prefix = folder.ignore, folder.hidden, folder.within("")
+        enter, read, close = HANDLES.enter_to_list, self._read, HANDLES.close
+        for at, name in enumerate(frame.ahead):
+            if not at % LOOK and self.budget.expired():
+                self.expired = True
+                return None
+            new = Folder(name, prefix + name)
+            new.above, new.hidden = above, all_hidden or name in there
+            try:
+                directory = enter(name, parent)
+                try:
+                    inner = read(new, directory, None)
+                except BaseException:
+                    close(directory)
+                    raise
+                if new.directories:
+                    return _Frame.of(new, directory, None, inner)
+                close(directory)
+            except (OSError, PathError):
+                new = Folder(name, new.path, unreadable=True, hidden=new.hidden)
+            below.append(new)
+        return None
+
     def _is_same_leaf(self, known: Folder, parent: int, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
         """Whether there is nothing in KNOWN to be entered for, and it is as it was."""
-        if known.directories or known.rules is not None or known.path in self.again:
+        if known.directories or above is not known.above or hidden is not known.hidden:
+            return False
+        if known.rules is not None or known.path in self.again:
             return False
         try:
-            return known.same(exactly(lstat(known.name, parent)), above, hidden)
+            return exactly(lstat(known.name, parent)) == known.stamp
         except OSError:
             return False
 
@@ -248,28 +299,24 @@ class FolderWalk:
 
         The NEW folder tells where it is and what it inherits.
         """
-        there: AbstractSet[str] = _NOTHING
         try:
             if known is not None and self._is_same(known, new, directory):
-                folder = known
-            else:
-                folder, there = new, self._read(new, directory, known)
+                hidden = {one.name for one in known.below if one.hidden}
+                return _Frame.of(known, directory, known, hidden)
+            there = self._read(new, directory, known)
         except BaseException:
             HANDLES.close(directory)
             raise
-        if not folder.directories:
-            HANDLES.close(directory)
-            return folder
-        if folder is known:
-            same = [(one.name, one, one.hidden) for one in known.below]
-            return _Frame(folder, directory, iter(same))
-        by_name = {one.name: one for one in known.below} if known else {}
-        ahead = [(name, by_name.get(name), new.hidden or name in there) for name in new.directories]
-        return _Frame(folder, directory, iter(ahead))
+        if new.directories:
+            return _Frame.of(new, directory, known, there)
+        HANDLES.close(directory)
+        return new
 
     def _is_same(self, known: Folder, new: Folder, directory: int) -> bool:
-        told = exactly(HANDLES.status(directory))
-        if new.path in self.again or not known.same(told, new.above, new.hidden):
+        alike = new.above is known.above and new.hidden is known.hidden
+        if not alike or new.path in self.again:
+            return False
+        if exactly(HANDLES.status(directory)) != known.stamp:
             return False
         if known.rules is None:
             return True
@@ -278,7 +325,9 @@ class FolderWalk:
 
     def _read(self, new: Folder, directory: int, known: Folder | None) -> AbstractSet[str]:
         """Fill the NEW folder from DIRECTORY; tell what is there in it though it is ignored."""
-        new.stamp = stamp(HANDLES.status(directory), self._started)
+        told = exactly(HANDLES.status(directory))
+        settled = self._settled
+        new.stamp = told if told[0] < settled and told[1] < settled else UNSETTLED
         found = groups_in(directory, self.budget)
         files, directories, links = found
         files.sort()
@@ -294,10 +343,11 @@ class FolderWalk:
             there = self._rule(new, directory, known, found)
         else:
             new.ignore = new.above
-        new.names, new.directories = tuple(files), tuple(directories)
         if links:
-            new.names, new.links = tuple(sorted(files + links)), tuple(sorted(links))
-        new.files, new.size = len(new.names), _size(new)
+            files, new.links = sorted(files + links), tuple(sorted(links))
+        new.listed, new.directories = "\0".join(files), tuple(directories)
+        new.count = count = len(files)
+        new.size = 1 + count + len(directories) + len(new.left_out)
         return there
 
     def _rule(

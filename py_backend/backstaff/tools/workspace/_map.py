@@ -188,8 +188,9 @@ def planted(start: Folder, heat: Mapping[str, float]) -> Directory:
 
 
 def _directory(folder: Folder, heat: Mapping[str, float]) -> Directory:
-    hot = {name: heat[name] for name in heat.keys() & set(folder.names)} if heat else heat
-    return Directory(folder.path, folder.names, folder.links, hot, closed=_closed(folder))
+    names = folder.names
+    hot = {name: heat[name] for name in heat.keys() & set(names)} if heat else heat
+    return Directory(folder.path, names, folder.links, hot, closed=_closed(folder))
 
 
 def _closed(folder: Folder) -> str:

@@ -233,11 +233,11 @@ def _notes(surveyed: Survey) -> Iterator[str]:
     """What a reader should know of the counts."""
     if surveyed.expired:
         yield "the time was up: not everything is counted"
-    if surveyed.start.ignored and not surveyed.start.files:
+    folders = list(surveyed.start)
+    if surveyed.start.ignored and not any(folder.listed for folder in folders):
         yield IGNORED
     if surveyed.uncertain:
         yield "files that are tracked though ignored are missing"
-    folders = list(surveyed.start)
     if any(folder.repository for folder in folders):
         yield REPOSITORY
     if any(folder.unreadable for folder in folders):

@@ -26,13 +26,15 @@ from backstaff import misses
 from backstaff.errors import NotADirectory, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
-from backstaff.matching import Index, Indexes, Query, SearchKind, globs
+from backstaff.matching.index import Index, Indexes
+from backstaff.matching.query import Query, SearchKind, globs
 from backstaff.render.lines import fitted
 from backstaff.render.names import quote, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.workspace._words import refusal
 
 if TYPE_CHECKING:
+    from backstaff.fs.folders import Folder
     from backstaff.fs.survey import Survey
 
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -140,7 +142,7 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     prefix = "" if place.relative == "." else f"{place.relative}/"
     paths = [prefix + index.path(number) for number in page[arguments.offset :]]
     why = () if matches else _why(query, arguments, context, place, found, index)
-    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found))
+    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found, index.closed))
     answer = Answer(arguments, place.relative, paths, len(matches), len(index), notes)
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), expired=found.expired)
 
@@ -177,13 +179,12 @@ def _beyond(offset: int, total: int) -> Iterator[str]:
         yield f"offset {offset} is after the last of {total}"
 
 
-def _notes(found: "Survey") -> Iterator[str]:
-    """What was not searched."""
+def _notes(found: "Survey", closed: "Sequence[Folder]") -> Iterator[str]:
+    """What was not searched; nobody looked into the CLOSED folders."""
     if found.expired:
         yield "the time was up before all was searched: give a directory as path"
     if found.uncertain:
         yield "git could not say which ignored files are tracked: they are left out"
-    closed = [folder for folder in found.start if folder.unreadable or folder.repository]
     if unreadable := [folder.path for folder in closed if folder.unreadable]:
         yield f"cannot be read: {_some(unreadable)}"
     if inner := [folder.path for folder in closed if folder.repository]:
@@ -208,14 +209,14 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     from backstaff.fs.survey import survey
 
     start = found.start
-    hidden = start.ignored or any(folder.repository for folder in start)
+    hidden = start.ignored or any(folder.repository for folder in index.closed)
     if hidden and not asked.include_ignored and not found.expired:
         everything = survey(place, context.budget, everything=True).start
         if count := len(query.matches(Index(everything))):
             yield f"{_matching(count, 'ignored ')}: include_ignored shows them"
     prefix = "" if place.relative == "." else f"{place.relative}/"
     directories = [folder.path for folder in start if folder.path]
-    files = index.texts(folded=False)
+    files = index.paths
     where, budget = show(f"{place.relative}/"), misses.hurried(context.budget)
     searched = misses.Searched(files, directories, where, budget, prefix)
     if query.globs is not None:
@@ -242,7 +243,7 @@ def _as_glob(query: Query, index: Index) -> str | None:
     if not set("*?[{") & set(query.text):
         return None
     try:
-        count = len(globs(query.text).files(index.texts(folded=False)))
+        count = len(globs(query.text).files(index.paths))
     except ToolError:
         return None
     noun = "file" if count == 1 else "files"
