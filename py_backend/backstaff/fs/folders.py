@@ -325,8 +325,8 @@ class FolderWalk:
 
     def _read(self, new: Folder, directory: int, known: Folder | None) -> AbstractSet[str]:
         """Fill the NEW folder from DIRECTORY; tell what is there in it though it is ignored."""
-        told = exactly(HANDLES.status(directory))
-        settled = self._settled
+        # As `stamp` has it, which would be one more call for each directory.
+        told, settled = exactly(HANDLES.status(directory)), self._settled
         new.stamp = told if told[0] < settled and told[1] < settled else UNSETTLED
         found = groups_in(directory, self.budget)
         files, directories, links = found
