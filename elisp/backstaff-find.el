@@ -256,8 +256,10 @@ where there is a capital letter."
            (bound-and-true-p helm-mode))))
 
 (defun backstaff-find--follow ()
-  "Ask for what stands in the minibuffer now."
-  (backstaff-find--ask backstaff-find--search (minibuffer-contents-no-properties)))
+  "Ask for what stands in the minibuffer now, unless more keys are there already.
+Else the server would be asked for each character of a text that is pasted."
+  (unless (input-pending-p)
+    (backstaff-find--ask backstaff-find--search (minibuffer-contents-no-properties))))
 
 (defun backstaff-find--show (search)
   "Show in the minibuffer what SEARCH has found."

@@ -261,6 +261,20 @@
       (backstaff-find--cancel search)
       (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 2)))))
 
+(ert-deftest backstaff-find-file-asks-once-for-keys-that-come-at-once ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (let ((asked nil)
+          (call (symbol-function 'backstaff-call-async)))
+      (cl-letf (((symbol-function 'input-pending-p)
+                 (lambda (&rest _)
+                   (not (equal (minibuffer-contents-no-properties) "parser"))))
+                ((symbol-function 'backstaff-call-async)
+                 (lambda (tool arguments &rest others)
+                   (push (plist-get arguments :query) asked)
+                   (apply call tool arguments others))))
+        (should (equal (backstaff-find-tests-type "parser RET") "src/parser.c")))
+      (should (equal asked '("parser"))))))
+
 (ert-deftest backstaff-find-file-says-that-it-waits ()
   (backstaff-view-test-fake "stalling"
     (with-temp-buffer

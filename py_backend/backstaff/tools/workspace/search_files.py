@@ -10,11 +10,12 @@ substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between.
 
 For the last two, `./` and the absolute path of `path` may go before all. Words end at blanks, and
-case counts only if the query has a capital letter (smart case). The best come first. A word is
-found, from best to worst: as the whole name, with or without its extension; as the start of the
-name; at the start of a word in it; elsewhere in it; across names of the path; and for fuzzy with
-gaps, in the name and then in the path, the fewer runs the better. With several words, the sum
-counts. Ties go to the shorter path, then to the first by directory.
+case counts only if the query has a capital letter (smart case); else letters are alike as Unicode
+folds them, so that `ss` finds `ß`. The best come first. A word is found, from best to worst: as the
+whole name, with or without its extension; as the start of the name; at the start of a word in it;
+elsewhere in it; across names of the path; and for fuzzy with gaps, in the name and then in the
+path, the fewer runs the better. With several words, the sum counts. Ties go to the shorter path,
+then to the first by directory.
 """
 
 from collections.abc import Iterator, Sequence
