@@ -11,7 +11,7 @@ Folders are never changed once they are made, so calls can share them.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from operator import attrgetter, is_
@@ -19,7 +19,7 @@ from typing import Self
 
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Grouped, Kind, groups_in, look, lstat, refusal
+from backstaff.fs.entry import Grouped, Kind, groups_in, look, refusal
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
@@ -27,7 +27,7 @@ from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
 RACY_NS = 20_000_000
 """Longer than the steps in which the kernel counts the times of files."""
 
-LOOK = 8
+LOOK = 32
 """Directories between two looks at the clock."""
 
 _DOT_GIT = ".git"
@@ -143,6 +143,7 @@ class _Frame:
 
     `known` are the folders of these as they were before, by name; `there` are names of what is not
     left out though it is ignored. The `folder` itself can be `kept`: then others have it, too.
+    Those in `same` are as they were, and need not be entered.
     """
 
     folder: Folder
@@ -151,16 +152,30 @@ class _Frame:
     there: AbstractSet[str]
     kept: bool
     ahead: Iterator[str]
+    same: AbstractSet[str] = _NOTHING
     below: list[Folder] = field(default_factory=list)
 
     @classmethod
     def of(
-        cls, folder: Folder, directory: int, known: Folder | None, there: AbstractSet[str]
+        cls,
+        folder: Folder,
+        directory: int,
+        known: Folder | None,
+        there: AbstractSet[str],
+        same: AbstractSet[str] = _NOTHING,
     ) -> Self:
         """The frame of a FOLDER, which is open as DIRECTORY and was KNOWN so."""
         before = {one.name: one for one in known.below} if known else {}
-        kept = folder is known
-        return cls(folder, directory, before, there, kept, iter(folder.directories))
+        kept, ahead = folder is known, iter(folder.directories)
+        return cls(folder, directory, before, there, kept, ahead, same)
+
+    def inherited(self) -> Iterator[Folder]:
+        """The folders that are known, and inherit what they did."""
+        above, all_hidden, there = self.folder.ignore, self.folder.hidden, self.there
+        for one in map(self.known.get, self.folder.directories):
+            hidden = all_hidden or (one is not None and one.name in there)
+            if one is not None and one.above is above and one.hidden is hidden:
+                yield one
 
     def finished(self) -> Folder:
         """The folder with all below it: the very one that was known, if nothing is new."""
@@ -236,22 +251,21 @@ class FolderWalk:
         if not frame.known:
             return self._read_next(frame)
         folder, parent, below, there = frame.folder, frame.directory, frame.below, frame.there
-        above, all_hidden = folder.ignore, folder.hidden
-        is_same_leaf, before = self._is_same_leaf, frame.known
-        for at, name in enumerate(frame.ahead):
-            if not at % LOOK and self.budget.expired():
+        above, all_hidden, before, same = folder.ignore, folder.hidden, frame.known, frame.same
+        for name in frame.ahead:
+            if name in same:
+                below.append(before[name])
+                continue
+            if self.budget.expired():
                 self.expired = True
                 return None
-            known, hidden = before.get(name), all_hidden or name in there
-            if known is not None and is_same_leaf(known, parent, above, hidden):
-                below.append(known)
-                continue
             new = Folder(name, folder.within(name))
-            new.above, new.hidden = above, hidden
+            new.above, new.hidden = above, all_hidden or name in there
             try:
-                entered = self._entered(new, HANDLES.enter_to_list(name, parent), known)
+                directory = HANDLES.enter_to_list(name, parent)
+                entered = self._entered(new, directory, before.get(name))
             except (OSError, PathError):
-                entered = Folder(name, new.path, unreadable=True, hidden=hidden)
+                entered = Folder(name, new.path, unreadable=True, hidden=new.hidden)
             if isinstance(entered, _Frame):
                 return entered
             below.append(entered)
@@ -283,17 +297,6 @@ class FolderWalk:
             below.append(new)
         return None
 
-    def _is_same_leaf(self, known: Folder, parent: int, above: Ignore, hidden: bool) -> bool:  # noqa: FBT001 - is called for each directory
-        """Whether there is nothing in KNOWN to be entered for, and it is as it was."""
-        if known.directories or above is not known.above or hidden is not known.hidden:
-            return False
-        if known.rules is not None or known.path in self.again:
-            return False
-        try:
-            return exactly(lstat(known.name, parent)) == known.stamp
-        except OSError:
-            return False
-
     def _entered(self, new: Folder, directory: int, known: Folder | None) -> _Frame | Folder:
         """The open DIRECTORY as it is KNOWN or as it is; it stays open only if others are in it.
 
@@ -301,16 +304,47 @@ class FolderWalk:
         """
         try:
             if known is not None and self._is_same(known, new, directory):
-                hidden = {one.name for one in known.below if one.hidden}
-                return _Frame.of(known, directory, known, hidden)
-            there = self._read(new, directory, known)
+                new, same = known, self._same(known.below, directory)
+                if len(same) < len(known.below):
+                    hidden = {one.name for one in known.below if one.hidden}
+                    return _Frame.of(known, directory, known, hidden, same)
+            else:
+                there = self._read(new, directory, known)
+                if new.directories:
+                    frame = _Frame.of(new, directory, known, there)
+                    frame.same = self._same(list(frame.inherited()), directory)
+                    return frame
         except BaseException:
             HANDLES.close(directory)
             raise
-        if new.directories:
-            return _Frame.of(new, directory, known, there)
         HANDLES.close(directory)
         return new
+
+    def _same(self, folders: Sequence[Folder], parent: int) -> AbstractSet[str]:
+        """Those of FOLDERS in PARENT that are as they were and have nothing to be entered for.
+
+        They inherit what they did.
+        """
+        again, same = self.again, set[str]()
+        for first in range(0, len(folders), LOOK):
+            if self.budget.expired():
+                break
+            leaves = [
+                one
+                for one in folders[first : first + LOOK]
+                if not one.directories and one.rules is None and one.path not in again
+            ]
+            names = [one.name for one in leaves]
+            try:
+                stamps = list(map(exactly, HANDLES.lstats(names, parent)))
+            except OSError:
+                continue  # one of them is gone: each is entered, which tells
+            if stamps == [one.stamp for one in leaves]:
+                same.update(names)
+            else:
+                both = zip(leaves, stamps, strict=True)
+                same.update(one.name for one, stamp in both if one.stamp == stamp)
+        return same
 
     def _is_same(self, known: Folder, new: Folder, directory: int) -> bool:
         alike = new.above is known.above and new.hidden is known.hidden

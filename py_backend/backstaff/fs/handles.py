@@ -12,7 +12,7 @@ name, so that none of them has to know which of the two it is.
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol, TypeVar
@@ -82,6 +82,10 @@ class Handles(Protocol):
         """The status of NAME itself, be it a link."""
         ...
 
+    def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
+        """The status of each of NAMES itself; raises OSError at the first that has none."""
+        ...
+
     def stat(self, name: str, directory: int) -> os.stat_result:
         """The status of what NAME leads to, wherever that is."""
         ...
@@ -140,6 +144,11 @@ class Descriptors:
     def lstat(self, name: str, directory: int) -> os.stat_result:
         """What fstatat(2) says."""
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
+
+    def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
+        """What fstatat(2) says of each."""
+        ask = os.stat
+        return [ask(name, dir_fd=directory, follow_symlinks=False) for name in names]
 
     def stat(self, name: str, directory: int) -> os.stat_result:
         """What fstatat(2) says, links followed."""
@@ -226,6 +235,10 @@ class Names:
     def lstat(self, name: str, directory: int) -> os.stat_result:
         """The status by path."""
         return self._between(directory, lambda path: os.lstat(self._child(path, name)))
+
+    def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
+        """The status of each by path."""
+        return [self.lstat(name, directory) for name in names]
 
     def stat(self, name: str, directory: int) -> os.stat_result:
         """The status of what the path leads to."""
