@@ -1,5 +1,8 @@
 """What matches a query among paths, and in which order."""
 
+import re
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +38,16 @@ def folder_of(path: str, given: list[str]) -> Folder:
         deeper.setdefault(name, []).append(rest)
     inner = {name: f"{path}/{name}".lstrip("/") for name in deeper}
     below = tuple(folder_of(inner[name], deeper[name]) for name in sorted(deeper))
-    return Folder(path.rpartition("/")[2], path, "\0".join(here), len(here), below=below)
+    listed = "".join(f"\0{name}" for name in here)
+    return Folder(path.rpartition("/")[2], path, listed, len(here), below=below)
+
+
+def told_by(query: Query, index: Index) -> list[str]:
+    """The paths that QUERY finds in INDEX, in order."""
+    found = query.found(index)
+    told = found.best(len(index) + 1)
+    assert len(told) == len(found)
+    return sorted(told)
 
 
 def is_within(query: str, path: str) -> bool:
@@ -52,11 +64,10 @@ def is_part(query: str, path: str) -> bool:
 def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
     query, index = Query(text, kind), index_of(given)
     smart = str if text != text.lower() else str.lower
-    told = [index.path(number) for number in query.matches(index).numbers]
     inside = is_within if kind == "fuzzy" else is_part
-    assert told == [
+    assert told_by(query, index) == sorted(
         one for one in index.paths if all(inside(part, smart(one)) for part in text.split())
-    ]
+    )
 
 
 @given(paths, st.text("ab*/.", min_size=1, max_size=6))
@@ -66,18 +77,60 @@ def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
     except ToolError:
         return
     index = index_of(given)
-    told = [index.path(number) for number in query.matches(index).numbers]
     segments = segments_of(text.removeprefix("./"))
-    assert told == [one for one in index.paths if fits(segments, one.split("/"))]
+    told = [one for one in index.paths if fits(segments, one.split("/"))]
+    assert query.found(index).best(len(given)) == told
 
 
 @given(paths, queries, st.integers(1, 12))
 def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int) -> None:
     query, index = Query(text, "fuzzy"), index_of(given)
-    matches = query.matches(index)
-    everything = query.best(index, matches, len(given))
-    assert sorted(everything) == matches.numbers
-    assert query.best(index, matches, few) == everything[:few]
+    everything = query.found(index).best(len(given))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("backstaff.matching.query.RANKED", 0)
+        assert query.found(index_of(given)).best(few) == everything[:few]
+
+
+def badness(words: list[str], path: str) -> tuple[int, int, int]:
+    """How bad a match PATH is, as the tool has it."""
+    name = path.rpartition("/")[2]
+    ways = [way_of(one, name, path) for one in words]
+    texts = [name if way == 5 else path for way in ways]
+    gaps = (gaps_of(*each) for each in zip(words, texts, ways, strict=True))
+    return sum(ways), sum(gaps), len(path)
+
+
+def way_of(one: str, name: str, path: str) -> int:
+    ways = (
+        one in {name, name.rpartition(".")[0]},
+        name.startswith(one),
+        re.search(rf"[\W_]{re.escape(one)}", name),
+        one in name,
+        one in path,
+        is_within(one, name),
+    )
+    return next((way for way, holds in enumerate(ways) if holds), len(ways))
+
+
+def gaps_of(one: str, text: str, way: int) -> int:
+    """Where each character is first after the one before: how often that is not next to it."""
+    places = [text.find(one[0])]
+    for character in one[1:]:
+        places.append(text.find(character, places[-1] + 1))
+    return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 5 else 0
+
+
+@given(paths, queries, st.sampled_from(["fuzzy", "substring"]), st.sampled_from([0, 2, 99]))
+def test_the_best_are_those_found_best(given: list[str], text: str, kind: str, dense: int) -> None:
+    query, index = Query(text, kind), index_of(given)
+    smart = str if text != text.lower() else str.lower
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("backstaff.matching.index.MANY", dense)
+        matching = query.found(index)
+        told = list(matching.best(len(given)))
+    inside = is_within if kind == "fuzzy" else is_part
+    wanted = [one for one in index.paths if all(inside(a, smart(one)) for a in text.split())]
+    assert told == sorted(wanted, key=lambda one: badness(text.split(), smart(one)))
 
 
 asked = st.lists(st.tuples(queries, st.sampled_from(["fuzzy", "substring"])), max_size=4)
@@ -92,7 +145,7 @@ def test_what_was_asked_before_makes_no_difference(
         for size in range(1, len(text) + 1):
             if text[:size].strip():
                 query = Query(text[:size], kind)
-                assert query.matches(index) == query.matches(index_of(given))
+                assert told_by(query, index) == told_by(query, index_of(given))
 
 
 @pytest.mark.parametrize(
@@ -101,17 +154,18 @@ def test_what_was_asked_before_makes_no_difference(
 def test_search_after_another_finds_the_same(first: str, second: str) -> None:
     index = index_of(["a", "ab", "a_b", "AB", "A", "b", "abc", "a_b_c"])
     for kind in ("substring", "fuzzy"):
-        Query(first, "substring").matches(index)
+        told_by(Query(first, "substring"), index)
         query = Query(second, kind)
-        assert query.matches(index) == query.matches(index_of(index.paths))
+        assert told_by(query, index) == told_by(query, index_of(index.paths))
 
 
-def test_path_of_each_place_is_its_text() -> None:
-    below = (Folder("A", "A", "x\0Y", 2), Folder("b", "b", below=(Folder("c", "b/c", "z", 1),)))
-    index = Index(Folder("", "", "1\x002", 2, below=below))
-    paths = ["1", "2", "A/x", "A/Y", "b/c/z"]
-    assert [index.path(number) for number in range(len(index))] == paths
-    assert index.paths == paths
+def test_paths_are_in_order_of_directories() -> None:
+    below = (
+        Folder("A", "A", "\0x\0Y", 2),
+        Folder("b", "b", below=(Folder("c", "b/c", "\0z", 1),)),
+    )
+    index = Index(Folder("", "", "\x001\x002", 2, below=below))
+    assert (index.paths, len(index)) == (["1", "2", "A/x", "A/Y", "b/c/z"], 5)
 
 
 @given(paths, st.integers(1, 200), st.sampled_from(["fuzzy", "substring"]))
@@ -120,8 +174,8 @@ def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kin
     index = index_of(sorted(set(given)))
     inside = is_within if kind == "fuzzy" else is_part
     for word in ("ab" * times, "b/a" * times):
-        told = [index.path(number) for number in Query(word, kind).matches(index).numbers]
-        assert told == [one for one in index.paths if inside(word, one.lower())]
+        told = told_by(Query(word, kind), index)
+        assert told == sorted(one for one in index.paths if inside(word, one.lower()))
 
 
 def test_query_with_a_nul_is_refused() -> None:
@@ -131,4 +185,4 @@ def test_query_with_a_nul_is_refused() -> None:
 
 def test_nothing_is_searched_below_an_empty_start() -> None:
     index = Index(Folder("", ""))
-    assert (len(index), len(Query("a", "fuzzy").matches(index))) == (0, 0)
+    assert (len(index), len(Query("a", "fuzzy").found(index))) == (0, 0)

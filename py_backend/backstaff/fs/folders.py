@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from operator import attrgetter, is_
+from itertools import compress
+from operator import attrgetter, eq, is_
 from typing import Self
 
 from backstaff.errors import NotAFile, PathError
@@ -62,12 +63,12 @@ _NO_RULES = Ignore()
 class Folder:
     """A directory: its `path` from the start ("" for the start), and what in it is not ignored.
 
-    `listed` are its files and links, with a NUL between, as one text takes a third of the room that
-    the names would; `count` is how many. `links` are those that are links, `directories` the rest,
-    all by code point; `below` are the folders of the directories, in the same order. `ignored`
-    counts what was left out as ignored in here and below, a directory being one, and `size` all
-    names. Nothing is known of what is in an `unreadable` one, nor in a `repository`, one of its own
-    in a work tree.
+    `listed` are its files and links, with a NUL before each, as one text takes a third of the room
+    that the names would; `count` is how many. `links` are those that are links, `directories` the
+    rest, all by code point; `below` are the folders of the directories, in the same order.
+    `ignored` counts what was left out as ignored in here and below, a directory being one, and
+    `size` all names. Nothing is known of what is in an `unreadable` one, nor in a `repository`, one
+    of its own in a work tree.
 
     The rest is what it was made from: it is the same while this is. `stamp` is the directory's,
     `rules` its `.gitignore`'s if it has one; `above` is what its parent ignores, by identity, and
@@ -98,7 +99,7 @@ class Folder:
     @property
     def names(self) -> tuple[str, ...]:
         """The files and links that are `listed`."""
-        return tuple(self.listed.split("\0")) if self.listed else ()
+        return tuple(self.listed.split("\0")[1:])
 
     def within(self, name: str) -> str:
         """The path of NAME in here."""
@@ -152,7 +153,7 @@ class _Frame:
     there: AbstractSet[str]
     kept: bool
     ahead: Iterator[str]
-    same: AbstractSet[str] = _NOTHING
+    same: frozenset[str] = _NOTHING
     below: list[Folder] = field(default_factory=list)
 
     @classmethod
@@ -162,12 +163,12 @@ class _Frame:
         directory: int,
         known: Folder | None,
         there: AbstractSet[str],
-        same: AbstractSet[str] = _NOTHING,
+        same: Iterable[str] = (),
     ) -> Self:
         """The frame of a FOLDER, which is open as DIRECTORY and was KNOWN so."""
         before = {one.name: one for one in known.below} if known else {}
         kept, ahead = folder is known, iter(folder.directories)
-        return cls(folder, directory, before, there, kept, ahead, same)
+        return cls(folder, directory, before, there, kept, ahead, frozenset(same))
 
     def inherited(self) -> Iterator[Folder]:
         """The folders that are known, and inherit what they did."""
@@ -312,7 +313,7 @@ class FolderWalk:
                 there = self._read(new, directory, known)
                 if new.directories:
                     frame = _Frame.of(new, directory, known, there)
-                    frame.same = self._same(list(frame.inherited()), directory)
+                    frame.same = frozenset(self._same(list(frame.inherited()), directory))
                     return frame
         except BaseException:
             HANDLES.close(directory)
@@ -320,30 +321,26 @@ class FolderWalk:
         HANDLES.close(directory)
         return new
 
-    def _same(self, folders: Sequence[Folder], parent: int) -> AbstractSet[str]:
+    def _same(self, folders: Sequence[Folder], parent: int) -> list[str]:
         """Those of FOLDERS in PARENT that are as they were and have nothing to be entered for.
 
         They inherit what they did.
         """
-        again, same = self.again, set[str]()
+        same: list[str] = []
+        if self.again:
+            folders = [one for one in folders if one.path not in self.again]
         for first in range(0, len(folders), LOOK):
             if self.budget.expired():
                 break
-            leaves = [
-                one
-                for one in folders[first : first + LOOK]
-                if not one.directories and one.rules is None and one.path not in again
-            ]
+            some = folders[first : first + LOOK]
+            leaves = [one for one in some if not one.directories and one.rules is None]
             names = [one.name for one in leaves]
             try:
                 stamps = list(map(exactly, HANDLES.lstats(names, parent)))
             except OSError:
                 continue  # one of them is gone: each is entered, which tells
-            if stamps == [one.stamp for one in leaves]:
-                same.update(names)
-            else:
-                both = zip(leaves, stamps, strict=True)
-                same.update(one.name for one, stamp in both if one.stamp == stamp)
+            before = [one.stamp for one in leaves]
+            same += names if stamps == before else compress(names, map(eq, stamps, before))
         return same
 
     def _is_same(self, known: Folder, new: Folder, directory: int) -> bool:
@@ -379,7 +376,7 @@ class FolderWalk:
             new.ignore = new.above
         if links:
             files, new.links = sorted(files + links), tuple(sorted(links))
-        new.listed, new.directories = "\0".join(files), tuple(directories)
+        new.listed, new.directories = "\0".join(["", *files]), tuple(directories)
         new.count = count = len(files)
         new.size = 1 + count + len(directories) + len(new.left_out)
         return there

@@ -1,55 +1,242 @@
 """The files below a directory, ready to be searched, and those of them that match."""
 
+import re
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import accumulate, compress
+from functools import cached_property, partial
+from itertools import accumulate, chain, compress, repeat
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from backstaff.matching.words import at_start
 
 if TYPE_CHECKING:
     from backstaff.fs.folders import Folder
-    from backstaff.matching.query import Query
-    from backstaff.matching.words import Word
+    from backstaff.matching.query import Found, Query
+    from backstaff.matching.words import Rest, Word
 
 SHORT, LARGE = 24, 4096
 """Characters of names: of a short one, and of all in a directory that is searched without care."""
+MANY = 2
+"""Files found in a folder, on average, that are better found again as a whole."""
 FOLDED = 256
 """Texts that are folded at once: so few that they stay in the processor's cache."""
 MAX_INDEXED = 1_000_000
 """Paths in all kept indexes together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """Some files of an index: their places, and their paths as they were searched; of a glob none.
+@dataclass(frozen=True, slots=True, eq=False)
+class Folders:
+    """The folders of an index that have files, by number.
 
-    They stand in order.
+    There is what stands before the names in each, and these in one text, with a NUL before each;
+    `long` ones are such that care is to be taken.
     """
 
+    prefixes: Sequence[str]
+    names: Sequence[str]
+    long: Sequence[bool]
+
+    def holding(self, words: "Sequence[Word]") -> "Matches":
+        """The files with all WORDS in their paths."""
+        alike: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+        states = [word.states(self.prefixes) for word in words]
+        for number, key in enumerate(zip(self.long, *states, strict=True)):
+            alike[key].append(number)
+        groups: list[Group] = []
+        for (long, *those), numbers in alike.items():
+            part = Part(numbers, [self.names[number] for number in numbers], bool(long))
+            rests = [word.rest(state) for word, state in zip(words, those, strict=True)]
+            groups.append(part.having([rest for rest in rests if rest is not None]))
+        return Matches(self, groups)
+
+    def starting(self, text: str) -> tuple[list[int], list[str]]:
+        """The folder and the name of each file with a name that starts with TEXT."""
+        part = Part(range(len(self.names)), self.names, long=True)
+        return _joined([part.by_folder(at_start(text).whole)])
+
+    def where(self, holds: Callable[[str], object]) -> "Matches":
+        """The files with a path such that it HOLDS."""
+        groups: list[Group] = []
+        for number, (prefix, names) in enumerate(zip(self.prefixes, self.names, strict=True)):
+            found = [f"\0{name}" for name in names.split("\0")[1:] if holds(prefix + name)]
+            if found:
+                groups.append(All(Part([number], ["".join(found)], self.long[number])))
+        return Matches(self, groups)
+
+
+Files = tuple[Iterable[int], Sequence[str]]
+"""The folder of each by its number, and its name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some folders: the numbers of these, the names in each, and whether care is to be taken."""
+
     numbers: Sequence[int]
-    texts: Sequence[str] = ()
+    names: Sequence[str]
+    long: bool
+
+    def having(self, rests: "Sequence[Rest]") -> "Group":
+        """Those with names such that all RESTS find them."""
+        if not rests:
+            return All(self)
+        ends, whole = rests[0]
+        if len(rests) == 1 and ends != whole and not self.long:
+            return Ends(self, re.split(f"({ends})", "".join(self.names)), whole)
+        found = self.names
+        for rest in rests:
+            found = re.findall(rest.whole, "".join(found))
+        return Whole(self, found)
+
+    def by_folder(self, whole: str) -> Files:
+        """Those that an expression for WHOLE names finds."""
+        found = list(map(re.compile(whole).findall, self.names))
+        folders = chain.from_iterable(map(repeat, self.numbers, map(len, found)))
+        return folders, _split(chain.from_iterable(found))
+
+    def at(self, starts: Sequence[int]) -> Iterable[int]:
+        """The folder of each of the names that were found where these START in all text."""
+        ends = list(accumulate(map(len, self.names)))
+        return map(self.numbers.__getitem__, map(partial(bisect_right, ends), starts))
+
+
+class Group(Protocol):
+    """Files in folders in which the same of a query is missing."""
+
+    @property
+    def part(self) -> Part:
+        """The folders."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    def files(self) -> Files:
+        """What they are; those of a folder are in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class All:
+    """All files in a PART."""
+
+    part: Part
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(names.count("\0") for names in self.part.names)
+
+    def files(self) -> Files:
+        """What they are."""
+        counts = (names.count("\0") for names in self.part.names)
+        folders = chain.from_iterable(map(repeat, self.part.numbers, counts))
+        return folders, _split(self.part.names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """Some files in a PART: the ends of their names were found, and are every other of the TEXTS.
+
+    The expression WHOLE finds the same names.
+    """
+
+    part: Part
+    texts: Sequence[str]
+    whole: str
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.texts) // 2
+
+    def files(self) -> Files:
+        """What they are."""
+        if _is_dense(self):
+            return self.part.by_folder(self.whole)
+        both = zip(self.texts[::2], self.texts[1::2], strict=False)
+        names = [before[before.rfind("\0") + 1 :] + end for before, end in both]
+        return self.part.at(list(accumulate(map(len, self.texts)))[:-1:2]), names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """Some files in a PART, of which the names were FOUND as a whole."""
+
+    part: Part
+    found: Sequence[str]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.found)
+
+    def files(self) -> Files:
+        """What they are."""
+        searched, starts, end = "".join(self.part.names), list[int](), 0
+        for one in self.found:
+            # Where it stands first it was found, as no expression would have passed over that.
+            starts.append(searched.find(one, end))
+            end = starts[-1] + len(one)
+        return self.part.at(starts), _split(self.found)
+
+
+def _is_dense(group: Group) -> bool:
+    """Whether there are so many files that it is better to look for them by folder."""
+    return group.count > MANY * len(group.part.numbers)
+
+
+def _split(names: Iterable[str]) -> list[str]:
+    return "".join(names).split("\0")[1:]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """Some files of FOLDERS, as they are searched."""
+
+    folders: Folders
+    groups: Sequence[Group]
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self.numbers)
+        return sum(group.count for group in self.groups)
 
-    def where(self, holds: Callable[[str], object]) -> "Matches":
-        """Those whose paths are such that it HOLDS."""
-        flags = list(map(holds, self.texts))
-        return Matches(list(compress(self.numbers, flags)), list(compress(self.texts, flags)))
+    def files(self) -> tuple[list[int], list[str]]:
+        """The folder and the name of each."""
+        return _joined(group.files() for group in self.groups if group.count)
+
+    def named(self, rest: "Rest", holds: Callable[[str], object]) -> tuple[list[int], list[str]]:
+        """The same of those with a name that the REST of a word finds, so that it HOLDS."""
+        return _joined(_named(group, rest, holds) for group in self.groups if group.count)
+
+
+def _named(group: Group, rest: "Rest", holds: Callable[[str], object]) -> Files:
+    if _is_dense(group) and not (isinstance(group, Ends) and group.whole == rest.whole):
+        return group.part.having([rest]).files()
+    folders, names = group.files()
+    flags = list(map(holds, names))
+    return compress(folders, flags), list(compress(names, flags))
+
+
+def _joined(files: Iterable[Files]) -> tuple[list[int], list[str]]:
+    folders: list[int] = []
+    names: list[str] = []
+    for those, inside in files:
+        folders.extend(those)
+        names.extend(inside)
+    return folders, names
 
 
 class Index:
-    """The files below a directory, ready to be searched: each is known by its place.
+    """The files below a directory, ready to be searched.
 
     They stand by code point, a directory's own before those further down. The `closed` folders are
     those that nobody looked into.
-
-    What of a word stands in the path of a directory is the same for all files in it, and is looked
-    for once; the rest of it is looked for in all their names at once.
     """
 
     def __init__(self, start: "Folder") -> None:
@@ -58,74 +245,61 @@ class Index:
         self.closed: list[Folder] = []
         prefixes: list[str] = []
         names: list[str] = []
-        counts: list[int] = []
-        self._long: list[bool] = []
+        long: list[bool] = []
+        self._count = 0
         for folder in start:
             if folder.count:
                 prefixes.append(f"{folder.path}/" if folder.path else "")
                 names.append(folder.listed)
-                counts.append(folder.count)
-                self._long.append(len(folder.listed) > min(LARGE, SHORT * folder.count))
+                long.append(len(folder.listed) > min(LARGE, SHORT * folder.count))
+                self._count += folder.count
             elif folder.unreadable or folder.repository:
                 self.closed.append(folder)
-        self._firsts = [0, *accumulate(counts)]
-        self._plain = prefixes, names
-        self.latest: tuple[Query, Matches] | None = None
-        self.ranked: tuple[Query, list[int]] | None = None
+        self._plain = Folders(prefixes, names, long)
+        self.latest: tuple[Query, Found] | None = None
 
     def __len__(self) -> int:
         """How many files there are."""
-        return self._firsts[-1]
-
-    def path(self, number: int) -> str:
-        """The path of the file at the place NUMBER, from the start."""
-        at = bisect_right(self._firsts, number) - 1
-        prefixes, names = self._plain
-        return prefixes[at] + names[at].split("\0")[number - self._firsts[at]]
+        return self._count
 
     @cached_property
     def paths(self) -> list[str]:
         """The paths of all."""
-        return _paths(*self._plain)
+        both = zip(self._plain.prefixes, self._plain.names, strict=True)
+        return [prefix + name for prefix, names in both for name in names.split("\0")[1:]]
 
-    def everything(self, *, folded: bool) -> Matches:
-        """All files, as if they had been searched for."""
-        return Matches(range(len(self)), _paths(*self._small) if folded else self.paths)
+    def folders(self, *, folded: bool) -> Folders:
+        """The folders with files, as they are to be searched; without regard to case if FOLDED."""
+        return self._small if folded else self._plain
 
     @cached_property
-    def _small(self) -> tuple[list[str], list[str]]:
-        """What stands before the names of each folder, and these, without regard to case."""
-        prefixes, names = self._plain
-        return _folded(prefixes, "\0"), _folded(names, "/")
+    def _small(self) -> Folders:
+        plain = self._plain
+        return Folders(_folded(plain.prefixes, "\0"), _folded(plain.names, "/"), plain.long)
 
-    def holding(self, word: "Word", *, folded: bool) -> Matches:
-        """The files with WORD in their paths; without regard to case if FOLDED."""
-        numbers: list[int] = []
-        texts: list[str] = []
-        after = word.after
-        by_folder = self._small if folded else self._plain
-        for prefix, names, first, long in zip(*by_folder, self._firsts, self._long, strict=False):
-            search = after(prefix, long)
-            if search is None:
-                inside = names.split("\0")
-                numbers += range(first, first + len(inside))
-                texts += [prefix + name for name in inside]
-                continue
-            number, at, match = first, 0, search(names)
-            while match is not None:
-                start, end = match.span()
-                if match.lastindex:
-                    number += names.count("\0", at, start)
-                    numbers.append(number)
-                    texts.append(prefix + names[names.rfind("\0", 0, start) + 1 : end])
-                    at = start
-                match = search(names, end)
-        return Matches(numbers, texts)
+    def told(self, files: Iterable[tuple[int, str]], folders: Folders) -> list[str]:
+        """The paths of the FILES, each given by the number of one of FOLDERS and its name.
+
+        Names that are the same there are told in order.
+        """
+        plain, ahead = self._plain, dict[int, dict[str, Iterator[str]]]()
+        paths: list[str] = []
+        for number, searched in files:
+            name, names = searched, plain.names[number]
+            if folders.names[number] is not names:
+                if number not in ahead:
+                    ahead[number] = _by_name(folders.names[number], names)
+                name = next(ahead[number][searched])
+            paths.append(plain.prefixes[number] + name)
+        return paths
 
 
-def _paths(prefixes: Sequence[str], names: Sequence[str]) -> list[str]:
-    by_folder = zip(prefixes, names, strict=True)
-    return [prefix + name for prefix, listed in by_folder for name in listed.split("\0")]
+def _by_name(searched: str, names: str) -> dict[str, Iterator[str]]:
+    """The NAMES by what they are as SEARCHED."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for one, name in zip(searched.split("\0"), names.split("\0"), strict=True):
+        found[one].append(name)
+    return {one: iter(some) for one, some in found.items()}
 
 
 def _folded(texts: Sequence[str], between: str) -> list[str]:

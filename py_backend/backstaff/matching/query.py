@@ -1,14 +1,15 @@
 """A query, and the files that match it."""
 
-import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.matching.index import Index, Matches
 from backstaff.matching.ranking import best
-from backstaff.matching.words import LONG, GappedWord, WholeWord, gapped
+from backstaff.matching.words import LONG, GappedWord, WholeWord, Word, gapped
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
@@ -40,58 +41,82 @@ class Query:
         self.folded = text == text.lower() and self.globs is None
         self.words = (text.casefold() if self.folded else text).split()[:MAX_WORDS]
 
-    def matches(self, index: Index) -> Matches:
-        """Which files of INDEX match, in order.
-
-        What was searched for last is known; so what goes on from there starts from there.
-        """
+    def found(self, index: Index) -> "Found":
+        """The files of INDEX that match; those of the last query are known."""
         latest = index.latest
         if latest is not None and latest[0].text == self.text and latest[0].kind is self.kind:
             return latest[1]
+        found: Found
         if self.globs is not None:
-            found = Matches(self.globs.files(index.paths))
-        elif latest is not None and self._goes_on(latest[0]):
-            found = self._with(self.words, latest[1])
+            paths = index.paths
+            found = InOrder([paths[number] for number in self.globs.files(paths)])
         else:
-            longest, *others = sorted(self.words, key=len, reverse=True)
-            found = self._with(others, self._holding(longest, index))
+            words = self._longest_first()
+            found = ByRank(index, words, self._matches(index, words))
         index.latest = (self, found)
         return found
 
-    def _holding(self, one: str, index: Index) -> Matches:
-        if self.kind is SearchKind.SUBSTRING:
-            return index.holding(WholeWord(one), folded=self.folded)
-        if len(one) > LONG:
-            return self._with([one], index.everything(folded=self.folded))
-        return index.holding(GappedWord(one), folded=self.folded)
+    def _longest_first(self) -> Sequence[Word]:
+        kind = WholeWord if self.kind is SearchKind.SUBSTRING else GappedWord
+        return list(map(kind, sorted(self.words, key=len, reverse=True)))
 
-    def _goes_on(self, other: "Query") -> bool:
-        """Whether all that matches this one matches the OTHER."""
-        alike = self.kind is other.kind and self.folded is other.folded
-        whole = len(self.words) == len(other.words) < MAX_WORDS
-        return alike and whole and all(map(str.startswith, self.words, other.words))
+    def _matches(self, index: Index, words: Sequence[Word]) -> Matches:
+        folders = index.folders(folded=self.folded)
+        if self.kind is SearchKind.FUZZY and len(words[0].text) > LONG:
+            tests = [gapped(word.text) for word in words]
+            return folders.where(lambda path: all(test(path) for test in tests))
+        return folders.holding(words)
 
-    def _with(self, words: Sequence[str], found: Matches) -> Matches:
-        """Those FOUND that have the WORDS, too."""
-        fuzzy = self.kind is SearchKind.FUZZY
-        for one in words:
-            found = found.where(gapped(one) if fuzzy else re.compile(re.escape(one)).search)
-        return found
 
-    def best(self, index: Index, matches: Matches, most: int) -> Sequence[int]:
-        """The MOST best of the MATCHES in INDEX by their places, the best first.
+class Found(Protocol):
+    """The files that match a query."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    def best(self, most: int) -> Sequence[str]:
+        """The paths of the MOST best, the best first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """Those of a glob: each is as good as the others."""
+
+    paths: Sequence[str]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.paths)
+
+    def best(self, most: int) -> Sequence[str]:
+        """The paths of the first."""
+        return self.paths[:most]
+
+
+@dataclass(slots=True)
+class ByRank:
+    """Those of INDEX with WORDS in their paths: the MATCHES."""
+
+    index: Index
+    words: Sequence[Word]
+    matches: Matches
+    _ranked: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.matches)
+
+    def best(self, most: int) -> Sequence[str]:
+        """The paths of the MOST best, the best first.
 
         More than are asked for are ranked, so that the next page need not do it again.
         """
-        if self.globs is not None:
-            return matches.numbers[:most]
-        latest = index.ranked
-        if latest is None or latest[0].text != self.text or latest[0].kind is not self.kind:
-            latest = None
-        if latest is None or len(latest[1]) < min(most, len(matches)):
-            ranked = best(self.words, matches.texts, max(most, RANKED))
-            latest = index.ranked = self, [matches.numbers[at] for at in ranked]
-        return latest[1][:most]
+        if len(self._ranked) < min(most, len(self.matches)):
+            ranked = best(self.words, self.matches, max(most, RANKED))
+            self._ranked = self.index.told(ranked, self.matches.folders)
+        return self._ranked[:most]
 
 
 def globs(text: str) -> Globs:

@@ -1,62 +1,86 @@
-"""The words of a query, and how they are found in paths: as they are, or with gaps."""
+"""The words of a query, and how they are found in paths: as they are, or with gaps.
+
+What of a word is in the path of a directory is the same for all files in it: its *state* there.
+What is missing then, the rest, has to be in their names. These are searched many at once, in one
+text with a NUL before each: an expression for that starts within a name and goes to the end of it.
+"""
 
 import re
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 LONG = 32
 """Characters of a `GappedWord` at most: there is an expression for each rest of it."""
-RETRIED = 32
-"""A long name is tried again from further on only if fewer characters are left of it."""
+
+_TO_THE_END = "[^\0]*+"
+# No name has a slash; but a class of three characters is a table, which is faster than two.
+_UP_TO = "[^{0}\0/]*+{0}"
 
 
-class Finder(Protocol):
-    """Finds what stands in names that have a NUL between; a match ends where its name does.
+class Rest(NamedTuple):
+    """Finds names with something: their ends, which is faster, or the whole ones with their NUL.
 
-    Without a group it is only about a name that has been looked through in vain.
+    For ends, it can take the square of a name's length.
     """
 
-    def __call__(self, string: str, pos: int = 0, /) -> "re.Match[str] | None":
-        """The first match from POS on."""
-        ...
-
-
-_TO_THE_END = "[^\0]*+()"
-
-
-def _nowhere(_names: str, _from: int = 0, /) -> None:
-    return None
+    ends: str
+    whole: str
 
 
 class Word(Protocol):
-    """A word of a query: what of it has to be in a file's name tells what stands before that."""
+    """A word of a query."""
 
-    def after(self, prefix: str, long: bool, /) -> Finder | None:  # noqa: FBT001 - is called for each directory
-        """Finds in the names after PREFIX what is missing in that; None if nothing is.
+    text: str
 
-        Names can be LONG: then the cost is linear in their length, else it is the square of it.
-        """
+    def states(self, prefixes: Iterable[str], /) -> Sequence[int]:
+        """What of it is in each of PREFIXES."""
+        ...
+
+    def rest(self, state: int, /) -> Rest | None:
+        """Finds names with what is missing in that STATE; None if nothing is."""
+        ...
+
+    def in_name(self) -> Rest:
+        """Finds names with all of it."""
         ...
 
 
 class WholeWord:
     """A word that stands in a path without gaps."""
 
+    _INSIDE, _MISSING, _STARTED, _NOT_STARTED = range(4)
+
     def __init__(self, text: str) -> None:
         """Look for TEXT."""
-        self._text = text
         above, slash, start = text.rpartition("/")
-        self._above = above + slash
-        self._start = re.compile(f"(?<![^\0]){re.escape(start)}{_TO_THE_END}").search
-        self._somewhere = re.compile(re.escape(text) + _TO_THE_END).search
+        self.text, self._above, self._start = text, above + slash, start
 
-    def after(self, prefix: str, _long: bool, /) -> Finder | None:  # noqa: FBT001 - as `Word` has it
-        """See `Word.after`; it is linear in any case."""
-        if self._text in prefix:
-            return None
+    def states(self, prefixes: Iterable[str], /) -> Sequence[int]:
+        """See `Word.states`."""
+        text = self.text
         if not self._above:
-            return self._somewhere
-        return self._start if prefix.endswith(self._above) else _nowhere
+            return [self._INSIDE if text in prefix else self._MISSING for prefix in prefixes]
+        return [self._INSIDE if text in prefix else self._across(prefix) for prefix in prefixes]
+
+    def _across(self, prefix: str) -> int:
+        return self._STARTED if prefix.endswith(self._above) else self._NOT_STARTED
+
+    def rest(self, state: int, /) -> Rest | None:
+        """See `Word.rest`."""
+        if state == self._INSIDE:
+            return None
+        return self.in_name() if state == self._MISSING else self._after(state)
+
+    def _after(self, state: int) -> Rest:
+        return at_start(self._start) if state == self._STARTED else _NOWHERE
+
+    def in_name(self) -> Rest:
+        """See `Word.in_name`."""
+        text, first, others = map(re.escape, (self.text, self.text[0], self.text[1:]))
+        before = f"\0[^{first}\0/]*+"
+        # A group that is repeated possessively fails where it should not (Python 3.11.2).
+        before += f"(?:{first}(?!{others})[^{first}\0/]*+)*" if others else ""
+        return Rest(text + _TO_THE_END, before + text + _TO_THE_END)
 
 
 class GappedWord:
@@ -64,34 +88,50 @@ class GappedWord:
 
     def __init__(self, text: str) -> None:
         """Look for TEXT."""
-        self._text = text
-        self._rests: dict[int, Finder | None] = {len(text): None}
-        self._rests_in_long_names = self._rests.copy()
+        self.text = text
 
-    def after(self, prefix: str, long: bool, /) -> Finder | None:  # noqa: FBT001 - as `Word` has it
-        """See `Word.after`: as much as can be is before the name."""
-        found = at = 0
-        for character in self._text:
-            at = prefix.find(character, at) + 1
+    def states(self, prefixes: Iterable[str], /) -> Sequence[int]:
+        """See `Word.states`: how many characters; as many as can be are before the name."""
+        found: list[int] = []
+        size, first, others = len(self.text), self.text[0], list(enumerate(self.text))[1:]
+        for prefix in prefixes:
+            at = prefix.find(first) + 1
             if not at:
-                break
-            found += 1
-        rests = self._rests_in_long_names if long else self._rests
-        if found not in rests:
-            rests[found] = _gapped_in_names(self._text[found:], long=long)
-        return rests[found]
+                found.append(0)
+                continue
+            for number, character in others:
+                at = prefix.find(character, at) + 1
+                if not at:
+                    found.append(number)
+                    break
+            else:
+                found.append(size)
+        return found
+
+    def rest(self, state: int, /) -> Rest | None:
+        """See `Word.rest`."""
+        rest = self.text[state:]
+        return _gapped_in_name(rest) if rest else None
+
+    def in_name(self) -> Rest:
+        """See `Word.in_name`."""
+        return _gapped_in_name(self.text)
 
 
-def _gapped_in_names(text: str, *, long: bool) -> Finder:
-    """Finds TEXT with gaps. If not from where its first character is first, then from nowhere.
+_NOWHERE = Rest("(?!)", "(?!)")
 
-    To pass over the rest of a LONG name, that has to be found, too; for others it does not pay.
-    """
+
+def at_start(text: str) -> Rest:
+    """Finds names that start with TEXT."""
+    whole = f"\0{re.escape(text)}{_TO_THE_END}"
+    return Rest(whole, whole)
+
+
+def _gapped_in_name(text: str) -> Rest:
     if "/" in text:
-        return _nowhere
-    rest = _each("[^{0}\0]*+{0}", text[1:]) + _TO_THE_END
-    rest = f"(?:{rest}|[^\0]{{{RETRIED},}}+)" if long else rest
-    return re.compile(re.escape(text[0]) + rest).search
+        return _NOWHERE
+    others = _each(_UP_TO, text[1:]) + _TO_THE_END
+    return Rest(re.escape(text[0]) + others, "\0" + _each(_UP_TO, text[0]) + others)
 
 
 def gapped(one: str, *, grouped: bool = False) -> "Callable[..., re.Match[str] | None]":

@@ -138,11 +138,11 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
 
     found = survey(place, context.budget, everything=arguments.include_ignored)
     index = INDEXES.of((place.path, arguments.include_ignored), found.start)
-    matches = query.matches(index)
-    page = query.best(index, matches, arguments.offset + arguments.max_results)
+    matches = query.found(index)
+    page = matches.best(arguments.offset + arguments.max_results)
     prefix = "" if place.relative == "." else f"{place.relative}/"
-    paths = [prefix + index.path(number) for number in page[arguments.offset :]]
-    why = () if matches else _why(query, arguments, context, place, found, index)
+    paths = [prefix + path for path in page[arguments.offset :]]
+    why = () if len(matches) else _why(query, arguments, context, place, found, index)
     notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found, index.closed))
     answer = Answer(arguments, place.relative, paths, len(matches), len(index), notes)
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), expired=found.expired)
@@ -213,7 +213,7 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     hidden = start.ignored or any(folder.repository for folder in index.closed)
     if hidden and not asked.include_ignored and not found.expired:
         everything = survey(place, context.budget, everything=True).start
-        if count := len(query.matches(Index(everything))):
+        if count := len(query.found(Index(everything))):
             yield f"{_matching(count, 'ignored ')}: include_ignored shows them"
     prefix = "" if place.relative == "." else f"{place.relative}/"
     directories = [folder.path for folder in start if folder.path]
@@ -235,7 +235,7 @@ def _without_case(query: Query, index: Index) -> str | None:
     if query.folded:
         return None
     anyhow = Query(query.text.lower(), query.kind)
-    count = len(anyhow.matches(index))
+    count = len(anyhow.found(index))
     return f"{_matching(count)} without regard to case: {quote(anyhow.text)}" if count else None
 
 
