@@ -490,7 +490,8 @@ def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
 
 def folder(path: str, files: list[str], *below: Folder) -> Folder:
     inner = tuple(one.name for one in below)
-    return Folder(path.rpartition("/")[2], path, "\0".join(files), len(files), (), inner, below)
+    listed = "".join(f"\0{name}" for name in files)
+    return Folder(path.rpartition("/")[2], path, listed, len(files), (), inner, below)
 
 
 def test_hot_directory_is_opened_before_larger_ones() -> None:
