@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backstaff.errors import ToolError
@@ -120,6 +120,7 @@ def gaps_of(one: str, text: str, way: int) -> int:
     return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 5 else 0
 
 
+@example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring", 2)  # all as good
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]), st.sampled_from([0, 2, 99]))
 def test_the_best_are_those_found_best(given: list[str], text: str, kind: str, dense: int) -> None:
     query, index = Query(text, kind), index_of(given)

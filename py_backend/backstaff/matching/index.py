@@ -10,7 +10,7 @@ from itertools import accumulate, chain, compress, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
-from backstaff.matching.words import at_start
+from backstaff.matching.words import WholeWord, at_start
 
 if TYPE_CHECKING:
     from backstaff.fs.folders import Folder
@@ -26,17 +26,21 @@ FOLDED = 256
 MAX_INDEXED = 1_000_000
 """Paths in all kept indexes together."""
 
+Files = tuple[Iterable[int], Sequence[str]]
+"""The folder of each by its number, and its name."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Folders:
     """The folders of an index that have files, by number.
 
     There is what stands before the names in each, and these in one text, with a NUL before each;
-    `long` ones are such that care is to be taken.
+    how many they are; `long` ones are such that care is to be taken.
     """
 
     prefixes: Sequence[str]
     names: Sequence[str]
+    counts: Sequence[int]
     long: Sequence[bool]
 
     def holding(self, words: "Sequence[Word]") -> "Matches":
@@ -47,15 +51,29 @@ class Folders:
             alike[key].append(number)
         groups: list[Group] = []
         for (long, *those), numbers in alike.items():
-            part = Part(numbers, [self.names[number] for number in numbers], bool(long))
             rests = [word.rest(state) for word, state in zip(words, those, strict=True)]
+            part = self._part(numbers, long=bool(long))
             groups.append(part.having([rest for rest in rests if rest is not None]))
         return Matches(self, groups)
 
-    def starting(self, text: str) -> tuple[list[int], list[str]]:
-        """The folder and the name of each file with a name that starts with TEXT."""
-        part = Part(range(len(self.names)), self.names, long=True)
-        return _joined([part.by_folder(at_start(text).whole)])
+    def _part(self, numbers: Sequence[int], *, long: bool) -> "Part":
+        names = [self.names[number] for number in numbers]
+        return Part(numbers, names, [self.counts[number] for number in numbers], long)
+
+    def named(self, text: str) -> Files:
+        """The files with TEXT in their names."""
+        both: tuple[list[int], list[int]] = [], []
+        for number, names in enumerate(self.names):
+            if text in names:
+                both[self.long[number]].append(number)
+        parts = [self._part(numbers, long=bool(long)) for long, numbers in enumerate(both)]
+        rests = [WholeWord(text).in_name()]
+        return _joined(part.having(rests).files() for part in parts)
+
+    def starting(self, text: str) -> Files:
+        """The files with names that start with TEXT."""
+        numbers = [number for number, names in enumerate(self.names) if f"\0{text}" in names]
+        return self._part(numbers, long=True).by_folder(at_start(text).whole)
 
     def where(self, holds: Callable[[str], object]) -> "Matches":
         """The files with a path such that it HOLDS."""
@@ -63,20 +81,18 @@ class Folders:
         for number, (prefix, names) in enumerate(zip(self.prefixes, self.names, strict=True)):
             found = [f"\0{name}" for name in names.split("\0")[1:] if holds(prefix + name)]
             if found:
-                groups.append(All(Part([number], ["".join(found)], self.long[number])))
+                part = Part([number], ["".join(found)], [len(found)], self.long[number])
+                groups.append(All(part))
         return Matches(self, groups)
-
-
-Files = tuple[Iterable[int], Sequence[str]]
-"""The folder of each by its number, and its name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """Some folders: the numbers of these, the names in each, and whether care is to be taken."""
+    """Some folders by number: the names in each, how many, and whether care is to be taken."""
 
     numbers: Sequence[int]
     names: Sequence[str]
+    counts: Sequence[int]
     long: bool
 
     def having(self, rests: "Sequence[Rest]") -> "Group":
@@ -130,12 +146,11 @@ class All:
     @property
     def count(self) -> int:
         """How many there are."""
-        return sum(names.count("\0") for names in self.part.names)
+        return sum(self.part.counts)
 
     def files(self) -> Files:
         """What they are."""
-        counts = (names.count("\0") for names in self.part.names)
-        folders = chain.from_iterable(map(repeat, self.part.numbers, counts))
+        folders = chain.from_iterable(map(repeat, self.part.numbers, self.part.counts))
         return folders, _split(self.part.names)
 
 
@@ -195,35 +210,56 @@ def _split(names: Iterable[str]) -> list[str]:
     return "".join(names).split("\0")[1:]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Matches:
     """Some files of FOLDERS, as they are searched."""
 
-    folders: Folders
-    groups: Sequence[Group]
+    def __init__(self, folders: Folders, groups: Sequence[Group]) -> None:
+        """Those of all GROUPS."""
+        self.folders, self._groups = folders, [group for group in groups if group.count]
+        self._count = sum(group.count for group in groups)
+        self._are_few = self._count < len(folders.names)
 
     def __len__(self) -> int:
         """How many there are."""
-        return sum(group.count for group in self.groups)
+        return self._count
 
-    def files(self) -> tuple[list[int], list[str]]:
-        """The folder and the name of each."""
-        return _joined(group.files() for group in self.groups if group.count)
+    @cached_property
+    def files(self) -> Files:
+        """What they are."""
+        return _joined(group.files() for group in self._groups)
 
-    def named(self, rest: "Rest", holds: Callable[[str], object]) -> tuple[list[int], list[str]]:
-        """The same of those with a name that the REST of a word finds, so that it HOLDS."""
-        return _joined(_named(group, rest, holds) for group in self.groups if group.count)
+    def starting(self, text: str) -> Files:
+        """Those with names that start with TEXT."""
+        if self._are_few:
+            return _chosen(self.files, [name.startswith(text) for name in self.files[1]])
+        return self.folders.starting(text)
+
+    def with_name(self, text: str) -> Files:
+        """Those with TEXT in their names."""
+        if self._are_few:
+            return _chosen(self.files, [text in name for name in self.files[1]])
+        return self.folders.named(text)
+
+    def with_gaps(self, rest: "Rest", holds: Callable[[str], object]) -> Files:
+        """Those with names that the REST of a word finds, so that it HOLDS."""
+        if self._are_few:
+            return _chosen(self.files, list(map(holds, self.files[1])))
+        return _joined(_named(group, rest, holds) for group in self._groups)
 
 
 def _named(group: Group, rest: "Rest", holds: Callable[[str], object]) -> Files:
     if _is_dense(group) and not (isinstance(group, Ends) and group.whole == rest.whole):
         return group.part.having([rest]).files()
-    folders, names = group.files()
-    flags = list(map(holds, names))
+    files = group.files()
+    return _chosen(files, list(map(holds, files[1])))
+
+
+def _chosen(files: Files, flags: Sequence[object]) -> Files:
+    folders, names = files
     return compress(folders, flags), list(compress(names, flags))
 
 
-def _joined(files: Iterable[Files]) -> tuple[list[int], list[str]]:
+def _joined(files: Iterable[Files]) -> Files:
     folders: list[int] = []
     names: list[str] = []
     for those, inside in files:
@@ -245,17 +281,17 @@ class Index:
         self.closed: list[Folder] = []
         prefixes: list[str] = []
         names: list[str] = []
+        counts: list[int] = []
         long: list[bool] = []
-        self._count = 0
         for folder in start:
             if folder.count:
                 prefixes.append(f"{folder.path}/" if folder.path else "")
                 names.append(folder.listed)
                 long.append(len(folder.listed) > min(LARGE, SHORT * folder.count))
-                self._count += folder.count
+                counts.append(folder.count)
             elif folder.unreadable or folder.repository:
                 self.closed.append(folder)
-        self._plain = Folders(prefixes, names, long)
+        self._plain, self._count = Folders(prefixes, names, counts, long), sum(counts)
         self.latest: tuple[Query, Found] | None = None
 
     def __len__(self) -> int:
@@ -275,7 +311,8 @@ class Index:
     @cached_property
     def _small(self) -> Folders:
         plain = self._plain
-        return Folders(_folded(plain.prefixes, "\0"), _folded(plain.names, "/"), plain.long)
+        prefixes, names = _folded(plain.prefixes, "\0"), _folded(plain.names, "/")
+        return Folders(prefixes, names, plain.counts, plain.long)
 
     def told(self, files: Iterable[tuple[int, str]], folders: Folders) -> list[str]:
         """The paths of the FILES, each given by the number of one of FOLDERS and its name.

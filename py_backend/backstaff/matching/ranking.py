@@ -7,8 +7,8 @@ path. What can surely not be among the best is not looked at any closer.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
-from itertools import compress, count
-from operator import add, not_
+from itertools import compress, repeat
+from operator import add, and_, not_
 from typing import Self
 
 from backstaff.matching.index import Matches
@@ -29,12 +29,12 @@ Ranked = tuple[int, int, int, int, int, str]
 
 def best(words: Sequence[Word], matches: Matches, most: int) -> list[Place]:
     """The MOST best of the MATCHES, which have all WORDS; the best first."""
-    if len(words) == 1:
-        stages = _of_one(words[0], matches, most)
-    else:
-        stages = _of_many([word.text for word in words], matches)
+    one_word = len(words) == 1
+    stages = _of_one(words[0], matches, most) if one_word else _of_many(words, matches, most)
+    found: list[Ranked] = []
     first: list[Ranked] = []
-    for found, least in stages:
+    for more, least in stages:
+        found += more
         if len(found) >= min(most, len(matches)):
             first = nsmallest(most, found)
             if len(found) == len(matches) or first[-1] < least:
@@ -42,103 +42,116 @@ def best(words: Sequence[Word], matches: Matches, most: int) -> list[Place]:
     return [(folder, name) for *_, folder, _, name in first]
 
 
-def _of_one(word: Word, matches: Matches, most: int) -> Iterator[tuple[list[Ranked], Rank]]:
-    """More and more of the MATCHES of a WORD, and the least rank that all others have.
+Stages = Iterator[tuple[list[Ranked], Rank]]
+"""More and more matches, and the least rank that all later ones have.
 
-    Of those of one rank, the MOST best.
-    """
+Of those of one kind there are the best only, as many as are wanted.
+"""
+
+
+def _of_one(word: Word, matches: Matches, most: int) -> Stages:
+    """The MATCHES of a WORD."""
     one, prefixes = word.text, matches.folders.prefixes
-    if len(one) == 1:  # it is likely that enough names start with it
-        yield _started(one, _Files(prefixes, *matches.folders.starting(one)), most), (INSIDE, 0)
-    is_near = gapped(one)
-    inside = _Files(prefixes, *matches.named(word.in_name(), is_near))
-    named, near = inside.parted([one in name for name in inside.names])
-    first, later = named.parted([name.startswith(one) for name in named.names])
-    found = _started(one, first, most)
-    yield found, (INSIDE, 0)
-    after, within = later.parted(map(_at_a_start(one), later.names))
-    found += after.shortest((INSIDE, 0), most) + within.shortest((INSIDE + 1, 0), most)
-    yield found, (ABOVE, 0)
-    if "/" in one or one in "\0".join(prefixes):
-        near, _ = near.parted([one not in path for path in near.paths()])
-        above, _ = _Files.of(matches).parted_by_path(lambda a, name: one in a and one not in name)
-        found += above.shortest((ABOVE, 0), most)
-    yield found, (GAPS, 0)
-    gaps = _gaps(one)
-    if len(one) == PAIR:
-        found += near.shortest((GAPS, 1), most)
-    else:
-        found += near.ranked((GAPS, gaps(name)) for name in near.names)
-    yield found, (GAPS + 1, 0)
-    far, _ = _Files.of(matches).parted_by_path(lambda a, name: one not in a and not is_near(name))
-    found += far.ranked((GAPS + 1, gaps(path)) for path in far.paths())
-    yield found, (GAPS + 2, 0)
-
-
-def _started(one: str, first: "_Files", most: int) -> list[Ranked]:
-    """The MOST best of those with names that start with ONE."""
+    first = _Files(prefixes, *matches.starting(one))
     whole, others = first.parted(map(_is_all(one), first.names))
-    return whole.shortest((0, 0), most) + others.shortest((1, 0), most)
+    yield whole.all_of((0, 0), most) + others.all_of((1, 0), most), (INSIDE, 0)
+    named = _Files(prefixes, *matches.with_name(one))
+    later = named.those([not name.startswith(one) for name in named.names])
+    after, within = later.parted(map(_at_a_start(one), later.names))
+    yield after.all_of((INSIDE, 0), most) + within.all_of((INSIDE + 1, 0), most), (ABOVE, 0)
+    in_folders = "/" in one or one in "\0".join(prefixes)
+    if in_folders:
+        above = _Files.of(matches)
+        above = above.those([one not in name for name in above.names])
+        above = above.those([one in path for path in above.paths()])
+        yield above.all_of((ABOVE, 0), most), (GAPS, 0)
+    yield from _of_gaps(word, matches, most, without=one if in_folders or named.names else None)
 
 
-def _of_many(words: Sequence[str], matches: Matches) -> Iterator[tuple[list[Ranked], Rank]]:
-    """The same for several words, of which each counts."""
-    rank, files = _ranker(words), _Files.of(matches)
-    named = files.parted([all(one in name for one in words) for name in files.names])[0]
-    yield named.ranked(map(rank, named.paths())), (ABOVE, 0)
-    whole = files.parted([all(one in path for one in words) for path in files.paths()])[0]
-    yield whole.ranked(map(rank, whole.paths())), (GAPS, 0)
-    yield files.ranked(map(rank, files.paths())), (GAPS + 1, 0)
+def _of_gaps(word: Word, matches: Matches, most: int, *, without: str | None) -> Stages:
+    """Those of them that have not the WORD as it is; it may be in some if it is to be WITHOUT."""
+    gaps, is_near = _gaps(word.text), gapped(word.text)
+    near = _Files(matches.folders.prefixes, *matches.with_gaps(word.in_name(), is_near))
+    if without:
+        near = near.those([without not in path for path in near.paths()])
+    yield near.best(((GAPS, gaps(name)) for name in near.names), most), (GAPS + 1, 0)
+    far = _Files.of(matches)
+    if without:
+        far = far.those([without not in path for path in far.paths()])
+    if near.names:
+        far = far.those([not is_near(name) for name in far.names])
+    yield far.best(((GAPS + 1, gaps(path)) for path in far.paths()), most), (GAPS + 2, 0)
+
+
+def _of_many(words: Sequence[Word], matches: Matches, most: int) -> Stages:
+    """The MATCHES of several WORDS, of which each counts."""
+    texts = [word.text for word in words]
+    rank, files = _ranker(texts), _Files.of(matches)
+    named, others = files.parted(_all_in(texts, files.names))
+    starts = [sum(map(name.startswith, texts)) for name in named.names]
+    for many in sorted({*starts}, reverse=True):
+        some = named.those(map(many.__eq__, starts))
+        least = min(ABOVE, INSIDE * (len(texts) - many + 1))
+        yield some.best(map(rank, some.paths()), most), (least, 0)
+    whole, others = others.parted(_all_in(texts, list(others.paths())))
+    yield whole.best(map(rank, whole.paths()), most), (GAPS, 0)
+    yield others.best(map(rank, others.paths()), most), (GAPS + 1, 0)
+
+
+def _all_in(words: Sequence[str], texts: Sequence[str]) -> Iterable[bool]:
+    """Whether all WORDS are in each of TEXTS."""
+    flags: Iterable[bool] = [True] * len(texts)
+    for one in words:
+        flags = map(and_, flags, [one in text for text in texts])
+    return flags
 
 
 class _Files:
-    """Files of folders with PREFIXES, each given by the number of its folder and its name."""
+    """Files of folders with PREFIXES, each given by the number of its folder and its name.
 
-    def __init__(self, prefixes: Sequence[str], folders: list[int], names: list[str]) -> None:
-        self._prefixes, self._folders, self.names = prefixes, folders, names
+    Their PLACES tell which of a folder's comes first.
+    """
+
+    def __init__(
+        self,
+        prefixes: Sequence[str],
+        folders: Iterable[int],
+        names: Sequence[str],
+        places: Iterable[int] | None = None,
+    ) -> None:
+        self._prefixes, self._folders, self.names = prefixes, list(folders), names
+        self._places = range(len(names)) if places is None else list(places)
 
     @classmethod
     def of(cls, matches: Matches) -> Self:
         """The MATCHES."""
-        return cls(matches.folders.prefixes, *matches.files())
+        return cls(matches.folders.prefixes, *matches.files)
+
+    def those(self, flags: Iterable[object]) -> "_Files":
+        """Those with a true one of the FLAGS."""
+        some = list(flags)
+        folders, names = compress(self._folders, some), compress(self.names, some)
+        return _Files(self._prefixes, folders, list(names), compress(self._places, some))
 
     def parted(self, flags: Iterable[object]) -> tuple["_Files", "_Files"]:
-        """Those with a true one of the FLAGS, and the others."""
-        some = list(map(bool, flags))
-        if not any(some):
-            return self._those(()), self
-        if all(some):
-            return self, self._those(())
-        return self._those(some), self._those(list(map(not_, some)))
-
-    def parted_by_path(self, holds: Callable[[str, str], object]) -> tuple["_Files", "_Files"]:
-        """Those such that it HOLDS of their path and their name, and the others."""
-        return self.parted(map(holds, self.paths(), self.names))
-
-    def _those(self, flags: Sequence[bool]) -> "_Files":
-        folders, names = compress(self._folders, flags), compress(self.names, flags)
-        return _Files(self._prefixes, list(folders), list(names))
+        """The same, and the others."""
+        some = list(flags)
+        return self.those(some), self.those(map(not_, some))
 
     def paths(self) -> Iterator[str]:
         """Yield the path of each, as it was searched."""
-        prefixes = self._prefixes
-        return (prefixes[at] + name for at, name in zip(self._folders, self.names, strict=True))
+        return map(add, map(self._prefixes.__getitem__, self._folders), self.names)
 
-    def shortest(self, rank: Rank, most: int) -> list[Ranked]:
+    def all_of(self, rank: Rank, most: int) -> list[Ranked]:
         """The MOST best, where all have the same RANK."""
-        folders, names = self._folders, self.names
-        above = map(len, map(self._prefixes.__getitem__, folders))
-        first = nsmallest(most, zip(map(add, above, map(len, names)), folders, count()))
-        return [(*rank, size, folder, at, names[at]) for size, folder, at in first]
+        return self.best(repeat(rank), most)
 
-    def ranked(self, ranks: Iterable[Rank]) -> list[Ranked]:
-        """Each with its one of RANKS."""
-        prefixes = self._prefixes
-        files = zip(ranks, count(), self._folders, self.names)
-        return [
-            (way, gaps, len(prefixes[folder]) + len(name), folder, at, name)
-            for (way, gaps), at, folder, name in files
-        ]
+    def best(self, ranks: Iterable[Rank], most: int) -> list[Ranked]:
+        """The MOST best, each with its one of RANKS."""
+        above = map(len, map(self._prefixes.__getitem__, self._folders))
+        sizes = map(add, above, map(len, self.names))
+        each = zip(ranks, sizes, self._folders, self._places, self.names, strict=False)
+        return [(*rank, *others) for rank, *others in nsmallest(most, each)]
 
 
 def _ranker(words: Sequence[str]) -> Callable[[str], Rank]:
@@ -163,7 +176,9 @@ def _ranker(words: Sequence[str]) -> Callable[[str], Rank]:
 
 
 def _gaps(one: str) -> Callable[[str], int]:
-    """Tells how many gaps there are between the characters of ONE in a text that has them."""
+    """Tells how many gaps there are between the characters of ONE in a text that has them so."""
+    if len(one) <= PAIR:
+        return lambda _: 1
     search, most = gapped(one, grouped=True), len(one) - 1
 
     def gaps(text: str) -> int:
