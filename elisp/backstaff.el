@@ -199,8 +199,10 @@ asks whether to connect, and what is out of reach is a `user-error'."
 (defun backstaff-read-directory (prompt)
   "Ask for a directory with PROMPT and return it.
 On another host any name will do: to look there TRAMP would connect unasked."
-  (read-file-name prompt (backstaff-directory) nil t nil
-                  #'backstaff--perhaps-directory-p))
+  (let ((directory (backstaff-directory)))
+    ;; Without a default it would be the file that the buffer visits.
+    (read-file-name prompt directory directory t nil
+                    #'backstaff--perhaps-directory-p)))
 
 (defun backstaff--perhaps-directory-p (name)
   "Return non-nil if NAME, typed or a completion, may be a directory."

@@ -54,6 +54,18 @@
     (backstaff-view-test-settle)
     (should (equal (backstaff-view-test-names) '("inner" "x")))))
 
+(ert-deftest backstaff-list-directory-offers-the-one-that-the-file-is-in ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (dolist (keys '("M-x backstaff-list-directory RET RET"
+                    "M-x backstaff-list-entries RET RET"
+                    "C-u M-x backstaff-tree RET RET"
+                    "C-u M-x backstaff-overview RET RET"))
+      (find-file (expand-file-name "sub/x" root))
+      (execute-kbd-macro (kbd keys))
+      (backstaff-view-test-settle)
+      (ert-info (keys :prefix "Keys: ")
+        (should (equal (plist-get backstaff-view-state :path) "sub"))))))
+
 (ert-deftest backstaff-list-directory-with-a-prefix-takes-the-root ()
   (backstaff-view-test-project backstaff-list-tests-tree
     (let ((backstaff-root-function (lambda (_) root))
