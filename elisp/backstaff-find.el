@@ -38,10 +38,11 @@ This counts where nothing else shows completions as you type."
                                       (:copier nil))
   "A search of the project ROOT for what stands in the minibuffer.
 INPUT is what was asked for last, and CALL the call while its answer is
-awaited, with the TIMER that will say so.  NAMES are the matches as they are shown, the best first, PATHS the
-paths by these names, TOTAL how many files match, PROBLEM why none is known.
-CHOSEN is the place among NAMES that a plain minibuffer offers; BUFFER is the
-minibuffer, with the overlays COUNT and LIST in it."
+awaited, with the TIMER that will say so.  NAMES are the matches as they are
+shown, the best first, PATHS the paths by these names, TOTAL how many files
+match, PROBLEM why none is known.  CHOSEN is the place that a plain minibuffer
+offers among NAMES, or among those that are awaited; -1 is none.  BUFFER is
+the minibuffer, with the overlays COUNT and LIST in it."
   root input call timer names (paths (make-hash-table :test #'equal)) (total 0) problem
   (chosen 0) buffer count list)
 
@@ -93,9 +94,14 @@ where there is a capital letter."
   (unless (equal input (backstaff-find--search-input search))
     (backstaff-find--cancel search)
     (setf (backstaff-find--search-input search) input
+          ;; Before anything is typed, no file is the best.
+          (backstaff-find--search-chosen search) (if (string-blank-p input) -1 0)
           (backstaff-find--search-call search)
           (backstaff-call-async "workspace/search_files"
-                                (backstaff-find--arguments input)
+                                (backstaff-find--arguments
+                                 ;; What a name is shown as need not match it.
+                                 (gethash input (backstaff-find--search-paths search)
+                                          input))
                                 (lambda (reply)
                                   (backstaff-find--take search input reply))
                                 (list :root (backstaff-find--search-root search))))
@@ -104,10 +110,13 @@ where there is a capital letter."
                        #'backstaff-find--say-waiting search))))
 
 (defun backstaff-find--say-waiting (search)
-  "Say in the minibuffer that SEARCH waits."
+  "Say in the minibuffer that SEARCH waits, and that what it shows is old."
   (when (buffer-live-p (backstaff-find--search-buffer search))
     (overlay-put (backstaff-find--search-count search) 'before-string
-                 (propertize "waiting… " 'face 'shadow))))
+                 (propertize "waiting… " 'face 'shadow))
+    (when-let* ((list (backstaff-find--search-list search))
+                (lines (overlay-get list 'after-string)))
+      (overlay-put list 'after-string (propertize lines 'face 'shadow)))))
 
 (defun backstaff-find--end-waiting (search)
   "Let SEARCH await nothing any more."
@@ -132,7 +141,8 @@ where there is a capital letter."
       (backstaff-find--end-waiting search)
       (setf (backstaff-find--search-names search) names
             (backstaff-find--search-total search) (or (plist-get data :total) 0)
-            (backstaff-find--search-chosen search) 0
+            (backstaff-find--search-chosen search)
+            (min (backstaff-find--search-chosen search) (max 0 (1- (length names))))
             (backstaff-find--search-problem search)
             (cond ((not (plist-get reply :ok)) (plist-get reply :text))
                   ((null paths) (backstaff-find--nothing (plist-get data :notes)))))
@@ -319,13 +329,18 @@ Where these stand below the prompt, the last line says how many do not."
         (concat "…" (substring name start))))))
 
 (defun backstaff-find-next (&optional step)
-  "Choose the next of the files that match, or the one after so many as STEP."
+  "Choose the next of the files that match, or the one after so many as STEP.
+While they are awaited, it is one of those that will be there."
   (interactive)
-  (let* ((search backstaff-find--search)
-         (last (1- (length (backstaff-find--search-names search))))
-         (place (+ (backstaff-find--search-chosen search) (or step 1))))
-    (setf (backstaff-find--search-chosen search) (max 0 (min last place)))
-    (backstaff-find--show search)))
+  (let ((search backstaff-find--search))
+    (backstaff-find--ask search (minibuffer-contents-no-properties))
+    (let ((last (1- (length (backstaff-find--search-names search))))
+          (place (max 0 (+ (backstaff-find--search-chosen search) (or step 1))))
+          (awaited (backstaff-find--search-call search)))
+      (setf (backstaff-find--search-chosen search)
+            (if awaited place (min last place)))
+      (unless awaited
+        (backstaff-find--show search)))))
 
 (defun backstaff-find-previous ()
   "Choose the file before the chosen one."
@@ -335,15 +350,14 @@ Where these stand below the prompt, the last line says how many do not."
 (defun backstaff-find-exit ()
   "Visit the file that is chosen: the best match unless another one is.
 A name that stands in the minibuffer in full goes first.  Before anything is
-typed or chosen, no file is the best."
+typed or chosen, no file is visited."
   (interactive)
   (let* ((search backstaff-find--search)
          (input (minibuffer-contents-no-properties)))
-    (when (and (string-blank-p input)
-               (zerop (backstaff-find--search-chosen search)))
-      (user-error "Type a part of the name, or choose a file"))
     (unless (gethash input (backstaff-find--search-paths search))
       (backstaff-find--ask search input)
+      (when (< (backstaff-find--search-chosen search) 0)
+        (user-error "Type a part of the name, or choose a file"))
       (backstaff-find--wait search)
       (let ((name (nth (backstaff-find--search-chosen search)
                        (backstaff-find--search-names search))))

@@ -48,6 +48,14 @@
          (define-key minibuffer-local-map [f12] nil)))
      (should ran)))
 
+(defun backstaff-find-tests-marked (search)
+  "Return the line below the prompt that is marked as chosen in SEARCH, or nil."
+  (let* ((lines (overlay-get (backstaff-find--search-list search) 'after-string))
+         (start (text-property-any 0 (length lines) 'face 'highlight lines)))
+    (and start
+         (substring-no-properties
+          lines start (next-single-property-change start 'face lines (length lines))))))
+
 (defun backstaff-find-tests-lines (search)
   "Return what stands below the prompt in SEARCH, a list of lines."
   (cdr (split-string (substring-no-properties
@@ -91,10 +99,23 @@
   (backstaff-view-test-project backstaff-find-tests-tree
     (backstaff-find-tests-shown ""
       (should (backstaff-find--search-names search))
+      (should-not (backstaff-find-tests-marked search))
       (should-error (backstaff-find-exit) :type 'user-error)
       (backstaff-find-next)
+      (should (equal (backstaff-find-tests-marked search) ".gitignore"))
       (catch 'exit (backstaff-find-exit))
-      (should (equal (minibuffer-contents-no-properties) "README.md")))))
+      (should (equal (minibuffer-contents-no-properties) ".gitignore")))))
+
+(ert-deftest backstaff-find-file-visits-what-is-chosen-before-the-answer-is-there ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (should (equal (backstaff-find-tests-type "parser <down> RET") "tests/test_parser.c"))
+    (should (equal (backstaff-find-tests-type "parser <down> <down> <down> RET")
+                   "tests/test_parser.c"))
+    (should (equal (backstaff-find-tests-type "parser <down> <up> <up> RET")
+                   "src/parser.c"))
+    (should (equal (backstaff-find-tests-type "<down> <down> RET") "README.md"))
+    ;; A choice is one of what was there, and not of what comes then.
+    (should (equal (backstaff-find-tests-type "parse <down> r RET") "src/parser.c"))))
 
 (ert-deftest backstaff-find-file-opens-the-directory-that-a-link-leads-to ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -112,6 +133,15 @@
 (ert-deftest backstaff-find-file-completes-the-only-match ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (should (equal (backstaff-find-tests-type "prtree TAB RET") "src/print_tree.c"))))
+
+(ert-deftest backstaff-find-file-completes-to-a-name-that-it-finds ()
+  (backstaff-view-test-project '(("back\\slash.txt" . "here"))
+    (backstaff-find-tests-shown "slash TAB"
+      (should (equal (minibuffer-contents-no-properties) "\"back\\\\slash.txt\""))
+      (should (equal (backstaff-find--search-names search)
+                     (list (minibuffer-contents-no-properties)))))
+    (backstaff-find-tests-type "slash TAB RET")
+    (should (equal (buffer-string) "here"))))
 
 (ert-deftest backstaff-find-file-visits-names-of-all-kinds ()
   (let ((odd (string-to-multibyte "na\351.txt")))
@@ -279,15 +309,19 @@
   (backstaff-view-test-fake "stalling"
     (with-temp-buffer
       (let* ((count (make-overlay (point-min) (point-min)))
+             (list (make-overlay (point-max) (point-max)))
              (search (backstaff-find--make-search :root root :buffer (current-buffer)
-                                                  :count count))
+                                                  :count count :list list))
              (deadline (+ (float-time) 10)))
+        (overlay-put list 'after-string (concat "\n" (propertize "old" 'face 'highlight)))
         (backstaff-find--ask search "x")
         (should-not (overlay-get count 'before-string))
         (while (and (not (overlay-get count 'before-string))
                     (< (float-time) deadline))
           (accept-process-output nil 0.05))
         (should (equal (overlay-get count 'before-string) "waiting… "))
+        (should-not (backstaff-find-tests-marked search))
+        (should (equal (backstaff-find-tests-lines search) '("old")))
         (backstaff-find--cancel search)))))
 
 (ert-deftest backstaff-find-file-ends-its-call-when-the-user-quits ()
