@@ -26,7 +26,8 @@
   "Return the tools of TOOLSETS as a fresh list of objects for llm.
 TOOLSETS is the name of a toolset, a list of names, or nil for all.  Tools
 that the server's policy denies are left out."
-  (require 'llm)
+  (unless (require 'llm nil t)
+    (user-error "Install llm first: it cannot be found"))
   (mapcar #'backstaff-llm--make-tool (backstaff-agent-tools toolsets)))
 
 (defun backstaff-llm--make-tool (tool)

@@ -194,11 +194,12 @@ BEFORE is what stands before its BRANCH."
 
 (defun backstaff-tree--name (node level)
   "Return the name of NODE at LEVEL as the tree shows it."
-  (backstaff-names-show
-   (if (and (zerop level) (equal (plist-get node :path) "."))
-       (file-name-nondirectory
-        (directory-file-name (plist-get backstaff-view-state :root)))
-     (plist-get node :name))))
+  (let ((name (if (and (zerop level) (equal (plist-get node :path) "."))
+                  (file-name-nondirectory
+                   (directory-file-name (plist-get backstaff-view-state :root)))
+                (plist-get node :name))))
+    ;; What "/" is called stands before the slash that all directories have.
+    (if (string-empty-p name) "" (backstaff-names-show name))))
 
 (defun backstaff-tree--unread-p (node)
   "Return non-nil if there is more in NODE than was asked for."

@@ -470,7 +470,7 @@ They are no part of the text, so they stay when that is sorted."
   (let* ((root (file-name-nondirectory
                 (directory-file-name (plist-get state :root))))
          (path (plist-get state :path))
-         (name (cond ((equal path ".") root)
+         (name (cond ((equal path ".") (if (string-empty-p root) "/" root))
                      ((file-name-absolute-p path) path)
                      (t (concat root "/" path)))))
     (format "*backstaff %s: %s%s*" verb (backstaff-names-show name)

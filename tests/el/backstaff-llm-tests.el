@@ -48,6 +48,16 @@
 
 ;;; Objects
 
+(ert-deftest backstaff-llm-tools-say-that-llm-is-missing ()
+  (cl-letf* ((require (symbol-function 'require))
+             ((symbol-function 'require)
+              (lambda (feature &rest more)
+                (if (eq feature 'llm)
+                    (unless (cadr more) (signal 'file-missing '("Cannot open load file")))
+                  (apply require feature more)))))
+    (should (string-match-p "Install llm"
+                            (cadr (should-error (backstaff-llm-tools) :type 'user-error))))))
+
 (ert-deftest backstaff-llm-tools-are-objects-of-llm ()
   (backstaff-llm-tests-with-tools
     (let ((tools (backstaff-llm-tools)))

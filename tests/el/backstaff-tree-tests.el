@@ -38,6 +38,11 @@
 
 ;;; Drawing
 
+(ert-deftest backstaff-tree-names-the-root-of-the-file-system ()
+  (let ((backstaff-view-state '(:root "/" :path ".")))
+    (should (equal (backstaff-tree--name '(:path "." :name "") 0) ""))
+    (should (equal (backstaff-tree--name '(:path "a b" :name "a b") 1) "a b"))))
+
 (ert-deftest backstaff-tree-is-drawn ()
   (backstaff-tree-tests-shown
     (should (equal (car (backstaff-view-test-lines))

@@ -257,6 +257,11 @@
   (should (equal (mapcar #'backstaff-view-parent '("." "a" "a/b" "a/b/c" "/etc"))
                  '(nil "." "a" "a/b" nil))))
 
+(ert-deftest backstaff-view-title-names-the-root-of-the-file-system ()
+  (cl-loop for (path . title) in '(("." . "*backstaff tree: /*") ("etc" . "*backstaff tree: /etc*"))
+           do (should (equal (backstaff-view-title "tree" (list :root "/" :path path)) title)))
+  (should (equal (backstaff-view-title "tree" '(:root "/a/b/" :path "c")) "*backstaff tree: b/c*")))
+
 (ert-deftest backstaff-view-header-fits-the-window ()
   (with-temp-buffer
     (setq backstaff-view--header (cons (concat "/" (make-string 300 ?x) "/end") "7 files"))

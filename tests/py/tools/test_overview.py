@@ -342,6 +342,15 @@ def test_data_say_what_the_text_says(tree: Plant) -> None:
     }
 
 
+def test_kinds_of_files_in_data_add_up(tree: Plant) -> None:
+    root = tree({"LICENSE": ""} | {f"{end}{n}.{end}": "" for end in "abcdefgh" for n in "12"})
+    data = overview(root).data
+    assert isinstance(data, dict)
+    assert data["types"] == [{"kind": f".{end}", "files": 2} for end in "abcdef"] + [
+        {"kind": None, "files": 5}
+    ]
+
+
 def test_empty_project_is_told(tree: Plant) -> None:
     text = "# p  no git, 0 files in 0 dirs\n./\n[no file is here]\n"
     assert overview(tree({}, "p")).text == text

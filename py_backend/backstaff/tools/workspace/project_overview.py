@@ -284,14 +284,23 @@ def _title(facts: Facts) -> str:
 
 def _types_line(types: Sequence[tuple[str, int]], room: int) -> str:
     """The kinds of files with their numbers, as many as have ROOM; all others together."""
-    named = sum(1 for kind, _ in types if kind)
-    for shown in range(min(named, KINDS), 0, -1):
-        rest = sum(count for _, count in types[shown:])
-        words = [f"{count} {kind}" for kind, count in types[:shown]]
-        line = "types: " + ", ".join([*words, *([f"{rest} other"] if rest else [])]) + "\n"
+    for shown in range(_named(types), 0, -1):
+        words = [f"{count} {kind or 'other'}" for kind, count in _told(types, shown)]
+        line = "types: " + ", ".join(words) + "\n"
         if _bytes(line) <= room:
             return line
     return ""
+
+
+def _named(types: Sequence[tuple[str, int]]) -> int:
+    """How many of the TYPES are named at most."""
+    return min(KINDS, sum(1 for kind, _ in types if kind))
+
+
+def _told(types: Sequence[tuple[str, int]], shown: int) -> list[tuple[str, int]]:
+    """The first of the TYPES, as many as are SHOWN, and all others together as no kind."""
+    rest = sum(count for _, count in types[shown:])
+    return [*types[:shown], *([("", rest)] if rest else [])]
 
 
 def _row(label: str, paths: Sequence[str], room: int) -> str:
@@ -325,13 +334,14 @@ def _bytes(text: str) -> int:
 
 def _data(facts: Facts, found: Map) -> dict[str, object]:
     """The same for programs; `map` has a row for each line."""
+    types = _told(facts.types, _named(facts.types))
     return {
         "name": facts.name,
         "path": facts.prefix.rstrip("/") or ".",
         "branch": facts.branch,
         "files": facts.start.total,
         "directories": facts.start.folders,
-        "types": [{"kind": kind or None, "files": count} for kind, count in facts.types[:KINDS]],
+        "types": [{"kind": kind or None, "files": count} for kind, count in types],
         "read_first": facts.read_first,
         "build": facts.build,
         "edited": facts.edited,
