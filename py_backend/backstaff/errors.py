@@ -110,6 +110,13 @@ class SettingsError(Exception):
     """A configuration file that cannot be used; the message names file, line, key and what fits."""
 
 
+class DeadlineExceeded(ToolError):
+    """The time was up, and what there is by then is no answer."""
+
+    def __init__(self, message: str = "The time was up before all was looked at") -> None:
+        super().__init__(ErrorCode.DEADLINE_EXCEEDED, message)
+
+
 class Cancelled(ToolError):
     """The client took the call back."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from heapq import nsmallest
 from itertools import accumulate, takewhile
 
-from backstaff.errors import ToolError
+from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import Globs
 from backstaff.render.names import quote, word
@@ -63,15 +63,18 @@ def of_glob(pattern: str, compiled: Compile, searched: Searched) -> str | None:
     )
     if pattern.startswith("/"):
         return f"a glob starts in {searched.where}, without a slash before it"
-    told = (reason() for reason in reasons if not searched.budget.expired())
-    return next(filter(None, told), None)
+    try:
+        return next(filter(None, (reason() for reason in reasons)), None)
+    except DeadlineExceeded:
+        return None
 
 
 def nearest(text: str, searched: Searched) -> str | None:
     """The files whose names are most like the last name in TEXT, the likest first."""
-    if searched.budget.expired():
+    try:
+        examples = _examples(_likest(text, searched.files, searched.budget), searched)
+    except DeadlineExceeded:
         return None
-    examples = _examples(_likest(text, searched.files), searched)
     return f"the nearest names{examples}" if examples else None
 
 
@@ -79,7 +82,7 @@ def nearest(text: str, searched: Searched) -> str | None:
 
 
 def _only_directories(pattern: str, compiled: Compile, searched: Searched) -> str | None:
-    found = _matching(pattern, compiled, searched.directories)
+    found = _matching(pattern, compiled, searched.directories, searched.budget)
     if not found:
         return None
     noun = "directory" if len(found) == 1 else "directories"
@@ -88,7 +91,7 @@ def _only_directories(pattern: str, compiled: Compile, searched: Searched) -> st
 
 
 def _in_another_case(pattern: str, compiled: Compile, searched: Searched) -> str | None:
-    found = _matching(pattern, compiled, searched.files, folded=True)
+    found = _matching(pattern, compiled, searched.files, searched.budget, folded=True)
     if not found:
         return None
     told = f"{quote(pattern)} matches {_counted(found)} without regard to case"
@@ -96,7 +99,7 @@ def _in_another_case(pattern: str, compiled: Compile, searched: Searched) -> str
 
 
 def _further_down(deeper: str, compiled: Compile, searched: Searched) -> str | None:
-    found = _matching(deeper, compiled, searched.files)
+    found = _matching(deeper, compiled, searched.files, searched.budget)
     told = f"a glob is about the whole path: {quote(deeper)} matches"
     return f"{told} {_counted(found)}" if found else None
 
@@ -109,7 +112,7 @@ def _no_such_directory(pattern: str, searched: Searched) -> str | None:
     if missing in searched.files:
         return f"{quote(missing)} is a file or a link, and nothing is searched below it"
     told = f"no directory {quote(missing)} is searched in {searched.where}"
-    if near := _examples(_likest(missing, searched.directories), searched, "/"):
+    if near := _examples(_likest(missing, searched.directories, searched.budget), searched, "/"):
         return f"{told}; the nearest{near}"
     if not pattern.removeprefix("./").startswith(missing):
         return told
@@ -133,30 +136,35 @@ def _missing(pattern: str, directories: Collection[str]) -> Iterator[str]:
 
 
 def _matching(
-    pattern: str, compiled: Compile, paths: Sequence[str], *, folded: bool = False
+    pattern: str, compiled: Compile, paths: Sequence[str], budget: Budget, *, folded: bool = False
 ) -> list[str]:
-    """Those of PATHS that PATTERN matches, FOLDED without regard to case."""
+    """Those of PATHS that PATTERN matches, FOLDED without regard to case.
+
+    Raises `DeadlineExceeded`.
+    """
     try:
         globs = compiled(pattern.casefold() if folded else pattern)
     except ToolError:  # it has become too long, or a range in it runs backwards in small letters
         return []
-    return [paths[number] for number in globs.files(_folded(paths) if folded else paths)]
+    tried = _folded(paths) if folded else paths
+    return [paths[number] for number in globs.files(tried, budget)]
 
 
 # ---------------------------------------------------------------------------- of names
 
 
-def _likest(text: str, paths: Sequence[str]) -> list[str]:
+def _likest(text: str, paths: Sequence[str], budget: Budget) -> list[str]:
     """Those of PATHS whose names are most like the last name in TEXT, the likest first.
 
     They are alike as far as they have the same pairs of characters (Dice), each as often as it may.
+    Raises `DeadlineExceeded`.
     """
     wanted = _pairs(_NO_LETTER.sub("", _name(text.rstrip("/")).casefold()))
     # Two names so unlike in length have too few pairs in common; nor need they be looked at.
     shortest, longest = len(wanted) * LEAST_ALIKE / 2, len(wanted) * 2 / LEAST_ALIKE
     scored = (
         (-2 * sum(map(name.__contains__, wanted)) / (len(wanted) + len(name) - 1), number)
-        for number, name in enumerate(map(_name, _folded(paths)))
+        for number, name in enumerate(budget.checked(map(_name, _folded(paths))))
         if wanted and shortest < len(name) <= longest
     )
     likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= LEAST_ALIKE))

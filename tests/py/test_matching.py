@@ -7,11 +7,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from backstaff.errors import ToolError
+from backstaff.errors import DeadlineExceeded, ToolError
+from backstaff.fs.budget import Budget
 from backstaff.fs.folders import Folder
-from backstaff.matching.index import Index
-from backstaff.matching.query import Query
+from backstaff.matching.index import Index, Matches
+from backstaff.matching.query import ByRank, Query
 from tests.py.fs.glob_model import fits, segments_of
+
+ENDLESS = Budget()
+LONG_WORD = "ab" * 20
 
 some = st.text("abAB_/.", min_size=1, max_size=12).filter(
     lambda path: path[0] != "/" and path[-1] != "/" and "//" not in path
@@ -44,8 +48,8 @@ def folder_of(path: str, given: list[str]) -> Folder:
 
 def told_by(query: Query, index: Index) -> list[str]:
     """The paths that QUERY finds in INDEX, in order."""
-    found = query.found(index)
-    told = found.best(len(index) + 1)
+    found = query.found(index, ENDLESS)
+    told = found.best(len(index) + 1, ENDLESS)
     assert len(told) == len(found)
     return sorted(told)
 
@@ -79,16 +83,16 @@ def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
     index = index_of(given)
     segments = segments_of(text.removeprefix("./"))
     told = [one for one in index.paths if fits(segments, one.split("/"))]
-    assert query.found(index).best(len(given)) == told
+    assert query.found(index, ENDLESS).best(len(given), ENDLESS) == told
 
 
 @given(paths, queries, st.integers(1, 12))
 def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int) -> None:
     query, index = Query(text, "fuzzy"), index_of(given)
-    everything = query.found(index).best(len(given))
+    everything = query.found(index, ENDLESS).best(len(given), ENDLESS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("backstaff.matching.query.RANKED", 0)
-        assert query.found(index_of(given)).best(few) == everything[:few]
+        assert query.found(index_of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
 
 
 def badness(words: list[str], path: str) -> tuple[int, int, int]:
@@ -127,8 +131,8 @@ def test_the_best_are_those_found_best(given: list[str], text: str, kind: str, d
     smart = str if text != text.lower() else str.lower
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("backstaff.matching.index.MANY", dense)
-        matching = query.found(index)
-        told = list(matching.best(len(given)))
+        matching = query.found(index, ENDLESS)
+        told = list(matching.best(len(given), ENDLESS))
     inside = is_within if kind == "fuzzy" else is_part
     wanted = [one for one in index.paths if all(inside(a, smart(one)) for a in text.split())]
     assert told == sorted(wanted, key=lambda one: badness(text.split(), smart(one)))
@@ -179,6 +183,43 @@ def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kin
         assert told == sorted(one for one in index.paths if inside(word, one.lower()))
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("a", "fuzzy"),
+        ("a b", "fuzzy"),
+        ("ab" * 20, "substring"),
+        ("ab" * 20, "fuzzy"),
+        ("*", "glob"),
+    ],
+)
+def test_search_ends_with_its_time(text: str, kind: str) -> None:
+    index, over = index_of(["ab" * 50, "a b"]), Budget(deadline=0)
+    with pytest.raises(DeadlineExceeded):
+        Query(text, kind).found(index, over)
+    found = Query(text, kind).found(index, ENDLESS)
+    assert found
+    if kind != "glob":
+        with pytest.raises(DeadlineExceeded):
+            found.best(1, over)
+    assert found.best(1, ENDLESS)
+
+
+def test_page_is_whole_though_another_call_asks_for_less() -> None:
+    index = index_of([f"a{number}" for number in range(1000)])
+    found = Query("a", "fuzzy").found(index, ENDLESS)
+    told = found.best(1000, ENDLESS)
+    assert isinstance(found, ByRank)
+
+    def count(_: Matches) -> int:
+        found.ranked = told[:5]
+        return 1000
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Matches, "__len__", count)  # in the meantime the other has put its few there
+        assert found.best(1000, ENDLESS) == told
+
+
 def test_query_with_a_nul_is_refused() -> None:
     with pytest.raises(ToolError, match="holds a NUL character"):
         Query("a\0b", "substring")
@@ -186,4 +227,4 @@ def test_query_with_a_nul_is_refused() -> None:
 
 def test_nothing_is_searched_below_an_empty_start() -> None:
     index = Index(Folder("", ""))
-    assert (len(index), len(Query("a", "fuzzy").found(index))) == (0, 0)
+    assert (len(index), len(Query("a", "fuzzy").found(index, ENDLESS))) == (0, 0)

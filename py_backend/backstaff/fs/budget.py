@@ -2,12 +2,15 @@
 
 import threading
 import time
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypeVar
 
-from backstaff.errors import Cancelled
+from backstaff.errors import Cancelled, DeadlineExceeded
 
 DEFAULT_DEADLINE_MS = 10_000
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +36,19 @@ class Budget:
         if self.cancelled.is_set():
             raise Cancelled
         return time.monotonic() > self.deadline
+
+    def check(self) -> None:
+        """Raise `DeadlineExceeded` when the time is up, and `Cancelled` as `expired` does."""
+        if self.expired():
+            raise DeadlineExceeded
+
+    def checked(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the ITEMS as long as there is time, as `check` has it."""
+        for number, item in enumerate(items):
+            if not number % self.STRIDE:
+                self.check()
+            yield item
+
+    def at_least(self, seconds: float) -> "Budget":
+        """The same with so many SECONDS from now, even where that is more than there were."""
+        return replace(self, deadline=max(self.deadline, time.monotonic() + seconds))

@@ -14,8 +14,10 @@ atomic group that is never tried again; the same holds for whole segments betwee
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
+
+from backstaff.fs.budget import Budget
 
 if TYPE_CHECKING:
     from pathspec.pattern import RegexPattern
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 MAX_PATTERNS = 100
 MAX_PATTERN_CHARACTERS = 1024
 MAX_EXPANSIONS = 1000
+MAX_EXPANDED_CHARACTERS = 32_768
 
 _CLASS = r"\[[!^]?+\]?+(?:\\[^/]|[^\\\]/])*\]"
 _TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<class>{_CLASS})|(?P<plain>[^\\])", re.DOTALL)
@@ -38,18 +41,15 @@ class BadGlob(ValueError):
 @lru_cache(maxsize=64)
 def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     """The PATTERNS, ready to match. Raises `BadGlob`."""
-    from pathspec.pattern import RegexPattern  # late: most starts never see a glob
-
     if len(patterns) > MAX_PATTERNS:
         raise BadGlob(f"there are {len(patterns)} patterns, more than {MAX_PATTERNS}")
     expanded = [(pattern, plain) for pattern in patterns for plain in _expanded(pattern)]
     if len(expanded) > MAX_EXPANSIONS:
         raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
+    if sum(len(plain) for _, plain in expanded) > MAX_EXPANDED_CHARACTERS:
+        raise BadGlob(f"the braces stand for more than {MAX_EXPANDED_CHARACTERS} characters")
     compiled = [(plain, _compiled(pattern, plain)) for pattern, plain in expanded]
-    alternatives = "|".join(regex.pattern for _, regex in compiled)
-    # What matches `p/` or, but for the slash, `p`: so one look at `p/` tells both.
     return Globs(
-        RegexPattern(re.compile(rf"\A(?:{alternatives})/?\Z"), include=True),
         [(_literal(plain), regex) for plain, regex in compiled],
         {_literal(_last_name(plain)) for plain, _ in compiled},
     )
@@ -59,20 +59,26 @@ class Globs:
     """Compiled patterns."""
 
     def __init__(
-        self,
-        whole: "RegexPattern",
-        single: Sequence[tuple[str, re.Pattern[str]]],
-        in_names: Collection[str],
+        self, single: Sequence[tuple[str, re.Pattern[str]]], in_names: Collection[str]
     ) -> None:
-        """Match what WHOLE, all patterns in one, matches of a path and a slash.
+        """Match what any of SINGLE matches, each after a literal that is in all that it matches.
 
-        SINGLE are the patterns one by one, each after a literal that is in all that it matches. One
-        of the literals IN_NAMES is in the last name of whatever matches, unless a directory above
-        it matches, too.
+        One of the literals IN_NAMES is in the last name of whatever matches, unless a directory
+        above it matches, too.
         """
-        self._match = whole.match_file
         self._single = single
         self._in_names = in_names
+
+    @cached_property
+    def _whole(self) -> "RegexPattern":
+        """All patterns in one, for a path and a slash.
+
+        It matches `p/` or, but for the slash, `p`: so one look at `p/` tells both.
+        """
+        from pathspec.pattern import RegexPattern  # late: most starts never see a glob
+
+        alternatives = "|".join(regex.pattern for _, regex in self._single)
+        return RegexPattern(re.compile(rf"\A(?:{alternatives})/?\Z"), include=True)
 
     def among(self, prefix: str, names: Sequence[str]) -> AbstractSet[str]:
         """Which of NAMES match as `PREFIX + name`; PREFIX is empty or a directory and a slash.
@@ -80,22 +86,24 @@ class Globs:
         Only a name that holds what must be in it is tried, and most directories have none.
         """
         tried: Iterable[str] = names
-        if not (prefix and self._match(prefix)):
+        if not (prefix and self._whole.match_file(prefix)):
             together = "\n".join(names)
             literals = [literal for literal in self._in_names if literal in together]
             tried = (name for name in names if any(map(name.__contains__, literals)))
         return {name for name in tried if self.match(prefix + name)}
 
-    def files(self, paths: Sequence[str]) -> list[int]:
+    def files(self, paths: Sequence[str], budget: Budget) -> list[int]:
         """Which of PATHS, by their places, match as they are: files need no slash at their end.
 
-        A path is only tried where it holds what must be in it, which is a tenth of the work.
+        A path is only tried where it holds what must be in it, which is a tenth of the work. Raises
+        `DeadlineExceeded`.
         """
         found: set[int] = set()
         for literal, regex in self._single:
             matches = regex.fullmatch
+            budget.check()
             tried = [number for number, path in enumerate(paths) if literal in path]
-            found.update([number for number in tried if matches(paths[number])])
+            found.update([number for number in budget.checked(tried) if matches(paths[number])])
         return sorted(found)
 
     def match(self, path: str) -> bool:
@@ -103,7 +111,7 @@ class Globs:
 
         The cost is linear in the length of the path for each pattern.
         """
-        return self._match(path + "/") is not None
+        return self._whole.match_file(path + "/") is not None
 
 
 def _expanded(pattern: str) -> Sequence[str]:

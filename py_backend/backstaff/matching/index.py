@@ -10,15 +10,18 @@ from itertools import accumulate, chain, compress, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
-from backstaff.matching.words import WholeWord, at_start
+from backstaff.matching.words import at_start
 
 if TYPE_CHECKING:
+    from backstaff.fs.budget import Budget
     from backstaff.fs.folders import Folder
     from backstaff.matching.query import Found, Query
     from backstaff.matching.words import Rest, Word
 
-SHORT, LARGE = 24, 4096
-"""Characters of names: of a short one, and of all in a directory that is searched without care."""
+SHORT = 64
+"""Characters of a name at most that is searched without care."""
+TOGETHER = 2048
+"""Folders that are searched at once: nothing else can go on in the meantime."""
 MANY = 2
 """Files found in a folder, on average, that are better found again as a whole."""
 FOLDED = 256
@@ -43,8 +46,8 @@ class Folders:
     counts: Sequence[int]
     long: Sequence[bool]
 
-    def holding(self, words: "Sequence[Word]") -> "Matches":
-        """The files with all WORDS in their paths."""
+    def holding(self, words: "Sequence[Word]", budget: "Budget") -> "Matches":
+        """The files with all WORDS in their paths. Raises `DeadlineExceeded`."""
         alike: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
         states = [word.states(self.prefixes) for word in words]
         for number, key in enumerate(zip(self.long, *states, strict=True)):
@@ -52,8 +55,11 @@ class Folders:
         groups: list[Group] = []
         for (long, *those), numbers in alike.items():
             rests = [word.rest(state) for word, state in zip(words, those, strict=True)]
-            part = self._part(numbers, long=bool(long))
-            groups.append(part.having([rest for rest in rests if rest is not None]))
+            missing = [rest for rest in rests if rest is not None]
+            for first in range(0, len(numbers), TOGETHER):
+                budget.check()
+                part = self._part(numbers[first : first + TOGETHER], long=bool(long))
+                groups.append(part.having(missing))
         return Matches(self, groups)
 
     def _part(self, numbers: Sequence[int], *, long: bool) -> "Part":
@@ -62,23 +68,25 @@ class Folders:
 
     def named(self, text: str) -> Files:
         """The files with TEXT in their names."""
-        both: tuple[list[int], list[int]] = [], []
+        folders: list[int] = []
+        found: list[str] = []
         for number, names in enumerate(self.names):
             if text in names:
-                both[self.long[number]].append(number)
-        parts = [self._part(numbers, long=bool(long)) for long, numbers in enumerate(both)]
-        rests = [WholeWord(text).in_name()]
-        return _joined(part.having(rests).files() for part in parts)
+                inside = [name for name in names.split("\0") if text in name]
+                folders += [number] * len(inside)
+                found += inside
+        return folders, found
 
     def starting(self, text: str) -> Files:
         """The files with names that start with TEXT."""
         numbers = [number for number, names in enumerate(self.names) if f"\0{text}" in names]
         return self._part(numbers, long=True).by_folder(at_start(text).whole)
 
-    def where(self, holds: Callable[[str], object]) -> "Matches":
-        """The files with a path such that it HOLDS."""
+    def where(self, holds: Callable[[str], object], budget: "Budget") -> "Matches":
+        """The files with a path such that it HOLDS. Raises `DeadlineExceeded`."""
         groups: list[Group] = []
-        for number, (prefix, names) in enumerate(zip(self.prefixes, self.names, strict=True)):
+        both = zip(self.prefixes, self.names, strict=True)
+        for number, (prefix, names) in enumerate(budget.checked(both)):
             found = [f"\0{name}" for name in names.split("\0")[1:] if holds(prefix + name)]
             if found:
                 part = Part([number], ["".join(found)], [len(found)], self.long[number])
@@ -282,16 +290,15 @@ class Index:
         prefixes: list[str] = []
         names: list[str] = []
         counts: list[int] = []
-        long: list[bool] = []
         for folder in start:
             if folder.count:
                 prefixes.append(f"{folder.path}/" if folder.path else "")
                 names.append(folder.listed)
-                long.append(len(folder.listed) > min(LARGE, SHORT * folder.count))
                 counts.append(folder.count)
             elif folder.unreadable or folder.repository:
                 self.closed.append(folder)
-        self._plain, self._count = Folders(prefixes, names, counts, long), sum(counts)
+        self._plain = Folders(prefixes, names, counts, _are_long(names))
+        self._count = sum(counts)
         self.latest: tuple[Query, Found] | None = None
 
     def __len__(self) -> int:
@@ -331,6 +338,15 @@ class Index:
         return paths
 
 
+def _are_long(names: Sequence[str]) -> list[bool]:
+    """Whether there is a long name among those of each folder."""
+    search, flags = re.compile(rf"\0[^\0]{{{SHORT + 1}}}").search, list[bool]()
+    for first in range(0, len(names), FOLDED):
+        some = names[first : first + FOLDED]
+        flags += map(bool, map(search, some)) if search("".join(some)) else [False] * len(some)
+    return flags
+
+
 def _by_name(searched: str, names: str) -> dict[str, Iterator[str]]:
     """The NAMES by what they are as SEARCHED."""
     found: defaultdict[str, list[str]] = defaultdict(list)
@@ -361,8 +377,9 @@ class Indexes:
         """The index of START, the kept one if that is the very same survey."""
         with self._lock:
             kept = self._kept.get(key)
-        if kept is not None and kept.start is start:
-            return kept
+            if kept is not None and kept.start is start:
+                self._kept.move_to_end(key)
+                return kept
         made = Index(start)
         with self._lock:
             self._kept[key] = made

@@ -11,6 +11,7 @@ from itertools import compress, repeat
 from operator import add, and_, not_
 from typing import Self
 
+from backstaff.fs.budget import Budget
 from backstaff.matching.index import Matches
 from backstaff.matching.words import Word, gapped
 
@@ -27,13 +28,19 @@ Ranked = tuple[int, int, int, int, int, str]
 """The rank of a file, the length of its path, its folder, its place there, and its name."""
 
 
-def best(words: Sequence[Word], matches: Matches, most: int) -> list[Place]:
-    """The MOST best of the MATCHES, which have all WORDS; the best first."""
-    one_word = len(words) == 1
-    stages = _of_one(words[0], matches, most) if one_word else _of_many(words, matches, most)
+def best(words: Sequence[Word], matches: Matches, most: int, budget: Budget) -> list[Place]:
+    """The MOST best of the MATCHES, which have all WORDS; the best first.
+
+    Raises `DeadlineExceeded`.
+    """
+    if len(words) == 1:
+        stages = _of_one(words[0], matches, most)
+    else:
+        stages = _of_many(words, matches, most, budget)
     found: list[Ranked] = []
     first: list[Ranked] = []
     for more, least in stages:
+        budget.check()
         found += more
         if len(found) >= min(most, len(matches)):
             first = nsmallest(most, found)
@@ -83,7 +90,7 @@ def _of_gaps(word: Word, matches: Matches, most: int, *, without: str | None) ->
     yield far.best(((GAPS + 1, gaps(path)) for path in far.paths()), most), (GAPS + 2, 0)
 
 
-def _of_many(words: Sequence[Word], matches: Matches, most: int) -> Stages:
+def _of_many(words: Sequence[Word], matches: Matches, most: int, budget: Budget) -> Stages:
     """The MATCHES of several WORDS, of which each counts."""
     texts = [word.text for word in words]
     rank, files = _ranker(texts), _Files.of(matches)
@@ -92,10 +99,10 @@ def _of_many(words: Sequence[Word], matches: Matches, most: int) -> Stages:
     for many in sorted({*starts}, reverse=True):
         some = named.those(map(many.__eq__, starts))
         least = min(ABOVE, INSIDE * (len(texts) - many + 1))
-        yield some.best(map(rank, some.paths()), most), (least, 0)
+        yield some.best(map(rank, budget.checked(some.paths())), most), (least, 0)
     whole, others = others.parted(_all_in(texts, list(others.paths())))
-    yield whole.best(map(rank, whole.paths()), most), (GAPS, 0)
-    yield others.best(map(rank, others.paths()), most), (GAPS + 1, 0)
+    yield whole.best(map(rank, budget.checked(whole.paths())), most), (GAPS, 0)
+    yield others.best(map(rank, budget.checked(others.paths())), most), (GAPS + 1, 0)
 
 
 def _all_in(words: Sequence[str], texts: Sequence[str]) -> Iterable[bool]:

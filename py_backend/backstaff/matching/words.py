@@ -10,7 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 LONG = 32
-"""Characters of a `GappedWord` at most: there is an expression for each rest of it."""
+"""Characters of a word at most of which the rests are looked for.
+
+There is an expression for each, and it may look at each character of a name as often as it has
+characters itself.
+"""
 
 _TO_THE_END = "[^\0]*+"
 # No name has a slash; but a class of three characters is a table, which is faster than two.
@@ -42,6 +46,10 @@ class Word(Protocol):
 
     def in_name(self) -> Rest:
         """Finds names with all of it."""
+        ...
+
+    def stands_in(self) -> Callable[[str], object]:
+        """Tells of a path whether all of it is there."""
         ...
 
 
@@ -82,6 +90,11 @@ class WholeWord:
         before += f"(?:{first}(?!{others})[^{first}\0/]*+)*" if others else ""
         return Rest(text + _TO_THE_END, before + text + _TO_THE_END)
 
+    def stands_in(self) -> Callable[[str], object]:
+        """See `Word.stands_in`."""
+        text = self.text
+        return lambda path: text in path
+
 
 class GappedWord:
     """A word whose characters stand in a path in their order, others between."""
@@ -116,6 +129,10 @@ class GappedWord:
     def in_name(self) -> Rest:
         """See `Word.in_name`."""
         return _gapped_in_name(self.text)
+
+    def stands_in(self) -> Callable[[str], object]:
+        """See `Word.stands_in`."""
+        return gapped(self.text)
 
 
 _NOWHERE = Rest("(?!)", "(?!)")

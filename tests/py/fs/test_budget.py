@@ -10,7 +10,7 @@ from typing import Self
 
 import pytest
 
-from backstaff.errors import Cancelled, ErrorCode, ToolError
+from backstaff.errors import Cancelled, DeadlineExceeded, ErrorCode, ToolError
 from backstaff.fs import budget as budget_module
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.handles import Descriptors
@@ -45,6 +45,25 @@ def test_budget_lasts_as_long_as_it_was_given(clock: SimpleNamespace) -> None:
 def test_budget_without_a_deadline_never_expires(clock: SimpleNamespace) -> None:
     clock.now = 1e300
     assert not Budget().expired()
+
+
+def test_budget_for_what_has_to_be_done_yet_lasts(clock: SimpleNamespace) -> None:
+    budget = Budget.lasting(250, threading.Event())
+    clock.now += 1
+    assert not budget.at_least(0.5).expired()
+    assert Budget(clock.now + 9).at_least(0.5).deadline == clock.now + 9
+    clock.now += 0.6
+    assert budget.at_least(0).deadline == clock.now
+
+
+def test_items_end_with_the_time(clock: SimpleNamespace) -> None:
+    budget = Budget.lasting(1000, threading.Event())
+    assert list(budget.checked("abc")) == ["a", "b", "c"]
+    clock.now += 2
+    items = iter("abc")
+    with pytest.raises(DeadlineExceeded):
+        next(budget.checked(items))
+    assert next(items) == "b"
 
 
 def test_cancelled_budget_raises_whether_or_not_time_is_left(clock: SimpleNamespace) -> None:

@@ -350,6 +350,7 @@ def slow_matches() -> list[tuple[str, str, float]]:
     slow = []
     for pattern in HOSTILE_PATTERNS:
         globs = compile_globs((pattern,))
+        globs.match("")  # is made for it when it is asked first
         for path in HOSTILE_PATHS:
             start = time.process_time()
             globs.match(path)

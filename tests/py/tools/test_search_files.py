@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backstaff import misses
+from backstaff.fs.budget import Budget
 from backstaff.render.names import show
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
@@ -126,6 +127,16 @@ def test_place_that_is_searched_may_stand_before_the_words(tree: Plant) -> None:
             assert found(root, query, kind=kind)[0] == "src/tree.py"
     assert found(root, f"{root}/src/walk", path="src") == ["src/tree/walk.py"]
     assert len(found(root, "./")) == 0
+
+
+def test_root_of_the_file_system_may_stand_before_the_words() -> None:
+    assert search_files.from_there("/etc/hostname", "/") == "etc/hostname"
+    assert search_files.from_there("/", "/") == "/"
+
+
+def test_word_that_is_given_again_counts_once(tree: Plant) -> None:
+    root = tree(PROJECT)
+    assert found(root, " ".join(["tree", "map"] * 20)) == found(root, "tree map")
 
 
 def test_ignored_files_are_found_on_request(tree: Plant) -> None:
@@ -287,7 +298,9 @@ def test_path_in_a_glob_that_is_not_there_is_told(tree: Plant, glob: str, note: 
 
 def test_words_that_are_a_glob_are_told(tree: Plant) -> None:
     root = tree(PROJECT)
-    assert notes(search(root, "**/*.md")) == ["[as a glob it matches 2 files: kind=glob]"]
+    assert notes(search(root, "**/*.md")) == ["[2 files match '**/*.md' as a glob: kind=glob]"]
+    below = notes(search(root, f"{root}/docs/*.md"))
+    assert below == ["[1 file matches 'docs/*.md' as a glob: kind=glob]"]
     assert notes(search(root, "[zz")) == []
 
 
@@ -345,7 +358,13 @@ def test_repository_within_is_told(tree: Plant) -> None:
         ({"query": ""}, "INVALID_ARGUMENT", "Argument 'query' is empty"),
         ({"query": " \t"}, "INVALID_ARGUMENT", "Argument 'query' is empty"),
         ({"query": "x" * 1025}, "INVALID_ARGUMENT", "is longer than 1024 characters"),
+        (
+            {"query": " ".join("abcdefghijklmnopq")},
+            "INVALID_ARGUMENT",
+            "has 17 words, more than 16",
+        ),
         ({"query": "[a", "kind": "glob"}, "INVALID_ARGUMENT", "is no glob"),
+        ({"query": "{a,b}" * 9 + "c" * 99, "kind": "glob"}, "INVALID_ARGUMENT", "32768 char"),
         ({"query": "x", "kind": "regex"}, "INVALID_ARGUMENT", "kind"),
         ({"query": "x", "max_results": 0}, "INVALID_ARGUMENT", "max_results"),
         ({"query": "x", "offset": -1}, "INVALID_ARGUMENT", "offset"),
@@ -363,6 +382,26 @@ def test_bad_input_is_refused(
     reply = SERVER.call("workspace/search_files", arguments, {"root": str(root)})
     assert (reply.error or {}).get("code") == code, reply.text
     assert words in reply.text
+
+
+def test_query_that_grows_without_its_capitals_is_answered(tree: Plant) -> None:
+    # One character in capitals is two in small letters, which makes the query too long.
+    assert found(tree(PROJECT), "\u0130" * 1024) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"), [("tree", "fuzzy"), ("tree map", "substring"), ("**/*.py", "glob")]
+)
+def test_query_that_takes_too_long_is_given_up(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, query: str, kind: str
+) -> None:
+    root = tree(PROJECT)
+    with monkeypatch.context() as patch:
+        patch.setattr(Budget, "at_least", lambda *_: Budget(deadline=0))
+        reply = search(root, query, kind=kind)
+    assert (reply.error or {}).get("code") == "DEADLINE_EXCEEDED"
+    assert "while the query was compared with 8 paths: give a simpler query" in reply.text
+    assert found(root, query, kind=kind)
 
 
 def test_query_that_is_hard_to_match_takes_no_time(tree: Plant) -> None:

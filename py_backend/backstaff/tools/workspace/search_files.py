@@ -9,13 +9,13 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between.
 
-For the last two, `./` and the absolute path of `path` may go before all. Words end at blanks, and
-case counts only if the query has a capital letter (smart case); else letters are alike as Unicode
-folds them, so that `ss` finds `ß`. The best come first. A word is found, from best to worst: as the
-whole name, with or without its extension; as the start of the name; at the start of a word in it;
-elsewhere in it; across names of the path; and for fuzzy with gaps, in the name and then in the
-path, the fewer runs the better. With several words, the sum counts. Ties go to the shorter path,
-then to the first by directory.
+For the last two, `./` and the absolute path of `path` may go before all. Words, `MAX_WORDS` at most
+and each once, end at blanks, and case counts only if the query has a capital letter (smart case);
+else letters are alike as Unicode folds them, so that `ss` finds `ß`. The best come first. A word is
+found, from best to worst: as the whole name, with or without its extension; as the start of the
+name; at the start of a word in it; elsewhere in it; across names of the path; and for fuzzy with
+gaps, in the name and then in the path, the fewer runs the better. With several words, the sum
+counts. Ties go to the shorter path, then to the first by directory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from backstaff import misses
-from backstaff.errors import NotADirectory, PathError, ToolError
+from backstaff.errors import DeadlineExceeded, NotADirectory, PathError, ToolError
+from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.matching.index import Index, Indexes
@@ -43,6 +44,8 @@ MAX_RESULTS = 1000
 MAX_OFFSET = 1_000_000
 MAX_NAMED = 5
 """Directories in a note."""
+LEAST_SECONDS = 0.5
+"""What a query may take where the walk took all time: what was found by then is searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +121,18 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.resolve(arguments.path) as place:
             if place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
-            query = _from_there(arguments, place)
-            return _searched(query, arguments, context, place)
+            text = arguments.query
+            if arguments.kind != SearchKind.GLOB:
+                text = from_there(text, place.path)
+            return _searched(Query(text, arguments.kind), arguments, context, place)
     except PathError as error:
         raise refusal(error, arguments.path) from error
 
 
-def _from_there(arguments: Arguments, place: Place) -> Query:
-    """The query; in one of words, PLACE itself goes before what is below it and is taken off."""
-    text = arguments.query
-    if arguments.kind != SearchKind.GLOB:
-        below = text.removeprefix(f"{place.path}/").removeprefix("./")
-        text = below if below.strip() else text
-    return Query(text, arguments.kind)
+def from_there(text: str, path: str) -> str:
+    """TEXT without the absolute PATH of the directory that is searched, or `./`, before it."""
+    below = text.removeprefix(f"{path.rstrip('/')}/").removeprefix("./")
+    return below if below.strip() else text
 
 
 def _searched(query: Query, arguments: Arguments, context: Context, place: Place) -> Result:
@@ -138,14 +140,23 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
 
     found = survey(place, context.budget, everything=arguments.include_ignored)
     index = INDEXES.of((place.path, arguments.include_ignored), found.start)
-    matches = query.found(index)
-    page = matches.best(arguments.offset + arguments.max_results)
+    budget = context.budget.at_least(LEAST_SECONDS)
+    try:
+        matches = query.found(index, budget)
+        page = matches.best(arguments.offset + arguments.max_results, budget)
+    except DeadlineExceeded as error:
+        raise DeadlineExceeded(_too_slow(index)) from error
     prefix = "" if place.relative == "." else f"{place.relative}/"
     paths = [prefix + path for path in page[arguments.offset :]]
     why = () if len(matches) else _why(query, arguments, context, place, found, index)
     notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found, index.closed))
     answer = Answer(arguments, place.relative, paths, len(matches), len(index), notes)
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), expired=found.expired)
+
+
+def _too_slow(index: Index) -> str:
+    among = f"the query was compared with {len(index)} paths"
+    return f"The time was up while {among}: give a simpler query, or a directory as path"
 
 
 def _told(answer: Answer, limit: int, *, expired: bool = False) -> Result:
@@ -212,43 +223,53 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     start = found.start
     hidden = start.ignored or any(folder.repository for folder in index.closed)
     if hidden and not asked.include_ignored and not found.expired:
-        everything = survey(place, context.budget, everything=True).start
-        if count := len(query.found(Index(everything))):
+        everything = Index(survey(place, context.budget, everything=True).start)
+        if count := _count(query, everything, context.budget):
             yield f"{_matching(count, 'ignored ')}: include_ignored shows them"
     prefix = "" if place.relative == "." else f"{place.relative}/"
     directories = [folder.path for folder in start if folder.path]
-    files = index.paths
     where, budget = show(f"{place.relative}/"), misses.hurried(context.budget)
-    searched = misses.Searched(files, directories, where, budget, prefix)
+    searched = misses.Searched(index.paths, directories, where, budget, prefix)
     if query.globs is not None:
         reason = misses.of_glob(asked.query, globs, searched)
     else:
-        reason = _without_case(query, index) or _as_glob(query, index)
+        reason = _without_case(query, index, budget) or _as_glob(query, index, budget)
     if reason is None:
         reason = misses.nearest(asked.query, searched)
     if reason:
         yield reason
 
 
-def _without_case(query: Query, index: Index) -> str | None:
+def _without_case(query: Query, index: Index, budget: Budget) -> str | None:
     """What words would match but for their capital letters."""
-    if query.folded:
+    if query.folded or not (anyhow := _query(query.text.lower(), query.kind)):
         return None
-    anyhow = Query(query.text.lower(), query.kind)
-    count = len(anyhow.found(index))
+    count = _count(anyhow, index, budget)
     return f"{_matching(count)} without regard to case: {quote(anyhow.text)}" if count else None
 
 
-def _as_glob(query: Query, index: Index) -> str | None:
+def _as_glob(query: Query, index: Index, budget: Budget) -> str | None:
     """What words would match that look like a glob, if they were meant as one."""
-    if not set("*?[{") & set(query.text):
+    if not set("*?[{") & set(query.text) or not (meant := _query(query.text, SearchKind.GLOB)):
         return None
+    count = _count(meant, index, budget)
+    return f"{_matching(count)} {quote(meant.text)} as a glob: kind=glob" if count else None
+
+
+def _query(text: str, kind: str) -> Query | None:
+    """TEXT as a query of KIND, if it can be one: small letters can be more than the capital."""
     try:
-        count = len(globs(query.text).files(index.paths))
+        return Query(text, kind)
     except ToolError:
         return None
-    noun = "file" if count == 1 else "files"
-    return f"as a glob it matches {count} {noun}: kind=glob" if count else None
+
+
+def _count(query: Query, index: Index, budget: Budget) -> int:
+    """How many files of INDEX match; none where the time is up before that is known."""
+    try:
+        return len(query.found(index, budget))
+    except DeadlineExceeded:
+        return 0
 
 
 TOOL = Tool(
