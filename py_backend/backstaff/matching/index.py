@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from backstaff.matching.query import Found, Query
     from backstaff.matching.words import Rest, Word
 
-SHORT = 64
-"""Characters of a name at most that is searched without care."""
-TOGETHER = 2048
+SHORT, LARGE = 24, 2048
+"""Characters of a name on average, and of all in a folder, that are searched without care.
+
+Whether one is long would take as long to know as the care takes that it saves.
+"""
+TOGETHER = 512
 """Folders that are searched at once: nothing else can go on in the meantime."""
 MANY = 2
 """Files found in a folder, on average, that are better found again as a whole."""
@@ -236,12 +239,6 @@ class Matches:
         """What they are."""
         return _joined(group.files() for group in self._groups)
 
-    def starting(self, text: str) -> Files:
-        """Those with names that start with TEXT."""
-        if self._are_few:
-            return _chosen(self.files, [name.startswith(text) for name in self.files[1]])
-        return self.folders.starting(text)
-
     def with_name(self, text: str) -> Files:
         """Those with TEXT in their names."""
         if self._are_few:
@@ -290,14 +287,16 @@ class Index:
         prefixes: list[str] = []
         names: list[str] = []
         counts: list[int] = []
+        long: list[bool] = []
         for folder in start:
             if folder.count:
                 prefixes.append(f"{folder.path}/" if folder.path else "")
                 names.append(folder.listed)
                 counts.append(folder.count)
+                long.append(len(folder.listed) > min(LARGE, SHORT * folder.count))
             elif folder.unreadable or folder.repository:
                 self.closed.append(folder)
-        self._plain = Folders(prefixes, names, counts, _are_long(names))
+        self._plain = Folders(prefixes, names, counts, long)
         self._count = sum(counts)
         self.latest: tuple[Query, Found] | None = None
 
@@ -336,15 +335,6 @@ class Index:
                 name = next(ahead[number][searched])
             paths.append(plain.prefixes[number] + name)
         return paths
-
-
-def _are_long(names: Sequence[str]) -> list[bool]:
-    """Whether there is a long name among those of each folder."""
-    search, flags = re.compile(rf"\0[^\0]{{{SHORT + 1}}}").search, list[bool]()
-    for first in range(0, len(names), FOLDED):
-        some = names[first : first + FOLDED]
-        flags += map(bool, map(search, some)) if search("".join(some)) else [False] * len(some)
-    return flags
 
 
 def _by_name(searched: str, names: str) -> dict[str, Iterator[str]]:

@@ -59,11 +59,13 @@ Of those of one kind there are the best only, as many as are wanted.
 def _of_one(word: Word, matches: Matches, most: int) -> Stages:
     """The MATCHES of a WORD."""
     one, prefixes = word.text, matches.folders.prefixes
-    first = _Files(prefixes, *matches.starting(one))
-    whole, others = first.parted(map(_is_all(one), first.names))
-    yield whole.all_of((0, 0), most) + others.all_of((1, 0), most), (INSIDE, 0)
+    is_short = len(one) == 1  # it is likely that enough names start with it
+    if is_short:
+        yield _started(one, _Files(prefixes, *matches.folders.starting(one)), most), (INSIDE, 0)
     named = _Files(prefixes, *matches.with_name(one))
-    later = named.those([not name.startswith(one) for name in named.names])
+    first, later = named.parted([name.startswith(one) for name in named.names])
+    if not is_short:
+        yield _started(one, first, most), (INSIDE, 0)
     after, within = later.parted(map(_at_a_start(one), later.names))
     yield after.all_of((INSIDE, 0), most) + within.all_of((INSIDE + 1, 0), most), (ABOVE, 0)
     in_folders = "/" in one or one in "\0".join(prefixes)
@@ -73,6 +75,12 @@ def _of_one(word: Word, matches: Matches, most: int) -> Stages:
         above = above.those([one in path for path in above.paths()])
         yield above.all_of((ABOVE, 0), most), (GAPS, 0)
     yield from _of_gaps(word, matches, most, without=one if in_folders or named.names else None)
+
+
+def _started(one: str, first: "_Files", most: int) -> list[Ranked]:
+    """The MOST best of those with names that start with ONE."""
+    whole, others = first.parted(map(_is_all(one), first.names))
+    return whole.all_of((0, 0), most) + others.all_of((1, 0), most)
 
 
 def _of_gaps(word: Word, matches: Matches, most: int, *, without: str | None) -> Stages:
