@@ -40,11 +40,12 @@ This counts where nothing else shows completions as you type."
 INPUT is what was asked for last, and CALL the call while its answer is
 awaited, with the TIMER that will say so.  NAMES are the matches as they are
 shown, the best first, PATHS the paths by these names, TOTAL how many files
-match, PROBLEM why none is known.  CHOSEN is the place that a plain minibuffer
-offers among NAMES, or among those that are awaited; -1 is none.  BUFFER is
-the minibuffer, with the overlays COUNT and LIST in it."
+match, PROBLEM why none is known.  CHOSEN is the place among NAMES that a plain
+minibuffer offers; -1 is none.  STEPS lead on from there among those that are
+awaited, the last one first.  BUFFER is the minibuffer, with the overlays COUNT
+and LIST in it."
   root input call timer names (paths (make-hash-table :test #'equal)) (total 0) problem
-  (chosen 0) buffer count list)
+  (chosen 0) steps buffer count list)
 
 (defvar-local backstaff-find--search nil
   "The search that the minibuffer is for.")
@@ -96,6 +97,7 @@ where there is a capital letter."
     (setf (backstaff-find--search-input search) input
           ;; Before anything is typed, no file is the best.
           (backstaff-find--search-chosen search) (if (string-blank-p input) -1 0)
+          (backstaff-find--search-steps search) nil
           (backstaff-find--search-call search)
           (backstaff-call-async "workspace/search_files"
                                 (backstaff-find--arguments
@@ -141,15 +143,22 @@ where there is a capital letter."
       (backstaff-find--end-waiting search)
       (setf (backstaff-find--search-names search) names
             (backstaff-find--search-total search) (or (plist-get data :total) 0)
-            (backstaff-find--search-chosen search)
-            (min (backstaff-find--search-chosen search) (max 0 (1- (length names))))
             (backstaff-find--search-problem search)
             (cond ((not (plist-get reply :ok)) (plist-get reply :text))
                   ((null paths) (backstaff-find--nothing (plist-get data :notes)))))
       (cl-mapc (lambda (name path)
                  (puthash name path (backstaff-find--search-paths search)))
                names paths)
+      (mapc (apply-partially #'backstaff-find--step search)
+            (nreverse (backstaff-find--search-steps search)))
+      (setf (backstaff-find--search-steps search) nil)
       (backstaff-find--show search))))
+
+(defun backstaff-find--step (search step)
+  "Let SEARCH choose what is STEP places after the chosen one, if it is there."
+  (setf (backstaff-find--search-chosen search)
+        (max 0 (min (1- (length (backstaff-find--search-names search)))
+                    (+ (backstaff-find--search-chosen search) step)))))
 
 (defun backstaff-find--nothing (notes)
   "Return what to say where no file matches; NOTES are the server's why."
@@ -256,6 +265,7 @@ where there is a capital letter."
                                            backstaff-find-map
                                          backstaff-find-words-map)
                                        (current-local-map)))
+  (add-hook 'after-change-functions #'backstaff-find--forget nil t)
   (add-hook 'post-command-hook #'backstaff-find--follow nil t))
 
 (defun backstaff-find--plain-p ()
@@ -264,6 +274,12 @@ where there is a capital letter."
            (bound-and-true-p mct-mode)
            (bound-and-true-p ivy-mode)
            (bound-and-true-p helm-mode))))
+
+(defun backstaff-find--forget (&rest _change)
+  "Forget what was asked for, and so what was chosen, as the input is another one.
+Were it the same again before anyone is asked, that would not be seen."
+  (backstaff-find--cancel backstaff-find--search)
+  (setf (backstaff-find--search-input backstaff-find--search) nil))
 
 (defun backstaff-find--follow ()
   "Ask for what stands in the minibuffer now, unless more keys are there already.
@@ -334,13 +350,10 @@ While they are awaited, it is one of those that will be there."
   (interactive)
   (let ((search backstaff-find--search))
     (backstaff-find--ask search (minibuffer-contents-no-properties))
-    (let ((last (1- (length (backstaff-find--search-names search))))
-          (place (max 0 (+ (backstaff-find--search-chosen search) (or step 1))))
-          (awaited (backstaff-find--search-call search)))
-      (setf (backstaff-find--search-chosen search)
-            (if awaited place (min last place)))
-      (unless awaited
-        (backstaff-find--show search)))))
+    (if (backstaff-find--search-call search)
+        (push (or step 1) (backstaff-find--search-steps search))
+      (backstaff-find--step search (or step 1))
+      (backstaff-find--show search))))
 
 (defun backstaff-find-previous ()
   "Choose the file before the chosen one."
@@ -356,7 +369,8 @@ typed or chosen, no file is visited."
          (input (minibuffer-contents-no-properties)))
     (unless (gethash input (backstaff-find--search-paths search))
       (backstaff-find--ask search input)
-      (when (< (backstaff-find--search-chosen search) 0)
+      (when (and (< (backstaff-find--search-chosen search) 0)
+                 (null (backstaff-find--search-steps search)))
         (user-error "Type a part of the name, or choose a file"))
       (backstaff-find--wait search)
       (let ((name (nth (backstaff-find--search-chosen search)

@@ -114,8 +114,14 @@
     (should (equal (backstaff-find-tests-type "parser <down> <up> <up> RET")
                    "src/parser.c"))
     (should (equal (backstaff-find-tests-type "<down> <down> RET") "README.md"))
+    ;; Each step ends at the last one, as it does where they are there.
+    (should (equal (backstaff-find-tests-type "parser <down> <down> <down> <up> RET")
+                   "src/parser.c"))
     ;; A choice is one of what was there, and not of what comes then.
-    (should (equal (backstaff-find-tests-type "parse <down> r RET") "src/parser.c"))))
+    (should (equal (backstaff-find-tests-type "parse <down> r RET") "src/parser.c"))
+    (cl-letf (((symbol-function 'input-pending-p) (lambda (&rest _) t)))
+      (should (equal (backstaff-find-tests-type "parser <down> x DEL RET")
+                     "src/parser.c")))))
 
 (ert-deftest backstaff-find-file-opens-the-directory-that-a-link-leads-to ()
   (backstaff-view-test-project backstaff-find-tests-tree

@@ -125,6 +125,8 @@ def test_place_that_is_searched_may_stand_before_the_words(tree: Plant) -> None:
     for query in ("./src/tree.py", f"{root}/src/tree.py", f"{root}/./src/tree.py"):
         for kind in ("fuzzy", "substring"):
             assert found(root, query, kind=kind)[0] == "src/tree.py"
+        assert found(root, query, kind="glob") == ["src/tree.py"]
+    assert found(root, f"{root}/**/tree*.py", kind="glob") == ["src/tree.py", "src/tree_map.py"]
     assert found(root, f"{root}/src/walk", path="src") == ["src/tree/walk.py"]
     assert len(found(root, "./")) == 0
 

@@ -9,13 +9,13 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between.
 
-For the last two, `./` and the absolute path of `path` may go before all. Words, `MAX_WORDS` at most
-and each once, end at blanks, and case counts only if the query has a capital letter (smart case);
-else letters are alike as Unicode folds them, so that `ss` finds `ß`. The best come first. A word is
-found, from best to worst: as the whole name, with or without its extension; as the start of the
-name; at the start of a word in it; elsewhere in it; across names of the path; and for fuzzy with
-gaps, in the name and then in the path, the fewer runs the better. With several words, the sum
-counts. Ties go to the shorter path, then to the first by directory.
+`./` and the absolute path of `path` may go before all. Words, `MAX_WORDS` at most and each once,
+end at blanks, and case counts only if the query has a capital letter (smart case); else letters are
+alike as Unicode folds them, so that `ss` finds `ß`. The best come first. A word is found, from best
+to worst: as the whole name, with or without its extension; as the start of the name; at the start
+of a word in it; elsewhere in it; across names of the path; and for fuzzy with gaps, in the name and
+then in the path, the fewer runs the better. With several words, the sum counts. Ties go to the
+shorter path, then to the first by directory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -121,10 +121,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.resolve(arguments.path) as place:
             if place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
-            text = arguments.query
-            if arguments.kind != SearchKind.GLOB:
-                text = from_there(text, place.path)
-            return _searched(Query(text, arguments.kind), arguments, context, place)
+            query = Query(from_there(arguments.query, place.path), arguments.kind)
+            return _searched(query, arguments, context, place)
     except PathError as error:
         raise refusal(error, arguments.path) from error
 
@@ -231,7 +229,7 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     where, budget = show(f"{place.relative}/"), misses.hurried(context.budget)
     searched = misses.Searched(index.paths, directories, where, budget, prefix)
     if query.globs is not None:
-        reason = misses.of_glob(asked.query, globs, searched)
+        reason = misses.of_glob(query.text, globs, searched)
     else:
         reason = _without_case(query, index, budget) or _as_glob(query, index, budget)
     if reason is None:
