@@ -109,4 +109,4 @@ def search(root: str, kind: str, query: str, offset: int) -> int:
 def forget() -> None:
     """Let what is kept go, as in a server that has just started."""
     survey.forget()
-    search_files.INDEXES.forget()
+    search_files._LATEST.clear()

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstaff import misses
 from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.render.names import show
 from backstaff.render.sizes import show_size
 from backstaff.render.values import Rows
+from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tool import Context, Tool
 from backstaff.tools.agent_q import _page, directory_tree, search_files
@@ -342,14 +342,14 @@ def test_search_among_what_is_excluded_ends_in_time(
 ) -> None:
     root = tree({"x/a.c": "", "y": ""})
     assert "exclude_patterns leave out" in found(root, "*.c", exclude_patterns=["x"]).text
-    monkeypatch.setattr(misses, "SECONDS", -1)
+    monkeypatch.setattr(suggestions, "SECONDS", -1)
     assert found(root, "*.c", exclude_patterns=["x"]).text.endswith("... 1 file was searched in ./")
 
 
 def test_reasons_are_looked_for_only_in_time(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"a.c": ""})
     assert "without regard to case" in found(root, "*.C").text
-    monkeypatch.setattr(misses, "SECONDS", -1)
+    monkeypatch.setattr(suggestions, "SECONDS", -1)
     assert found(root, "*.C").text.endswith("... 1 file was searched in ./")
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backstaff import misses
 from backstaff.fs.budget import Budget
 from backstaff.render.names import show
+from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.fs.repositories import alone, git
@@ -330,7 +330,7 @@ def test_reasons_are_looked_for_only_in_time(
 ) -> None:
     root = tree({"src/parser.py": ""})
     assert notes(search(root, query, kind=kind))
-    monkeypatch.setattr(misses, "SECONDS", -1)
+    monkeypatch.setattr(suggestions, "SECONDS", -1)
     assert not notes(search(root, query, kind=kind))
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from backstaff import misses
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import Kind, Named
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
@@ -23,6 +22,7 @@ from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Walk
 from backstaff.render.names import quote, show, word
 from backstaff.render.values import Rows
+from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.agent_q._below import EXCLUDE_PATTERNS, Exclusions, arranged
 from backstaff.tools.agent_q._page import Page, Settings, left_out
@@ -198,11 +198,11 @@ def _why(
         yield f"exclude_patterns leave out what matches, such as {word(path)}"
         return
     where = show(f"{place.relative}/")
-    budget = misses.hurried(context.budget)
-    searched = misses.Searched(search.files, search.directories, where, budget)
-    if reason := misses.of_glob(arguments.pattern, _globs, searched):
+    budget = suggestions.limited(context.budget)
+    searched = suggestions.Searched(search.files, search.directories, where, budget)
+    if reason := suggestions.explain_glob(arguments.pattern, _globs, searched):
         yield reason
-    elif near := misses.nearest(arguments.pattern, searched):
+    elif near := suggestions.nearest_names(arguments.pattern, searched):
         yield near
     else:
         count = len(search.files)
@@ -215,7 +215,7 @@ def _excluded(
     """A file that would be found if nothing were excluded, unless the search for it takes long."""
     if not exclusions.some:
         return None
-    budget = misses.hurried(context.budget)
+    budget = suggestions.limited(context.budget)
     globs = _globs(arguments.pattern)
     with Walk(place.listing(), arranged(Exclusions.of(()), budget), budget) as walk:
         for step in walk:

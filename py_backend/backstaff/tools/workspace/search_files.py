@@ -23,15 +23,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from backstaff import misses
 from backstaff.errors import DeadlineExceeded, NotADirectory, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
-from backstaff.matching.index import Index, Indexes
-from backstaff.matching.query import Query, SearchKind, globs
 from backstaff.render.lines import fitted
 from backstaff.render.names import quote, show, word
+from backstaff.search import suggestions
+from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.workspace._words import refusal
 
@@ -58,9 +57,6 @@ class Arguments:
     include_ignored: bool
     max_results: int
     offset: int
-
-
-INDEXES = Indexes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +112,12 @@ def _matching(count: int, which: str = "") -> str:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Survey the directory, search what is there, and tell a page of it."""
-    Query(arguments.query, arguments.kind)  # what is wrong with it is told before all else
+    Query.parse(arguments.query, arguments.kind)  # a bad query is refused before a bad path
     try:
         with context.root.resolve(arguments.path) as place:
             if place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
-            query = Query(from_there(arguments.query, place.path), arguments.kind)
+            query = Query.parse(from_there(arguments.query, place.path), arguments.kind)
             return _searched(query, arguments, context, place)
     except PathError as error:
         raise refusal(error, arguments.path) from error
@@ -137,23 +133,51 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     from backstaff.fs.survey import survey  # nobody searches at the start
 
     found = survey(place, context.budget, everything=arguments.include_ignored)
-    index = INDEXES.of((place.path, arguments.include_ignored), found.start)
+    index = _index(found.start)
     budget = context.budget.at_least(LEAST_SECONDS)
     try:
-        matches = query.found(index, budget)
+        matches = _matches(query, index, budget)
         page = matches.best(arguments.offset + arguments.max_results, budget)
     except DeadlineExceeded as error:
-        raise DeadlineExceeded(_too_slow(index)) from error
+        raise DeadlineExceeded(_too_slow(len(index.paths))) from error
+    _LATEST[:] = [(found.start, matches)]
     prefix = "" if place.relative == "." else f"{place.relative}/"
     paths = [prefix + path for path in page[arguments.offset :]]
     why = () if len(matches) else _why(query, arguments, context, place, found, index)
-    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found, index.closed))
-    answer = Answer(arguments, place.relative, paths, len(matches), len(index), notes)
+    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found))
+    answer = Answer(arguments, place.relative, paths, len(matches), len(index.paths), notes)
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), expired=found.expired)
 
 
-def _too_slow(index: Index) -> str:
-    among = f"the query was compared with {len(index)} paths"
+_LATEST: list[tuple["Folder", Matches]] = []
+"""The directory searched last, and the answer. The next page, or another query, starts here.
+
+It saves a fifth of the time of a bare walk of 125,000 files.
+"""
+
+
+def _index(start: "Folder") -> Index:
+    """Return the files below START, the files of a directory before those further down."""
+    for latest, matches in _LATEST:
+        if latest is start:
+            return matches.index
+    paths: list[str] = []
+    for folder in start:
+        prefix = folder.within("")
+        paths += [prefix + name for name in folder.names]
+    return Index(paths)
+
+
+def _matches(query: Query, index: Index, budget: Budget) -> Matches:
+    """Search INDEX, or return the latest answer to the same QUERY. Raises `DeadlineExceeded`."""
+    for _, matches in _LATEST:
+        if matches.index is index and matches.query == query:
+            return matches
+    return query.match(index, budget)
+
+
+def _too_slow(paths: int) -> str:
+    among = f"the query was compared with {paths} paths"
     return f"The time was up while {among}: give a simpler query, or a directory as path"
 
 
@@ -189,15 +213,15 @@ def _beyond(offset: int, total: int) -> Iterator[str]:
         yield f"offset {offset} is after the last of {total}"
 
 
-def _notes(found: "Survey", closed: "Sequence[Folder]") -> Iterator[str]:
-    """What was not searched; nobody looked into the CLOSED folders."""
+def _notes(found: "Survey") -> Iterator[str]:
+    """Say which directories were not searched, and why."""
     if found.expired:
         yield "the time was up before all was searched: give a directory as path"
     if found.uncertain:
         yield "git could not say which ignored files are tracked: they are left out"
-    if unreadable := [folder.path for folder in closed if folder.unreadable]:
+    if unreadable := [folder.path for folder in found.start if folder.unreadable]:
         yield f"cannot be read: {_some(unreadable)}"
-    if inner := [folder.path for folder in closed if folder.repository]:
+    if inner := [folder.path for folder in found.start if folder.repository]:
         yield f"repositories of their own, to be searched by giving one as path: {_some(inner)}"
 
 
@@ -219,28 +243,28 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     from backstaff.fs.survey import survey
 
     start = found.start
-    hidden = start.ignored or any(folder.repository for folder in index.closed)
+    hidden = start.ignored or any(folder.repository for folder in start)
     if hidden and not asked.include_ignored and not found.expired:
-        everything = Index(survey(place, context.budget, everything=True).start)
+        everything = _index(survey(place, context.budget, everything=True).start)
         if count := _count(query, everything, context.budget):
             yield f"{_matching(count, 'ignored ')}: include_ignored shows them"
     prefix = "" if place.relative == "." else f"{place.relative}/"
     directories = [folder.path for folder in start if folder.path]
-    where, budget = show(f"{place.relative}/"), misses.hurried(context.budget)
-    searched = misses.Searched(index.paths, directories, where, budget, prefix)
+    where, budget = show(f"{place.relative}/"), suggestions.limited(context.budget)
+    searched = suggestions.Searched(index.paths, directories, where, budget, prefix)
     if query.globs is not None:
-        reason = misses.of_glob(query.text, globs, searched)
+        reason = suggestions.explain_glob(query.text, parse_glob, searched)
     else:
         reason = _without_case(query, index, budget) or _as_glob(query, index, budget)
     if reason is None:
-        reason = misses.nearest(asked.query, searched)
+        reason = suggestions.nearest_names(asked.query, searched)
     if reason:
         yield reason
 
 
 def _without_case(query: Query, index: Index, budget: Budget) -> str | None:
     """What words would match but for their capital letters."""
-    if query.folded or not (anyhow := _query(query.text.lower(), query.kind)):
+    if query.ignore_case or not (anyhow := _query(query.text.lower(), query.kind)):
         return None
     count = _count(anyhow, index, budget)
     return f"{_matching(count)} without regard to case: {quote(anyhow.text)}" if count else None
@@ -257,7 +281,7 @@ def _as_glob(query: Query, index: Index, budget: Budget) -> str | None:
 def _query(text: str, kind: str) -> Query | None:
     """TEXT as a query of KIND, if it can be one: small letters can be more than the capital."""
     try:
-        return Query(text, kind)
+        return Query.parse(text, kind)
     except ToolError:
         return None
 
@@ -265,7 +289,7 @@ def _query(text: str, kind: str) -> Query | None:
 def _count(query: Query, index: Index, budget: Budget) -> int:
     """How many files of INDEX match; none where the time is up before that is known."""
     try:
-        return len(query.found(index, budget))
+        return len(query.match(index, budget))
     except DeadlineExceeded:
         return 0
 

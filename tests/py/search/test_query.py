@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
-from backstaff.fs.folders import Folder
-from backstaff.matching.index import Index, Matches
-from backstaff.matching.query import ByRank, Query
+from backstaff.search import query as query_module
+from backstaff.search.query import Index, Query
 from tests.py.fs.glob_model import fits, segments_of
 
 ENDLESS = Budget()
@@ -28,30 +27,15 @@ queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
 def index_of(given: list[str]) -> Index:
-    index = Index(folder_of("", given))
-    assert sorted(index.paths) == sorted(given)
-    return index
-
-
-def folder_of(path: str, given: list[str]) -> Folder:
-    """The folder at PATH, with the files GIVEN by their paths from there."""
-    here = sorted(one for one in given if "/" not in one)
-    deeper: dict[str, list[str]] = {}
-    for one in sorted(set(given) - set(here)):
-        name, _, rest = one.partition("/")
-        deeper.setdefault(name, []).append(rest)
-    inner = {name: f"{path}/{name}".lstrip("/") for name in deeper}
-    below = tuple(folder_of(inner[name], deeper[name]) for name in sorted(deeper))
-    listed = "".join(f"\0{name}" for name in here)
-    return Folder(path.rpartition("/")[2], path, listed, len(here), below=below)
+    return Index(given)
 
 
 def told_by(query: Query, index: Index) -> list[str]:
-    """The paths that QUERY finds in INDEX, in order."""
-    found = query.found(index, ENDLESS)
-    told = found.best(len(index) + 1, ENDLESS)
-    assert len(told) == len(found)
-    return sorted(told)
+    """The paths that QUERY finds in INDEX, sorted."""
+    matches = query.match(index, ENDLESS)
+    found = matches.best(len(index.paths) + 1, ENDLESS)
+    assert len(found) == len(matches)
+    return sorted(found)
 
 
 def is_within(query: str, path: str) -> bool:
@@ -66,7 +50,7 @@ def is_part(query: str, path: str) -> bool:
 
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
-    query, index = Query(text, kind), index_of(given)
+    query, index = Query.parse(text, kind), index_of(given)
     smart = str if text != text.lower() else str.lower
     inside = is_within if kind == "fuzzy" else is_part
     assert told_by(query, index) == sorted(
@@ -77,22 +61,22 @@ def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: s
 @given(paths, st.text("ab*/.", min_size=1, max_size=6))
 def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
     try:
-        query = Query(text, "glob")
+        query = Query.parse(text, "glob")
     except ToolError:
         return
     index = index_of(given)
     segments = segments_of(text.removeprefix("./"))
     told = [one for one in index.paths if fits(segments, one.split("/"))]
-    assert query.found(index, ENDLESS).best(len(given), ENDLESS) == told
+    assert query.match(index, ENDLESS).best(len(given), ENDLESS) == told
 
 
 @given(paths, queries, st.integers(1, 12))
 def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int) -> None:
-    query, index = Query(text, "fuzzy"), index_of(given)
-    everything = query.found(index, ENDLESS).best(len(given), ENDLESS)
+    query, index = Query.parse(text, "fuzzy"), index_of(given)
+    everything = query.match(index, ENDLESS).best(len(given), ENDLESS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("backstaff.matching.query.RANKED", 0)
-        assert query.found(index_of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
+        patch.setattr(query_module, "LEAST_RANKED", 0)
+        assert query.match(index_of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
 
 
 def badness(words: list[str], path: str) -> tuple[int, int, int]:
@@ -124,15 +108,12 @@ def gaps_of(one: str, text: str, way: int) -> int:
     return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 5 else 0
 
 
-@example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring", 2)  # all as good
-@given(paths, queries, st.sampled_from(["fuzzy", "substring"]), st.sampled_from([0, 2, 99]))
-def test_the_best_are_those_found_best(given: list[str], text: str, kind: str, dense: int) -> None:
-    query, index = Query(text, kind), index_of(given)
+@example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring")  # all as good
+@given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
+def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -> None:
+    query, index = Query.parse(text, kind), index_of(given)
     smart = str if text != text.lower() else str.lower
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("backstaff.matching.index.MANY", dense)
-        matching = query.found(index, ENDLESS)
-        told = list(matching.best(len(given), ENDLESS))
+    told = query.match(index, ENDLESS).best(len(given), ENDLESS)
     inside = is_within if kind == "fuzzy" else is_part
     wanted = [one for one in index.paths if all(inside(a, smart(one)) for a in text.split())]
     assert told == sorted(wanted, key=lambda one: badness(text.split(), smart(one)))
@@ -149,7 +130,7 @@ def test_what_was_asked_before_makes_no_difference(
     for text, kind in texts:
         for size in range(1, len(text) + 1):
             if text[:size].strip():
-                query = Query(text[:size], kind)
+                query = Query.parse(text[:size], kind)
                 assert told_by(query, index) == told_by(query, index_of(given))
 
 
@@ -159,18 +140,9 @@ def test_what_was_asked_before_makes_no_difference(
 def test_search_after_another_finds_the_same(first: str, second: str) -> None:
     index = index_of(["a", "ab", "a_b", "AB", "A", "b", "abc", "a_b_c"])
     for kind in ("substring", "fuzzy"):
-        told_by(Query(first, "substring"), index)
-        query = Query(second, kind)
+        told_by(Query.parse(first, "substring"), index)
+        query = Query.parse(second, kind)
         assert told_by(query, index) == told_by(query, index_of(index.paths))
-
-
-def test_paths_are_in_order_of_directories() -> None:
-    below = (
-        Folder("A", "A", "\0x\0Y", 2),
-        Folder("b", "b", below=(Folder("c", "b/c", "\0z", 1),)),
-    )
-    index = Index(Folder("", "", "\x001\x002", 2, below=below))
-    assert (index.paths, len(index)) == (["1", "2", "A/x", "A/Y", "b/c/z"], 5)
 
 
 @given(paths, st.integers(1, 200), st.sampled_from(["fuzzy", "substring"]))
@@ -179,7 +151,7 @@ def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kin
     index = index_of(sorted(set(given)))
     inside = is_within if kind == "fuzzy" else is_part
     for word in ("ab" * times, "b/a" * times):
-        told = told_by(Query(word, kind), index)
+        told = told_by(Query.parse(word, kind), index)
         assert told == sorted(one for one in index.paths if inside(word, one.lower()))
 
 
@@ -196,8 +168,8 @@ def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kin
 def test_search_ends_with_its_time(text: str, kind: str) -> None:
     index, over = index_of(["ab" * 50, "a b"]), Budget(deadline=0)
     with pytest.raises(DeadlineExceeded):
-        Query(text, kind).found(index, over)
-    found = Query(text, kind).found(index, ENDLESS)
+        Query.parse(text, kind).match(index, over)
+    found = Query.parse(text, kind).match(index, ENDLESS)
     assert found
     if kind != "glob":
         with pytest.raises(DeadlineExceeded):
@@ -205,26 +177,18 @@ def test_search_ends_with_its_time(text: str, kind: str) -> None:
     assert found.best(1, ENDLESS)
 
 
-def test_page_is_whole_though_another_call_asks_for_less() -> None:
-    index = index_of([f"a{number}" for number in range(1000)])
-    found = Query("a", "fuzzy").found(index, ENDLESS)
-    told = found.best(1000, ENDLESS)
-    assert isinstance(found, ByRank)
-
-    def count(_: Matches) -> int:
-        found.ranked = told[:5]
-        return 1000
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Matches, "__len__", count)  # in the meantime the other has put its few there
-        assert found.best(1000, ENDLESS) == told
+def test_smaller_page_asked_for_meanwhile_does_not_shorten_this_one() -> None:
+    matches = Query.parse("a", "fuzzy").match(Index([f"a{n}" for n in range(1000)]), ENDLESS)
+    whole = matches.best(1000, ENDLESS)
+    matches.best(5, ENDLESS)
+    assert matches.best(1000, ENDLESS) == whole
+    assert len(whole) == 1000
 
 
 def test_query_with_a_nul_is_refused() -> None:
     with pytest.raises(ToolError, match="holds a NUL character"):
-        Query("a\0b", "substring")
+        Query.parse("a\0b", "substring")
 
 
-def test_nothing_is_searched_below_an_empty_start() -> None:
-    index = Index(Folder("", ""))
-    assert (len(index), len(Query("a", "fuzzy").found(index, ENDLESS))) == (0, 0)
+def test_nothing_is_found_among_no_paths() -> None:
+    assert len(Query.parse("a", "fuzzy").match(Index([]), ENDLESS)) == 0

@@ -1,0 +1,1 @@
+"""Finding files by name: `query` matches, `ranking` orders, `suggestions` explains no match."""

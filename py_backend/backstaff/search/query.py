@@ -1,0 +1,151 @@
+"""Queries: which paths match.
+
+A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod` matches
+`parse_node.py`, because its characters appear there in order.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from itertools import compress
+from typing import Self
+
+from backstaff.errors import ErrorCode, ToolError
+from backstaff.fs.budget import Budget
+from backstaff.fs.globs import BadGlob, Globs, compile_globs
+from backstaff.search.ranking import best, subsequence
+
+MAX_QUERY_CHARACTERS = 1024
+MAX_WORDS = 16
+LEAST_RANKED = 300
+"""Matches ranked at once: the next pages of an answer then need no ranking."""
+BATCH = 4096
+"""Paths between two looks at the clock. Matching that many takes about a millisecond."""
+
+
+class SearchKind(StrEnum):
+    """How to read a query."""
+
+    FUZZY = "fuzzy"
+    SUBSTRING = "substring"
+    GLOB = "glob"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The paths to search, in the order that breaks ties."""
+
+    paths: Sequence[str]
+
+    @cached_property
+    def folded(self) -> Sequence[str]:
+        """The same paths with Unicode's case folding: `Straße` becomes `strasse`."""
+        folded: list[str] = []
+        for start in range(0, len(self.paths), BATCH):
+            # Folding many at once is fast. NUL is in no path, and folding keeps it.
+            folded += "\0".join(self.paths[start : start + BATCH]).casefold().split("\0")
+        return folded
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed query.
+
+    `words` are distinct, and case-folded where `ignore_case` holds. `globs` replaces them for a
+    glob.
+    """
+
+    text: str
+    kind: SearchKind
+    words: Sequence[str] = field(compare=False)
+    ignore_case: bool = field(compare=False)
+    globs: Globs | None = field(compare=False)
+
+    @classmethod
+    def parse(cls, text: str, kind: str) -> Self:
+        """Parse TEXT. Raises INVALID_ARGUMENT."""
+        if not text.strip():
+            raise _invalid("is empty")
+        if len(text) > MAX_QUERY_CHARACTERS:
+            raise _invalid(f"is longer than {MAX_QUERY_CHARACTERS} characters")
+        if "\0" in text:
+            raise _invalid("holds a NUL character, which is in no path")
+        if kind == SearchKind.GLOB:
+            return cls(text, SearchKind.GLOB, (), ignore_case=False, globs=parse_glob(text))
+        ignore_case = text == text.lower()
+        words = tuple(dict.fromkeys((text.casefold() if ignore_case else text).split()))
+        if len(words) > MAX_WORDS:
+            raise _invalid(f"has {len(words)} words, more than {MAX_WORDS}")
+        return cls(text, SearchKind(kind), words, ignore_case, None)
+
+    def match(self, index: Index, budget: Budget) -> "Matches":
+        """Find the paths of INDEX that match. Raises `DeadlineExceeded`."""
+        if self.globs is not None:
+            return Matches(index, self, self.globs.files(index.paths, budget))
+        paths = index.folded if self.ignore_case else index.paths
+        found: Sequence[int] = range(len(paths))
+        # The longest word first: it leaves the fewest paths for the others.
+        for word in sorted(self.words, key=len, reverse=True):
+            found = self._with_word(word, paths, found, budget)
+        return Matches(index, self, found)
+
+    def _with_word(
+        self, word: str, paths: Sequence[str], candidates: Sequence[int], budget: Budget
+    ) -> list[int]:
+        """Keep the CANDIDATES, positions in PATHS, whose path matches WORD."""
+        found: list[int] = []
+        matches = subsequence(word).match
+        for start in range(0, len(candidates), BATCH):
+            budget.check()
+            batch = candidates[start : start + BATCH]
+            texts = [paths[position] for position in batch]
+            holds: Iterable[object] = (
+                [word in text for text in texts]
+                if self.kind is SearchKind.SUBSTRING
+                else map(matches, texts)
+            )
+            found += compress(batch, holds)
+        return found
+
+
+@dataclass(slots=True)
+class Matches:
+    """The paths of an index that match a query, by their positions."""
+
+    index: Index
+    query: Query
+    positions: Sequence[int]
+    _ranked: Sequence[int] = field(default=())
+
+    def __len__(self) -> int:
+        """Count the matches."""
+        return len(self.positions)
+
+    def best(self, count: int, budget: Budget) -> list[str]:
+        """Return the COUNT best paths, the best first. Raises `DeadlineExceeded`.
+
+        All matches of a glob are equally good, so they keep the order of the index.
+        """
+        if self.query.globs is not None:
+            ranked = self.positions
+        else:
+            ranked = self._ranked  # read once: another call may replace it meanwhile
+            if len(ranked) < min(count, len(self.positions)):
+                index, query = self.index, self.query
+                paths = index.folded if query.ignore_case else index.paths
+                most = max(count, LEAST_RANKED)
+                ranked = self._ranked = best(query.words, paths, self.positions, most, budget)
+        return [self.index.paths[position] for position in ranked[:count]]
+
+
+def parse_glob(text: str) -> Globs:
+    """Compile the glob TEXT; `./` may stand before it. Raises INVALID_ARGUMENT."""
+    try:
+        return compile_globs((text.removeprefix("./"),))
+    except BadGlob as error:
+        raise _invalid(f"is no glob: {error}") from error
+
+
+def _invalid(problem: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'query' {problem}")

@@ -1,0 +1,160 @@
+"""Suggestions: why a search found no file, and what would find one.
+
+Each function returns one line for an empty answer, or None. It uses only the paths that the search
+has already read, and gives up after `SECONDS`.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from heapq import nsmallest
+from itertools import accumulate, takewhile
+
+from backstaff.errors import DeadlineExceeded, ToolError
+from backstaff.fs.budget import Budget
+from backstaff.fs.globs import Globs
+from backstaff.render.names import quote, word
+
+SECONDS = 1.0
+"""How long a search for reasons may take."""
+EXAMPLES = 5
+MAX_BYTES = 500
+"""The size of all examples in a line: a single path can have thousands of bytes."""
+LEAST_SIMILARITY = 0.4
+
+_SPECIAL = re.compile(r"[*?\[\]{}\\]")
+_SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
+
+CompileGlob = Callable[[str], Globs]
+"""Compiles a pattern as the tool reads it. Raises `ToolError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search looked at: paths of files and directories, relative to the start.
+
+    `where` names the start in a sentence, such as `src/`. `prefix` goes before each path in an
+    answer. `budget` is that of the call.
+    """
+
+    files: Sequence[str]
+    directories: Sequence[str]
+    where: str
+    budget: Budget
+    prefix: str = ""
+
+
+def limited(budget: Budget) -> Budget:
+    """Return BUDGET with at most `SECONDS` from now."""
+    return replace(budget, deadline=min(budget.deadline, time.monotonic() + SECONDS))
+
+
+def explain_glob(pattern: str, compile_glob: CompileGlob, searched: Searched) -> str | None:
+    """Say why PATTERN matches no file: it names a directory, its case differs, it lies deeper."""
+    if pattern.startswith("/"):
+        return f"a glob starts in {searched.where}, without a slash before it"
+
+    def matching(tried: str, paths: Sequence[str], *, ignore_case: bool = False) -> list[str]:
+        try:
+            globs = compile_glob(tried.casefold() if ignore_case else tried)
+        except ToolError:  # it became too long, or a range such as [_-Z] runs backwards as [_-z]
+            return []
+        found = globs.files(_folded(paths) if ignore_case else paths, searched.budget)
+        return [paths[position] for position in found]
+
+    deeper = f"**/{pattern.removeprefix('./')}"
+    try:
+        for tried in (pattern, deeper):
+            if tried is deeper and (found := matching(tried, searched.files)):
+                matches = f"{quote(deeper)} matches {_count(found)}"
+                return f"a glob is about the whole path: {matches}"
+            if found := matching(tried, searched.directories):
+                noun = "directory" if len(found) == 1 else "directories"
+                matches = f"{quote(tried)} matches {len(found)} {noun}"
+                return f"{matches}, but only files are found{_examples(found, searched, '/')}"
+            if found := matching(tried, searched.files, ignore_case=True):
+                matches = f"{quote(tried)} matches {_count(found)}"
+                return f"{matches} without regard to case{_examples(found, searched)}"
+        return _missing_directory(pattern, searched)
+    except DeadlineExceeded:
+        return None
+
+
+def nearest_names(text: str, searched: Searched) -> str | None:
+    """Name the files whose names are most similar to the last name in TEXT."""
+    try:
+        examples = _examples(similar(text, searched.files, searched.budget), searched)
+    except DeadlineExceeded:
+        return None
+    return f"the nearest names{examples}" if examples else None
+
+
+def similar(text: str, paths: Sequence[str], budget: Budget, count: int = EXAMPLES) -> list[str]:
+    """Return up to COUNT of PATHS whose names are most similar to the last name in TEXT.
+
+    The similarity is Dice's: twice the pairs of adjacent characters that both names have, divided
+    by the pairs of both. Case does not matter. Raises `DeadlineExceeded`.
+    """
+    wanted = _SPECIAL_OR_BLANK.sub("", _name(text.rstrip("/")).casefold())
+    pairs = {wanted[at : at + 2] for at in range(len(wanted) - 1)}
+    # Names of very different lengths share too few pairs.
+    shortest, longest = len(pairs) * LEAST_SIMILARITY / 2, len(pairs) * 2 / LEAST_SIMILARITY
+    scored = (
+        (-2 * sum(map(name.__contains__, pairs)) / (len(pairs) + len(name) - 1), position)
+        for position, name in enumerate(budget.checked(map(_name, _folded(paths))))
+        if pairs and shortest < len(name) <= longest
+    )
+    likely = nsmallest(count, (one for one in scored if -one[0] >= LEAST_SIMILARITY))
+    return [paths[position] for _, position in likely]
+
+
+def _missing_directory(pattern: str, searched: Searched) -> str | None:
+    """Name the first directory in PATTERN that does not exist, and its neighbours."""
+    paths = set(searched.directories)
+    *parents, _ = pattern.removeprefix("./").rstrip("/").split("/")
+    literal = list(takewhile(lambda name: not _SPECIAL.search(name), parents))
+    absent = [path for path in accumulate(literal, "{}/{}".format) if path not in paths]
+    if not absent:
+        # Behind a wildcard only names are known: `*/lib/x` says nothing about where `lib` is.
+        names = set(map(_name, paths))
+        later = parents[len(literal) :]
+        absent = [name for name in later if not _SPECIAL.search(name) and name not in names]
+    if not absent:
+        return None
+    missing = absent[0]
+    if missing in searched.files:
+        return f"{quote(missing)} is a file or a link, and nothing is searched below it"
+    reason = f"no directory {quote(missing)} is searched in {searched.where}"
+    near = similar(missing, searched.directories, searched.budget)
+    if near:
+        return f"{reason}; the nearest{_examples(near, searched, '/')}"
+    if not pattern.removeprefix("./").startswith(missing):
+        return reason
+    beside = [path for path in searched.directories if _parent(path) == _parent(missing)]
+    return f"{reason}; those there{_examples(beside, searched, '/')}" if beside else reason
+
+
+def _name(path: str) -> str:
+    return path[path.rfind("/") + 1 :]
+
+
+def _parent(path: str) -> str:
+    return path[: path.rfind("/") + 1]
+
+
+def _folded(paths: Sequence[str]) -> Sequence[str]:
+    return [path.casefold() for path in paths]
+
+
+def _count(paths: Sequence[str]) -> str:
+    return f"{len(paths)} {'file' if len(paths) == 1 else 'files'}"
+
+
+def _examples(paths: Sequence[str], searched: Searched, end: str = "") -> str:
+    """List the first PATHS that fit, and count the others: `: a.py b.py and 3 more`."""
+    words = [word(searched.prefix + path) + end for path in paths[:EXAMPLES]]
+    sizes = accumulate(len(one.encode(errors="replace")) for one in words)
+    shown = words[: sum(1 for size in sizes if size <= MAX_BYTES)]
+    more = [f"and {len(paths) - len(shown)} more"] if len(paths) > len(shown) else []
+    return f": {' '.join([*shown, *more])}" if shown else ""
