@@ -109,4 +109,3 @@ def search(root: str, kind: str, query: str, offset: int) -> int:
 def forget() -> None:
     """Let what is kept go, as in a server that has just started."""
     survey.forget()
-    search_files._LATEST.clear()

@@ -1,6 +1,7 @@
 """What matches a query among paths, and in which order."""
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -26,7 +27,7 @@ paths = st.lists(
 queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
-def index_of(given: list[str]) -> Index:
+def index_of(given: Sequence[str]) -> Index:
     return Index(given)
 
 
