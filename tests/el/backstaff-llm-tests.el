@@ -74,7 +74,7 @@
                      (:name "sort_by" :type string
                       :description "Sort by: name, size, modified (default: name)" :optional t))))
     (should (equal (mapcar #'llm-tool-name (backstaff-llm-tools '("workspace" "forge")))
-                   '("project_overview" "search_files" "tree" "list_directory")))))
+                   (append (backstaff-test-tool-names "workspace") '("list_directory"))))))
 
 (ert-deftest backstaff-llm-tools-are-fresh ()
   (backstaff-llm-tests-with-tools

@@ -259,8 +259,7 @@ like TREE for a directory."
 
 (defconst backstaff-test-fitting
   '(:path "." :pattern "*" :query "go" :command_name "go")
-  "A value for each argument that some tool requires.
-The tree must have a command named go.")
+  "A value for some required arguments, in a tree with a command named go.")
 
 (defun backstaff-test-fitting-arguments (tool)
   "Return arguments with which TOOL, a definition, answers."
@@ -268,8 +267,23 @@ The tree must have a command named go.")
            for keyword = (intern (concat ":" name))
            append (list keyword
                         (or (plist-get backstaff-test-fitting keyword)
-                            (error "Name a value for %s in `backstaff-test-fitting'"
-                                   name)))))
+                            (backstaff-test--value-of-type tool name)))))
+
+(defun backstaff-test--value-of-type (tool name)
+  "Return a value for the argument NAME of TOOL, by its type."
+  (let ((argument (cl-find name (plist-get tool :arguments) :test #'equal
+                           :key (lambda (argument) (plist-get argument :name)))))
+    (pcase (format "%s" (plist-get argument :type))
+      ("string" "go")
+      ("boolean" t)
+      ("array" ["go"])
+      (_ 1))))
+
+(defun backstaff-test-tool-names (toolset)
+  "Return the names of the tools in TOOLSET, as `describe' orders them."
+  (cl-loop for tool in (backstaff-tools)
+           when (equal (plist-get tool :toolset) toolset)
+           collect (plist-get tool :name)))
 
 (provide 'backstaff-test-support)
 ;;; backstaff-test-support.el ends here

@@ -1,4 +1,7 @@
-"""Write the expectations of every golden case anew, from what the server answers now."""
+"""Write the expected answers of all golden cases again, from the answers of the server now.
+
+A tool without a file of cases gets one, with a first case to edit.
+"""
 
 import json
 import os
@@ -6,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "py_backend"))
@@ -13,18 +17,32 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "py_backend"))
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
+from backstaff.tool import Tool
 from backstaff.wire.lisp import ESCAPED, write
-from tests.golden.cases import Case, build, files, with_placeholders
+from tests.golden.cases import FOLDER, Case, build, files, with_placeholders
+from tests.py.servers import fitting
 
 
 def main() -> None:
-    """Rewrite each file of cases in place."""
+    """Rewrite each file of cases in place, and make those that are missing."""
     os.environ["TZ"] = "UTC0"
     time.tzset()
-    server = Server(discover(), Settings(), "/")
+    registry = discover()
+    for id_, tool in registry.by_id.items():
+        path = FOLDER / f"{id_.replace('/', '.')}.json"
+        if not path.exists():
+            path.write_text(json.dumps([first_case(id_, tool)]))
+            sys.stderr.write(f"golden: made {path.name}; add cases to it\n")
+    server = Server(registry, Settings(), "/")
     for path in files():
         renewed = [renew(case, server) for case in json.loads(path.read_text())]
         path.write_text(json.dumps(renewed, indent=2, ensure_ascii=False) + "\n")
+
+
+def first_case(id_: str, tool: Tool[Any]) -> Case:
+    """A case for a new tool: a small tree, and a value for each required argument."""
+    tree = {"a.txt": "x", "b/c.txt": "xyz", ".claude/commands/go.md": "go on"}
+    return {"name": "a small tree", "tool": id_, "tree": tree, "arguments": fitting(tool)}
 
 
 def renew(case: Case, server: Server) -> Case:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backstaff.arguments import ParameterType
 from backstaff.registry import Registry, discover
 from backstaff.server import Server
 from backstaff.settings import Settings
@@ -47,9 +48,16 @@ def saying(text: str) -> Run:
 
 
 FITTING = {"path": ".", "pattern": "*", "query": "go", "command_name": "go"}
-"""A value for each argument that some tool requires, in a tree with a command named go."""
+"""A value for some required arguments, in a tree with a command named go."""
+BY_TYPE: dict[ParameterType, object] = {
+    ParameterType.STRING: "go",
+    ParameterType.BOOLEAN: True,
+    ParameterType.ARRAY: ["go"],
+}
 
 
 def fitting(tool: Tool[Any]) -> dict[str, object]:
     """Arguments with which TOOL answers."""
-    return {p.name: FITTING[p.name] for p in tool.parameters if p.required}
+    return {
+        p.name: FITTING.get(p.name, BY_TYPE.get(p.type, 1)) for p in tool.parameters if p.required
+    }
