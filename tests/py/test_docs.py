@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 PROGRAMS = Path(sys.executable).parent
 
 
@@ -32,3 +33,19 @@ def test_an_epc_client_in_python_lists_a_directory(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
     head = f"Directory: {tmp_path.resolve()}/\nTotal: 1 file, 0 directories\n\n[FILE] a.txt "
     assert run.stdout.startswith(head)
+
+
+RULE = re.compile(r"(?:N?FR|CFG|T)-LD(?:-[A-Z]+)?-\d+[a-z]?|INV-\d+|tree \d(?:\.\d)?")
+
+
+def test_every_rule_that_is_cited_stands_in_the_contracts() -> None:
+    said = (DOCS / "contracts.md").read_text()
+    for rows in re.finditer(r"^\| ([A-Z-]+)(\d+)([^|]*)\|", said, re.MULTILINE):
+        prefix, first, others = rows.groups()
+        last = [int(number) for number in re.findall(r"to -(\d+)", others)]
+        said += "".join(f" {prefix}{n:02d}" for n in range(int(first), max(last, default=0) + 1))
+        said += "".join(f" {prefix}{end}" for end in re.findall(r", -(\w+)", others))
+    sources = [*(ROOT / "py_backend").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    cited = {rule for path in sources for rule in RULE.findall(path.read_text())}
+    assert "FR-LD-LST-05" in cited
+    assert sorted(rule for rule in cited if rule not in said) == []
