@@ -1,22 +1,30 @@
 """Commands as the answers of the tools tell of them."""
 
+import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 
 from backstaff.render.names import prose, show, word
 from backstaff.tools.commands._catalog import Command, Stamp
 
 DEFAULT_TEXT_BYTES = 1 << 20
-_EPOCH = datetime.fromtimestamp(0, UTC)
-_EARLIEST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
-_LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+LAST_SHORT_YEAR = 9999
 
 
 def last_modified(stamp: Stamp) -> str:
-    """The time of the last modification in UTC, to the millisecond."""
-    milliseconds = min(max(stamp.modified_ns // 10**6, _EARLIEST), _LATEST)
-    moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """The time of the last modification in UTC, to the millisecond: `2025-11-15T10:00:00.000Z`.
+
+    A year that four digits cannot hold has a sign and six digits or more, as ISO 8601 and
+    JavaScript write it: `+036812-02-20T00:36:16.000Z`. A time that the system cannot break down
+    stands as its epoch seconds: `@1152921504606846976`.
+    """
+    seconds, nanoseconds = divmod(stamp.modified_ns, 10**9)
+    try:
+        year, month, day, hour, minute, second, *_ = time.gmtime(seconds)
+    except (OverflowError, ValueError, OSError):
+        return f"@{seconds}"
+    written = f"{year:04}" if 0 <= year <= LAST_SHORT_YEAR else f"{year:+07}"
+    clock = f"{hour:02}:{minute:02}:{second:02}.{nanoseconds // 10**6:03}Z"
+    return f"{written}-{month:02}-{day:02}T{clock}"
 
 
 def modified_epoch(stamp: Stamp) -> int:

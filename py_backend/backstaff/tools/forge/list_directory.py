@@ -2,7 +2,7 @@
 
 Two orders are at work. Traversal goes in pre-order, names by their UTF-8 bytes in each directory
 (SRD FR-LD-LST-05), and decides which entries are kept; the output is sorted by whole path
-(FR-LD-OUT-01). Only what is kept is statted. Exactly `max_entries` entries and not one more is not
+(FR-LD-OUT-01). Exactly `max_entries` entries and not one more is not
 truncated: one more eligible entry is looked for. A cut by depth is no truncation.
 
 Beyond the SRD: a directory that cannot be read stands once, as `unknown`, in the place of its own
@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from heapq import merge, nsmallest
+from heapq import nsmallest
 from itertools import accumulate, repeat
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from backstaff.errors import (
     ToolError,
 )
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, Named, entries_in, facts_of, lstat, names_in
+from backstaff.fs.entry import Kind, Named, facts_of, lstat, names_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
 from backstaff.render.canonical import rows_to_json, to_json
@@ -44,6 +44,8 @@ SAMPLE = 16
 """How many times as many names as are wanted tell nearly where the last of these stands."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_SEPARATORS = re.compile(r"[\x1c-\x1f]")
+"""Control characters that `str.strip` takes for white space; Unicode does not."""
 _DRIVE = re.compile(r"[A-Za-z]:(/|\Z)")
 
 
@@ -85,7 +87,6 @@ class Failure(StrEnum):
 
 
 _TYPES = {stat.S_IFREG: Type.FILE, stat.S_IFDIR: Type.DIR, stat.S_IFLNK: Type.SYMLINK}
-_KIND_TYPES = {Kind.FILE: Type.FILE, Kind.DIRECTORY: Type.DIR, Kind.SYMLINK: Type.SYMLINK}
 _ERRORS = {
     errno.EACCES: (Failure.PERMISSION_DENIED, "permission denied"),
     errno.EPERM: (Failure.PERMISSION_DENIED, "permission denied"),
@@ -223,7 +224,7 @@ def _check(arguments: Arguments, settings: Settings) -> None:
 def normalized(path: str) -> str:
     """PATH as the output shows it (FR-LD-VAL-10), relative; raises BadArgs or SandboxViolation."""
     text = path.strip().replace("\\", "/")
-    if _CONTROL.search(text):
+    if _CONTROL.search(text) or _SEPARATORS.search(path):
         raise _bad("path must not hold control characters")
     if not text:
         raise _bad("path must not be empty")  # FR-LD-VAL-01
@@ -259,7 +260,7 @@ def _listed(place: Place, path: str, depth: int, arguments: Arguments, context: 
     if place.kind is not Kind.DIRECTORY:
         raise NotADirectory("it is not a directory", last=True)
     kept: list[Entry] = []
-    arrange = _arranger(arguments, depth, kept, context.budget)
+    arrange = _arranger(arguments, kept, context.budget)
     with Walk(place.listing(), arrange, context.budget) as walk:
         for entry in _eligible(walk, depth, arguments):
             if len(kept) == arguments.max_entries:
@@ -276,39 +277,20 @@ def _sorted(path: str, kept: list[Entry], arguments: Arguments, reason: Reason |
     return Listing(lossy(path), entries, arguments.max_entries, reason)
 
 
-def _arranger(arguments: Arguments, depth: int, kept: list[Entry], budget: Budget) -> Arrange:
-    """What filters (FR-LD-LST-06) and orders (-05) the entries of a directory.
+def _arranger(arguments: Arguments, kept: list[Entry], budget: Budget) -> Arrange:
+    """What leaves hidden entries out (FR-LD-LST-06) and orders (-05) the entries of a directory.
 
-    Where every ordinary type is wanted, the names are all that is read, as what is kept will be
-    statted anyway; else the directory's own word on the kinds spares statting what is not wanted.
-    Directories that are not wanted themselves are ordered all where they are entered, as what is
-    in them may be wanted.
+    Only the names are read. Every entry is statted later, also one whose type is not wanted: an
+    entry without metadata is listed whatever is wanted (FR-LD-LST-04), and only lstat tells it.
     """
-    ordinary = {Type.FILE, Type.DIR, Type.SYMLINK} <= arguments.types
 
-    def most() -> int:
-        return arguments.max_entries - len(kept) + 1
-
-    def by_name(directory: int, _path: str) -> Iterator[Named]:
+    def arrange(directory: int, _path: str) -> Iterator[Named]:
+        most = arguments.max_entries - len(kept) + 1
         names = names_in(directory, budget)
-        ordered = ordered_names(names, most(), include_hidden=arguments.include_hidden)
+        ordered = ordered_names(names, most, include_hidden=arguments.include_hidden)
         return ((name, Kind.UNKNOWN) for name in ordered)
 
-    def entered(path: str) -> bool:
-        return path.count("/") + 2 < depth if path else depth > ONLY_CHILDREN
-
-    def by_kind(directory: int, path: str) -> Iterator[Named]:
-        entries = dict(entries_in(directory, budget))
-        if not arguments.include_hidden:
-            entries = {name: kind for name, kind in entries.items() if name[0] != "."}
-        wanted = [n for n, kind in entries.items() if _told_type(kind) in arguments.types]
-        others = entries.keys() - set(wanted) if entered(path) else ()
-        passed = sorted((n for n in others if entries[n] is Kind.DIRECTORY), key=_order)
-        first = ordered_names(wanted, most(), include_hidden=True)
-        names = merge(first, passed, key=_order)
-        return ((name, entries[name]) for name in names)
-
-    return by_name if ordinary else by_kind
+    return arrange
 
 
 def ordered_names(names: list[str], most: int, *, include_hidden: bool) -> Iterator[str]:
@@ -346,12 +328,12 @@ def _decodable(names: list[str]) -> bool:
 
 
 def _order(name: str) -> tuple[str, str]:
-    """By code point, which is the order of UTF-8 bytes; ties after lossy conversion by the raw."""
+    """Sort by code point, which is the order of UTF-8 bytes, after lossy conversion.
+
+    Names that are equal then sort by Python's own string: the undecodable byte FF (U+DCFF) stands
+    before a real U+FFFD. The SRD leaves this open; it only has to be the same each time.
+    """
     return lossy(name), name
-
-
-def _told_type(kind: Kind) -> Type:
-    return _KIND_TYPES.get(kind, Type.OTHER)
 
 
 def _eligible(walk: Walk, depth: int, arguments: Arguments) -> Iterator[Entry]:

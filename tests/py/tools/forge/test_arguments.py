@@ -143,6 +143,19 @@ def test_path_is_normalized(path: str, shown: str) -> None:
     assert normalized(path) == shown
 
 
+@pytest.mark.parametrize("path", ["\x1f.", "\x1c.\x1d", ".\x1e", "\x1f", " \x1c d "])
+def test_control_character_at_an_end_is_no_white_space(project: Path, path: str) -> None:
+    """FR-LD-VAL-01, -10: only white space is trimmed."""
+    code, message = error_of(listed(project, path=path))
+    assert (code, message) == ("BadArgs", "path must not hold control characters")
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\n", "\r\n", "\x0b", "\x85", "\u3000"])
+def test_white_space_around_a_path_is_trimmed(blank: str) -> None:
+    """FR-LD-VAL-10."""
+    assert normalized(f"{blank}d{blank}") == "d"
+
+
 WORDS = st.sampled_from(("/", "\\", ".", "..", " ", "a", "b", "C:", "é", "\u3000", "\t", "\udcff"))
 
 

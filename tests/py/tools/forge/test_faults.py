@@ -100,13 +100,29 @@ def test_unknown_entries_are_listed_whatever_is_wanted_and_count(
     assert reply["truncated"] is True
 
 
-def test_unknown_entry_is_listed_though_files_are_not(
-    tree: Plant, failing: Callable[[str, int], None]
+@pytest.mark.parametrize("kind", ["x", "x/"])
+@pytest.mark.parametrize("flag", ["include_files", "include_dirs"])
+def test_entry_without_metadata_is_listed_whatever_its_directory_calls_it(
+    tree: Plant, failing: Callable[[str, int], None], kind: str, flag: str
 ) -> None:
-    """FR-LD-LST-04: whatever was asked for."""
+    """FR-LD-LST-04: no `include_*` drops it, though d_type says that it is a file or directory."""
+    root = tree({"a": "", "b/": None, kind: None if kind.endswith("/") else ""})
     failing("x", errno.EIO)
-    entries = entries_of(listed(tree({"a": "", "x/": None}), include_files=False))
-    assert [(path, e["type"]) for path, e in entries.items()] == [("x", "unknown")]
+    entries = entries_of(listed(root, **{flag: False}))
+    assert entries["x"]["type"] == "unknown"
+    assert len(entries) == 2
+
+
+@pytest.mark.parametrize("flag", ["include_files", "include_dirs", "include_symlinks"])
+def test_directory_that_may_not_be_searched_lists_all_names_whatever_is_wanted(
+    tree: Plant, flag: str
+) -> None:
+    """T-LD-10, FR-LD-LST-04."""
+    root = tree({"d/f": "12345", "d/e/x": "", "d/l": {"link": "f"}, "d/p": {"fifo": True}})
+    (root / "d").chmod(0o444)
+    entries = as_nobody(lambda: entries_of(listed(root, path="d", **{flag: False})))
+    assert list(entries) == ["e", "f", "l", "p"]
+    assert {entry["type"] for entry in entries.values()} == {"unknown"}
 
 
 @pytest.mark.check(19)
