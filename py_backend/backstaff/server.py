@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ CONTEXT_PARAMETERS = (
     ),
     Parameter(name="approved", type=ParameterType.BOOLEAN, absent=False),
     Parameter(name="json", type=ParameterType.BOOLEAN, absent=False),
+    Parameter(name="text_only", type=ParameterType.BOOLEAN, absent=False),
 )
 
 
@@ -47,7 +48,8 @@ class Reply:
     """The answer to one call: a tool's failure is a value too.
 
     `text` is fit for a model and never empty; `error` is None when all went well, else the
-    mapping of code, message and details; `json` is there when it was asked for.
+    mapping of code, message and details; `json` is there when it was asked for, `data` unless only
+    the text was. `labels` pairs odd strings of `data` with their form in text.
     """
 
     tool: str
@@ -58,6 +60,7 @@ class Reply:
     truncated: bool = False
     warnings: tuple[str, ...] = ()
     elapsed_ms: int = 0
+    labels: Sequence[tuple[str, str]] = ()
 
     @property
     def ok(self) -> bool:
@@ -68,11 +71,13 @@ class Reply:
         """The envelope, keys in the order they are written."""
         outcome = {"error": self.error} if self.error is not None else {}
         asked = {"json": self.json} if self.json is not None else {}
+        labels = {"labels": list(map(list, self.labels))} if self.labels else {}
         return {
             "ok": self.ok,
             "tool": self.tool,
             "text": self.text,
             "data": self.data,
+            **labels,
             **asked,
             **outcome,
             "truncated": self.truncated,
@@ -130,7 +135,8 @@ class Server:
         return Reply(
             tool=tool_id,
             text=result.text,
-            data=result.data,
+            data=None if asked["text_only"] else result.data,
+            labels=() if asked["text_only"] else result.labels(),
             json=result.json() if asked["json"] else None,
             truncated=result.truncated,
             warnings=(*map(_of_context, unknown), *warnings, *result.warnings),
@@ -183,6 +189,7 @@ class Server:
                 budget=Budget.lasting(asked["deadline_ms"], cancelled),
                 max_output_bytes=asked["max_output_bytes"],
                 available_capacity_bytes=asked["available_capacity_bytes"],
+                text_only=asked["text_only"],
                 settings=settings,
             )
             context.budget.expired()  # the call may have been taken back while it waited

@@ -1,6 +1,6 @@
 """The shape of a contract: what a tool is, what it is called with, what it returns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -66,12 +66,14 @@ class Context:
 
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
     is what is left in the model's window. `settings` is an instance of the tool's settings class.
+    With `text_only`, nobody reads the data, and a tool can leave out what is costly to make.
     """
 
     root: Root
     budget: Budget = field(default_factory=Budget)
     max_output_bytes: int | None = None
     available_capacity_bytes: int | None = None
+    text_only: bool = False
     settings: Any = NO_SETTINGS
 
     def text_limit(self, default: int) -> int:
@@ -83,11 +85,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a tool found out.
+    r"""What a tool found out.
 
     `text` is for a model and never empty; `data` is the same for programs: mappings with
     snake_case keys, lists, `Rows`, scalars, StrEnum members for closed sets. `output` is the
-    contract's JSON output where it differs from `data`.
+    contract's JSON output where it differs from `data`. `labels` makes pairs of a string in `data`
+    and its form in text, for the odd names: `("a\nb", '"a\\nb"')`.
     """
 
     text: str
@@ -95,6 +98,7 @@ class Result:
     output: Mapping[str, object] | None = None
     truncated: bool = False
     warnings: tuple[str, ...] = ()
+    labels: Callable[[], Sequence[tuple[str, str]]] = tuple
 
     def json(self) -> str:
         """The contract's output as canonical JSON."""

@@ -8,7 +8,7 @@ reader gives it back.
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from json.encoder import encode_basestring
 
@@ -59,6 +59,14 @@ def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
     """Whether LINES, an expression for names each with a newline, matches NAMES."""
     together = "".join([f"{name}\n" for name in names])
     return lines.fullmatch(together) is not None and together.count("\n") == len(names)
+
+
+def labels(shown: Callable[[str], str], texts: Iterable[str]) -> list[tuple[str, str]]:
+    r"""Pair each of TEXTS that SHOWN changes with its new form: `("a\nb", '"a\\nb"')`."""
+    distinct = list(dict.fromkeys(filter(None, texts)))
+    if _all(_ALL_WORDS_ASCII, distinct):
+        return []
+    return [(text, label) for text in distinct if (label := shown(text)) != text]
 
 
 def word(name: str) -> str:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from backstaff.errors import NotADirectory, PathError
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, entries_in, facts
 from backstaff.fs.root import Place
-from backstaff.render.names import quote, show
+from backstaff.render.names import labels, quote, show
+from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.agent_q._rows import REPLY_BYTES, SHORTEST_ROW_BYTES, Listed, by_name
 from backstaff.tools.agent_q._words import directory_refusal
@@ -73,6 +74,8 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     header = _header(place, found, context.settings.header)
     listed = _ordered(found, arguments.sort_by.lower(), directory, limit // SHORTEST_ROW_BYTES)
     shown, rows = _cut(listed, header, limit, found)
+    entries = Rows({}) if context.text_only else shown.rows(directory)
+    targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
     return Result(
         text=header + rows + _left_out(found.total - len(shown), limit, found),
         data={
@@ -81,10 +84,11 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
             "directories": len(found.directories),
             "total": found.total,
             "shown": len(shown),
-            "entries": shown.rows(directory),
+            "entries": entries,
         },
         truncated=len(shown) < found.total or not found.complete,
         warnings=_warnings(arguments),
+        labels=lambda: labels(show, (*shown.directories, *shown.files, *targets)),
     )
 
 

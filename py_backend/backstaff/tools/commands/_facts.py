@@ -1,9 +1,9 @@
 """Commands as the answers of the tools tell of them."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from backstaff.render.names import prose, show, word
+from backstaff.render.names import labels, prose, show, word
 from backstaff.tools.commands._catalog import Command, Stamp
 
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -42,6 +42,13 @@ def counted(warnings: Sequence[str]) -> Iterator[str]:
 def folder_in_output(command: Command, *, several: bool) -> dict[str, object]:
     """The folder as an output of a contract tells it: only where there are SEVERAL."""
     return {"folder": command.folder} if several else {}
+
+
+def command_labels(commands: Iterable[Command]) -> list[tuple[str, str]]:
+    """Pair the odd names and descriptions of COMMANDS with their form in text."""
+    found = list(commands)
+    names = (text for one in found for text in (one.name, one.path, one.folder))
+    return labels(show, names) + labels(prose, [one.about.description for one in found])
 
 
 def line(command: Command, *, several: bool, before: str = "", after: str = "") -> str:

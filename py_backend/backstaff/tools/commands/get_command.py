@@ -26,6 +26,7 @@ from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, command_of, label
 from backstaff.tools.commands._facts import (
+    command_labels,
     folder_in_output,
     last_modified,
     modified_epoch,
@@ -161,6 +162,7 @@ def _result(command: Command, content: Content, context: Context, *, several: bo
         output=whole | {"metadata": told},
         truncated=cut or not fits,
         warnings=tuple(_warnings(command, cut=cut)),
+        labels=lambda: command_labels([command]),
     )
 
 

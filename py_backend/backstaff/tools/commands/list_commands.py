@@ -22,6 +22,7 @@ from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind
 from backstaff.tools.commands._catalog import Command, read_catalog
 from backstaff.tools.commands._facts import (
     DEFAULT_TEXT_BYTES,
+    command_labels,
     counted,
     folder_in_output,
     last_modified,
@@ -106,6 +107,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             output=_output(page, several=folders.several),
             truncated=not (whole and catalog.complete),
             warnings=warnings,
+            labels=lambda: command_labels(page.commands),
         )
 
 

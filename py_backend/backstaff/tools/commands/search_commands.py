@@ -34,6 +34,7 @@ from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, read_catalog
 from backstaff.tools.commands._facts import (
     DEFAULT_TEXT_BYTES,
+    command_labels,
     counted,
     folder_in_output,
     line,
@@ -215,6 +216,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             output=answer.output(),
             truncated=not (whole and catalog.complete),
             warnings=warnings,
+            labels=lambda: command_labels(match.command for match in matches),
         )
 
 

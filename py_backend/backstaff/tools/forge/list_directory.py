@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from heapq import nsmallest
-from itertools import accumulate, repeat
+from itertools import accumulate, chain, repeat
 from typing import NamedTuple
 
 from backstaff.errors import (
@@ -34,7 +34,7 @@ from backstaff.fs.entry import Kind, Named, facts_of, lstat, names_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
 from backstaff.render.canonical import rows_to_json, to_json
-from backstaff.render.names import lossy, quote
+from backstaff.render.names import labels, lossy, quote, show
 from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 
@@ -197,7 +197,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     except PathError as error:
         raise _refusal(error) from error
     text, listing = _fitted(listing, context.text_limit(DEFAULT_OUTPUT_BYTES))
-    return Result(text=text, data=listing.data(), truncated=listing.reason is not None)
+    return Result(
+        text=text,
+        data=listing.data(),
+        truncated=listing.reason is not None,
+        labels=lambda: labels(show, chain.from_iterable(e[:2] for e in listing.entries)),
+    )
 
 
 def _depth(arguments: Arguments, settings: Settings) -> int:
@@ -273,8 +278,8 @@ def _listed(place: Place, path: str, depth: int, arguments: Arguments, context: 
 
 
 def _sorted(path: str, kept: list[Entry], arguments: Arguments, reason: Reason | None) -> Listing:
-    entries = sorted(kept, key=lambda entry: entry.path)
-    return Listing(lossy(path), entries, arguments.max_entries, reason)
+    entries = sorted(kept, key=lambda entry: lossy(entry.path))  # FR-LD-OUT-01
+    return Listing(path, entries, arguments.max_entries, reason)
 
 
 def _arranger(arguments: Arguments, kept: list[Entry], budget: Budget) -> Arrange:
@@ -358,13 +363,12 @@ def _entry(step: Step) -> Entry:
     size_bytes = size if kind is Type.FILE else None
     milliseconds = modified // 10**6 if modified >= 0 else None
     hidden = name[0] == "."
-    return Entry(lossy(name), lossy(path), depth, kind, size_bytes, milliseconds, hidden)
+    return Entry(name, path, depth, kind, size_bytes, milliseconds, hidden)
 
 
 def _failed(step: Step, code: Failure, message: str) -> Entry:
-    name, path = lossy(step.name), lossy(step.path)
-    hidden = name.startswith(".")
-    return Entry(name, path, step.depth, Type.UNKNOWN, None, None, hidden, code, message)
+    hidden = step.name.startswith(".")
+    return Entry(step.name, step.path, step.depth, Type.UNKNOWN, None, None, hidden, code, message)
 
 
 def _fitted(listing: Listing, limit: int) -> tuple[str, Listing]:

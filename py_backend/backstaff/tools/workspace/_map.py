@@ -111,7 +111,7 @@ class Directory:
     def named(self) -> list[tuple[str, str]]:
         """The names of its files, the first to name first, each with its word."""
         if len(self._named) < len(self.names):
-            self._named = [(f.name, _word(f.name) + "@" * f.link) for f in self.files]
+            self._named = [(f.name, map_word(f.name) + "@" * f.link) for f in self.files]
             self._kinds = Counter(map(kind_of_name, self.names))
         return self._named
 
@@ -212,7 +212,7 @@ def _sum_up(here: Directory) -> None:
     for below in here.below:
         below.above = here
         inner = below.path[len(here.path) :].removeprefix("/")
-        below.label = f"{_word(inner)}/({below.closed or below.total})"
+        below.label = f"{map_word(inner)}/({below.closed or below.total})"
 
 
 def _joined(here: Directory) -> Directory:
@@ -291,7 +291,7 @@ def _bare(start: Directory, prefix: str) -> int:
 def _head(path: str) -> str:
     """What the line of the directory PATH begins with."""
     path = path.rstrip("/")
-    return f"{_word(path)}/" if path else "./"
+    return f"{map_word(path)}/" if path else "./"
 
 
 @dataclass(slots=True)
@@ -472,7 +472,7 @@ def _highest(fits: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def _word(name: str) -> str:
+def map_word(name: str) -> str:
     """NAME as a word that is no count."""
     return literal(name) if name[0] == "+" and name[1:].isdigit() else word(name)
 

@@ -27,9 +27,18 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.root import Place
 from backstaff.fs.survey import Folder, Survey, survey
-from backstaff.render.names import show, word
+from backstaff.render.names import labels, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.workspace._map import Directory, Line, Map, drawn, kind_of_name, least, planted
+from backstaff.tools.workspace._map import (
+    Directory,
+    Line,
+    Map,
+    drawn,
+    kind_of_name,
+    least,
+    map_word,
+    planted,
+)
 from backstaff.tools.workspace._words import refusal
 
 MOST_TOKENS = 20_000
@@ -129,6 +138,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         data=_data(facts, found),
         truncated=found.files < facts.start.total or not facts.complete,
         warnings=facts.warnings,
+        labels=lambda: labels(map_word, _names(facts, found)),
     )
 
 
@@ -349,6 +359,14 @@ def _data(facts: Facts, found: Map) -> dict[str, object]:
         "notes": facts.notes,
         "map": [_line_data(line, facts.prefix) for line in found.lines],
     }
+
+
+def _names(facts: Facts, found: Map) -> Iterator[str]:
+    """Yield every name and path in the data."""
+    yield from (facts.name, facts.branch or "", *facts.read_first, *facts.build, *facts.edited)
+    for line in found.lines:
+        yield from ((facts.prefix + line.path).rstrip("/"), *line.files)
+        yield from (facts.prefix + path for path, *_ in line.collapsed)
 
 
 def _line_data(line: Line, prefix: str) -> dict[str, object]:

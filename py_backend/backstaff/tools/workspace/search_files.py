@@ -28,7 +28,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.render.lines import fitted
-from backstaff.render.names import quote, show, word
+from backstaff.render.names import labels, quote, show, word
 from backstaff.search import suggestions
 from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -196,6 +196,7 @@ def _told(answer: Answer, limit: int, *, expired: bool = False) -> Result:
         text=text,
         data=shown.data(),
         truncated=cut or not whole or expired,
+        labels=lambda: labels(show, shown.paths),
     )
 
 

@@ -32,7 +32,7 @@ from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
 from backstaff.render.lines import fitted
-from backstaff.render.names import quote, show, word, words
+from backstaff.render.names import labels, quote, show, word, words
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
@@ -113,7 +113,16 @@ def run(arguments: Arguments, context: Context) -> Result:
         data=tree.output(),
         truncated=tree.limit_reached or tree.expired or not whole,
         warnings=tuple(_warnings(tree)),
+        labels=lambda: labels(show, _names(tree.root)),
     )
+
+
+def _names(node: Node) -> Iterator[str]:
+    """Yield the name and the path of NODE and of all nodes below it."""
+    yield node["name"]
+    yield node["path"]
+    for child in node.get("children", ()):
+        yield from _names(child)
 
 
 def _validate(arguments: Arguments) -> None:

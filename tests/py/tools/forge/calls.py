@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from backstaff.registry import discover
+from backstaff.render.names import lossy
 from backstaff.server import Reply, Server
 from backstaff.settings import load
 from tests.py.servers import server_at
@@ -71,5 +72,9 @@ def entries_of(reply: Reply) -> dict[str, Output]:
 
 
 def plain(data: Mapping[str, Any]) -> Output:
-    """The reply's data as the contract's object, by the parts it is made of."""
-    return {**data, "entries": list(data["entries"].objects())}
+    """The reply's data as the contract's object: with names after lossy conversion."""
+    entries = [
+        entry | {key: lossy(entry[key]) for key in ("name", "path")}
+        for entry in data["entries"].objects()
+    ]
+    return {**data, "path": lossy(data["path"]), "entries": entries}

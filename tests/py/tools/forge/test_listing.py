@@ -215,3 +215,13 @@ def test_names_that_are_equal_after_conversion_are_both_listed_in_a_stable_order
             ("\ufffd", 3),
             ("\ufffd/x", 9),
         ]
+
+
+def test_data_has_exact_names_and_the_json_valid_ones(folder: Path) -> None:
+    odd = os.fsdecode(b"a\xff\n")
+    (folder / odd).touch()
+    reply = listed(folder)
+    assert [entry["name"] for entry in output(reply)["entries"]] == ["a\ufffd\n"]
+    assert reply.data is not None
+    assert [entry["name"] for entry in reply.data["entries"].objects()] == [odd]
+    assert reply.labels == [(odd, r'"a\udcff\n"')]
