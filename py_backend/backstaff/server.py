@@ -15,7 +15,7 @@ from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.root import Root
 from backstaff.registry import Registry, table
 from backstaff.settings import Settings, Verdict
-from backstaff.tool import Context, Result, Tool
+from backstaff.tool import Context
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +92,25 @@ def failure(tool: str, error: ToolError) -> Reply:
     return Reply(tool=tool, text=f"Error: {error.message}", error=facts)
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call, decoded but for the tool's arguments: `context` has every key of the context."""
+
+    tool_id: str
+    arguments: object
+    context: Mapping[str, Any]
+    warnings: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long the call may take once it runs."""
+        return float(self.context["deadline_ms"] / 1000)
+
+    def with_limit(self, limit: int) -> "Call":
+        """Return the same call for a text of at most LIMIT bytes."""
+        return replace(self, context={**self.context, "max_output_bytes": limit})
+
+
 class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
 
@@ -108,47 +127,65 @@ class Server:
         context: object = None,
         cancelled: threading.Event | None = None,
     ) -> Reply:
-        """Call the tool NAME (an id or an unambiguous bare name). Never raises."""
-        start = time.monotonic()
+        """Prepare a call and run it. Never raises."""
         try:
-            reply = self._answer(name, arguments, context, cancelled or threading.Event())
+            return self.run(self.prepare(name, arguments, context), cancelled)
         except ToolError as error:
-            reply = failure(name, error)
-        except Exception:
-            logger.exception("bug in the tool %s", name)
-            reply = failure(name, unexpected())
-        return replace(reply, elapsed_ms=round((time.monotonic() - start) * 1000))
+            return failure(name, error)
 
-    def _answer(
-        self, name: str, arguments: object, context: object, cancelled: threading.Event
-    ) -> Reply:
+    def prepare(self, name: str, arguments: object = None, context: object = None) -> Call:
+        """Decode a call of the tool NAME, an id or an unambiguous bare name. Raises `ToolError`."""
         tool_id = self.registry.id_of(name)
         if tool_id is None:
             known = ", ".join(self.registry.by_id)
-            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool '{name}'; known: {known}")
-        asked, unknown = decode(CONTEXT_PARAMETERS, context)
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"No such tool: {name} (there are {known})")
+        decoded, unknown = decode(CONTEXT_PARAMETERS, context)
+        warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
+        return Call(tool_id, arguments, decoded, warnings)
+
+    def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
+        """Run CALL until its deadline, or until CANCELLED is set. Never raises."""
+        start = time.monotonic()
         try:
-            self._admit(tool_id, approved=bool(asked["approved"]))
-            result, warnings = self._run(tool_id, arguments, asked, cancelled)
+            reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
-            return failure(tool_id, error)
+            reply = failure(call.tool_id, error)
+        except Exception:
+            logger.exception("bug in the tool %s", call.tool_id)
+            reply = failure(call.tool_id, unexpected())
+        return replace(reply, elapsed_ms=round((time.monotonic() - start) * 1000))
+
+    def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
+        asked = call.context
+        self._admit(call.tool_id, approved=asked["approved"])
+        tool = self.registry.by_id[call.tool_id]
+        settings = self.settings.of(table(call.tool_id, tool), tool.settings)
+        try:
+            values, warnings = decode(tool.parameters, call.arguments, settings)
+        except ToolError as error:
+            # The contract may have a code of its own for arguments that do not fit.
+            code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
+            raise ToolError(code, error.message, **error.details) from error
+        with Root(os.fspath(asked["root"] or self.root)) as root:
+            context = Context(
+                root=root,
+                budget=Budget.lasting(asked["deadline_ms"], cancelled),
+                max_output_bytes=asked["max_output_bytes"],
+                available_capacity_bytes=asked["available_capacity_bytes"],
+                text_only=asked["text_only"],
+                settings=settings,
+            )
+            context.budget.expired()  # the call may have been cancelled while it waited
+            result = tool.run(tool.arguments(**values), context)
         return Reply(
-            tool=tool_id,
+            tool=call.tool_id,
             text=result.text,
-            data=None if asked["text_only"] else result.data,
-            labels=() if asked["text_only"] else result.labels(),
+            data=None if context.text_only else result.data,
+            labels=() if context.text_only else result.labels(),
             json=result.json() if asked["json"] else None,
             truncated=result.truncated,
-            warnings=(*map(_of_context, unknown), *warnings, *result.warnings),
+            warnings=(*call.warnings, *warnings, *result.warnings),
         )
-
-    def patience(self, context: object) -> float:
-        """The seconds that a call with CONTEXT may take."""
-        try:
-            asked: Mapping[str, Any] = decode(CONTEXT_PARAMETERS, context)[0]
-        except ToolError:
-            return 0  # it is refused at once
-        return float(asked["deadline_ms"] / 1000)
 
     def definitions(self) -> list[dict[str, object]]:
         """What `describe` answers: each tool's definition, and what the policy says of it.
@@ -169,40 +206,6 @@ class Server:
             case Verdict.PROMPT if not approved:
                 message = f"The tool {tool_id} needs the approval of a person first"
                 raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
-
-    def _run(
-        self,
-        tool_id: str,
-        arguments: object,
-        asked: Mapping[str, Any],
-        cancelled: threading.Event,
-    ) -> tuple[Result, list[str]]:
-        tool = self.registry.by_id[tool_id]
-        settings = self.settings.of(table(tool_id, tool), tool.settings)
-        try:
-            values, warnings = decode(tool.parameters, arguments, settings)
-        except ToolError as error:
-            raise _in_the_words_of(tool, error) from error
-        with Root(os.fspath(asked["root"] or self.root)) as root:
-            context = Context(
-                root=root,
-                budget=Budget.lasting(asked["deadline_ms"], cancelled),
-                max_output_bytes=asked["max_output_bytes"],
-                available_capacity_bytes=asked["available_capacity_bytes"],
-                text_only=asked["text_only"],
-                settings=settings,
-            )
-            context.budget.expired()  # the call may have been taken back while it waited
-            return tool.run(tool.arguments(**values), context), warnings
-
-
-def _in_the_words_of(tool: Tool[Any], error: ToolError) -> ToolError:
-    code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
-    return ToolError(code, error.message, **error.details)
-
-
-def _of_context(warning: str) -> str:
-    return warning.replace("argument", "context key")
 
 
 def unexpected() -> ToolError:

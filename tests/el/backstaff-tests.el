@@ -482,7 +482,7 @@ In it `asked' is a list of what the user was asked about."
 
 (ert-deftest backstaff-unknown-tool-is-answered-with-the-known-ones ()
   (backstaff-tests-with-project '(("a.txt" . "a"))
-    (should (string-match-p "No such method: nosuch (there are agent-q/directory_tree, "
+    (should (string-match-p "No such tool: nosuch (there are agent-q/directory_tree, "
                             (backstaff-call-text "nosuch" nil)))))
 
 (provide 'backstaff-tests)

@@ -92,7 +92,7 @@ def test_failed_call_has_a_form_for_programs(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("agent-q/nothing",), "There is no tool 'agent-q/nothing'; known: agent-q/"),
+        (("agent-q/nothing",), "No such tool: agent-q/nothing (there are agent-q/"),
         (("agent-q/list_directory",), "Missing required argument 'path'"),
         (("agent-q/list_directory", "{"), "not JSON"),
         (("agent-q/list_directory", "[]"), "not an object"),

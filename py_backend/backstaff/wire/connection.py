@@ -16,7 +16,7 @@ from math import inf
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.server import Reply, Server, failure, unexpected
+from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
@@ -49,7 +49,7 @@ class Connection:
         self._workers = workers
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
-        self._running: set[_Call] = set()
+        self._running: set[_RunningCall] = set()
         self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": ("", "The definition of every tool.", self._describe),
@@ -81,7 +81,7 @@ class Connection:
                 self._call(uid, method, [] if arguments is NIL else arguments)
             case Message("call", uid, [method, _]):
                 name = "nil" if method is NIL else method
-                self._reply(uid, "epc-error", f"No such method: {name}")
+                self._reply(uid, "epc-error", f"No such tool: {name}")
             case Message("methods", uid, []):
                 self._give(uid, self._signatures, [])
             case Message("return" | "return-error" | "epc-error"):
@@ -94,15 +94,12 @@ class Connection:
             self._reply(uid, "epc-error", "The arguments of a call must be a list")
         elif method in self._methods:
             self._give(uid, self._methods[method][2], arguments)
-        elif self._server.registry.id_of(method) is None:
-            known = ", ".join(self._server.registry.by_id)
-            self._reply(uid, "epc-error", f"No such method: {method} (there are {known})")
         elif arguments and isinstance(arguments[0], Symbol):
             self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
-            self._run(uid, method, [*arguments, None, None])
+            self._run(uid, method, *[*arguments, None, None][:2])
 
     def _give(
         self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
@@ -112,57 +109,84 @@ class Connection:
         except (Misuse, ToolError) as error:
             self._reply(uid, "return-error", str(error))
 
-    def _run(self, uid: int, method: str, arguments: Sequence[object]) -> None:
-        call = _Call(self, uid, method, arguments[0], arguments[1])
-        self._running.add(call)
-        if not self._workers.submit(call):
-            call.turn_away()
-
-    def claim(self, call: "_Call") -> bool:
-        """Whether the answer to CALL is still to be given; who asks first has to give it."""
+    def _run(self, uid: int, method: str, arguments: object, context: object) -> None:
         try:
-            self._running.remove(call)
+            call = self._server.prepare(method, arguments, context)
+        except ToolError as error:
+            if error.code == ErrorCode.UNKNOWN_TOOL:
+                self._reply(uid, "epc-error", str(error))
+            else:
+                self._send_reply(uid, failure(method, error))
+            return
+        running = _RunningCall(self, uid, call)
+        self._running.add(running)
+        if not self._workers.submit(running):
+            running.turn_away()
+
+    def run(self, running: "_RunningCall") -> None:
+        """Run a call and send its reply.
+
+        A reply that no frame can hold, text and data together, is made again with a limit in
+        proportion: 20 MB become at most 15.
+        """
+        call, cancelled = running.call, running.cancelled
+        for _ in range(3):
+            reply = self._server.run(call, cancelled)
+            body = self._encoded(running.uid, reply)
+            if len(body) < MAX_FRAME_BYTES or not reply.ok:
+                break
+            text = len(reply.text.encode(errors="replace"))
+            call = call.with_limit(text * MAX_FRAME_BYTES // len(body) * 9 // 10)
+        self._finish(running, body)
+
+    def fail(self, running: "_RunningCall", error: ToolError) -> None:
+        """Answer a call with ERROR, unless it has been answered."""
+        reply = failure(running.call.tool_id, error)
+        self._finish(running, self._encoded(running.uid, reply))
+
+    def _finish(self, running: "_RunningCall", body: bytes) -> None:
+        """Send the BODY of a reply. Of a worker and its watcher, the first one does."""
+        try:
+            self._running.remove(running)
         except KeyError:
-            return False
-        return True
-
-    def result(self, call: "_Call") -> Reply:
-        """Do what CALL asks."""
-        return self._server.call(call.method, call.arguments, call.context, call.cancelled)
-
-    def patience(self, call: "_Call") -> float:
-        """The seconds that CALL may take."""
-        return self._server.patience(call.context)
+            return
+        running.answered = True
+        try:
+            self._send_body(running.uid, running.call.tool_id, body)
+        except OSError as error:
+            logger.info("the client went before the answer to %s: %s", running.uid, error)
 
     def no_room(self) -> ToolError:
-        """Why a call cannot be taken on."""
+        """Explain why a call is not accepted."""
         if self._workers.full_of_stuck:
-            return _stuck_server()
+            message = (
+                "This server takes no more calls, as too many hang in a file system that gives no"
+                " answer; start a new one (in Emacs the next call does)"
+            )
+            return ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
         message = "Too many calls are waiting; try again when some are answered"
         return ToolError(ErrorCode.BUSY, message)
 
-    def answer(self, call: "_Call", reply: Reply) -> None:
-        """Give the REPLY to CALL, which has been claimed."""
+    def _encoded(self, uid: int, reply: Reply) -> bytes:
         try:
-            self._deliver(call.uid, reply)
-        except OSError as error:
-            logger.info("the client went before the answer to %s: %s", call.uid, error)
-
-    def _deliver(self, uid: int, reply: Reply) -> None:
-        """Send the REPLY; one that no frame can hold becomes an error that names its size."""
-        try:
-            body = self._message(uid, "return", reply.fields())
+            return self._message(uid, "return", reply.fields())
         except Exception:
             logger.exception("the reply of %s cannot be written", reply.tool)
-            body = self._message(uid, "return", failure(reply.tool, unexpected()).fields())
+            return self._message(uid, "return", failure(reply.tool, unexpected()).fields())
+
+    def _send_reply(self, uid: int, reply: Reply) -> None:
+        self._send_body(uid, reply.tool, self._encoded(uid, reply))
+
+    def _send_body(self, uid: int, tool: str, body: bytes) -> None:
+        """Send BODY; one that no frame can hold becomes an error that names its size."""
         if len(body) >= MAX_FRAME_BYTES:
-            logger.warning("reply of %s has %d bytes", reply.tool, len(body))
+            logger.warning("reply of %s has %d bytes", tool, len(body))
             message = (
                 f"The reply has {len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be"
                 " sent; ask for less (a smaller directory, fewer entries, a lower limit)"
             )
             error = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(body))
-            body = self._message(uid, "return", failure(reply.tool, error).fields())
+            body = self._message(uid, "return", failure(tool, error).fields())
         self._send(frame(body))
 
     def _reply(self, uid: int, kind: str, value: object) -> None:
@@ -221,57 +245,39 @@ class Connection:
 
 
 @dataclass(slots=True, eq=False)
-class _Call:
-    """A tool's call under way: it is answered once, by its worker or in its place."""
+class _RunningCall:
+    """A job for the workers: a call that is answered once, by its worker or by the watcher."""
 
     connection: Connection
     uid: int
-    method: str
-    arguments: object
-    context: object
+    call: Call
     cancelled: threading.Event = field(default_factory=threading.Event)
     answered: bool = False
 
     def run(self) -> None:
-        """Do the work and answer, unless somebody has answered meanwhile."""
-        self._answer(self.connection.result(self))
+        """Do the work and answer."""
+        self.connection.run(self)
 
     def allowed(self) -> float:
-        """The seconds that it may take: none if nobody waits for it, as many as it likes to send.
+        """Return the seconds it may take: 0 once cancelled, unlimited while the reply is sent.
 
         A client that reads slowly holds a worker up, but that is no stuck file system.
         """
         if self.answered:
             return inf
-        return 0 if self.cancelled.is_set() else self.connection.patience(self)
+        return 0 if self.cancelled.is_set() else self.call.seconds
 
     def abandon(self, stuck: int) -> None:
-        """Answer for a worker that does not return, and let it end should it ever."""
+        """Answer for a worker that does not return; STUCK counts these workers."""
         code = ErrorCode.CANCELLED if self.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED
-        self.cancelled.set()
+        self.cancelled.set()  # should the worker ever return, it stops
         message = (
             "The file system gave no answer in the time allowed, and the call was abandoned;"
             " something may be wrong with a disk or a mounted share below that path"
         )
         full = {"server_stuck": True} if stuck >= MAX_STUCK else {}
-        self._fail(ToolError(code, message, stuck_workers=stuck, **full))
+        self.connection.fail(self, ToolError(code, message, stuck_workers=stuck, **full))
 
     def turn_away(self) -> None:
         """Answer that there is no room."""
-        self._fail(self.connection.no_room())
-
-    def _fail(self, error: ToolError) -> None:
-        self._answer(failure(self.method, error))
-
-    def _answer(self, reply: Reply) -> None:
-        if self.connection.claim(self):
-            self.answered = True
-            self.connection.answer(self, reply)
-
-
-def _stuck_server() -> ToolError:
-    message = (
-        "This server takes no more calls, as too many hang in a file system that gives no answer;"
-        " start a new one (in Emacs the next call does)"
-    )
-    return ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
+        self.connection.fail(self, self.connection.no_room())

@@ -84,7 +84,7 @@ def test_stock_client_calls_every_tool(stock: Stock) -> None:
 
 
 def test_stock_client_sees_errors(stock: Stock) -> None:
-    with pytest.raises(EPCError, match="No such method: nothing"):
+    with pytest.raises(EPCError, match="No such tool: nothing"):
         stock.call("nothing")
     with pytest.raises(ReturnError, match="cancel takes the UID"):
         stock.call("cancel")

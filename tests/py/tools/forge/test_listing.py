@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from backstaff.render.values import Rows
 from tests.py.tools.forge.calls import ENTRY_KEYS, KEYS, entries_of, listed, output, paths, plain
 from tests.py.tools.forge.model import written
 from tests.py.trees import Plant
@@ -223,5 +224,7 @@ def test_data_has_exact_names_and_the_json_valid_ones(folder: Path) -> None:
     reply = listed(folder)
     assert [entry["name"] for entry in output(reply)["entries"]] == ["a\ufffd\n"]
     assert reply.data is not None
-    assert [entry["name"] for entry in reply.data["entries"].objects()] == [odd]
+    entries = reply.data["entries"]
+    assert isinstance(entries, Rows)
+    assert [entry["name"] for entry in entries.objects()] == [odd]
     assert reply.labels == [(odd, r'"a\udcff\n"')]
