@@ -18,9 +18,8 @@ from backstaff.fs.root import Root
 from backstaff.render.values import Rows
 from backstaff.server import Reply
 from backstaff.tool import Context
-from backstaff.tools.agent_q import _rows, list_directory
+from backstaff.tools.agent_q import list_directory
 from backstaff.tools.agent_q._rows import Listed
-from backstaff.wire.lisp import ESCAPED, write
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
 from tests.py.trees import Plant
@@ -204,33 +203,6 @@ def test_rows_fit_and_one_more_would_not(limit: int, found: list[str]) -> None:
     assert len(text.encode()) <= limit
     if len(shown) < len(listed):
         assert len(listed.first(len(shown) + 1).text().encode()) > limit
-
-
-def test_listing_is_cut_to_what_one_reply_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_rows, "REPLY_BYTES", 10_000)
-    listed = Listed(["日" * 80] * 5, ["x" * 200] * 30, [None] * 35)
-    shown, text = listed.cut(10**9)
-    assert 0 < len(shown) < 35
-    reply = {"text": text, "entries": list(shown.rows(-1).objects())}
-    assert len(write(reply, ESCAPED)) <= 10_000
-
-
-@pytest.mark.parametrize(
-    "odd", ["#", "\x01", '"', "\\", "\n", "é", "日", "\U0001f600", "\udcff", "x"]
-)
-def test_listing_of_the_oddest_names_and_targets_keeps_within_one_reply(
-    tree: Plant, monkeypatch: pytest.MonkeyPatch, odd: str
-) -> None:
-    monkeypatch.setattr(_rows, "REPLY_BYTES", 100_000)
-    length = 200 // len(os.fsencode(odd))
-    root = tree({f"{number:03}{odd * length}": "" for number in range(30)})
-    for number in range(100, 130):
-        (root / f"{number}{odd * (length // 2)}").symlink_to(odd * (4_000 // len(os.fsencode(odd))))
-    reply = listing(root, context={"max_output_bytes": 10**9})
-    assert len(write(reply.fields(), ESCAPED)) <= 100_000 + len(f"{root}") + 1_000
-    shown = len(columns(reply)["name"])
-    assert 3 < shown < 60, "neither all nor next to nothing"
-    assert f"... {60 - shown} more entries left out" in reply.text
 
 
 # ---------------------------------------------------------------------------- names and kinds

@@ -20,8 +20,6 @@ from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tool import Context, Tool
 from backstaff.tools.agent_q import _page, directory_tree, search_files
-from backstaff.tools.agent_q._page import Page
-from backstaff.wire.lisp import ESCAPED, write
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
@@ -490,17 +488,6 @@ def test_text_keeps_within_any_limit_in_whole_rows(project: Path, name: str) -> 
     assert shown == sorted(shown), "a higher limit shows less"
     assert (shown[0], shown[size]) == (0, len(entries(whole)))
     assert shown[size - 1] < shown[size]
-
-
-def test_page_is_cut_to_what_one_reply_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_page, "REPLY_BYTES", 10_000)
-    page: Page[str] = Page(10**9)
-    for _ in range(40):
-        page.add("日" * 80 + "\n", "日" * 80, "日" * 80)
-    text = page.finish("", lambda missing: f"{missing} more\n")
-    assert 0 < len(page.rows) < 40
-    assert text.endswith(f"{40 - len(page.rows)} more\n")
-    assert len(write({"text": text, "entries": page.rows}, ESCAPED)) <= 10_000
 
 
 def test_nothing_is_statted_that_is_not_shown(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """One connection: what is answered, by whom, in which order, and with what on misuse."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from backstaff import __version__, tools
 from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.tool import Context, Result
+from backstaff.wire import connection
 from backstaff.wire.connection import CAPABILITIES, PROTOCOL, Connection
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, BadFrame
 from backstaff.wire.workers import MAX_WAITING, MAX_WORKERS, Workers
@@ -458,6 +460,35 @@ def test_largest_reply_is_sent_whole(line_to: MakeLine) -> None:
     text = "x" * (MAX_FRAME_BYTES - around - 3)  # for digits of the time that it takes
     line = line_to(large=saying(text))
     assert line.value("(call 1 test/large ())")[":text"] == text
+
+
+@pytest.mark.parametrize("odd", ["#", "\x01", '"', "\\", "\n", "é", "\U0001f600", "\udcff"])
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ('agent-q/list_directory ((:path "."', ":entries"),
+        ("agent-q/directory_tree ((:path nil", ":entries"),
+        ('agent-q/search_files ((:pattern "*"', ":entries"),
+        ('forge/list_directory ((:path "."', ":entries"),
+        ('workspace/search_files ((:query "0" :max_results 1000', ":files"),
+    ],
+)
+def test_reply_is_cut_to_what_a_frame_can_hold(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, odd: str, call: str, shown: str
+) -> None:
+    monkeypatch.setattr(connection, "MAX_FRAME_BYTES", 8_000)
+    for number in range(100):
+        name = f"{number:03}{odd * (16 // len(os.fsencode(odd)))}"
+        (folder / name).symlink_to(odd * (20 // len(os.fsencode(odd))))
+    for escapes in ("nil", "t"):
+        line = Line(server_at(folder))
+        line.ask(f"(call 1 hello ((:escapes {escapes})))")
+        line.send(f"(call 2 {call}) (:max-output-bytes 10000000 :json t)))")
+        body = line.body()
+        assert len(body) < 8_000
+        reply = parsed(body.replace(b"\xff", b"?"))[2]
+        assert (reply[":ok"], reply[":truncated"]) == (True, True), reply[":text"]
+        assert 3 < len(reply[":data"][shown]) < 100, "neither all nor next to nothing"
 
 
 def test_client_that_went_is_logged_and_workers_go_on(

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from backstaff.tools.agent_q._rows import REPLY_BYTES, ROW_BYTES_IN_DATA, wire_bytes
-
+MAX_OUTPUT_BYTES = 15 << 20
 Row = TypeVar("Row")
 
 
@@ -13,7 +12,7 @@ Row = TypeVar("Row")
 class Settings:
     """The table of a tool whose text `max_output_bytes` bounds."""
 
-    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, REPLY_BYTES)})
+    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, MAX_OUTPUT_BYTES)})
 
 
 @dataclass(slots=True)
@@ -21,7 +20,7 @@ class Page(Generic[Row]):
     """Lines of text within LIMIT bytes, each with the row that stands for it in the data.
 
     It takes rows until one does not fit, and only counts from there on: what it keeps is bounded
-    by the answer. Text and data together stay within what one reply can hold.
+    by the answer.
     """
 
     limit: int
@@ -30,7 +29,6 @@ class Page(Generic[Row]):
     full: bool = False
     _lines: list[str] = field(default_factory=list)
     _text: int = 0
-    _sent: int = 0
 
     @property
     def left_out(self) -> int:
@@ -41,16 +39,15 @@ class Page(Generic[Row]):
         """Count a row that comes when no more are taken."""
         self.total += 1
 
-    def add(self, line: str, row: Row, *strings: str) -> None:
-        """Take ROW with its LINE, if it fits; STRINGS are the texts in the row."""
+    def add(self, line: str, row: Row) -> None:
+        """Take ROW with its LINE, if it fits."""
         self.total += 1
         text = self._text + _bytes(line)
-        sent = self._sent + ROW_BYTES_IN_DATA + sum(map(wire_bytes, (line, *strings)))
-        self.full = self.full or text > self.limit or sent > REPLY_BYTES
+        self.full = self.full or text > self.limit
         if not self.full:
             self.rows.append(row)
             self._lines.append(line)
-            self._text, self._sent = text, sent
+            self._text = text
 
     def finish(self, head: str, tail: Callable[[int], str]) -> str:
         """HEAD, the lines and TAIL of the number left out; no line stays that has no room."""

@@ -1,27 +1,17 @@
 """The rows of Agent-Q's listings, `[DIR]  name/` and `[FILE] name (1.2 KB)`; how many fit."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import takewhile
-from stat import S_ISLNK
 
-from backstaff.fs.entry import MODE, MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
+from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
 from backstaff.render.names import show, show_all, width, widths
 from backstaff.render.sizes import show_sizes
 from backstaff.render.values import Rows, Word
 
 MINIMUM_NAME_COLUMN = 19
 SHORTEST_ROW_BYTES = len("[DIR]  x/\n")
-ROW_BYTES_IN_DATA = 84
-"""What an entry costs in the data beside its name and target."""
-LONGEST_ESCAPE = len(r"\U0001f600")
-LONGEST_BYTE = len(r"\u0023")
-REPLY_BYTES = 15 << 20
-"""What the text and the data of a reply may cost together, below what one frame can hold."""
-
-_PLAIN = re.compile(r"[\n !$-\[\]-~]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +44,15 @@ class Listed:
         return "".join(directories + files)
 
     def whole(self, limit: int) -> str | None:
-        """The rows, if they fit in LIMIT bytes, and text and data together in one reply."""
+        """Return the rows if they fit in LIMIT bytes."""
         text = self.text()
-        fits = len(text.encode(errors="replace")) <= limit and self._sent(text) <= REPLY_BYTES
-        return text if fits else None
+        return text if len(text.encode(errors="replace")) <= limit else None
 
     def cut(self, limit: int) -> tuple["Listed", str]:
-        """As many of the first entries as fit, as `whole` has it, and their rows."""
-        fitting = takewhile(lambda cost: cost[0] <= limit and cost[1] <= REPLY_BYTES, self._costs())
-        shown = self.first(sum(1 for _ in fitting))
+        """Return as many of the first entries as fit in LIMIT bytes, and their rows."""
+        shown = self.first(
+            sum(1 for _ in takewhile(lambda size: size <= limit, self._sizes_so_far()))
+        )
         return shown, shown.text()
 
     def rows(self, directory: int) -> Rows:
@@ -92,31 +82,21 @@ class Listed:
             return shown
         return [size if facts else "size unknown" for size, facts in zip(shown, told, strict=True)]
 
-    def _sent(self, text: str) -> int:
-        names = "".join((*self.directories, *self.files))
-        links = [facts for facts in self.facts if facts and S_ISLNK(facts[MODE])]
-        targets = sum(map(_target_bytes, links))
-        return len(self) * ROW_BYTES_IN_DATA + wire_bytes(names) + wire_bytes(text) + targets
-
-    def _costs(self) -> Iterator[tuple[int, int]]:
-        """For each entry: what the rows up to it cost in bytes of text, and of the whole reply.
+    def _sizes_so_far(self) -> Iterator[int]:
+        """Yield for each entry the size in bytes of all rows up to it.
 
         The column of the sizes moves with the longest name so far, and with it every row before.
         """
-        fixed = padded = longest = sent = 0
+        fixed = padded = longest = 0
         for name in self.directories:
             fixed += len(f"[DIR]  {show(name)}/\n".encode())
-            sent += ROW_BYTES_IN_DATA + 2 * wire_bytes(name)
-            yield fixed, fixed + sent
-        told = self.facts[len(self.directories) :]
-        for name, size, facts in zip(self.files, self._sizes(), told, strict=True):
+            yield fixed
+        for name, size in zip(self.files, self._sizes(), strict=True):
             label = show(name)
-            taken = width(label)
-            fixed += len(f"[FILE] {label}({size})\n".encode()) - taken
-            sent += ROW_BYTES_IN_DATA + 2 * wire_bytes(name) + _target_bytes(facts)
-            padded, longest = padded + 1, max(longest, taken)
-            rows = fixed + padded * _column(longest)
-            yield rows, rows + sent
+            columns = width(label)
+            fixed += len(f"[FILE] {label}({size})\n".encode()) - columns
+            padded, longest = padded + 1, max(longest, columns)
+            yield fixed + padded * _column(longest)
 
 
 def by_name(names: list[str], most: int | None = None) -> list[str]:
@@ -128,15 +108,3 @@ def by_name(names: list[str], most: int | None = None) -> list[str]:
 
 def _column(longest: int) -> int:
     return max(MINIMUM_NAME_COLUMN, longest + 2)
-
-
-def wire_bytes(text: str) -> int:
-    """What TEXT may cost on the wire, where whatever is not plain ASCII becomes an escape."""
-    return len(text) if _PLAIN.fullmatch(text) else LONGEST_ESCAPE * len(text)
-
-
-def _target_bytes(facts: Facts | None) -> int:
-    """What the target of a link may cost, as long as its size tells; nothing for anything else."""
-    if facts is None or not S_ISLNK(facts[MODE]):
-        return 0
-    return LONGEST_BYTE * facts[SIZE]

@@ -22,7 +22,6 @@ from backstaff.render.values import Rows, Word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.agent_q._below import EXCLUDE_PATTERNS, Exclusions, arranged
 from backstaff.tools.agent_q._page import Page, Settings, left_out
-from backstaff.tools.agent_q._rows import REPLY_BYTES
 from backstaff.tools.agent_q._words import directory_refusal
 
 REMEDY = "give a directory as path, or exclude_patterns"
@@ -70,7 +69,7 @@ def _answer(place: Place, arguments: Arguments, context: Context) -> Result:
     if place.kind is not Kind.DIRECTORY:
         raise NotADirectory("it is not a directory", last=True)
     exclusions = Exclusions.of(arguments.exclude_patterns)
-    limit = min(context.text_limit(context.settings.max_output_bytes), REPLY_BYTES)
+    limit = context.text_limit(context.settings.max_output_bytes)
     tree = Tree(Page(limit))
     _grow(tree, place, exclusions, context)
 
@@ -120,7 +119,7 @@ def _show(page: Page[Row], step: Step, *, readable: bool) -> None:
         row = _file(step)
         size = "size unknown" if row.size is None else show_size(row.size)
         label = f"[FILE] {show(step.name)} ({size})"
-    page.add(f"{indent}{label}\n", row, step.path, row.target or "")
+    page.add(f"{indent}{label}\n", row)
 
 
 def _file(step: Step) -> Row:

@@ -15,7 +15,8 @@ from backstaff.fs.root import Place
 from backstaff.render.names import labels, quote, show
 from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._rows import REPLY_BYTES, SHORTEST_ROW_BYTES, Listed, by_name
+from backstaff.tools.agent_q._page import MAX_OUTPUT_BYTES
+from backstaff.tools.agent_q._rows import SHORTEST_ROW_BYTES, Listed, by_name
 from backstaff.tools.agent_q._words import directory_refusal
 
 SORT_KEYS = ("name", "size", "modified")
@@ -30,7 +31,7 @@ class Settings:
     """
 
     header: str = field(default="absolute", metadata={"choices": ("absolute", "relative")})
-    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, REPLY_BYTES)})
+    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, MAX_OUTPUT_BYTES)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
         raise NotADirectory("it is not a directory", last=True)
     directory = place.listing()
     found = _find(directory, arguments, context)
-    limit = min(context.text_limit(context.settings.max_output_bytes), REPLY_BYTES)
+    limit = context.text_limit(context.settings.max_output_bytes)
     header = _header(place, found, context.settings.header)
     listed = _ordered(found, arguments.sort_by.lower(), directory, limit // SHORTEST_ROW_BYTES)
     shown, rows = _cut(listed, header, limit, found)

@@ -26,7 +26,6 @@ from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.agent_q._below import EXCLUDE_PATTERNS, Exclusions, arranged
 from backstaff.tools.agent_q._page import Page, Settings, left_out
-from backstaff.tools.agent_q._rows import REPLY_BYTES
 from backstaff.tools.agent_q._words import directory_refusal
 
 REMEDY = "narrow the pattern, give a path, or exclude_patterns"
@@ -89,7 +88,7 @@ def _answer(place: Place, globs: Globs, arguments: Arguments, context: Context) 
     if place.kind is not Kind.DIRECTORY:
         raise NotADirectory("it is not a directory", last=True)
     exclusions = Exclusions.of(arguments.exclude_patterns)
-    limit = min(context.text_limit(context.settings.max_output_bytes), REPLY_BYTES)
+    limit = context.text_limit(context.settings.max_output_bytes)
     search = Search(Page(limit))
     _search(search, place, globs, exclusions, context)
     why = () if search.page.total else _why(search, place, exclusions, arguments, context)
@@ -143,7 +142,7 @@ def _search(
                     search.directories.append(path)
             elif path in matching:
                 matching.remove(path)
-                page.add(f"  {show(path)}\n", Row(path, kind), path)
+                page.add(f"  {show(path)}\n", Row(path, kind))
             elif not page.total:
                 search.files.append(path)
     search.expired = walk.expired
