@@ -470,7 +470,7 @@ def test_largest_reply_is_sent_whole(line_to: MakeLine) -> None:
         ("agent-q/directory_tree ((:path nil", ":entries"),
         ('agent-q/search_files ((:pattern "*"', ":entries"),
         ('forge/list_directory ((:path "."', ":entries"),
-        ('workspace/search_files ((:query "0" :max_results 1000', ":files"),
+        ('workspace/search_files ((:query "*" :kind "glob" :max_results 1000', ":files"),
     ],
 )
 def test_reply_is_cut_to_what_a_frame_can_hold(
