@@ -65,6 +65,8 @@ OPENING is a function while the process is still to come, and then nil."
   (position 1)
   (pending (make-hash-table) :read-only t)
   (last-uid 0)
+  (in-flight 0)
+  (held-back nil)
   (sent 0)
   (read 0)
   (silent-timeouts 0)
@@ -229,7 +231,8 @@ One that is told may leave by a `throw'; those behind it are not forgotten."
 
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver what is complete."
-  (when (buffer-live-p (backstaff-epc--buffer connection))
+  (if (not (buffer-live-p (backstaff-epc--buffer connection)))
+      (backstaff-epc-close connection "the buffer of its answers was killed")
     (with-current-buffer (backstaff-epc--buffer connection)
       (let ((inhibit-modification-hooks t))
         (goto-char (point-max))
@@ -306,6 +309,10 @@ Deleting moves all that stands behind them, so mostly nothing must."
   "Take the call UID off those under way over CONNECTION; nil if there is none."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
     (remhash uid (backstaff-epc--pending connection))
+    (unless (backstaff-epc--call-frame call)
+      (cl-decf (backstaff-epc--in-flight connection))
+      (when (backstaff-epc--held-back connection)
+        (run-at-time 0 nil #'backstaff-epc--send-held-back connection)))
     (when (zerop (hash-table-count (backstaff-epc--pending connection)))
       (backstaff-epc--set-alarm connection nil))
     call))
@@ -335,6 +342,10 @@ It is told once.  An error in the caller's function is the caller's alone."
   (if (backstaff-epc--remote connection) backstaff-epc--largest-remote-frame
     backstaff-message-largest-frame))
 
+(defconst backstaff-epc--most-in-flight 200
+  "How many calls may be under way at once; more are held back.
+A server refuses calls when 256 of them wait.")
+
 (defconst backstaff-epc--pipe-size 16384
   "How many bytes surely fit in a pipe that nobody reads.")
 
@@ -351,6 +362,7 @@ Emacs's own queue, and the next frame follows it: none is ever torn."
         (frame (backstaff-epc--call-frame call))
         (timeout (backstaff-epc--call-timeout call))
         (left (backstaff-epc--time-left call)))
+    (cl-incf (backstaff-epc--in-flight connection))
     (setf (backstaff-epc--call-frame call) nil
           (backstaff-epc--call-end call)
           (cl-incf (backstaff-epc--sent connection) (length frame)))
@@ -422,9 +434,25 @@ the sending."
                         (list 'call uid symbol args)
                         (backstaff-epc--room connection)))))
     (puthash uid call (backstaff-epc--pending connection))
-    (unless (backstaff-epc--opening connection)
-      (backstaff-epc--transmit connection uid call))
+    (cond ((backstaff-epc--opening connection))
+          ((and (>= (backstaff-epc--in-flight connection)
+                    backstaff-epc--most-in-flight)
+                (not (eq method 'cancel)))
+           (setf (backstaff-epc--held-back connection)
+                 (nconc (backstaff-epc--held-back connection) (list uid))))
+          (t (backstaff-epc--transmit connection uid call)))
     uid))
+
+(defun backstaff-epc--send-held-back (connection)
+  "Send the calls over CONNECTION that were held back, as many as may go."
+  (while (and (backstaff-epc--held-back connection)
+              (not (backstaff-epc--closed connection))
+              (< (backstaff-epc--in-flight connection)
+                 backstaff-epc--most-in-flight))
+    (let* ((uid (pop (backstaff-epc--held-back connection)))
+           (call (gethash uid (backstaff-epc--pending connection))))
+      (when call
+        (backstaff-epc--send-in-line connection uid call)))))
 
 (defun backstaff-epc--transmit (connection uid call)
   "Send CALL, which has UID, over CONNECTION; forget it if that fails.
@@ -500,6 +528,9 @@ Without any call in line there is no need for a process to come."
 (defconst backstaff-epc--slice 0.05
   "For how many seconds to wait before looking at the clock and the peer.")
 
+(defconst backstaff-epc--grace 0.5
+  "How many seconds after its limit a call that waits ends in any case.")
+
 (defconst backstaff-epc--undisturbed 0.1
   "For how many seconds a call that waits keeps other processes waiting too.")
 
@@ -520,17 +551,30 @@ also where `inhibit-quit' is non-nil, as in another process's filter: the
 caller is sent a `quit', once."
   (let* ((outcome nil)
          (start (float-time))
-         (gc-cons-threshold
-          (max gc-cons-threshold backstaff-message-gc-cons-threshold))
+         (last start)
          (read-process-output-max (max read-process-output-max 65536))
          (uid (backstaff-epc--begin
                connection method args
                (lambda (value condition)
                  (setq outcome (cons value condition)))
-               timeout)))
+               timeout))
+         ;; `accept-process-output' does not return while there is always
+         ;; something to read: a peer that floods, or the end of a pipe whose
+         ;; process lives.  Timers run inside of it.
+         (guard (and timeout
+                     (run-at-time (+ timeout backstaff-epc--grace) nil
+                                  #'backstaff-epc--end-flood
+                                  connection uid timeout))))
     (unwind-protect
         (while (not outcome)
-          (backstaff-epc--wait connection uid start timeout))
+          (let ((now (float-time)))
+            ;; The clock was set back: the time before does not count twice.
+            (when (< now last)
+              (cl-decf start (- last now)))
+            (setq last now)
+            (backstaff-epc--wait connection uid (- now start) timeout)))
+      (when guard
+        (cancel-timer guard))
       (unless outcome
         (backstaff-epc--pop-call connection uid)
         (backstaff-epc--abandon connection uid)))
@@ -539,18 +583,23 @@ caller is sent a `quit', once."
         (signal (car condition) (cdr condition)))
       value)))
 
-(defun backstaff-epc--wait (connection uid start timeout)
-  "Wait a little for call UID over CONNECTION, made at START.
+(defun backstaff-epc--wait (connection uid elapsed timeout)
+  "Wait a little for call UID over CONNECTION, made ELAPSED seconds ago.
 End it if it has had TIMEOUT seconds, or if the peer has died."
   (let* ((process (backstaff-epc--process connection))
-         (elapsed (- (float-time) start))
          (undisturbed (or (backstaff-epc--remote connection)
                           (< elapsed backstaff-epc--undisturbed))))
     (cond
      ((and timeout (>= elapsed timeout))
+      ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.
+      (when (and process (> elapsed (+ timeout (* 4 backstaff-epc--slice))))
+        (accept-process-output process 0 nil t))
       (backstaff-epc--time-out connection uid timeout))
      ((backstaff-epc--opening connection)
       (funcall (backstaff-epc--opening connection)))
+     ((eq (process-status process) 'stop)
+      ;; `accept-process-output' does not wait for a process that is stopped.
+      (sleep-for backstaff-epc--slice))
      ((process-live-p process)
       (accept-process-output
        process
@@ -565,6 +614,14 @@ End it if it has had TIMEOUT seconds, or if the peer has died."
     (when (eq quit-flag t)
       (setq quit-flag nil)
       (signal 'quit nil))))
+
+(defun backstaff-epc--end-flood (connection uid timeout)
+  "Close CONNECTION: Emacs reads and reads, past the TIMEOUT of call UID."
+  (when (gethash uid (backstaff-epc--pending connection))
+    (backstaff-epc-close
+     connection
+     (format "%s sent no answer within %s seconds, but kept Emacs reading"
+             (backstaff-epc--name connection) timeout))))
 
 (defun backstaff-epc--time-out (connection uid timeout)
   "End call UID over CONNECTION, which was not answered in TIMEOUT seconds."

@@ -97,6 +97,11 @@ and then it is not `equal' to the name of the file, as Emacs has it."
 (defconst backstaff-message--max-depth 100
   "How deep a message may nest.  An honest one needs no more than thirty.")
 
+(defconst backstaff-message--max-tokens 2000000
+  "How many strings and parentheses a message may hold.
+The largest honest one has a third of that.  Five million empty lists in
+one message would keep `read' for eight seconds.")
+
 (defconst backstaff-message--atom-characters
   " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-"
   "What may stand between parentheses and strings, for `skip-chars-forward'.
@@ -114,12 +119,14 @@ ASCII and needs no decoding.
 
 This is cheap, as searches for single characters go: less than half of
 what `read' costs afterwards."
-  (let ((depth 0) (ascii t) char)
+  (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))
     (while (progn (skip-chars-forward backstaff-message--atom-characters)
                   (setq char (char-after)))
       (forward-char)
+      (when (< (setq left (1- left)) 0)
+        (backstaff-message-refuse "a message has too many parts"))
       (cond
        ((eq char ?\")
         (while (progn (skip-chars-forward "^\"\\\\#\200-\377")

@@ -311,17 +311,22 @@ One that was made in part does not count, nor one for another version."
                (:copier nil))
   "A server process.
 PROVEN is non-nil once it has answered a tool's call.  SECOND-TRY is
-non-nil if it took the place of one that had died.  STUCK is non-nil once
+non-nil if it took the place of one that had died.  STARTED is when.  STUCK is non-nil once
 it has said that too many calls hang in a file system that is dead.  FACTS,
 a plist, tell how one on another host was started."
   (connection nil)
   (stderr nil)
   (last-words "")
   (second-try nil :read-only t)
+  (started (float-time) :read-only t)
   (proven nil)
   (stuck nil)
   (tools nil)
   (facts nil))
+
+(defvar backstaff-server--pause 60
+  "How many seconds after its start a server that died twice is tried again.
+One project that brings it down must not take the tools from all others.")
 
 (defvar backstaff-server--current nil
   "The server on this host that was started last, dead or alive.")
@@ -416,10 +421,11 @@ This does not wait for it: what is sent now stands behind the handshake."
 A child of the server may hold the pipe open, so this waits little.  On a
 terminal of another host there is none."
   (when-let ((stderr (backstaff-server--stderr server)))
-    (let ((deadline (+ (float-time) 0.2)))
-      (while (and (process-live-p stderr) (< (float-time) deadline))
+    ;; What floods it keeps the inner wait from returning; a timer ends that.
+    (let ((end (run-at-time 0.2 nil #'delete-process stderr)))
+      (while (process-live-p stderr)
         (accept-process-output stderr 0.02 nil t))
-      (delete-process stderr)))
+      (cancel-timer end)))
   (let ((lines (split-string (backstaff-server--last-words server) "\n" t)))
     (string-join (last lines 8) "\n")))
 
@@ -491,11 +497,14 @@ Signal a `backstaff-connection-lost' if it cannot be."
     (cond ((null server) (backstaff-server--start nil host))
           ((backstaff-server--usable-p server) server)
           ((or (backstaff-server--proven server)
-               (not (backstaff-server--second-try server)))
+               (not (backstaff-server--second-try server))
+               (> (- (float-time) (backstaff-server--started server))
+                  backstaff-server--pause))
            (backstaff-server--start t host))
           (t (signal 'backstaff-connection-lost
                      '("the server was started anew and died again; see why\
- with M-x backstaff-show-log, then type M-x backstaff-restart"))))))
+ with M-x backstaff-show-log, then type M-x backstaff-restart, or wait a\
+ minute"))))))
 
 (defun backstaff-server--usable-p (server)
   "Return non-nil if SERVER lives and listens; end it if it only lives."

@@ -243,13 +243,15 @@ BEFORE is what stands before its BRANCH."
          (path (plist-get node :path))
          (where (if (eq node (backstaff-tree--root)) ""
                   (format " in %s/" (backstaff-names-show path)))))
-    (substitute-command-keys
-     (concat (format "… stopped at %d entries%s: " limit where)
-             (if (< limit backstaff-tree--most-entries)
-                 "\\[backstaff-tree-more] shows more"
-               "\\[backstaff-tree-visit] on a directory starts there")
-             ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
- make the tree smaller"))))
+    ;; A path can hold what `substitute-command-keys' would put keys for.
+    (concat (format "… stopped at %d entries%s: " limit where)
+            (substitute-command-keys
+             (concat
+              (if (< limit backstaff-tree--most-entries)
+                  "\\[backstaff-tree-more] shows more"
+                "\\[backstaff-tree-visit] on a directory starts there")
+              ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
+ make the tree smaller")))))
 
 
 ;;; Folding

@@ -672,9 +672,10 @@ names the host, which the root has."
 (defun backstaff-view-local-name (name)
   "Return NAME, absolute and of a local file, so that it can mean nothing else.
 A directory called \"ssh:host:\" or \"a.zip\" would lead to another machine
-or into an archive.  What handles the file itself, such as decompression,
-does its work."
-  (if (or (string-match-p "\\`/[^/]*:" name)
+or into an archive, and so would \"/ssh:host:\" after a newline, where
+TRAMP's expression matches as well.  What handles the file itself, such as
+decompression, does its work."
+  (if (or (string-match-p "^/[^/]*:" name)
           (find-file-name-handler
            (substring name 0 (1+ (string-match "/[^/]*\\'" name)))
            'expand-file-name))

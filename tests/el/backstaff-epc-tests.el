@@ -472,6 +472,94 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
     (backstaff-test-should-fail 'backstaff-timeout "half within 0.2"
       (backstaff-epc-call peer 'half nil :timeout 0.2))))
 
+(ert-deftest backstaff-epc-peer-that-keeps-emacs-reading-ends-at-the-limit ()
+  (dolist (method '(flood hang-up-late))
+    (backstaff-test-with-connection peer
+      (let ((seconds
+             (backstaff-test-seconds
+               (should-error (backstaff-epc-call peer method nil :timeout 0.5)
+                             :type 'backstaff-error))))
+        (should (< seconds 2.5))))))
+
+(ert-deftest backstaff-epc-peer-that-keeps-emacs-reading-ends-in-a-timer-too ()
+  (backstaff-test-with-connection peer
+    (let ((condition nil))
+      (run-at-time 0 nil
+                   (lambda ()
+                     (condition-case problem
+                         (backstaff-epc-call peer 'flood nil :timeout 0.5)
+                       (backstaff-error (setq condition problem)))))
+      (backstaff-test-wait-for condition)
+      (should condition))))
+
+(ert-deftest backstaff-epc-wait-for-a-stopped-peer-costs-nothing ()
+  (backstaff-test-with-connection peer
+    (run-at-time 0.1 nil (lambda ()
+                           (signal-process (backstaff-epc--process peer) 'STOP)))
+    (let* ((collected gc-elapsed)
+           (busy (float-time (get-internal-run-time)))
+           (seconds (backstaff-test-seconds
+                      (backstaff-test-should-fail 'backstaff-timeout "stall"
+                        (backstaff-epc-call peer 'stall nil :timeout 1.5)))))
+      (should (< 1.4 seconds 3))
+      (should (< (- (float-time (get-internal-run-time)) busy) 0.7))
+      (should (< (- gc-elapsed collected) 0.5)))))
+
+(ert-deftest backstaff-epc-answer-that-came-while-emacs-was-suspended-counts ()
+  (backstaff-test-with-connection peer
+    (let* ((value nil)
+           (stat (format "/proc/%d/stat" (process-id (backstaff-epc--process peer))))
+           (uid (backstaff-epc-call-async
+                 peer 'answer-and-die nil :timeout nil
+                 :success-fn (lambda (answer) (setq value answer)))))
+      ;; Until the peer has answered and ended, Emacs reads nothing.
+      (call-process "sh" nil nil nil "-c"
+                    (format "while grep -qs ') [^Z] ' %s; do :; done" stat))
+      (should-not value)
+      (backstaff-epc--wait peer uid 3 2)
+      (should (eq value 'done)))))
+
+(ert-deftest backstaff-epc-clock-set-back-makes-no-call-longer ()
+  (backstaff-test-with-connection peer
+    (let* ((real (symbol-function 'float-time))
+           (back 0)
+           (seconds
+            (cl-letf (((symbol-function 'float-time)
+                       (lambda (&optional time)
+                         (if time (funcall real time)
+                           (prog1 (- (funcall real) back)
+                             (setq back 3600))))))
+              (let ((start (funcall real)))
+                (should-error (backstaff-epc-call peer 'stall nil :timeout 0.5)
+                              :type 'backstaff-timeout)
+                (- (funcall real) start)))))
+      (should (< seconds 2)))))
+
+(ert-deftest backstaff-epc-connection-breaks-when-its-buffer-is-killed ()
+  (backstaff-test-with-connection peer
+    (let ((condition nil))
+      (backstaff-epc-call-async peer 'stall nil
+                                :error-fn (lambda (told) (setq condition told)))
+      (backstaff-epc-call-async peer 'echo nil)
+      (kill-buffer (backstaff-epc--buffer peer))
+      (backstaff-test-wait-for condition)
+      (should (string-match-p "buffer .* was killed" (cadr condition))))))
+
+(ert-deftest backstaff-epc-calls-over-a-limit-are-held-back-and-all-answered ()
+  (backstaff-test-with-connection peer
+    (let ((values nil) (most 0))
+      (dotimes (number 1000)
+        (backstaff-epc-call-async
+         peer 'echo (list number)
+         :success-fn (lambda (value)
+                       (setq most (max most (backstaff-epc--in-flight peer)))
+                       (push (car value) values))))
+      (should (= (backstaff-epc--in-flight peer) backstaff-epc--most-in-flight))
+      (backstaff-test-wait-for (= (length values) 1000))
+      (should (<= most backstaff-epc--most-in-flight))
+      (should (equal (nreverse values) (number-sequence 0 999)))
+      (should (= (backstaff-epc--in-flight peer) 0)))))
+
 (ert-deftest backstaff-epc-peer-stopped-in-a-call-ends-at-the-deadline ()
   :tags '(check-38)
   (backstaff-test-with-connection peer

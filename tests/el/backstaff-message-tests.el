@@ -114,5 +114,13 @@
           (backstaff-protocol-error (cl-incf refused)))))
     (should (< 2000 refused 5000))))
 
+(ert-deftest backstaff-message-with-too-many-parts-is-refused ()
+  (dolist (part '("()" "[]" "\"\""))
+    (with-temp-buffer
+      (set-buffer-multibyte nil)
+      (insert "(" (apply #'concat (make-list 2000001 part)) ")")
+      (should-error (backstaff-message-read-frame (point-min) (point-max))
+                    :type 'backstaff-protocol-error))))
+
 (provide 'backstaff-message-tests)
 ;;; backstaff-message-tests.el ends here

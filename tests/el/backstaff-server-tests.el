@@ -228,6 +228,16 @@
       (should (backstaff-server-tests-pid))
       (backstaff-test-condition (backstaff-server-call 'die nil)))))
 
+(ert-deftest backstaff-server-that-died-twice-is-tried-again-after-a-while ()
+  (backstaff-test-with-server (backstaff-test-fake-command "dying")
+    (dotimes (_ 2)
+      (backstaff-test-condition (backstaff-server-call 'walk nil)))
+    (backstaff-test-should-fail 'backstaff-connection-lost "died again"
+      (backstaff-server-call 'walk nil))
+    (let ((backstaff-server--pause 0))
+      (backstaff-test-should-fail 'backstaff-connection-lost "exited with status 7"
+        (backstaff-server-call 'walk nil)))))
+
 (ert-deftest backstaff-server-that-is-stuck-is-replaced ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((pid (backstaff-server-tests-pid)))

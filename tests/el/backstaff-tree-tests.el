@@ -259,6 +259,17 @@
                               (backstaff-view-test-notes)))
       (should-error (execute-kbd-macro "+") :type 'user-error))))
 
+(ert-deftest backstaff-tree-shows-a-path-that-looks-like-a-key-as-it-is ()
+  (let* ((name "x\\[kill-emacs]y")
+         (backstaff-tree-max-entries 10)
+         (backstaff-tree-depth 2))
+    (backstaff-view-test-project `(("d" (,name ,@(cl-loop for n below 30
+                                                          collect (cons (format "f%02d" n) "")))))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (backstaff-view-test-go-to "kill-emacs")
+      (backstaff-view-test-press "TAB")
+      (should (string-search "kill-emacs]y" (backstaff-view-test-notes))))))
+
 (ert-deftest backstaff-tree-says-where-a-deeper-part-was-cut ()
   (backstaff-view-test-project `(("d" ("e" ,@(cl-loop for n below 30
                                                       collect (cons (format "f%02d" n) "")))))

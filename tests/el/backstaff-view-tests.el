@@ -240,6 +240,7 @@
     (should (equal (backstaff-view-local-name "/ssh:host:/x") "/:/ssh:host:/x"))
     (should (equal (backstaff-view-local-name "/ssh:x") "/:/ssh:x"))
     (should (equal (backstaff-view-local-name "/:x") "/:/:x"))
+    (should (equal (backstaff-view-local-name "/a\n/ssh:host:x") "/:/a\n/ssh:host:x"))
     (should (equal (backstaff-view-local-name "/a/b.zip/c") "/:/a/b.zip/c"))))
 
 (ert-deftest backstaff-view-paths-are-below-the-root ()

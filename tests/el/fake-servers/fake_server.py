@@ -119,6 +119,26 @@ def hang_up(_uid: int, _: bytes) -> None:
     os.close(1)
 
 
+STRAY = b"(return 99999 nil)\n"
+
+
+@method
+def hang_up_late(_uid: int, _: bytes) -> None:
+    """Write many small answers to nobody, close standard output and live on."""
+    write(frame(STRAY) * 20_000)
+    os.close(1)
+
+
+@method
+def flood(_uid: int, _: bytes) -> None:
+    """Write small answers to nobody until nobody reads them."""
+    while True:
+        try:
+            write(frame(STRAY) * 2_600)
+        except BrokenPipeError:
+            os._exit(0)
+
+
 @method
 def junk(_uid: int, _: bytes) -> None:
     """Print what is no frame."""
