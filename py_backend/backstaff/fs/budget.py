@@ -49,6 +49,10 @@ class Budget:
                 self.check()
             yield item
 
+    def at_most(self, seconds: float) -> "Budget":
+        """Return the same budget with at most so many SECONDS from now."""
+        return replace(self, deadline=min(self.deadline, time.monotonic() + seconds))
+
     def at_least(self, seconds: float) -> "Budget":
         """The same with so many SECONDS from now, even where that is more than there were."""
         return replace(self, deadline=max(self.deadline, time.monotonic() + seconds))

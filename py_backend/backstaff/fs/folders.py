@@ -16,11 +16,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from operator import attrgetter, eq, is_
+from stat import S_ISDIR
 from typing import Self
 
-from backstaff.errors import NotAFile, PathError
+from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Grouped, Kind, groups_in, look, refusal
+from backstaff.fs.entry import Grouped, Kind, groups_in, kind_of, look, refusal
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
@@ -33,7 +34,7 @@ LOOK = 32
 
 _DOT_GIT = ".git"
 _POINTER = b"gitdir: "
-_IN_GIT = ("HEAD", "objects", "refs")
+_HEAD = b"ref: refs/heads/"
 
 Stamp = tuple[int, int, int, int, int]
 """What the file system says of something; it changes whenever the content does."""
@@ -120,10 +121,27 @@ _UNKNOWN = Folder("", "")
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """The tracked files that a rule would hide, and the directories that they are in."""
+    """What the index of git says about paths that the rules and the disk tell otherwise.
+
+    `files` are tracked though a rule would hide them, and `folders` the directories that they are
+    in. `entered` are directories with tracked files in them and a repository of their own: git goes
+    into these. Into `gitlinks`, submodules, it does not, even without a repository there. `rules`
+    is the content of `.gitignore` files that a sparse checkout left out, by their directory.
+    """
 
     files: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
+    entered: frozenset[str] = frozenset()
+    gitlinks: frozenset[str] = frozenset()
+    rules: Mapping[str, bytes] = field(default_factory=dict)
+
+    def differing(self, other: Self) -> frozenset[str]:
+        """Return the directories of which OTHER says something else, and all above them."""
+        places = self.entered ^ other.entered | self.gitlinks ^ other.gitlinks
+        rules = self.rules.keys() | other.rules.keys()
+        places |= {path for path in rules if self.rules.get(path) != other.rules.get(path)}
+        inside = {f"{path}/" if path else "" for path in places}
+        return self.of((self.files ^ other.files) | inside).folders | places
 
     @classmethod
     def of(cls, files: Iterable[str]) -> Self:
@@ -209,6 +227,7 @@ class FolderWalk:
     everything: bool = False
     work_tree: bool = False
     ignore_case: bool = False
+    is_repository: Callable[[int], bool] = lambda _: False
     tracked: Tracked = field(default_factory=Tracked)
     again: frozenset[str] = frozenset()
     hides_more: bool = False
@@ -370,6 +389,8 @@ class FolderWalk:
             or (files and files[0] <= FILE)
             or (directories and directories[0] <= _DOT_GIT)
             or (known is not None and known.rules is not None)
+            or new.path in self.tracked.gitlinks
+            or new.path in self.tracked.rules
         ):
             there = self._rule(new, directory, known, found)
         else:
@@ -389,11 +410,13 @@ class FolderWalk:
         What the NEW folder ignores is set, too.
         """
         inner = _take_away(_DOT_GIT, found) and bool(new.path)
-        if inner and self.work_tree:
+        gitlink = new.path in self.tracked.gitlinks
+        if self.work_tree and (inner or gitlink) and new.path not in self.tracked.entered:
             # Whether a `.git` makes a repository is not told by the stamp of its directory.
             new.stamp = UNSETTLED
-            if _is_repository(directory):
+            if gitlink or self._holds_repository(directory):
                 new.repository = True
+                self.hides_more |= known is None or not known.repository
                 for names in found:
                     names.clear()
                 return _NOTHING
@@ -404,6 +427,29 @@ class FolderWalk:
         there = self._leave_out(new, found)
         self.hides_more |= not set(new.left_out).issubset(known.left_out if known else ())
         return there
+
+    def _holds_repository(self, directory: int) -> bool:
+        """Whether the `.git` in DIRECTORY makes it a repository.
+
+        An ordinary one, a directory with all that it needs, is known at sight. Git decides about
+        all others: a link, a file that says where the repository is, a broken one.
+        """
+        status = look(_DOT_GIT, directory)
+        kind = Kind.UNKNOWN if status is None else kind_of(status)
+        try:
+            if kind is Kind.FILE and read(_DOT_GIT, directory, len(_POINTER)).head != _POINTER:
+                return False
+            if kind is Kind.DIRECTORY and all(
+                (inner := look(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
+                for name in ("objects", "refs")
+            ):
+                head = read(f"{_DOT_GIT}/HEAD", directory, len(_HEAD)).head
+                if head == _HEAD:
+                    return True
+        except PathError:
+            if kind is Kind.FILE:
+                return True  # git takes a file that it cannot read for a repository
+        return self.is_repository(directory)
 
     def _leave_out(self, new: Folder, found: Grouped) -> AbstractSet[str]:
         """Take out of what was FOUND what the NEW folder ignores; tell what of that stays."""
@@ -426,11 +472,12 @@ class FolderWalk:
         """
         if self.everything:
             return None, new.above
-        rules, content = None, b""
+        rules, content = None, self.tracked.rules.get(new.path, b"")
         if FILE in files:
             rules, content = _own_rules(directory)
         before = known or _UNKNOWN
         alike = before.above is new.above and before.anew is new.anew and not before.repository
+        alike &= new.path not in self.again
         if alike and rules == before.rules != UNSETTLED:
             return rules, before.ignore
         ignore = _NO_RULES if new.anew else new.above.below(new.name) if new.path else new.above
@@ -456,20 +503,3 @@ def _own_rules(directory: int) -> tuple[Stamp, bytes]:
     except PathError:
         return UNSETTLED, b""
     return stamp(content.status, now), content.head
-
-
-def _is_repository(directory: int) -> bool:
-    """Whether the `.git` in DIRECTORY makes it a repository, going by what git looks for first.
-
-    That is a directory with what every repository has, or a file that says where it is.
-    """
-    try:
-        if read(_DOT_GIT, directory, len(_POINTER)).head == _POINTER:
-            return True
-    except NotAFile as error:
-        if error.kind is not Kind.DIRECTORY:
-            return False
-    except PathError:
-        return False
-    statuses = [look(f"{_DOT_GIT}/{name}", directory) for name in _IN_GIT]
-    return None not in statuses

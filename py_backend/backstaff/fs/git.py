@@ -13,9 +13,9 @@ Whatever goes wrong is an answer: a `NoGit`, and the caller does without.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from time import monotonic
@@ -31,17 +31,25 @@ MAX_OUTPUT = 1 << 26
 MAX_ERRORS = 1 << 12
 MAX_SECONDS = 5.0
 """More than half a million files take; a fifo in the place of a file of git's takes for ever."""
+FIRST_SECONDS = 1.0
+"""The first question is answered in milliseconds, or something is wrong with the repository."""
 TICK = 0.05
 """Seconds between two looks at whether the call was taken back."""
 
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _HELD = "/proc/self/fd/%d"
+_TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
 _CHUNK = 1 << 16
+MAX_PATHS = 100
+"""Paths on one command line."""
 _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 """What decides where the user's own configuration is. No other variable reaches git."""
 _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",  # else a look at the index may write it anew
     "GIT_NO_LAZY_FETCH": "1",
+    # A git from before 2024 does not know the line above, and fetches by a command that the
+    # repository names. This list goes before any `protocol.*.allow` of a repository.
+    "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "/bin/false",
     "SSH_ASKPASS": "/bin/false",
@@ -58,6 +66,7 @@ _OVERRIDES = (
     "core.untrackedCache=false",
     "log.showSignature=false",
     "protocol.allow=never",
+    "safe.bareRepository=explicit",
     "submodule.recurse=false",
     "credential.helper=",
     "gc.auto=0",
@@ -105,6 +114,44 @@ class Repository:
         one entry.
         """
         return _started(self, budget, ("ls-files", "-z", "--cached"))
+
+    def is_repository(self, directory: int, budget: Budget) -> bool:
+        """Whether git takes the `.git` in the open DIRECTORY, below this one, for a repository."""
+        inner = replace(self, directory=directory)
+        answer = _ask(inner, budget, "rev-parse", "--resolve-git-dir", ".git")
+        return not isinstance(answer, NoGit)
+
+    def gitlinks(self, paths: Sequence[bytes], budget: Budget) -> list[bytes] | NoGit:
+        """Return those of PATHS that the index has as submodules."""
+        staged = self._staged(("ls-files", "-z", "--stage"), paths, budget)
+        if isinstance(staged, NoGit):
+            return staged
+        return [entry.partition(b"\t")[2] for entry in staged if entry.startswith(b"160000 ")]
+
+    def left_out(self, paths: Sequence[bytes], budget: Budget) -> dict[bytes, bytes] | NoGit:
+        """Return the content of those files among PATHS that a sparse checkout left out."""
+        tagged = self._staged(("ls-files", "-z", "-t"), paths, budget)
+        if isinstance(tagged, NoGit):
+            return tagged
+        contents: dict[bytes, bytes] = {}
+        for path in (entry[2:] for entry in tagged if entry.startswith(b"S ")):
+            content = _ask(self, budget, "cat-file", "blob", f":./{os.fsdecode(path)}")
+            if not isinstance(content, NoGit):
+                contents[path] = content
+        return contents
+
+    def _staged(
+        self, words: tuple[str, ...], paths: Sequence[bytes], budget: Budget
+    ) -> list[bytes] | NoGit:
+        """Ask ls-files about PATHS, some at a time: a command line holds only so much."""
+        found: list[bytes] = []
+        for first in range(0, len(paths), MAX_PATHS):
+            some = map(os.fsdecode, paths[first : first + MAX_PATHS])
+            answer = _ask(self, budget, "--literal-pathspecs", *words, "--", *some)
+            if isinstance(answer, NoGit):
+                return answer
+            found += answer.split(b"\0")[:-1]
+        return found
 
     def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
         """The files below the directory that the MOST latest commits touched, the latest first.
@@ -173,6 +220,7 @@ def _is_there(path: str, directory: int) -> bool:
 
 def _both(bare: Repository, budget: Budget) -> tuple[bytes | NoGit, bytes | NoGit]:
     """The answers to `_QUESTION` and `_SETTINGS`, which git works out side by side."""
+    budget = budget.at_most(FIRST_SECONDS)
     where = _started(bare, budget, _QUESTION)
     if isinstance(where, NoGit):
         return where, where
@@ -358,12 +406,21 @@ def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> 
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
+    # It ends a git that hangs when this server has been killed and cannot.
+    guard = next(
+        (
+            [path, "-s", "KILL", str(int(MAX_SECONDS) + 1)]
+            for path in _TIMEOUTS
+            if _is_program(path)
+        ),
+        [],
+    )
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
     try:
         # Not DEVNULL, which is opened for writing, too.
         with open(os.devnull, "rb") as nothing:
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-                [repository.program, "--no-pager", *overrides, *words],
+                [*guard, repository.program, "--no-pager", *overrides, *words],
                 cwd=_HELD % repository.directory,
                 env=_ENVIRONMENT | kept,
                 stdin=nothing,
@@ -376,9 +433,12 @@ def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> 
     return Asked(process, budget)
 
 
+_NO_WORK_TREE = (b"not a git repository", b"in a work tree", b"cannot use bare repository")
+
+
 def _meaning(errors: bytes) -> NoGit:
     if b"dubious ownership" in errors or b"unsafe repository" in errors:
         return NoGit.REFUSED
-    if b"not a git repository" in errors or b"in a work tree" in errors:
+    if any(words in errors for words in _NO_WORK_TREE):
         return NoGit.NO_WORK_TREE
     return NoGit.BROKEN

@@ -20,7 +20,7 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from threading import Lock
 
@@ -37,6 +37,9 @@ __all__ = ["Folder", "Survey", "survey"]
 
 MAX_KEPT = 1_000_000
 """Entries in all kept surveys together."""
+
+MAX_ROUNDS = 10
+"""Repositories within repositories that hold tracked files: each level takes a round."""
 
 _AFTER_SLASH = b"0"
 
@@ -217,19 +220,12 @@ class _Making:
         if not isinstance(self.repository, Repository) or self.ground.everything:
             return _Kept(self._folder(self._walk(Tracked()), self._known), self.ground)
         index = _index(self.repository)
-        asked = self.repository.tracked(self.budget) if self._is_to_ask(index) else None
+        asked = self.repository.tracked(self.budget) if self._is_new(index) else None
         try:
             return self._made(self.repository, index, asked)
         finally:
             if isinstance(asked, Asked):
                 asked.end()
-
-    def _is_to_ask(self, index: Stamp) -> bool:
-        """Whether git's answer will likely be needed: the INDEX is new, and something hidden."""
-        kept = self.kept
-        if kept is None:
-            return True
-        return self._is_new(index) and bool(kept.start.ignored or kept.tracked.files)
 
     def _is_new(self, index: Stamp) -> bool:
         return self.kept is None or index == UNSETTLED or index != self.kept.index
@@ -239,15 +235,43 @@ class _Making:
         before = Tracked() if self.kept is None else self.kept.tracked
         walk = self._walk(before)
         start = self._folder(walk, self._known)
-        same = not (self._is_new(index) or walk.hides_more)
-        if same or self.expired or not (start.ignored or before.files):
+        if self.expired or not (self._is_new(index) or walk.hides_more):
             return _Kept(start, self.ground, before, index)
         names = self._names(repository.tracked(self.budget) if asked is None else asked)
-        tracked = before if names is None else _hidden(names, before, start)
-        if changed := tracked.files ^ before.files:
-            again = self._walk(tracked, Tracked.of(changed).folders | {""})
-            start = self._folder(again, start)
-        return _Kept(start, self.ground, tracked, index)
+        if names is None:
+            return _Kept(start, self.ground, before, index)
+        # What is entered at last can hold repositories, links to modules and rules of its own.
+        for _ in range(MAX_ROUNDS):
+            tracked = self._exceptions(names, before, start, repository)
+            if tracked == before:
+                break
+            start = self._folder(self._walk(tracked, tracked.differing(before) | {""}), start)
+            before = tracked
+        return _Kept(start, self.ground, before, index)
+
+    def _exceptions(
+        self, names: Sequence[bytes], before: Tracked, start: Folder, repository: Repository
+    ) -> Tracked:
+        """Where the tracked NAMES say otherwise than START, which was walked knowing BEFORE."""
+        hidden = _hidden(names, before, start)
+        folders = [os.fsencode(folder.path) for folder in start if folder.path]
+        closed = {os.fsencode(folder.path) for folder in start if folder.repository}
+        closed |= set(map(os.fsencode, before.entered))
+        entered = {path for path in closed if _has_below(path, names)}
+        exact = [path for path in folders if _has(path, names)]
+        links = repository.gitlinks(exact, self.budget) if exact else []
+        ruled = (folder.within(FILE) for folder in start if folder.rules is None)
+        missing = [path for path in map(os.fsencode, ruled) if _has(path, names)]
+        rules = repository.left_out(missing, self.budget) if missing else {}
+        if isinstance(links, NoGit) or isinstance(rules, NoGit):
+            self.uncertain = True
+            return before
+        return replace(
+            hidden,
+            entered=frozenset(map(os.fsdecode, entered)),
+            gitlinks=frozenset(map(os.fsdecode, links)),
+            rules={os.fsdecode(path.rpartition(b"/")[0]): text for path, text in rules.items()},
+        )
 
     @property
     def _known(self) -> Folder | None:
@@ -260,8 +284,15 @@ class _Making:
             everything=ground.everything,
             work_tree=ground.work_tree,
             ignore_case=ground.ignore_case,
+            is_repository=self._is_repository,
             tracked=tracked,
             again=again,
+        )
+
+    def _is_repository(self, directory: int) -> bool:
+        repository = self.repository
+        return isinstance(repository, Repository) and repository.is_repository(
+            directory, self.budget
         )
 
     def _folder(self, walk: FolderWalk, known: Folder | None) -> Folder:
@@ -278,6 +309,18 @@ class _Making:
             self.uncertain = True
             return None
         return names
+
+
+def _has(path: bytes, names: Sequence[bytes]) -> bool:
+    """Whether PATH is among NAMES, which are in the order of their bytes."""
+    at = bisect_left(names, path)
+    return at < len(names) and names[at] == path
+
+
+def _has_below(path: bytes, names: Sequence[bytes]) -> bool:
+    """Whether any of NAMES lies below PATH."""
+    at = bisect_left(names, path + b"/")
+    return at < len(names) and names[at].startswith(path + b"/")
 
 
 def _hidden(names: Sequence[bytes], before: Tracked, start: Folder) -> Tracked:

@@ -5,9 +5,8 @@ has already read, and gives up after `SECONDS`.
 """
 
 import re
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate, takewhile
 
@@ -43,11 +42,6 @@ class Searched:
     where: str
     budget: Budget
     prefix: str = ""
-
-
-def limited(budget: Budget) -> Budget:
-    """Return BUDGET with at most `SECONDS` from now."""
-    return replace(budget, deadline=min(budget.deadline, time.monotonic() + SECONDS))
 
 
 def explain_glob(pattern: str, compile_glob: CompileGlob, searched: Searched) -> str | None:

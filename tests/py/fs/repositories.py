@@ -4,7 +4,7 @@ import os
 import random
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,9 +54,17 @@ def git(root: Path, *words: str) -> str:
 
 
 def by_git(root: Path) -> set[str]:
-    """What is not ignored below ROOT, by git; what is tracked and gone is not there."""
+    """What is not ignored below ROOT, by git; what is tracked and gone is not there.
+
+    A repository within, or a submodule, ends with a slash.
+    """
     listed = git(root, "ls-files", "-co", "--exclude-standard", "-z").split("\0")[:-1]
-    return {path for path in listed if os.path.lexists(root / path)}
+    there = {path for path in listed if os.path.lexists(root / path)}
+    return {f"{path.rstrip('/')}/" if is_directory(root / path) else path for path in there}
+
+
+def is_directory(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 @dataclass
@@ -87,6 +95,56 @@ class RandomRepository:
         for one in self.files:
             if self._happens(0.02):
                 one.unlink()
+        for folder in self.folders:
+            if self._happens(0.08):
+                with suppress(subprocess.CalledProcessError):  # git refuses some
+                    self.confuse(folder)
+
+    def confuse(self, folder: Path) -> None:
+        """Let index and disk disagree about FOLDER, or put something odd in place of a `.git`."""
+        dot_git = folder / ".git"
+        inside = str(folder.relative_to(self.root))
+        kind = self.chance.randrange(7)
+        if kind < 5 and os.path.lexists(dot_git):
+            return
+        match kind:
+            case 0:  # a repository, maybe with files in it that are tracked by the one around it
+                git(folder, "init", "-q")
+            case 1:  # a work tree that was moved or pruned
+                dot_git.write_text(
+                    self.chance.choice(["gitdir: /nowhere\n", "gitdir: ", "else", ""])
+                )
+            case 2:  # a repository that lacks something
+                git(folder, "init", "-q")
+                lost = self.chance.choice(["HEAD", "objects", "refs"])
+                (dot_git / lost).rename(dot_git / "lost")
+                if self._happens(0.5):
+                    (dot_git / lost).touch()
+            case 3:
+                git(folder, "init", "-q")
+                dot_git.rename(folder / "here")
+                dot_git.symlink_to(self.chance.choice(["here", "nowhere"]))
+            case 4:  # a work tree of a repository elsewhere
+                git(
+                    self.root,
+                    "init",
+                    "-q",
+                    "--separate-git-dir",
+                    f"{self.root}-{folder.name}",
+                    inside,
+                )
+            case 5:
+                git(
+                    self.root, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{inside}"
+                )
+            case _:  # rules that a sparse checkout leaves out
+                rules = folder / ".gitignore"
+                if not os.path.lexists(rules):
+                    rules.write_bytes(self.rules())
+                git(self.root, "--literal-pathspecs", "add", "-f", "--", str(rules))
+                name = f"{inside}/.gitignore"
+                git(self.root, "update-index", "--skip-worktree", "--", name)
+                rules.unlink()
 
     def _happens(self, likely: float) -> bool:
         return self.chance.random() < likely

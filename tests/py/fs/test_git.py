@@ -194,6 +194,38 @@ def test_repository_cannot_make_git_run_anything(root: Path) -> None:
     assert not (root / "ran").exists(), (root / "ran").read_text()
 
 
+@pytest.mark.parametrize("path", ["fixture", "."])
+@pytest.mark.parametrize("old", [True, False], ids=["old git", "this git"])
+def test_missing_object_of_a_partial_clone_is_not_fetched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, *, old: bool
+) -> None:
+    if old:  # one that does not know this variable, which is the same to it
+        monkeypatch.delitem(asking._ENVIRONMENT, "GIT_NO_LAZY_FETCH")
+    ran, root = folder / "ran", folder / "R"
+    root.mkdir()
+    (root / "d").mkdir()
+    (root / "d/f").touch()
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "one")
+    tree = git(root, "rev-parse", "HEAD^{tree}").strip()
+    (root / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    with (root / ".git/config").open("a") as config:
+        config.write(
+            "[core]\n\trepositoryformatversion = 1\n\tworktree = .\n"
+            "[extensions]\n\tpartialClone = origin\n"
+            f'[remote "origin"]\n\turl = ext::touch {ran}\n\tpromisor = true\n'
+            '[protocol "ext"]\n\tallow = always\n'
+        )
+    if path == "fixture":  # what a clone of an ordinary repository can bring
+        (root / ".git").rename(root / "fixture")
+    with opened(root / path) as directory:
+        repository = find_repository(directory, "/nowhere", Budget())
+        if isinstance(repository, Repository):
+            assert isinstance(repository.commits(9, Budget()), NoGit)
+    assert not ran.exists()
+
+
 def test_nothing_is_written(root: Path) -> None:
     os.utime(root / "a", (1, 1))  # so that git would like to refresh its index
     before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}

@@ -300,7 +300,7 @@ def mutate(repository: RandomRepository, chance: random.Random, number: int) -> 
     places = [path for path in (root, *root.rglob("*")) if path.is_dir() and not path.is_symlink()]
     place = chance.choice([path for path in places if ".git" not in path.parts])
     inside = [path for path in place.iterdir() if path.name != ".git"]
-    match chance.randrange(11):
+    match chance.randrange(13):
         case 0 | 1:
             (place / f"new{number}").touch()
         case 2:
@@ -321,6 +321,8 @@ def mutate(repository: RandomRepository, chance: random.Random, number: int) -> 
             git(root, "rm", "-rq", "--cached", "--ignore-unmatch", str(place.relative_to(root)))
         case 8 | 9:
             git(root, "add", "-f", "-A", "--ignore-errors", str(place))
+        case 10 | 11 if place != root:
+            repository.confuse(place)
         case _:
             os.utime(place, (1, 1))
 

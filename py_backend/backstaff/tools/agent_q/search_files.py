@@ -197,7 +197,7 @@ def _why(
         yield f"exclude_patterns leave out what matches, such as {word(path)}"
         return
     where = show(f"{place.relative}/")
-    budget = suggestions.limited(context.budget)
+    budget = context.budget.at_most(suggestions.SECONDS)
     searched = suggestions.Searched(search.files, search.directories, where, budget)
     if reason := suggestions.explain_glob(arguments.pattern, _globs, searched):
         yield reason
@@ -214,7 +214,7 @@ def _excluded(
     """A file that would be found if nothing were excluded, unless the search for it takes long."""
     if not exclusions.some:
         return None
-    budget = suggestions.limited(context.budget)
+    budget = context.budget.at_most(suggestions.SECONDS)
     globs = _globs(arguments.pattern)
     with Walk(place.listing(), arranged(Exclusions.of(()), budget), budget) as walk:
         for step in walk:

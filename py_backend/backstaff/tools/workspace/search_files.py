@@ -251,7 +251,7 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
             yield f"{_matching(count, 'ignored ')}: include_ignored shows them"
     prefix = "" if place.relative == "." else f"{place.relative}/"
     directories = [folder.path for folder in start if folder.path]
-    where, budget = show(f"{place.relative}/"), suggestions.limited(context.budget)
+    where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
     searched = suggestions.Searched(index.paths, directories, where, budget, prefix)
     if query.globs is not None:
         reason = suggestions.explain_glob(query.text, parse_glob, searched)
