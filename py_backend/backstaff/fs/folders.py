@@ -24,7 +24,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped, Kind, groups_in, kind_of, look, refusal
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
-from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
+from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, rules_of
 
 RACY_NS = 20_000_000
 """Longer than the steps in which the kernel counts the times of files."""
@@ -482,7 +482,7 @@ class FolderWalk:
             return rules, before.ignore
         ignore = _NO_RULES if new.anew else new.above.below(new.name) if new.path else new.above
         if content:
-            ignore = ignore.under(Rules(content, ignore_case=self.ignore_case))
+            ignore = ignore.under(rules_of(content, ignore_case=self.ignore_case))
         return rules, ignore
 
 

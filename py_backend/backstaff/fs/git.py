@@ -79,6 +79,7 @@ class NoGit(StrEnum):
 
     ABSENT = "git is not installed"
     NO_WORK_TREE = "it is not in a git work tree"
+    ELSEWHERE = "its git directory is elsewhere, and belongs to another work tree"
     REFUSED = "git refuses this repository, as it belongs to someone else"
     BROKEN = "git failed"
     SLOW = "git took too long"
@@ -91,7 +92,9 @@ class Repository:
 
     `depth` says how many levels the directory lies below the top of the work tree. `index` and
     `exclude` (info/exclude) are paths as git names them, absolute or relative to the directory;
-    `excludes_file` (core.excludesFile) is absolute or relative to the top, or empty.
+    `excludes_file` (core.excludesFile) is absolute or relative to the top, or empty. A `foreign`
+    one lies outside of the work tree and does not name it: a `.git` that came with a project can
+    lead to any repository of the user's, whose branch and history are not the project's.
     """
 
     program: str
@@ -101,9 +104,12 @@ class Repository:
     exclude: str
     excludes_file: str
     ignore_case: bool
+    foreign: bool = False
 
     def branch(self, budget: Budget) -> str | NoGit:
         """The name of the branch, also before its first commit; "" if HEAD is detached."""
+        if self.foreign:
+            return NoGit.ELSEWHERE
         answer = _ask(self, budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
         return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
 
@@ -159,6 +165,8 @@ class Repository:
         Paths are relative to the directory; files that are gone are among them. A commit with none,
         such as a merge, is an empty list.
         """
+        if self.foreign:
+            return NoGit.ELSEWHERE
         words = ("--name-only", "--no-renames", "--relative", _EACH_COMMIT, "-z", f"-n{most}")
         quiet = (
             "--no-ext-diff",
@@ -184,7 +192,7 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     if isinstance(facts, NoGit):
         return facts
     if isinstance(values, NoGit):
-        return values
+        values = b""  # a git from before 2020 tells no scopes
     return _described(bare, os.fsdecode(facts), os.fsdecode(values))
 
 
@@ -239,8 +247,12 @@ _QUESTION = (
     "--show-cdup",
     *("--git-path", "index"),
     *("--git-path", "info/exclude"),
+    "--absolute-git-dir",
+    "--show-toplevel",
 )
-_SETTINGS = ("config", "-z", "--type=path", "--get-regexp", r"^core\.(excludesfile|ignorecase)$")
+_KEYS = r"^core\.(excludesfile|ignorecase|worktree)$"
+_SETTINGS = ("config", "-z", "--show-scope", "--type=path", "--get-regexp", _KEYS)
+_OF_THE_USER = ("global", "system")
 _EACH_COMMIT = "--format=tformat:%x00%H%x00"
 _TRUE = ("", "true", "yes", "on", "1")
 
@@ -249,25 +261,52 @@ def _described(bare: Repository, facts: str, values: str) -> Repository | NoGit:
     inside, *told = facts.removesuffix("\n").split("\n")
     if inside != "true":
         return NoGit.NO_WORK_TREE
-    if len(told) != 3:  # noqa: PLR2004 - the three that are asked for, if no path holds a newline
+    if len(told) != 5:  # noqa: PLR2004 - the five that are asked for, if no path holds a newline
         return NoGit.BROKEN
-    up, index, exclude = told
-    core = dict(_settings(values))
+    up, index, exclude, git_directory, top = told
+    settings = list(_settings(values))
+    core = {key: value for _, key, value in settings}
+    # A project's own setting may name a file of the project's, and no other file of the user's.
+    mine = [
+        value
+        for scope, key, value in settings
+        if key == "core.excludesfile"
+        and (scope in _OF_THE_USER or _is_within(os.path.realpath(os.path.join(top, value)), top))
+    ]
     return Repository(
         program=bare.program,
         directory=bare.directory,
         depth=up.count("../"),
         index=index,
         exclude=exclude,
-        excludes_file=core.get("core.excludesfile", default_excludes()),
+        excludes_file=mine[-1] if mine else default_excludes(),
         ignore_case=core.get("core.ignorecase", "no").lower() in _TRUE,
+        foreign=not _is_own(git_directory, top, core.get("core.worktree", "")),
     )
 
 
-def _settings(values: str) -> Iterator[tuple[str, str]]:
-    for setting in filter(None, values.split("\0")):
+def _is_own(git_directory: str, top: str, worktree: str) -> bool:
+    """Whether GIT_DIRECTORY lies in the work tree at TOP, or names it.
+
+    A submodule's names it by core.worktree, that of a linked work tree by a file `gitdir`.
+    """
+    if _is_within(git_directory, top):
+        return True
+    if worktree and os.path.realpath(os.path.join(git_directory, worktree)) == top:
+        return True
+    try:
+        with open(f"{git_directory}/gitdir", encoding="utf-8", errors="surrogateescape") as file:
+            return os.path.realpath(file.read(1 << 12).rstrip("\n")) == f"{top}/.git"
+    except OSError:
+        return False
+
+
+def _settings(values: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the scope (such as `global`), the key and the value of each setting."""
+    parts = iter(values.split("\0")[:-1])
+    for scope, setting in zip(parts, parts, strict=False):
         key, _, value = setting.partition("\n")
-        yield key, value
+        yield scope, key, value
 
 
 def default_excludes() -> str:

@@ -12,6 +12,7 @@ them could be ignored at all (`_Sieve`), and goes through the lines for these on
 import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped
@@ -20,6 +21,10 @@ from backstaff.fs.ignore_line import Line, rule
 FILE = ".gitignore"
 MAX_BYTES = 1 << 20
 """What is read of a file with rules; lines that are not whole by then do not count."""
+MAX_LINES = 10_000
+"""Lines of a file that count. Half a million would take 350 MB, and no real file has so many."""
+MAX_LINE_BYTES = 4096
+"""A path ends there, and so does the work of a line of a million `?`."""
 
 _NONE: frozenset[str] = frozenset()
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -33,6 +38,8 @@ class Rules:
         lines = content[:MAX_BYTES].removeprefix(_BYTE_ORDER_MARK).split(b"\n")
         if len(content) > MAX_BYTES:
             lines.pop()
+        self.whole = len(content) <= MAX_BYTES and len(lines) <= MAX_LINES + 1
+        lines = [line for line in lines[:MAX_LINES] if len(line) <= MAX_LINE_BYTES]
         self.lines = [Line(text, ignore_case=ignore_case) for text in map(rule, lines) if text]
         hiding = [line for line in self.lines if not line.negative]
         self._somewhere = [line for line in hiding if not line.anywhere]
@@ -67,6 +74,12 @@ class Rules:
             if (directory or not line.directories) and line.matches(parent, name):
                 return not line.negative
         return None
+
+
+@lru_cache(maxsize=8)
+def rules_of(content: bytes, *, ignore_case: bool = False) -> Rules:
+    """Return the `Rules` in CONTENT. A tree can hold the same file many times."""
+    return Rules(content, ignore_case=ignore_case)
 
 
 class Ignore:

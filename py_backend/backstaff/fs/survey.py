@@ -30,7 +30,7 @@ from backstaff.fs.file import read
 from backstaff.fs.folders import UNSETTLED, Folder, FolderWalk, Stamp, Tracked, stamp
 from backstaff.fs.git import Asked, NoGit, Repository, default_excludes, find_repository
 from backstaff.fs.handles import HANDLES
-from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
+from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, rules_of
 from backstaff.fs.root import Place
 
 __all__ = ["Folder", "Survey", "survey"]
@@ -57,6 +57,12 @@ class Survey:
     repository: Repository | NoGit
     expired: bool = False
     uncertain: bool = False
+
+    @property
+    def unread_rules(self) -> bool:
+        """Whether a file of rules was too long to be read whole."""
+        ruled = (one for one in self.start if one.rules is not None or one is self.start)
+        return any(not rules.whole for folder in ruled for rules, _ in folder.ignore.layers)
 
 
 def survey(place: Place, budget: Budget, *, everything: bool = False) -> Survey:
@@ -114,7 +120,8 @@ def _ground(place: Place, directory: int, repository: Repository | NoGit) -> _Gr
     if users and not users.startswith("/"):
         users = "../" * depth + users
     names = tuple(place.path.split("/")[-depth:]) if depth else ()
-    general = [_content(file, directory, follow=True) for file in (users, exclude)]
+    # The user's own file may be a link; one that came with the project may not.
+    general = [_content(users, directory, follow=True), _content(exclude, directory)]
     above = [_content("../" * up + FILE, directory) for up in range(depth, 0, -1)]
     ignore, hidden = _combined(general, above, names, ignore_case=case)
     return _Ground(
@@ -137,9 +144,9 @@ def _combined(
     """
     ignore, hidden = Ignore(), False
     for content in general:
-        ignore = ignore.under(Rules(content, ignore_case=ignore_case))
+        ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
     for content, name in zip(above, names, strict=True):
-        ignore = ignore.under(Rules(content, ignore_case=ignore_case))
+        ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
         hidden |= ignore.ignores(name, directory=True)
         ignore = ignore.below(name)
     return ignore, hidden

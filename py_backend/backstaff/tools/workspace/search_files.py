@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING
 from backstaff.errors import DeadlineExceeded, NotADirectory, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind
+from backstaff.fs.git import NoGit
+from backstaff.fs.ignore import MAX_LINES
 from backstaff.fs.root import Place
 from backstaff.render.lines import fitted
 from backstaff.render.names import labels, quote, show, word
@@ -144,7 +146,7 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     prefix = "" if place.relative == "." else f"{place.relative}/"
     paths = [prefix + path for path in page[arguments.offset :]]
     why = () if len(matches) else _why(query, arguments, context, place, found, index)
-    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found))
+    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found, prefix))
     answer = Answer(arguments, place.relative, paths, len(matches), len(index.paths), notes)
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), expired=found.expired)
 
@@ -214,15 +216,19 @@ def _beyond(offset: int, total: int) -> Iterator[str]:
         yield f"offset {offset} is after the last of {total}"
 
 
-def _notes(found: "Survey") -> Iterator[str]:
-    """Say which directories were not searched, and why."""
+def _notes(found: "Survey", prefix: str) -> Iterator[str]:
+    """Say which directories were not searched, and why. PREFIX leads to the start."""
     if found.expired:
         yield "the time was up before all was searched: give a directory as path"
     if found.uncertain:
         yield "git could not say which ignored files are tracked: they are left out"
-    if unreadable := [folder.path for folder in found.start if folder.unreadable]:
+    elif found.repository in (NoGit.REFUSED, NoGit.BROKEN, NoGit.SLOW, NoGit.TOO_MUCH):
+        yield f"{found.repository}: tracked files that a rule ignores are left out"
+    if found.unread_rules:
+        yield f"only the first {MAX_LINES} lines of each .gitignore count"
+    if unreadable := [prefix + folder.path for folder in found.start if folder.unreadable]:
         yield f"cannot be read: {_some(unreadable)}"
-    if inner := [folder.path for folder in found.start if folder.repository]:
+    if inner := [prefix + folder.path for folder in found.start if folder.repository]:
         yield f"repositories of their own, to be searched by giving one as path: {_some(inner)}"
 
 
