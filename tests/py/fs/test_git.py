@@ -12,7 +12,7 @@ import pytest
 from backstaff.errors import Cancelled
 from backstaff.fs import git as asking
 from backstaff.fs.budget import Budget
-from backstaff.fs.git import Asked, NoGit, Repository, find_repository
+from backstaff.fs.git import Asked, NoGit, Repository, default_excludes, find_repository
 from tests.py.fs.repositories import alone, git
 from tests.py.processes import as_nobody
 
@@ -200,7 +200,7 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
     folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, *, old: bool
 ) -> None:
     if old:  # one that does not know this variable, which is the same to it
-        monkeypatch.delitem(asking._ENVIRONMENT, "GIT_NO_LAZY_FETCH")
+        monkeypatch.delitem(asking._ENVIRONMENT, "GIT_NO_LAZY_FETCH")  # noqa: SLF001
     ran, root = folder / "ran", folder / "R"
     root.mkdir()
     (root / "d").mkdir()
@@ -224,6 +224,64 @@ def test_missing_object_of_a_partial_clone_is_not_fetched(
         if isinstance(repository, Repository):
             assert isinstance(repository.commits(9, Budget()), NoGit)
     assert not ran.exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_repository_that_a_project_only_points_to_tells_nothing(
+    root: Path, folder: Path, kind: str
+) -> None:
+    project = folder / "project"
+    project.mkdir()
+    if kind == "link":
+        (project / ".git").symlink_to(root / ".git")
+    else:
+        (project / ".git").write_text(f"gitdir: {root}/.git\n")
+    with asked(project) as repository:
+        assert repository.branch(Budget()) is NoGit.ELSEWHERE
+        assert repository.commits(9, Budget()) is NoGit.ELSEWHERE
+
+
+def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Path) -> None:
+    git(root, "worktree", "add", "-q", "-b", "other", str(folder / "linked"))
+    with asked(folder / "linked") as repository:
+        assert repository.branch(Budget()) == "other"
+    outer = folder / "outer"
+    outer.mkdir()
+    git(outer, "init", "-q")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(root), "module")
+    with asked(outer / "module") as repository:
+        assert repository.commits(9, Budget())
+
+
+def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, folder: Path) -> None:
+    (folder / "secret").write_text("pin\n")
+    git(root, "config", "core.excludesFile", str(folder / "secret"))
+    with asked(root) as repository:
+        assert repository.excludes_file == default_excludes()
+    git(root, "config", "core.excludesFile", str(root / "mine"))
+    with asked(root) as repository:
+        assert repository.excludes_file == str(root / "mine")
+    (folder / "home/.gitconfig").write_text(f"[core]\nexcludesFile = {folder}/secret\n")
+    git(root, "config", "--unset", "core.excludesFile")
+    with asked(root) as repository:
+        assert repository.excludes_file == str(folder / "secret")
+
+
+@pytest.mark.skipif(not Path("/usr/bin/timeout").exists(), reason="only timeout(1) can do it")
+def test_git_that_hangs_ends_without_the_server(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "MAX_SECONDS", 0)  # timeout(1) waits a second more
+    program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
+    os.mkfifo(folder / "fifo")
+    with opened(folder) as directory:
+        nobody = Repository(str(program), directory, 0, "", "", "", ignore_case=False)
+        process = nobody.tracked(Budget())
+        assert isinstance(process, Asked)
+        out, _ = process._pipes()  # noqa: SLF001
+        assert select.select([out], [], [], MOST_SECONDS_TO_END)[0], "git lives on"
+        assert os.read(out, 1) == b""
+        process.end()
 
 
 def test_nothing_is_written(root: Path) -> None:

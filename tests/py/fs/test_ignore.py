@@ -1,9 +1,11 @@
 """The ignore rules against git itself, and each point of gitignore(5) by name."""
 
+import subprocess
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 from backstaff.errors import Cancelled
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped
-from backstaff.fs.ignore import MAX_BYTES, Ignore, Rules
+from backstaff.fs.ignore import MAX_BYTES, Ignore, Rules, rules_of
 from backstaff.fs.root import Root
 from backstaff.fs.survey import survey
 from tests.py.fs.repositories import RandomRepository, alone, by_git, git
@@ -172,3 +174,24 @@ def test_rules_of_the_user_and_of_the_repository_count(folder: Path) -> None:
         (home / ".config/git").mkdir(parents=True)
         (home / ".config/git/ignore").write_text("a\nb\n")
         assert by_us(root)[0] == by_git(root) == {"b"}
+
+
+def test_line_longer_than_any_path_is_no_rule() -> None:
+    assert not ignored(b"?" * 5000, "a")
+    assert ignored(b"*" * 4000, "a")
+
+
+def test_same_rules_are_parsed_once() -> None:
+    assert rules_of(b"a\nb\n") is rules_of(b"a\nb\n")
+    assert rules_of(b"a\nb\n") is not rules_of(b"a\nb\n", ignore_case=True)
+
+
+def test_repositories_and_index_that_disagree_are_as_for_git(tmp_path: Path) -> None:
+    repository = RandomRepository(tmp_path.resolve() / "R", 3, exotic=False)
+    repository.make()
+    for number in range(60):
+        folder = repository.chance.choice([one for one in repository.folders if one.is_dir()])
+        with suppress(subprocess.CalledProcessError):  # git refuses some
+            repository.confuse(folder)
+        assert by_us(repository.root)[0] == by_git(repository.root), (number, folder)
+        COUNTS.update(lists=1)

@@ -17,6 +17,7 @@ from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.fs.repositories import alone, git
+from tests.py.processes import as_nobody
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -410,3 +411,40 @@ def test_query_that_is_hard_to_match_takes_no_time(tree: Plant) -> None:
     root = tree({f"{letter * 200}/{letter * 200}": "" for letter in string.ascii_lowercase})
     assert found(root, "a" * 900 + "b") == []
     assert found(root, "**/" + "*a" * 200 + "b", kind="glob") == []
+
+
+def test_directory_in_a_note_can_be_given_as_path(tree: Plant) -> None:
+    root = tree({"sub/inner/f": "", "sub/a": ""})
+    git(root, "init", "-q")
+    git(root / "sub/inner", "init", "-q")
+    (note,) = notes(search(root, "a", path="sub"))
+    path = note.removesuffix("/]").rpartition(": ")[2]
+    assert found(root, "f", path=path) == ["sub/inner/f"]
+
+
+def test_closed_directory_is_named_from_the_root(tree: Plant) -> None:
+    root = tree({"sub/locked/f": "", "sub/a": ""})
+    (root / "sub/locked").chmod(0)
+
+    def told() -> list[str]:
+        return notes(search(root, "a", path="sub"))
+
+    assert as_nobody(told) == ["[cannot be read: sub/locked/]"]
+
+
+def test_repository_of_another_user_is_told(tree: Plant) -> None:
+    root = tree({"x": "", ".gitignore": "kept\n", "kept": ""})
+    git(root, "init", "-q")
+    git(root, "add", "-f", ".")
+
+    def told() -> list[str]:
+        return notes(search(root, "x"))
+
+    (note,) = as_nobody(told)
+    assert "belongs to someone else: tracked files that a rule ignores are left out" in note
+
+
+def test_rules_that_are_too_long_are_told(tree: Plant) -> None:
+    root = tree({"x": "", "y": "", ".gitignore": "z\n" * 10_000 + "y\n"})
+    assert found(root, "y") == ["y"]
+    assert notes(search(root, "x")) == ["[only the first 10000 lines of each .gitignore count]"]
