@@ -130,7 +130,7 @@ class ByRank:
 def globs(text: str) -> Globs:
     """The glob that TEXT is. Raises INVALID_ARGUMENT."""
     try:
-        return compile_globs((text.removeprefix("./"),))
+        return compile_globs((text,))
     except BadGlob as error:
         raise _invalid(f"is no glob: {error}") from error
 
