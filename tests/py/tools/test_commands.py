@@ -448,8 +448,8 @@ def test_broken_front_matter_never_hides_a_command_and_always_warns(
     listing, search, got = replies
     assert [row["name"] for row in rows(listing)] == ["broken"]
     assert [result["name"] for result in output(search)["results"]] == ["broken"]
-    assert got.data is not None
-    assert got.data["metadata"]["is_dependency"] is False
+    data: Any = got.data
+    assert data["metadata"]["is_dependency"] is False
 
 
 def test_a_warning_on_a_command_stands_with_its_page(project: Project) -> None:
