@@ -13,7 +13,9 @@ from backstaff.arguments import Parameter, ParameterType, decode
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.root import Root
+from backstaff.fs.spelling import components, spelt
 from backstaff.registry import Registry, table
+from backstaff.render.names import quote
 from backstaff.settings import Settings, Verdict
 from backstaff.tool import Context, Result, Tool
 
@@ -172,12 +174,12 @@ class Server:
         cancelled: threading.Event,
     ) -> tuple[Result, list[str]]:
         tool = self.registry.by_id[tool_id]
-        settings = self.settings.of(table(tool_id, tool), tool.settings)
-        try:
-            values, warnings = decode(tool.parameters, arguments, settings)
-        except ToolError as error:
-            raise _in_the_words_of(tool, error) from error
         with Root(os.fspath(asked["root"] or self.root)) as root:
+            settings, unused = self._settings(tool_id, tool, root)
+            try:
+                values, warnings = decode(tool.parameters, arguments, settings)
+            except ToolError as error:
+                raise _in_the_words_of(tool, error) from error
             context = Context(
                 root=root,
                 budget=Budget.lasting(asked["deadline_ms"], cancelled),
@@ -186,7 +188,16 @@ class Server:
                 settings=settings,
             )
             context.budget.expired()  # the call may have been taken back while it waited
-            return tool.run(tool.arguments(**values), context), warnings
+            return tool.run(tool.arguments(**values), context), [*warnings, *unused]
+
+    def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
+        """The settings of TOOL below ROOT, and a warning if those of the file are not used."""
+        chosen = self.settings.of(table(tool_id, tool), tool.settings)
+        source, built_in = self.settings.source, tool.settings()
+        if not source or chosen == built_in or root.within(components(spelt(source))) is None:
+            return chosen, []
+        problem = "lies inside the root: it may be the project's, so only its policy holds"
+        return built_in, [f"The settings file {quote(source)} {problem}"]
 
 
 def _in_the_words_of(tool: Tool[Any], error: ToolError) -> ToolError:
