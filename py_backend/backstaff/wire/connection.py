@@ -139,6 +139,11 @@ class Connection:
         if self._workers.full_of_stuck:
             return _stuck_server()
         message = "Too many calls are waiting; try again when some are answered"
+        if self._workers.without_threads:
+            message = (
+                "The system lets the server start no thread for the call: this user has as many"
+                " processes as the limit allows (ulimit -u); try again when some have ended"
+            )
         return ToolError(ErrorCode.BUSY, message)
 
     def answer(self, call: "_Call", reply: Reply) -> None:
