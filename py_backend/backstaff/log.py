@@ -32,7 +32,12 @@ def start(file: str | None, level: str) -> None:
 def _opened(file: str) -> IO[str]:
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        return open(file, "a", opener=lambda path, more: os.open(path, more | flags, 0o600))
+        return open(
+            file,
+            "a",
+            errors="backslashreplace",
+            opener=lambda path, more: os.open(path, more | flags, 0o600),
+        )
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
