@@ -233,7 +233,7 @@ def _pairs(raw: object) -> Iterator[tuple[str, object]]:
         case dict():
             return iter([(_name(key), value) for key, value in raw.items()])
         case str():
-            return _pairs(_json_object(raw))
+            return _pairs(json_object(raw))
         case [Symbol(name=name), *_] if name.startswith(":"):
             return reversed(list(_plist_pairs(raw)))
         case list():
@@ -242,7 +242,8 @@ def _pairs(raw: object) -> Iterator[tuple[str, object]]:
             raise _unreadable("they are neither a plist, an alist nor a JSON object")
 
 
-def _json_object(text: str) -> dict[str, object]:
+def json_object(text: str) -> dict[str, object]:
+    """The JSON object that TEXT is. Raises `ToolError`."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:

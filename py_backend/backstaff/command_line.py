@@ -9,10 +9,12 @@ from importlib import import_module
 from typing import Any
 
 from backstaff import __version__, log
-from backstaff.arguments import Parameter
-from backstaff.errors import SettingsError, ToolError
+from backstaff.arguments import Parameter, json_object
+from backstaff.errors import ErrorCode, SettingsError, ToolError
+from backstaff.fs.root import Root
 from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
+from backstaff.render.names import visible
 from backstaff.server import Reply, Server, settle
 from backstaff.settings import Settings, default_file, load
 
@@ -119,8 +121,15 @@ def _serve(options: argparse.Namespace) -> int:
 
 def _call(options: argparse.Namespace) -> int:
     settle()
-    reply = _server(options).call(options.id, options.json, {"json": options.format == "json"})
-    print(_formatted(reply, options.format).removesuffix("\n"))
+    server = _server(options)
+    arguments = json_object(options.json)
+    Root(server.root).close()  # a root that is not there is misuse, not an answer of the tool
+    reply = server.call(options.id, arguments, {"json": options.format == "json"})
+    if reply.error and reply.error["code"] == ErrorCode.UNKNOWN_TOOL:
+        raise ToolError(ErrorCode.UNKNOWN_TOOL, str(reply.error["message"]))
+    text = _formatted(reply, options.format).removesuffix("\n")
+    # JSON and Lisp carry names as they are. Both read the escapes as the same characters.
+    print(visible(text) if sys.stdout.isatty() else text)
     for warning in reply.warnings:
         print(f"backstaff: {warning}", file=sys.stderr)
     return EXIT_OK if reply.ok else EXIT_TOOL_ERROR

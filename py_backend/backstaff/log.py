@@ -5,7 +5,9 @@ nothing but its socket while it waits). Writing to a full pipe would then stop t
 so what has no room there is dropped, and the log says so when there is room again.
 """
 
+import errno
 import logging
+import os
 import select
 import sys
 from typing import IO
@@ -18,11 +20,28 @@ PIECE = 1024
 def start(file: str | None, level: str) -> None:
     """Log what is of LEVEL or above to FILE (None: stderr). Raises OSError if it cannot be opened.
 
-    A log that cannot be written later, as on a full disk, is no reason to say so for each line.
+    A new file is the user's alone, as a log names paths and what was asked. A link is not followed,
+    and a pipe that nobody reads is not waited for. A log that cannot be written later, as on a full
+    disk, is no reason to say so for each line.
     """
     logging.raiseExceptions = False
-    handler = logging.FileHandler(file) if file else Unwaiting(sys.stderr)
+    handler = logging.StreamHandler(_opened(file)) if file else Unwaiting(sys.stderr)
     logging.basicConfig(handlers=[handler], level=level.upper(), format=FORMAT)
+
+
+def _opened(file: str) -> IO[str]:
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        return open(
+            file,
+            "a",
+            errors="backslashreplace",
+            opener=lambda path, more: os.open(path, more | flags, 0o600),
+        )
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "the log is a link, and none is followed", file) from error
 
 
 class Unwaiting(logging.StreamHandler[IO[str]]):

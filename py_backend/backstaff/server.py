@@ -13,9 +13,11 @@ from backstaff.arguments import Parameter, ParameterType, decode
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.root import Root
+from backstaff.fs.spelling import components, spelt
 from backstaff.registry import Registry, table
+from backstaff.render.names import quote
 from backstaff.settings import Settings, Verdict
-from backstaff.tool import Context
+from backstaff.tool import Context, Tool
 
 logger = logging.getLogger(__name__)
 
@@ -159,14 +161,14 @@ class Server:
         asked = call.context
         self._admit(call.tool_id, approved=asked["approved"])
         tool = self.registry.by_id[call.tool_id]
-        settings = self.settings.of(table(call.tool_id, tool), tool.settings)
-        try:
-            values, warnings = decode(tool.parameters, call.arguments, settings)
-        except ToolError as error:
-            # The contract may have a code of its own for arguments that do not fit.
-            code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
-            raise ToolError(code, error.message, **error.details) from error
         with Root(os.fspath(asked["root"] or self.root)) as root:
+            settings, unused = self._settings(call.tool_id, tool, root)
+            try:
+                values, warnings = decode(tool.parameters, call.arguments, settings)
+            except ToolError as error:
+                # The contract may have a code of its own for arguments that do not fit.
+                code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
+                raise ToolError(code, error.message, **error.details) from error
             context = Context(
                 root=root,
                 budget=Budget.lasting(asked["deadline_ms"], cancelled),
@@ -184,7 +186,7 @@ class Server:
             labels=() if context.text_only else result.labels(),
             json=result.json() if asked["json"] else None,
             truncated=result.truncated,
-            warnings=(*call.warnings, *warnings, *result.warnings),
+            warnings=(*call.warnings, *warnings, *unused, *result.warnings),
         )
 
     def definitions(self) -> list[dict[str, object]]:
@@ -206,6 +208,15 @@ class Server:
             case Verdict.PROMPT if not approved:
                 message = f"The tool {tool_id} needs the approval of a person first"
                 raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
+
+    def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
+        """The settings of TOOL below ROOT, and a warning if those of the file are not used."""
+        chosen = self.settings.of(table(tool_id, tool), tool.settings)
+        source, built_in = self.settings.source, tool.settings()
+        if not source or chosen == built_in or root.within(components(spelt(source))) is None:
+            return chosen, []
+        problem = "lies inside the root: it may be the project's, so only its policy holds"
+        return built_in, [f"The settings file {quote(source)} {problem}"]
 
 
 def unexpected() -> ToolError:

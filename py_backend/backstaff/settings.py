@@ -1,18 +1,22 @@
 """Settings: one TOML file of the user's, read once at start, frozen and typed.
 
-The file is `--config FILE`, else `$XDG_CONFIG_HOME/backstaff/config.toml`; never one inside the
-project being browsed. Each tool has a table of its own, `[tools.NAME]` or `[tools."toolset/name"]`,
-whose fields and defaults are those of the tool's settings dataclass; a field's metadata may bound
-it (`limits`, lowest and highest) or list its `choices`. A file that holds anything
-unknown or of the wrong type is refused as a whole, naming file, line, key and what was expected:
-half-applied limits would be worse than none.
+The file is `--config FILE`, else `$XDG_CONFIG_HOME/backstaff/config.toml`. Where it lies inside the
+root of a call, that call uses nothing of it but the policy, which can only forbid: the file may be
+the project's and not the user's. Only a file that does not exist is no file: any other that cannot
+be read stops the start, as the policy in it would not hold.
+
+Each tool has a table of its own, `[tools.NAME]` or `[tools."toolset/name"]`, whose fields and
+defaults are those of the tool's settings dataclass; a field's metadata may bound it (`limits`,
+lowest and highest) or list its `choices`. A file that holds anything unknown or of the wrong type
+is refused as a whole, naming file, line, key and what was expected: half-applied limits would be
+worse than none.
 """
 
 import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
@@ -69,11 +73,12 @@ class Policy:
 class Settings:
     """The settings that a file made, by the name of the table, and the policy over all tools.
 
-    Without any they are the built-in ones.
+    `source` is the real path of that file. Without a file they are the built-in ones.
     """
 
     tables: Mapping[str, Any] = field(default_factory=dict)
     policy: Policy = Policy()
+    source: str = field(default="", compare=False)
 
     def of(self, table: str, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
         """What TABLE holds, an instance of MAKE; the built-in settings if no file was read."""
@@ -86,10 +91,20 @@ Tables = Mapping[str, Callable[..., Any]]
 
 
 def default_file() -> str | None:
-    """The user's configuration file, if there is one."""
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    """The user's configuration file; None if none exists. It may be one that cannot be read."""
+    home = os.environ.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(home):  # then the variable counts for nothing, as its specification says
+        home = os.path.expanduser("~/.config")
     path = os.path.join(home, "backstaff", "config.toml")
-    return path if os.path.isabs(path) and os.path.isfile(path) else None
+    if not os.path.isabs(path):  # there is no home
+        return None
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return path  # `load` says what is wrong with it
+    return path
 
 
 def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None) -> Settings:
@@ -104,8 +119,10 @@ def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None)
             _refuse_unsafe(path, os.fstat(file.fileno()))
             data = file.read(MAX_FILE_BYTES)
     except OSError as error:
-        raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
-    return parse(path, data, tables, tool_ids)
+        dangling = isinstance(error, FileNotFoundError) and os.path.islink(path)
+        problem = "it is a link that leads nowhere" if dangling else error.strerror
+        raise SettingsError(f"{path}: cannot be read: {problem}") from error
+    return replace(parse(path, data, tables, tool_ids), source=os.path.realpath(path))
 
 
 def parse(

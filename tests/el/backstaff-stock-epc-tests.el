@@ -68,6 +68,34 @@
       (should (equal (plist-get reply :text)
                      "Error: Path '../' is outside project root")))))
 
+(ert-deftest backstaff-stock-epc-may-send-text-properties ()
+  "A string out of a buffer has them, and `prin1' writes them."
+  (backstaff-stock-epc-with-manager manager
+    (cl-flet ((text (string) (propertize string 'face 'bold 'more (list "x" [y] (point-marker))))
+              (tree (arguments) (plist-get (backstaff-stock-epc-call
+                                            manager 'workspace/tree arguments)
+                                           :text)))
+      (let ((plain (tree '(:path "." :entry_kind "all" :exclude ("a.txt")))))
+        (should (string-prefix-p "Tree of ./ with 1 directory" plain))
+        (dolist (arguments (list (list :path (text ".") :entry_kind (text "all")
+                                       :exclude (list (text "a.txt")))
+                                 (list :path (concat (text ".") "/") :entry_kind "all"
+                                       :exclude (vector (text "a.txt") (text "b")))
+                                 (list (cons 'path (text ".")) (cons (text "entry_kind") "all")
+                                       (list "exclude" (text "a.txt")))
+                                 (text "{\"path\":\".\",\"entry_kind\":\"all\",\"exclude\":[\"a.txt\"]}")))
+          (should (equal (tree arguments) plain)))))))
+
+(ert-deftest backstaff-stock-epc-is-told-what-cannot-be-sent ()
+  (backstaff-stock-epc-with-manager manager
+    (should (string-match-p
+             "the request holds '#<buffer'"
+             (condition-case error
+                 (format "%S" (backstaff-stock-epc-call
+                               manager 'list_directory (list :path (current-buffer))))
+               (error (format "%S" error)))))
+    (should (eq (backstaff-stock-epc-call manager 'ping) t))))
+
 (ert-deftest backstaff-stock-epc-learns-the-methods ()
   (backstaff-stock-epc-with-manager manager
     (let ((names (mapcar #'car (epc:sync manager (epc:query-methods-deferred manager)))))

@@ -2,9 +2,12 @@
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ import sexpdata
 from backstaff import __version__
 from backstaff.registry import discover
 from tests.py.epc import DEADLINE, ISOLATED, SOURCE, plain
+from tests.py.processes import NOBODY
 from tests.py.trees import Plant
 
 Completed = subprocess.CompletedProcess[str]
@@ -92,19 +96,69 @@ def test_failed_call_has_a_form_for_programs(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("agent-q/nothing",), "No such tool: agent-q/nothing (there are agent-q/"),
         (("agent-q/list_directory",), "Missing required argument 'path'"),
-        (("agent-q/list_directory", "{"), "not JSON"),
-        (("agent-q/list_directory", "[]"), "not an object"),
         (("agent-q/list_directory", '{"path": 3}'), "must be a string"),
-        (("agent-q/list_directory", '{"path": "."}', "--root", "/nonexistent"), "does not exist"),
+        (("agent-q/list_directory", '{"path": "/nonexistent"}'), "is outside project root"),
     ],
 )
-def test_call_that_cannot_be_made_fails(arguments: tuple[str, ...], words: str) -> None:
+def test_call_that_the_tool_refuses_fails(arguments: tuple[str, ...], words: str) -> None:
     done = run("call", *arguments)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("Error: ")
     assert words in done.stdout
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sexp"])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("agent-q/nothing",), "No such tool: agent-q/nothing (there are agent-q/"),
+        (("agent-q/list_directory", "{"), "not JSON"),
+        (("agent-q/list_directory", "[]"), "not an object"),
+        (("agent-q/list_directory", '{"path": "."}', "--root", "/nonexistent"), "does not exist"),
+        (("agent-q/list_directory", "{}", "--root", "/dev/null"), "is not a directory"),
+        (("agent-q/nothing", "{", "--root", "/nonexistent"), "not JSON"),
+    ],
+)
+def test_call_that_no_tool_can_get_is_misuse(
+    arguments: tuple[str, ...], words: str, form: str
+) -> None:
+    done = run("call", *arguments, "--format", form)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("backstaff: ")
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+ODD_NAME = "a\x9b31m\u202eb\u200b\U000e0041\U0001f469\u200d\U0001f4bb\x1b"
+ESCAPED_NAME = "a\\u009b31m\\u202eb\\u200b\\udb40\\udc41\U0001f469\u200d\U0001f4bb\\u001b"
+
+
+def on_terminal(*arguments: str) -> str:
+    """What a command prints on a terminal."""
+    screen, terminal = pty.openpty()
+    done = subprocess.Popen((*ISOLATED, *arguments), stdout=terminal, stdin=subprocess.DEVNULL)  # noqa: S603
+    os.close(terminal)
+    printed = b""
+    with suppress(OSError):  # EIO: the command has ended
+        while data := os.read(screen, 1 << 16):
+            printed += data
+    os.close(screen)
+    assert done.wait(DEADLINE) == 0
+    return printed.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sexp"])
+def test_name_cannot_drive_a_terminal(tree: Plant, form: str) -> None:
+    root = tree({ODD_NAME: ""})
+    arguments = ("call", "forge/list_directory", '{"path": "."}', "--root", str(root))
+    shown = on_terminal(*arguments, "--format", form)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\U000e0041]", shown)
+    assert ESCAPED_NAME in shown.replace("\\\\", "\\")
+    if form != "sexp":
+        piped = run(*arguments, "--format", form).stdout
+        assert "\u202e" in piped
+        assert json.loads(shown) == json.loads(piped)
 
 
 def test_root_is_the_working_directory_or_relative_to_it(root: Path) -> None:
@@ -202,6 +256,66 @@ def test_log_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def dangling(config: Path) -> None:
+    config.symlink_to("nothing")
+
+
+def link_in_a_circle(config: Path) -> None:
+    config.symlink_to(config)
+
+
+def below_a_file(config: Path) -> None:
+    config.parent.rmdir()
+    config.parent.write_text("")
+
+
+UNREADABLE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "dangling": (dangling, "it is a link that leads nowhere"),
+    "circle": (link_in_a_circle, "symbolic links"),
+    "fifo": (os.mkfifo, "is not a regular file"),
+    "directory": (Path.mkdir, "is not a regular file"),
+    "below a file": (below_a_file, "Not a directory"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("command", [("serve", "--stdio"), ("call", "list_directory")])
+def test_configuration_that_is_there_and_cannot_be_read_stops_the_start(
+    tmp_path: Path, kind: str, command: tuple[str, ...]
+) -> None:
+    """Else a policy that denies would deny nothing."""
+    make, words = UNREADABLE[kind]
+    config = tmp_path / "backstaff" / "config.toml"
+    config.parent.mkdir()
+    make(config)
+    done = run(*command, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"backstaff: {config}: ")
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_configuration_in_a_folder_that_may_not_be_entered_stops_the_start(folder: Path) -> None:
+    (folder / "backstaff").mkdir()
+    (folder / "backstaff" / "config.toml").write_text("")
+    folder.chmod(0o600)
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(folder)}
+    done = subprocess.run(  # noqa: S603
+        (*ISOLATED, "serve", "--stdio"),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        check=False,
+        user=NOBODY,
+        group=NOBODY,
+        env=environment,
+    )
+    folder.chmod(0o755)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"backstaff: {folder}/backstaff/config.toml: cannot be read: ")
+
+
 def test_configuration_applies(root: Path, tmp_path: Path) -> None:
     config = tmp_path / "backstaff" / "config.toml"
     config.parent.mkdir()
@@ -219,3 +333,40 @@ def test_configuration_in_the_project_is_never_read(root: Path) -> None:
     arguments = ("call", "list_directory", '{"path": "d"}')
     done = run(*arguments, cwd=root, env={"XDG_CONFIG_HOME": "", "HOME": str(root / "home")})
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_configuration_inside_the_root_counts_only_in_what_it_forbids(
+    tree: Plant, *, named: bool
+) -> None:
+    home = tree({"d/": None, ".config/backstaff/config.toml": CONFIGURATION})
+    config = home / ".config" / "backstaff" / "config.toml"
+    options = ("--config", str(config)) if named else ()
+
+    def calling(tool: str, root: Path) -> Completed:
+        return run(
+            *("call", tool, '{"path": "."}', "--root", str(root), *options),
+            env={"XDG_CONFIG_HOME": "", "HOME": str(home)},
+        )
+
+    below = calling("agent-q/list_directory", home / "d")
+    assert (below.stdout, below.stderr) == ("Directory: ./\nTotal: 0 files, 0 directories\n\n", "")
+    inside = calling("agent-q/list_directory", home)
+    assert inside.returncode == 0
+    assert inside.stdout.startswith(f"Directory: {home}/\n")
+    assert inside.stderr == (
+        f"backstaff: The settings file '{config}' lies inside the root:"
+        " it may be the project's, so only its policy holds\n"
+    )
+    assert calling("get_file_info", home).stderr == ""  # of which the file says nothing
+    for root in (home, home / "d"):
+        denied = calling("workspace/tree", root)
+        assert (denied.returncode, "denies the tool" in denied.stdout) == (1, True)
+
+
+CONFIGURATION = """
+[policy]
+deny = ["workspace/tree"]
+[tools."agent-q/list_directory"]
+header = "relative"
+"""

@@ -83,8 +83,15 @@ def test_only_the_keys_that_are_asked_for_are_kept() -> None:
     assert fields("name: [x]\ndescription: y") == {"description": "y"}
 
 
-def test_of_a_key_given_twice_the_last_counts() -> None:
-    assert fields("title: a\ntitle: b") == fields("title: 'a'\ntitle: 'b'") == {"title": "b"}
+@pytest.mark.parametrize("first", ["title: a", "title: 'a'", "name: a", '"name": a'])
+@pytest.mark.parametrize("last", ["b", "'b'"])
+def test_a_key_given_twice_is_a_warning_and_the_last_counts(first: str, last: str) -> None:
+    key = first.partition(":")[0].strip('"')
+    document = parse(f"---\ntags: x\n{first}\n{key}: {last}\n---\n".encode())
+    assert (
+        document.warning == "front matter, line 4: it gives a key twice; it was read line by line"
+    )
+    assert document.fields == {"tags": "x"} | ({"title": "b"} if key == "title" else {})
 
 
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])

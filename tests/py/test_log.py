@@ -2,13 +2,16 @@
 
 import logging
 import os
+import stat
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from backstaff.log import PIECE, Unwaiting
+from backstaff.log import PIECE, Unwaiting, start
+from tests.py.processes import in_child
 
 
 @pytest.fixture
@@ -78,3 +81,36 @@ def test_record_that_cannot_be_formatted_is_no_failure(
     handler.emit(broken)
     handler.emit(record("next"))
     assert os.read(reading, 1 << 16) == b"next\n"
+
+
+def log(file: Path, line: str) -> str:
+    """Log LINE to FILE as a process does that has just started; what the system said against it."""
+    logging.getLogger().handlers.clear()
+    try:
+        start(str(file), "warning")
+    except OSError as error:
+        return str(error)
+    logging.getLogger().warning(line)
+    return ""
+
+
+def test_log_is_the_users_alone_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "log"
+    for line in ("one", "two"):
+        assert in_child(partial(log, file, line)) == ""
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert [line[-3:] for line in file.read_text().splitlines()] == ["one", "two"]
+
+
+def test_log_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "log").symlink_to("victim")
+    said = in_child(partial(log, tmp_path / "log", "line"))
+    assert "the log is a link, and none is followed" in said
+    assert str(tmp_path / "log") in said
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_log_that_is_a_pipe_without_a_reader_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log")
+    assert "No such device or address" in in_child(partial(log, tmp_path / "log", "line"))

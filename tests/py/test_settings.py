@@ -241,6 +241,17 @@ def test_file_of_the_user_stands_below_home_by_default(
     assert default_file() == str(mine)
 
 
+def test_relative_folder_of_configurations_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / ".config" / "backstaff" / "config.toml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", "config")
+    assert default_file() == str(mine)
+
+
 @pytest.mark.parametrize("home", [".", "", "config"])
 def test_file_in_the_project_is_never_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str

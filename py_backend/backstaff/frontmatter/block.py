@@ -3,6 +3,7 @@
 A block that holds nothing but `key: plain scalar` lines, as most do, is read line by line, which
 costs a hundredth of what the YAML library does and comes to the same. Any other goes through the
 library. One that is broken is not lost: what can be made out line by line is taken, with a warning.
+A key given twice is broken, too.
 """
 
 import codecs
@@ -17,6 +18,7 @@ KEYS = ("title", "description", "tags", "is_dependency")
 """What is asked for here; whatever else front matter says is not kept."""
 MAX_BYTES = 64 * 1024
 
+_ASKED = frozenset(key.encode() for key in KEYS)
 _EOL = rb"(?:\n|\r\n?)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*" + _EOL)
 _CLOSING = re.compile(rb"[\r\n]---[ \t]*(?:" + _EOL + rb"|\Z)")
@@ -32,7 +34,7 @@ _LINE = rb"(?:" + _KEY + rb":(?: ++(?:" + _PLAIN + rb")?)?| ++|#[ -~]*+)?"
 _SIMPLE = re.compile(
     rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:" + _LINE + rb"\r?\n)*---[ \t]*(?:\r?\n|\Z)"
 )
-_PAIR = re.compile(rb"\n(" + "|".join(KEYS).encode() + rb"):([^\n]*)")
+_PAIR = re.compile(rb"\n(" + _KEY + rb"):([^\n]*)")
 
 _ANY_PAIR = re.compile(rf"({'|'.join(KEYS)})[ \t]*:(?:[ \t]+(.*))?", re.DOTALL)
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
@@ -74,11 +76,15 @@ def parse(head: bytes, *, whole: bool = True) -> Document:
 
 
 def _simple_fields(block: bytes) -> Mapping[str, Value] | None:
-    """What a BLOCK of simple lines says; None if a value holds what YAML does not let pass."""
+    """What a BLOCK of simple lines says; None if the library has to judge it."""
+    pairs = _PAIR.findall(block)
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        return None
     fields: dict[str, Value] = {}
-    for key, value in _PAIR.findall(block):
+    for key in given.keys() & _ASKED:
         try:
-            text = value.decode().strip(" \r")
+            text = given[key].decode().strip(" \r")
         except UnicodeDecodeError:
             return None
         if not text.isprintable():

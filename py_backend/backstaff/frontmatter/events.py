@@ -30,7 +30,7 @@ class Unreadable(Exception):
 
 
 def mapping(block: str) -> Mapping[str, Value]:
-    """The mapping that BLOCK is; of a key given twice the last counts. Raises `Unreadable`."""
+    """The mapping that BLOCK is. Raises `Unreadable`."""
     try:
         return _document(_bounded(yaml.parse(block, Loader=_LOADER)))
     except yaml.MarkedYAMLError as error:
@@ -91,12 +91,16 @@ def _items(events: _Events) -> _Events:
 
 def _pairs(events: _Events, depth: int) -> Iterator[tuple[str, Value]]:
     """The pairs of a mapping whose keys are scalars; what has another key is read and dropped."""
+    seen: set[str] = set()
     for event in _items(events):
         if _merges(event):
             raise _unreadable("it uses a merge key (<<), which is refused", event.start_mark)
         _value(event, events, depth)
         value = _value(next(events), events, depth)
         if isinstance(event, yaml.ScalarEvent):
+            if event.value in seen:
+                raise _unreadable("it gives a key twice", event.start_mark)
+            seen.add(event.value)
             yield event.value, value
 
 

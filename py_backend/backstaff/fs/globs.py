@@ -2,8 +2,11 @@ r"""Glob patterns on workspace-relative paths: whole-path, anchored, case-sensit
 
 `*` and `?` stay within a name, `**` as a whole segment spans any number of them, `[ab]` `[!a]`
 `[a-z]` are classes, `{a,b}` alternatives, `\` takes the next character as it is, also in a class;
-a leading dot is like any other character. Every path is tried as `p` and as `p/`, so `**/x/**`
-matches x itself.
+a leading dot is like any other character, and so is a leading `!`. Every path is tried as `p` and
+as `p/`, so `**/x/**` matches x itself. A `./` at the start changes nothing.
+
+A bracket that belongs to no class stands for itself, as in a shell, if the pattern has as many `[`
+as `]`: in `[[id]].ts` the class is `[[id]`, in `a[/]b` there is none, as no class holds a slash.
 
 pathspec's pattern does the matching, bracex expands the braces. The regular expressions are ours:
 those that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long name. In a glob everything
@@ -29,7 +32,7 @@ MAX_EXPANDED_CHARACTERS = 32_768
 
 _CLASS = r"\[[!^]?+\]?+(?:\\[^/]|[^\\\]/])*\]"
 _TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<class>{_CLASS})|(?P<plain>[^\\])", re.DOTALL)
-_UNESCAPED = re.compile(r"\\.|(?P<brace>[{}])", re.DOTALL)
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
 _SEGMENT = re.compile(rf"((?:\\[^/]|{_CLASS}|[^/\\])*)(\\?/|\Z|\\\Z)", re.DOTALL)
 _MEMBER = re.compile(r"\\?(?P<first>.)(?:-\\?(?P<last>.))?", re.DOTALL)
 
@@ -117,27 +120,29 @@ class Globs:
 def _expanded(pattern: str) -> Sequence[str]:
     import bracex
 
-    if not pattern:
+    plain = pattern.removeprefix("./")
+    if not plain:
         raise BadGlob("a pattern is empty")
     if "\0" in pattern:
         raise _bad(pattern, "holds a NUL character")
     if len(pattern) > MAX_PATTERN_CHARACTERS:
         raise _bad(pattern[:40] + "...", f"is longer than {MAX_PATTERN_CHARACTERS} characters")
-    _refuse_unbalanced_braces(pattern)
+    if not _is_balanced(pattern, "{}"):
+        raise _bad(pattern, "has unbalanced braces")
     try:
-        return bracex.expand(pattern, keep_escapes=True, limit=MAX_EXPANSIONS)
+        return bracex.expand(plain, keep_escapes=True, limit=MAX_EXPANSIONS)
     except (bracex.ExpansionLimitException, RecursionError) as error:
         raise _bad(pattern, f"stands for more than {MAX_EXPANSIONS} patterns") from error
 
 
-def _refuse_unbalanced_braces(pattern: str) -> None:
+def _is_balanced(pattern: str, pair: str) -> bool:
+    """Whether the PAIR, such as `{}`, opens and closes equally often in PATTERN, and in order."""
     depth = 0
-    for match in _UNESCAPED.finditer(pattern):
-        depth += {"{": 1, "}": -1, None: 0}[match["brace"]]
+    for character in _ESCAPE.sub("", pattern):
+        depth += (character == pair[0]) - (character == pair[1])
         if depth < 0:
-            break
-    if depth:
-        raise _bad(pattern, "has unbalanced braces")
+            return False
+    return depth == 0
 
 
 def _compiled(pattern: str, plain: str) -> re.Pattern[str]:
@@ -149,6 +154,9 @@ def _compiled(pattern: str, plain: str) -> re.Pattern[str]:
 
 
 def _regex(pattern: str) -> str:
+    alone = any(match["plain"] in ("[", "]") for match in _TOKEN.finditer(pattern))
+    if alone and not _is_balanced(pattern, "[]"):
+        raise ValueError("has unbalanced brackets")
     segments = list(_segments(pattern))
     blocks: list[list[str]] = [[]]
     for segment in segments:
@@ -218,8 +226,6 @@ def _last_name(pattern: str) -> str:
 def _token_regex(match: re.Match[str]) -> str:
     if match["class"]:
         return _class_regex(match["class"])
-    if match["plain"] in ("[", "]"):
-        raise ValueError("has unbalanced brackets")
     if match["plain"] == "?":
         return "[^/]"
     return re.escape(match["escaped"] or match["plain"])

@@ -6,10 +6,12 @@ following a link: a link is read and its target takes the link's place among the
 `..` pops a stack of descriptors. So nothing is checked first and used later: what is handed on is
 the open descriptor itself, and a directory swapped for a link meanwhile leads nowhere else.
 
-Above the root nothing is touched, neither opened nor statted: there, components are only compared
-with the names of the root's own ancestors (`../project/src` and absolute paths come back in that
-way), and any other name is outside. Outside is told before missing, so that no answer says whether
-something exists out there.
+Above the root, components are compared with the names of the root's own ancestors (`../project/src`
+and absolute paths come back in that way). A name that is none of them may be a link that leads
+back, as `/home` is where homes are in `/var/home`: the ancestor is listed, and only what its list
+calls a link is read. Nothing else out there is opened or statted, so no mount is entered, and a
+path only ever arrives through the root's own descriptor. Any other name is outside. Outside is told
+before missing, so that no answer says whether something exists out there.
 """
 
 import errno
@@ -185,11 +187,10 @@ class _Resolution:
         raise Unreachable("the path has too many components")
 
     def _refuse_words_that_leave(self) -> None:
-        start, words = self.root.components, components(self.text)
+        words: list[str] | None = components(self.text)
         if absolute(self.text):
-            inside = self.root.within(words)
-            start, words = ([], words) if inside is None else (start, inside)
-        if self._leads_out(start, words):
+            words = self.root.within(components(self.text))
+        if words is not None and self._leads_out(self.root.components, words):
             raise OutsideRoot("it is outside the project root")
 
     def _leads_out(self, start: list[str], words: Iterable[str]) -> bool:
@@ -225,11 +226,14 @@ class _Resolution:
             self.above = self.root.components[:-1]
 
     def _step_above(self, name: str) -> None:
-        above = self.above or []
-        above = above[:-1] if name == ".." else [*above, name]
-        if above != self.root.components[: len(above)]:
+        here = self.above or []
+        above = here[:-1] if name == ".." else [*here, name]
+        if above == self.root.components[: len(above)]:
+            self.above = None if above == self.root.components else above
+        elif (target := _listed_link(joined(here), name)) is not None:
+            self._expand(target)
+        else:
             raise OutsideRoot("it is outside the project root")
-        self.above = None if above == self.root.components else above
 
     def _step_into(self, name: str) -> os.stat_result | None:
         """Enter NAME; or expand it if it is a link; or return its status if it is a leaf."""
@@ -262,9 +266,11 @@ class _Resolution:
 
     def _expand(self, target: str) -> None:
         self.links += 1
-        if self.links > MAX_LINKS:
+        if self.links > MAX_LINKS and self.above is None:
             raise Unreachable("too many levels of symbolic links")
-        self.through_link |= not self.pending
+        if self.links > MAX_LINKS:
+            raise OutsideRoot("it is outside the project root")
+        self.through_link |= not self.pending and self.above is None
         self._take(target)
 
     def _retry(self, name: str) -> None:
@@ -304,6 +310,23 @@ class _Resolution:
             through_link=self.through_link,
             _open=[descriptor],
         )
+
+
+def _listed_link(path: str, name: str) -> str | None:
+    """What NAME holds if the list of the directory PATH calls it a link; else None."""
+    held: list[int] = []
+    try:
+        held.append(HANDLES.root(path))
+        held.append(HANDLES.reopen_to_list(held[-1]))
+        with HANDLES.scan(held[-1]) as entries:
+            if any(entry.name == name and entry.is_symlink() for entry in entries):
+                return HANDLES.readlink(name, held[-1])
+    except OSError:
+        return None
+    finally:
+        for directory in held:
+            HANDLES.close(directory)
+    return None
 
 
 def _checked(text: str) -> str:

@@ -142,7 +142,7 @@ class Matches:
 def parse_glob(text: str) -> Globs:
     """Compile the glob TEXT; `./` may stand before it. Raises INVALID_ARGUMENT."""
     try:
-        return compile_globs((text.removeprefix("./"),))
+        return compile_globs((text,))
     except BadGlob as error:
         raise _invalid(f"is no glob: {error}") from error
 

@@ -165,6 +165,11 @@ class Connection:
             )
             return ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
         message = "Too many calls are waiting; try again when some are answered"
+        if self._workers.without_threads:
+            message = (
+                "The system lets the server start no thread for the call: this user has as many"
+                " processes as the limit allows (ulimit -u); try again when some have ended"
+            )
         return ToolError(ErrorCode.BUSY, message)
 
     def _encoded(self, uid: int, reply: Reply) -> bytes:

@@ -74,6 +74,8 @@ def read(body: bytes) -> Message:
         parsed = _value(sexpdata.parse(_bytes_named(body.decode("utf-8", "surrogateescape"))))
     except RecursionError:
         raise Unreadable("the request nests too deep", uid) from None
+    except Unreadable as error:
+        raise Unreadable(error.reason, uid) from None
     except Exception as error:  # sexpdata has no error of its own: five kinds were seen
         raise Unreadable("the request is no readable Lisp", uid) from error
     match parsed:
@@ -104,11 +106,28 @@ def _value(item: object) -> object:
         case sexpdata.Quoted():
             return Symbol("'")
         case sexpdata.Delimiters():
-            return [_value(inner) for inner in item.I]
+            return _values(item.I)
         case list():
-            return [_value(inner) for inner in item] or NIL
+            return _values(item) or NIL
         case _:
             return item
+
+
+def _values(items: Iterable[object]) -> list[object]:
+    """The values of ITEMS. A string with text properties, `#("a" 0 1 (face bold))`, is "a"."""
+    found = []
+    rest = iter(items)
+    for item in rest:  # sexpdata gives the `#` as a symbol and what follows it as a list
+        is_sharp = isinstance(item, sexpdata.Symbol) and str(item) == "#"
+        found.append(_without_properties(next(rest, None)) if is_sharp else _value(item))
+    return found
+
+
+def _without_properties(item: object) -> str:
+    match item:
+        case [str() as text, *intervals] if len(intervals) % len(("FROM", "TO", "PLIST")) == 0:
+            return text
+    raise Unreadable("the request holds a '#' that begins no string with text properties", None)
 
 
 def _symbol(name: str) -> object:
@@ -117,6 +136,9 @@ def _symbol(name: str) -> object:
             return False
         case ":null":
             return None
+        case _ if name.startswith("#") and name != "##":
+            known = "strings, numbers, lists, vectors, symbols and keywords"
+            raise Unreadable(f"the request holds {name[:20]!r}; only {known} can be sent", None)
         case _:
             return Symbol(name)
 

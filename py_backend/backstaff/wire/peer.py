@@ -5,12 +5,14 @@ import socket
 from pathlib import Path
 
 TABLE = Path("/proc/net/tcp")
-_LOCAL, _REMOTE, _UID = 1, 2, 7
+_LOCAL, _REMOTE, _STATE, _UID = 1, 2, 3, 7
+_ESTABLISHED = "01"
 
 
 def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
     """Whether the peer of the IPv4 loopback CONNECTION runs as this process's user.
 
+    Its end must be open still: of one that is closed the table tells no user, but 0, which is root.
     Where there is no such TABLE (not Linux) nothing is known, and the answer is True: there the
     loopback address and the single admitted client are all the protection there is.
     """
@@ -18,13 +20,16 @@ def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
         lines = table.read_text("ascii").splitlines()
     except OSError:
         return True
-    here, there = map(_as_listed, (connection.getsockname(), connection.getpeername()))
-    owners = [
-        int(fields[_UID])
+    try:
+        here, there = map(_as_listed, (connection.getsockname(), connection.getpeername()))
+    except OSError:  # it has hung up
+        return False
+    peers = [
+        (fields[_STATE], int(fields[_UID]))
         for fields in map(str.split, lines[1:])
         if (fields[_LOCAL], fields[_REMOTE]) == (there, here)
     ]
-    return owners == [os.getuid()]
+    return peers == [(_ESTABLISHED, os.getuid())]
 
 
 def _as_listed(address: tuple[str, int]) -> str:

@@ -1,12 +1,15 @@
 """EPC over TCP for stock clients: python-epc's server, with our connection core inside.
 
 It listens on 127.0.0.1 alone, prints its port as the first line of stdout (what `epc:start-epc`
-waits for), admits one client of the same user, then stops listening, and ends with that client.
+waits for), admits one client of the same user, then stops listening, and ends with that client. The
+client is whoever speaks EPC first: a page in a browser that scans ports is of the same user, too.
 Our own Emacs client uses stdio, which needs no such care.
 """
 
 import logging
+import select
 import socket
+import string
 import sys
 import threading
 from typing import Any
@@ -16,13 +19,15 @@ from epc.server import EPCServer
 
 from backstaff.server import Server
 from backstaff.wire.connection import Connection
-from backstaff.wire.frame import BadFrame
+from backstaff.wire.frame import HEADER_BYTES, BadFrame
 from backstaff.wire.peer import same_user
 from backstaff.wire.workers import Workers
 
 logger = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 16
+MAX_SILENT = 16
+"""Connections that may wait without a word; one more, and the first of them is closed."""
 
 
 class _Handler(EPCHandler):  # type: ignore[misc]  # python-epc is untyped
@@ -52,19 +57,60 @@ class _Handler(EPCHandler):  # type: ignore[misc]  # python-epc is untyped
 
 
 class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
-    admitted = False
+    request_queue_size = MAX_SILENT  # with five in the queue, others wait a second each
 
     def __init__(self, answering: Server) -> None:
         super().__init__(("127.0.0.1", 0), RequestHandlerClass=_Handler)
         self.answering = answering
 
-    def verify_request(self, request: socket.socket, client_address: Any) -> bool:  # noqa: ANN401
-        if not same_user(request):
-            logger.warning("refused a client of another user at %s", client_address)
-            return False
-        self.admitted = True
-        self.server_close()
-        return True
+    def client(self) -> tuple[socket.socket, Any]:
+        """Wait for the first connection of this user that begins a frame, and stop listening.
+
+        Whoever says nothing may wait; whoever says something else is hung up on.
+        """
+        silent: dict[socket.socket, Any] = {}
+        self.socket.settimeout(0)  # who has hung up meanwhile is not waited for
+        while True:
+            for ready in select.select([self.socket, *silent], [], [])[0]:
+                if ready is self.socket:
+                    self._let_in(silent)
+                elif ready not in silent:  # it had to make room just now
+                    continue
+                elif _begins_a_frame(ready):
+                    self.server_close()
+                    address = silent.pop(ready)
+                    for other in silent:
+                        other.close()
+                    return ready, address
+                else:
+                    logger.warning("%s speaks no EPC: hung up", silent.pop(ready))
+                    ready.close()
+
+    def _let_in(self, silent: dict[socket.socket, Any]) -> None:
+        try:
+            connection, address = self.get_request()
+        except OSError as error:
+            logger.warning("refused a client: %s", error)
+            return
+        connection.settimeout(None)  # some systems hand down the listener's
+        if not same_user(connection):
+            logger.warning("refused a client of another user at %s", address)
+            connection.close()
+            return
+        silent[connection] = address
+        if len(silent) > MAX_SILENT:
+            oldest = next(iter(silent))
+            del silent[oldest]
+            oldest.close()
+
+
+def _begins_a_frame(connection: socket.socket) -> bool:
+    """Whether the first bytes that CONNECTION sent, which stay unread, can be a frame's length."""
+    try:
+        start = connection.recv(HEADER_BYTES, socket.MSG_PEEK)
+    except OSError:
+        return False
+    return bool(start) and all(byte in string.hexdigits.encode() for byte in start)
 
 
 def serve(server: Server) -> int:
@@ -73,8 +119,7 @@ def serve(server: Server) -> int:
     listening = _OneClient(server)
     listening.print_port(sys.stdout)
     sys.stdout = sys.stderr  # where a stray `print` goes from here on
-    while not listening.admitted:
-        listening.handle_request()
+    listening.process_request(*listening.client())
     return 0
 
 

@@ -72,6 +72,11 @@ class Workers:
         """Whether so many workers are stuck that no more calls are taken."""
         return self._stuck >= MAX_STUCK
 
+    @property
+    def without_threads(self) -> bool:
+        """Whether there is no thread at all, though calls came: the system lets none start."""
+        return self._threads == 0
+
     def submit(self, job: Job) -> bool:
         """Have JOB run soon; False, and nothing done, if there is no room for it."""
         with self._lock:

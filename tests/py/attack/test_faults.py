@@ -237,8 +237,15 @@ command_line.main(["serve", *sys.argv[1:], "--root", "/"])
 
 @pytest.fixture
 def hanging(start: Start) -> Client:
-    """A server with a tool that hangs for ever, and one that holds the log's lock besides."""
-    return start("--stdio", command=(sys.executable, "-c", HANGING))
+    """A server with a tool that hangs for ever, and one that holds the log's lock besides.
+
+    It inherits no ignored SIGHUP, as the suite does under nohup.
+    """
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        return start("--stdio", command=(sys.executable, "-c", HANGING))
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])

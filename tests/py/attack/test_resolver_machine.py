@@ -27,10 +27,13 @@ class Tree(RuleBasedStateMachine):
     @initialize()
     def plant(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="backstaff-")).resolve()
-        self.names = {"R": f"{self.folder}/R", "out": f"{self.folder}/out"}
+        names = {"R": "R", "out": "out", "over": "."}
+        self.names = {name: str(self.folder / there) for name, there in names.items()}
         for name in ("R", "out", "R-evil"):
             (self.folder / name).mkdir()
         (self.folder / "R-evil" / "a").write_text("secret")
+        for name, there in (("to-R", "R"), ("to-a", "{R}/a")):
+            (self.folder / name).symlink_to(there.format(**self.names))
         self.root = Root(self.names["R"])
         self.before = descriptors()
 
@@ -57,7 +60,7 @@ class Tree(RuleBasedStateMachine):
         if there.is_symlink() or not there.is_dir():
             try_to(there.unlink)
         elif inside(there, self.folder):
-            shutil.rmtree(there)
+            shutil.rmtree(there.resolve())  # the path may lead through what is removed
 
     @precondition(lambda self: hasattr(self, "root"))
     @rule(texts=st.lists(TEXT, min_size=1, max_size=6))

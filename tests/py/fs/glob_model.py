@@ -1,7 +1,8 @@
 r"""The glob language of `backstaff.fs.globs`, slow and plain, for tests to compare with.
 
 Braces first, as a shell does it: `{a,b}` stands for each alternative, braces without a comma for
-themselves. Then tokens, segments, names; everything by trying all that is possible. Sequences
+themselves. A bracket that belongs to no class stands for itself where the brackets are balanced.
+Then tokens, segments, names; everything by trying all that is possible. Sequences
 (`{1..3}`) and `${` are left to examples.
 """
 
@@ -17,13 +18,14 @@ STAR, SLASH = "*", "/"
 def matches(pattern: str, path: str) -> bool:
     """Whether PATTERN matches PATH, as `p` or as `p/`. Raises ValueError on a bad pattern."""
     names = path.split("/")
-    segments = [segments_of(plain) for plain in alternatives(pattern)]
+    segments = [segments_of(plain) for plain in alternatives(pattern.removeprefix("./"))]
     return any(fits(one, way) for one in segments for way in (names, [*names, ""]))
 
 
 def alternatives(text: str) -> list[str]:
     """Every pattern that TEXT stands for."""
-    refuse_unbalanced(text)
+    if not balanced(text, "{}"):
+        raise ValueError("unbalanced braces")
     start = next((i for i in unescaped(text) if text[i] == "{"), None)
     if start is None:
         return [text]
@@ -36,15 +38,14 @@ def alternatives(text: str) -> list[str]:
     return [text[:start] + one + rest for one in middle for rest in alternatives(text[end + 1 :])]
 
 
-def refuse_unbalanced(text: str) -> None:
-    """Raise unless each brace has its partner."""
+def balanced(text: str, pair: str) -> bool:
+    """Whether each bracket of the PAIR has its partner."""
     depth = 0
     for i in unescaped(text):
-        depth += {"{": 1, "}": -1}.get(text[i], 0)
+        depth += {pair[0]: 1, pair[1]: -1}.get(text[i], 0)
         if depth < 0:
-            break
-    if depth:
-        raise ValueError("unbalanced braces")
+            return False
+    return depth == 0
 
 
 def closing(text: str, start: int) -> tuple[int, list[int]]:
@@ -75,8 +76,9 @@ def segments_of(pattern: str) -> list[list[Token]]:
     """The tokens of PATTERN between its slashes."""
     segments: list[list[Token]] = [[]]
     rest = pattern
+    literal = "[]" if balanced(pattern, "[]") else ""
     while rest:
-        token, rest = first_token(rest)
+        token, rest = first_token(rest, literal)
         if token == SLASH:
             segments.append([])
         else:
@@ -84,16 +86,16 @@ def segments_of(pattern: str) -> list[list[Token]]:
     return segments
 
 
-def first_token(text: str) -> tuple[Token, str]:
-    """The first token of TEXT and what is left."""
+def first_token(text: str, literal: str) -> tuple[Token, str]:
+    """The first token of TEXT and what is left; what is LITERAL may be a token of its own."""
     match text[0]:
         case "\\":
             if len(text) == 1:
                 raise ValueError("ends with a backslash")
             return (SLASH if text[1] == "/" else text[1].__eq__), text[2:]
-        case "[":
-            return first_class(text[1:])
-        case "]":
+        case "[" if found := first_class(text[1:]):
+            return found
+        case "[" | "]" if text[0] not in literal:
             raise ValueError("unbalanced brackets")
         case "?":
             return (lambda _: True), text[1:]
@@ -103,14 +105,14 @@ def first_token(text: str) -> tuple[Token, str]:
             return text[0].__eq__, text[1:]
 
 
-def first_class(text: str) -> tuple[Fits, str]:
-    """The class that TEXT, which follows a bracket, begins with, and what is left."""
+def first_class(text: str) -> tuple[Fits, str] | None:
+    """The class that TEXT, which follows a bracket, begins with, and what is left; None: none."""
     negated = text[:1] in ("!", "^")
     rest = text[1:] if negated else text
     members: list[tuple[str, bool]] = []
     while not (rest[:1] == "]" and members):
         if rest[:1] in ("", "/") or rest[:2] in ("\\", "\\/"):
-            raise ValueError("unbalanced brackets")
+            return None
         escaped = rest[0] == "\\"
         members.append((rest[1] if escaped else rest[0], escaped))
         rest = rest[2:] if escaped else rest[1:]

@@ -59,6 +59,17 @@ def matches(pattern: str, path: str) -> bool:
         ("[a&&b]", "&"),
         ("[+--]", ","),
         ("[[]", "["),
+        ("[[a]]", "a]"),
+        ("app/[[...slug]]/page.tsx", "app/s]/page.tsx"),
+        ("[[id]]/*.ts", "d]/a.ts"),
+        ("[]", "[]"),
+        ("[!]", "[!]"),
+        ("a[/]b", "a[/]b"),
+        ("**/[a/b]", "x/[a/b]"),
+        ("./x", "x"),
+        ("./*.log", "a.log"),
+        ("./**/x", "a/x"),
+        ("!x", "!x"),
         ("{a,b}.c", "b.c"),
         ("{a,{b,c}d}", "cd"),
         ("{a,b/**}", "b/x"),
@@ -95,6 +106,11 @@ def test_pattern_matches(pattern: str, path: str) -> None:
         ("a?b", "a/b"),
         ("a[!x]b", "a/b"),
         ("a[+-9]b", "a/b"),
+        ("a[/]b", "a/b"),
+        ("[[a]]", "a"),
+        ("././x", "x"),
+        ("!x", "x"),
+        ("!x", "a"),
         ("a/*", "a"),
         ("a/**/b", "a/xb"),
         ("a**b", "a/b"),
@@ -153,9 +169,14 @@ PIECES = (
         "[.-0]",
         "[-a]",
     ),
+    *("./", "[/]", "[[", "]]"),
     *("{a,b}", "{a,*}", "{,b}", "{a/b,**}", "{a,{b,?}}", "{", "}", ",", "[", "]", "\\", "!", "^"),
 )
-patterns = st.lists(st.sampled_from(PIECES), min_size=1, max_size=7).map("".join)
+patterns = (
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=7)
+    .map("".join)
+    .filter(lambda text: text != "./")  # which is empty
+)
 PATH_PIECES = (*"aaabb//", "ab", ".a", "-", "\n", "é", "\udcff", "{", "]", "*", "\\", "c")
 paths = (
     st.lists(st.sampled_from(PATH_PIECES), min_size=1, max_size=6)
@@ -248,9 +269,10 @@ def test_an_escaped_path_with_holes_matches_itself(path: str, holes: list[bool])
         "[",
         "[a",
         "a]",
-        "[]",
-        "[!]",
-        "[a/b]",
+        "][",
+        "[a/b",
+        "a/b]",
+        "[a]]",
         "[a\\]",
         "{",
         "}",
@@ -282,9 +304,10 @@ def test_bad_pattern_is_refused_and_named_on_one_line(pattern: str) -> None:
     assert_names_it(caught.value, named)
 
 
-def test_empty_pattern_is_refused() -> None:
+@pytest.mark.parametrize("pattern", ["", "./"])
+def test_empty_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(BadGlob, match="empty"):
-        compile_globs(("a", ""))
+        compile_globs(("a", pattern))
 
 
 def test_too_many_patterns_are_refused() -> None:

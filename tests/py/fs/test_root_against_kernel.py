@@ -5,8 +5,9 @@ The kernel alone is no oracle, as two answers differ by design:
 - *outside goes before missing*: `nothing/../..` leaves the root in words, and so does a link whose
   words leave it, though the kernel stops at what is missing. A path that leaves in words and comes
   back through a link (`l/..` where l is a link to d/e) is refused as well.
-- *nothing outside is touched*: `../other/../R/d` and links like it come back into the root through
+- *nothing outside is entered*: `../other/../R/d` and links like it come back into the root through
   a directory that is neither in it nor above it. They are refused, also where the kernel arrives.
+  Only links in the directories above the root are passed through.
 
 So the model says what is to come out, and the kernel is asked whether that is safe: what is found
 must be the very inode that the kernel finds, inside; what the kernel finds outside must be refused.
@@ -32,9 +33,10 @@ WORDS: dict[type[PathError], str] = {
 }
 
 NAMES = ("a", "b", "c")
-component = st.sampled_from((*NAMES, *NAMES, *NAMES, "..", "..", ".", "R", "out"))
+component = st.sampled_from((*NAMES, *NAMES, *NAMES, "..", "..", ".", "R", "out", "to-R"))
 relative = st.lists(component, min_size=1, max_size=5).map("/".join)
-absolute = st.sampled_from(("{R}", "{R}/a", "{R}/a/b", "{R}-evil", "{out}", "/")).flatmap(
+starts = ("{R}", "{R}/a", "{R}/a/b", "{R}-evil", "{out}", "/", "{over}/to-R", "{over}/to-a")
+absolute = st.sampled_from(starts).flatmap(
     lambda start: relative.map(lambda rest: f"{start}/{rest}") | st.just(start)
 )
 path = st.tuples(relative | relative | absolute, st.sampled_from(("", "", "", "/", "/."))).map(
@@ -51,7 +53,8 @@ def model(root: str, text: str) -> str:
     By strings and as plainly as can be: no descriptors, and no safety when something changes.
     """
     position = "/" if text.startswith("/") else root
-    if not below(root, in_words(position, text)):
+    absolute_elsewhere = position == "/" and not below(root, "/" + "/".join(parts(text)))
+    if not absolute_elsewhere and not below(root, in_words(position, text)):
         return OUTSIDE
     pending, links = parts(text), 0
     must_be_directory = text.endswith(("/", "/."))
@@ -61,7 +64,7 @@ def model(root: str, text: str) -> str:
         if name == ".." or below(there, root):
             position = there
             continue
-        if not below(root, there):
+        if not below(root, there) and not (below(position, root) and Path(there).is_symlink()):
             return OUTSIDE
         if not os.path.lexists(there):
             left = not below(root, in_words(there, "/".join(pending)))
@@ -69,7 +72,7 @@ def model(root: str, text: str) -> str:
         if Path(there).is_symlink():
             links += 1
             if links > MAX_LINKS:
-                return TOO_MANY_LINKS
+                return TOO_MANY_LINKS if below(root, position) else OUTSIDE
             target = os.readlink(there)  # noqa: PTH115  # Path drops a final "/"
             must_be_directory |= not pending and target.endswith(("/", "/."))
             pending = parts(target) + pending
@@ -152,10 +155,11 @@ def test_resolving_agrees_with_the_model_and_the_kernel(
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
-        names = {"R": f"{folder}/R", "out": f"{folder}/out"}
+        names = {"R": f"{folder}/R", "out": f"{folder}/out", "over": str(folder)}
         root = str(plant(folder / "R", filled(tree, names)))
         plant(folder / "out", filled(neighbour, names))
         plant(folder / "R-evil", {"a": "secret"})
+        plant(folder, {"to-R": {"link": "R"}, "to-a": {"link": f"{root}/a"}})
         inside = inodes(root)
         with Root(root) as opened:
             for text in (text.format(**names) for text in texts):

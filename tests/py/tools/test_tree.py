@@ -627,6 +627,44 @@ def test_root_itself_is_never_filtered(tree: Plant) -> None:
     assert paths(tree_of(root, path="x", exclude=["x"])) == ["x"]
 
 
+@pytest.mark.parametrize("pattern", ["./a/*.c", "a/[[...slug]]/*.c", "a/[b]/*.c"])
+def test_patterns_as_a_shell_takes_them_exclude(tree: Plant, pattern: str) -> None:
+    root = tree({"a/x.c": "", "a/s]/x.c": "", "a/b/x.c": "", "x.c": ""})
+    gone = {"./a/*.c": "a/x.c", "a/[[...slug]]/*.c": "a/s]/x.c", "a/[b]/*.c": "a/b/x.c"}
+    whole = paths(tree_of(root, entry_kind="all"))
+    reply = tree_of(root, entry_kind="all", exclude=[pattern])
+    assert paths(reply) == [path for path in whole if path != gone[pattern]]
+    assert reply.warnings == ()
+
+
+@pytest.mark.parametrize("pattern", ["!x", "!**/x.c", "!"])
+def test_exclude_that_negates_is_warned_of_and_matches_literally(tree: Plant, pattern: str) -> None:
+    root = tree({"x": "", "!x": "", "y": ""})
+    reply = tree_of(root, entry_kind="all", exclude=["y", pattern])
+    assert paths(reply) == [".", *({"!x", "x"} - {pattern})]
+    warning = f"exclude '{pattern}' brings nothing back: it only matches names that begin with '!'"
+    assert reply.warnings == (warning,)
+    assert f"[{warning}]\n" in reply.text
+
+
+@pytest.mark.parametrize("pattern", ["/x", "/", "a//x", "../x", "a/../x", "a/./x", "././x", ".."])
+def test_exclude_that_can_match_no_path_is_warned_of(tree: Plant, pattern: str) -> None:
+    root = tree({"x": "", "a/x": ""})
+    reply = tree_of(root, entry_kind="all", exclude=[pattern, "../*"])
+    assert paths(reply) == paths(tree_of(root, entry_kind="all"))
+    (warning,) = reply.warnings
+    assert warning == (
+        f"exclude '{pattern}' (one of 2 such patterns) matches nothing:"
+        " paths are relative to the workspace, as in 'src/a.c'"
+    )
+    assert f"[{warning}]\n" in reply.text
+
+
+def test_exclude_that_can_match_is_not_warned_of(tree: Plant) -> None:
+    patterns = ["x/", "**/", "./x", "\\!x", "a!", "...", "[!a]", "**/..x/**"]
+    assert tree_of(tree({"x": ""}), exclude=patterns).warnings == ()
+
+
 @pytest.mark.parametrize("name", sorted(DEFAULT_EXCLUDES))
 @pytest.mark.parametrize("content", [None, "", {"link": "nothing"}])
 def test_default_excludes_hold_at_any_depth_and_for_any_kind(

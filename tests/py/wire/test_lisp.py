@@ -73,6 +73,45 @@ def test_value_is_read(text: bytes, expected: object) -> None:
     assert type(value(text)) is type(expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b'#("." 0 1 (face bold))', "."),
+        (b'#("ab" 0 1 (face bold) 1 2 (face (:weight bold) p [a "b"]))', "ab"),
+        (b'#("" 0 0 nil)', ""),
+        (rb'#("\351" 0 1 (f t))', "\udce9"),
+        (b'(:path #("." 0 1 (face bold)) :x t)', [Symbol(":path"), ".", Symbol(":x"), True]),
+        (b'(:exclude (#("a" 0 1 (f t)) "b"))', [Symbol(":exclude"), ["a", "b"]]),
+        (b'[#("a" 0 1 (f t)) #("b" 0 1 (f t))]', ["a", "b"]),
+        (b'((path . #("x" 0 1 (f t))))', [[Symbol("path"), Symbol("."), "x"]]),
+        # What the properties hold is never looked at.
+        (b'#("a" 0 1 (p #("b" 0 1 (q r)) q #<marker at 1 in b> s #[1 2] t #s(x)))', "a"),
+        (b'"#(\\"a\\" 0 1 (f t))"', '#("a" 0 1 (f t))'),
+        (b'("#" ("a" 0 1 (f t)))', ["#", ["a", 0, 1, [Symbol("f"), True]]]),
+    ],
+)
+def test_string_with_text_properties_is_the_string(text: bytes, expected: object) -> None:
+    assert value(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (b"#<buffer a.txt>", "'#<buffer'"),
+        (b"#s(hash-table)", "'#s'"),
+        (b"#'car", '"#\'car"'),
+        (b"#1=(a)", "'#1='"),
+        (b"#" + b"x" * 99, repr("#" + "x" * 19)),
+        (b"#x\x1b\xe2\x80\xae", "'#x\\x1b\\u202e'"),
+        *((text, "'#'") for text in (b"#[1 2]", b"#()", b"#(1 2)", b'#("a" 0 1)', b"#", b'#"a"')),
+    ],
+)
+def test_what_is_no_plain_data_is_named(text: bytes, named: str) -> None:
+    error = unreadable(b"(call 7 x ((:path " + text + b")))")
+    assert error.uid == 7
+    assert f"the request holds {named}" in error.reason or f"a {named} that" in error.reason
+
+
 @pytest.mark.parametrize("method", ["ping", "describe"])
 @pytest.mark.parametrize("rest", [b"nil)", b"nil)\n", b"())", b" nil )\n"])
 def test_call_without_arguments_is_read_alike_however_it_is_written(

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,11 +31,12 @@ def listed(address: tuple[str, int]) -> str:
     return f"0100007F:{address[1]:04X}"
 
 
-def table(tmp_path: Path, *rows: tuple[str, str, int]) -> Path:
+def table(tmp_path: Path, *rows: tuple[str, str, int], state: str = "01") -> Path:
     """A table of ROWS: local address, remote address, user."""
     path = tmp_path / "tcp"
+    queues = "00000000:00000000 00:00000000 00000000"
     lines = [
-        f"  {number}: {local} {remote} 01 00000000:00000000 00:00000000 00000000 {user:5} 0 77\n"
+        f"  {number}: {local} {remote} {state} {queues} {user:5} 0 77\n"
         for number, (local, remote, user) in enumerate(rows)
     ]
     path.write_text(HEAD + "".join(lines))
@@ -70,6 +72,33 @@ def test_peer_that_is_listed_twice_is_a_stranger(ends: Ends, tmp_path: Path) -> 
     here, there = listed(server.getsockname()), listed(client.getsockname())
     rows = [(there, here, os.getuid()), (there, here, os.getuid() + 1)]
     assert not same_user(server, table(tmp_path, *rows))
+
+
+@pytest.mark.parametrize("state", ["02", "04", "05", "06", "08", "0B"])
+def test_peer_whose_end_is_not_open_is_a_stranger(ends: Ends, tmp_path: Path, state: str) -> None:
+    """The kernel tells the user 0 of a closed end, whoever had it."""
+    server, client = ends
+    here, there = listed(server.getsockname()), listed(client.getsockname())
+    row = (there, here, os.getuid())
+    assert same_user(server, table(tmp_path, row))
+    assert not same_user(server, table(tmp_path, row, state=state))
+
+
+def test_peer_that_has_closed_is_a_stranger(ends: Ends) -> None:
+    ends[1].close()
+    assert not same_user(ends[0])
+
+
+def test_peer_that_has_reset_the_connection_is_a_stranger(ends: Ends) -> None:
+    server, client = ends
+    reset(client)
+    assert not same_user(server)
+
+
+def reset(connection: socket.socket) -> None:
+    """Hang up without a farewell."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 def test_nothing_is_known_without_a_table(ends: Ends, tmp_path: Path) -> None:

@@ -14,10 +14,12 @@ from epc.handler import EPCError, ReturnError
 from sexpdata import Symbol
 
 from backstaff.registry import discover
+from backstaff.wire.tcp import MAX_SILENT
 from tests.py.epc import DEADLINE, SOURCE, Client, Start, frame, parsed, plain
 from tests.py.processes import as_nobody, in_child
 from tests.py.servers import fitting
 from tests.py.trees import Plant
+from tests.py.wire.test_peer import reset
 
 LOOPBACK = "127.0.0.1"
 
@@ -158,6 +160,85 @@ def test_other_user_is_refused_and_the_own_is_still_admitted(server: Client, por
     assert parsed(in_child(knock)) == ("return", 1, True)
     assert server.wait() == 0
     assert "refused a client of another user" in server.log()
+
+
+def connected(port: int, *words: bytes) -> socket.socket:
+    """A connection over which WORDS were sent."""
+    connection = socket.create_connection((LOOPBACK, port), DEADLINE)
+    for word in words:
+        connection.sendall(word)
+    return connection
+
+
+def hung_up(connection: socket.socket) -> bool:
+    """Whether the other end closes CONNECTION without a word."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:  # it had not read all
+        return True
+
+
+HTTP = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@pytest.mark.parametrize("words", [HTTP, b"\x16\x03\x01\x02\0\x01", b"SSH-2.0-x\r\n", b"\n"])
+def test_who_speaks_no_epc_is_hung_up_on_and_takes_no_place(
+    server: Client, port: int, words: bytes
+) -> None:
+    for _ in range(3):
+        with connected(port, words) as stranger:
+            assert hung_up(stranger)
+    Stock(port).close()
+    client = Stock(port)
+    assert client.call("ping") is True
+    client.close()
+    assert server.wait() == 0
+    assert "speaks no EPC" in server.log()
+
+
+def test_who_scans_the_port_does_not_end_the_server(server: Client, port: int) -> None:
+    for _ in range(6):
+        connected(port).close()
+        reset(connected(port))
+        reset(connected(port, b"0000"))
+    client = Stock(port)
+    assert client.call("ping") is True
+    client.close()
+    assert server.wait() == 0
+
+
+def test_client_is_who_speaks_first_however_many_wait_and_all_others_are_hung_up_on(
+    port: int,
+) -> None:
+    silent = [connected(port) for _ in range(MAX_SILENT + 4)]
+    try:
+        assert all(map(hung_up, silent[:4]))
+        speaker, *others = silent[10:]
+        speaker.sendall(b"0")  # the beginning of a length is enough to tell
+        assert all(map(hung_up, others + silent[4:10]))
+        with pytest.raises(ConnectionRefusedError):
+            connected(port)
+        speaker.sendall(frame(b"(call 1 ping ())")[1:])
+        assert parsed(receive(speaker)) == ("return", 1, True)
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+@pytest.mark.check(43)
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_other_user_who_hangs_up_does_not_end_the_server(server: Client, port: int) -> None:
+    def knock() -> None:
+        for _ in range(6):
+            reset(connected(port))
+            connected(port, frame(b"(call 1 ping ())")).close()
+            reset(connected(port, frame(b"(call 1 ping ())")))
+
+    as_nobody(knock)
+    client = Stock(port)
+    assert client.call("ping") is True
+    client.close()
+    assert server.wait() == 0
 
 
 def test_stray_print_does_not_reach_stdout(start: Start) -> None:

@@ -308,6 +308,8 @@ def test_call_is_answered_where_no_thread_can_be_started(
         talk.send("(call 1 test/fine ())", "(call 2 ping ())")
     answers = talk.answers(2)
     assert answers[1][":error"][":code"] == "BUSY"
+    assert "start no thread" in answers[1][":text"]
+    assert "ulimit -u" in answers[1][":text"]
     assert answers[2] is True
     talk.send("(call 3 test/fine ())")
     assert talk.answers(1)[3][":text"] == "fine"

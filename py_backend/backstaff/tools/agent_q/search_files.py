@@ -79,7 +79,7 @@ def _globs(pattern: str) -> Globs:
     literal = _LITERAL.sub(r"\\\1", pattern)
     anywhere = literal if "/" in pattern or not pattern else f"**/{literal}"
     try:
-        return compile_globs((anywhere.removeprefix("./"),))
+        return compile_globs((anywhere,))
     except BadGlob as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'pattern': {error}") from error
 

@@ -164,7 +164,8 @@ def _about(content: Content) -> tuple[About, bool]:
         _shortened(_one_line(fields["title"])) if "title" in fields else "",
         _shortened(description),
         tuple(_tags(fields["tags"])) if "tags" in fields else (),
-        fields.get("is_dependency") is True,
+        # Broken front matter hides nothing: who wrote it may have meant something else.
+        fields.get("is_dependency") is True and not warning,
         warning,
     )
     return said, not content.whole and (unfinished or not ended)

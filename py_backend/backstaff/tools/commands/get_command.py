@@ -5,6 +5,9 @@ tells, literally; with `.md` at its end it is taken for the file's, unless a com
 A file of more than a mebibyte is cut, and so is one of which a reply could not hold the text and
 the data; the answer says so. The data and the output hold the content as it is written, but for
 what is not UTF-8; in the text, whatever is invisible stands as an escape.
+
+In the text everything that the tool says stands above the first blank line, also how much of the
+content follows; all below it is the file's. So no content can pass for a note of the tool.
 """
 
 import codecs
@@ -16,11 +19,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from itertools import accumulate
 
 from backstaff.errors import NotFound, PathError, PermissionRefused, ToolError, Unreachable
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
-from backstaff.render.lines import fitted
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -177,26 +180,38 @@ def _written(content: Content) -> tuple[str, bool]:
 
 def _text(command: Command, content: str, *, cut: bool, limit: int) -> tuple[str, bool]:
     """What the file is, a line each, a blank line, and the content; and if that is all of it."""
+    warning = f"Warning: {prose(command.about.warning)}\n" if command.about.warning else ""
     head = (
         f"Command: {show(command.name)}\n"
         f"File: {show(command.path)} ({show_size(command.stamp.size)},"
         f" {last_modified(command.stamp)})\n"
-        f"Description: {prose(command.about.description)}\n\n"
+        f"Description: {prose(command.about.description)}\n{warning}Content: "
     )
-    plain = visible(content.replace("\r\n", "\n")).removesuffix("\n") + "\n"
-    notes = f"[{_cut_note(command)}]\n" if cut else ""
-    return fitted(head, plain.splitlines(keepends=True), notes, limit)
+    lines = [f"{line}\n" for line in visible(content.replace("\r\n", "\n")).splitlines()]
+    counted = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
+    end = f"; {_cut_note(command)}\n\n" if cut else "\n\n"
+    whole = "".join((head, counted, end, *lines))
+    if _bytes(whole) <= limit:
+        return whole, True
+    part = f"the first {{}} of {counted}, for a limit of {limit} bytes"
+    room = limit - _bytes(head + part.format(len(lines)) + end)
+    kept = sum(1 for cost in accumulate(map(_bytes, lines)) if cost <= room)
+    return "".join((head, part.format(kept), end, *lines[:kept])), False
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def _cut_note(command: Command) -> str:
-    return f"cut: the file has {command.stamp.size} bytes, and this is only how it begins"
+    return f"the file has {command.stamp.size} bytes, and this is only how it begins"
 
 
 def _warnings(command: Command, *, cut: bool) -> Iterator[str]:
     if command.about.warning:
         yield command.warning()
     if cut:
-        yield f"{label(command.folder, command.file)} is {_cut_note(command)}"
+        yield f"{label(command.folder, command.file)} is cut: {_cut_note(command)}"
 
 
 TOOL = Tool(

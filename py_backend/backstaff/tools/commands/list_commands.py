@@ -7,8 +7,9 @@ only where several are configured.
 
 What the contract leaves open: a description is one line of at most 200 characters; `is_dependency`
 counts only if it is true in YAML 1.2; files that cannot be commands or cannot be read are skipped
-with a warning, and one whose front matter is broken is listed with one; a page after the last is
-empty. When the time is up, the commands found so far are all that are counted, and it is said.
+with a warning, and one whose front matter is broken is listed with one, even if it calls itself a
+dependency; a page after the last is empty. When the time is up, the commands found so far are all
+that are counted, and it is said.
 """
 
 import json

@@ -8,9 +8,11 @@ to see it. Each line stands alone, so a cut text loses whole lines only.
 
 Beyond the contract: special files are no nodes; a directory that cannot be read is a node without
 children and a warning; when the time is up, what was found so far is the answer, and says so.
+`exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
+nothing, as paths are relative to the workspace: both are warned of. `./x` is `x`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import nsmallest
@@ -112,7 +114,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         text=text,
         data=tree.output(),
         truncated=tree.limit_reached or tree.expired or not whole,
-        warnings=tuple(_warnings(tree)),
+        warnings=(*_warnings(tree), *_idle(arguments.exclude)),
         labels=lambda: labels(show, _names(tree.root)),
     )
 
@@ -135,6 +137,27 @@ def _globs(patterns: tuple[str, ...]) -> Globs | None:
         return compile_globs(patterns) if patterns else None
     except BadGlob as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'exclude': {error}") from error
+
+
+def _idle(patterns: Sequence[str]) -> Iterator[str]:
+    """A warning for each kind of pattern that cannot do what its author wants."""
+    negated = [one for one in patterns if one.startswith("!")]
+    if negated:
+        problem = "brings nothing back: it only matches names that begin with '!'"
+        yield f"exclude {_example(negated)} {problem}"
+    unlike_paths = [one for one in patterns if {"", ".", ".."} & set(_segments(one))]
+    if unlike_paths:
+        problem = "matches nothing: paths are relative to the workspace, as in 'src/a.c'"
+        yield f"exclude {_example(unlike_paths)} {problem}"
+
+
+def _segments(pattern: str) -> list[str]:
+    return pattern.removeprefix("./").rstrip("/").split("/")
+
+
+def _example(patterns: Sequence[str]) -> str:
+    more = f" (one of {len(patterns)} such patterns)" if len(patterns) > 1 else ""
+    return quote(patterns[0]) + more
 
 
 def _check_root(place: Place) -> None:
@@ -289,6 +312,7 @@ def _notes(tree: Tree, arguments: Arguments) -> Iterator[str]:
         )
     if tree.unreadable:
         yield "cannot be read: " + " ".join(map(word, tree.unreadable))
+    yield from _idle(arguments.exclude)
 
 
 TOOL = Tool(
