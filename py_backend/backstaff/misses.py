@@ -72,7 +72,7 @@ def of_glob(pattern: str, compiled: Compile, searched: Searched) -> str | None:
 def nearest(text: str, searched: Searched) -> str | None:
     """The files whose names are most like the last name in TEXT, the likest first."""
     try:
-        examples = _examples(_likest(text, searched.files, searched.budget), searched)
+        examples = _examples(likest(text, searched.files, searched.budget), searched)
     except DeadlineExceeded:
         return None
     return f"the nearest names{examples}" if examples else None
@@ -112,7 +112,7 @@ def _no_such_directory(pattern: str, searched: Searched) -> str | None:
     if missing in searched.files:
         return f"{quote(missing)} is a file or a link, and nothing is searched below it"
     told = f"no directory {quote(missing)} is searched in {searched.where}"
-    if near := _examples(_likest(missing, searched.directories, searched.budget), searched, "/"):
+    if near := _examples(likest(missing, searched.directories, searched.budget), searched, "/"):
         return f"{told}; the nearest{near}"
     if not pattern.removeprefix("./").startswith(missing):
         return told
@@ -146,28 +146,30 @@ def _matching(
         globs = compiled(pattern.casefold() if folded else pattern)
     except ToolError:  # it has become too long, or a range in it runs backwards in small letters
         return []
-    tried = _folded(paths) if folded else paths
+    tried = [path.casefold() for path in budget.checked(paths)] if folded else paths
     return [paths[number] for number in globs.files(tried, budget)]
 
 
 # ---------------------------------------------------------------------------- of names
 
 
-def _likest(text: str, paths: Sequence[str], budget: Budget) -> list[str]:
+def likest(
+    text: str, paths: Sequence[str], budget: Budget, least: float = LEAST_ALIKE
+) -> list[str]:
     """Those of PATHS whose names are most like the last name in TEXT, the likest first.
 
-    They are alike as far as they have the same pairs of characters (Dice), each as often as it may.
-    Raises `DeadlineExceeded`.
+    They are alike as far as they have the same pairs of characters (Dice), each as often as it may:
+    from 0 to 1, and LEAST at least. Raises `DeadlineExceeded`.
     """
     wanted = _pairs(_NO_LETTER.sub("", _name(text.rstrip("/")).casefold()))
     # Two names so unlike in length have too few pairs in common; nor need they be looked at.
-    shortest, longest = len(wanted) * LEAST_ALIKE / 2, len(wanted) * 2 / LEAST_ALIKE
+    shortest, longest = len(wanted) * least / 2, len(wanted) * 2 / least
     scored = (
         (-2 * sum(map(name.__contains__, wanted)) / (len(wanted) + len(name) - 1), number)
-        for number, name in enumerate(budget.checked(map(_name, _folded(paths))))
+        for number, name in enumerate(map(str.casefold, map(_name, budget.checked(paths))))
         if wanted and shortest < len(name) <= longest
     )
-    likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= LEAST_ALIKE))
+    likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= least))
     return [paths[number] for _, number in likely]
 
 
@@ -181,11 +183,6 @@ def _name(path: str) -> str:
 
 def _above(path: str) -> str:
     return path[: path.rfind("/") + 1]
-
-
-def _folded(paths: Sequence[str]) -> Sequence[str]:
-    """PATHS without regard to case; all at once, as a NUL is in no name."""
-    return "\0".join(paths).casefold().split("\0") if paths else paths
 
 
 def _counted(paths: Sequence[str]) -> str:

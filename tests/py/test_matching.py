@@ -1,6 +1,7 @@
 """What matches a query among paths, and in which order."""
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -8,10 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backstaff.errors import DeadlineExceeded, ToolError
+from backstaff.fs import folders
 from backstaff.fs.budget import Budget
 from backstaff.fs.folders import Folder
-from backstaff.matching.index import Index, Matches
+from backstaff.matching import index as matching_index
+from backstaff.matching.index import Group, Index, Matches, Part
 from backstaff.matching.query import ByRank, Query
+from backstaff.matching.words import Rest
 from tests.py.fs.glob_model import fits, segments_of
 
 ENDLESS = Budget()
@@ -218,6 +222,40 @@ def test_page_is_whole_though_another_call_asks_for_less() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Matches, "__len__", count)  # in the meantime the other has put its few there
         assert found.best(1000, ENDLESS) == told
+
+
+@pytest.mark.parametrize("kind", ["fuzzy", "substring", "glob"])
+@given(given=paths, text=queries)
+def test_folder_that_is_searched_in_pieces_is_searched_as_a_whole_one(
+    given: list[str], text: str, kind: str
+) -> None:
+    try:
+        whole = Query(text, kind).found(index_of(given), ENDLESS).best(100, ENDLESS)
+    except ToolError:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (folders, matching_index):
+            patch.setattr(module, "PIECE", 3)
+        found = Query(text, kind).found(index_of(given), ENDLESS)
+        assert found.best(100, ENDLESS) == whole
+        assert len(found) == len(whole)
+
+
+def test_no_expression_searches_more_than_a_piece_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    real = Part.having
+
+    def noting(part: Part, rests: Sequence[Rest]) -> Group:
+        sizes.append(sum(map(len, part.names)))
+        return real(part, rests)
+
+    monkeypatch.setattr(Part, "having", noting)
+    for module in (folders, matching_index):
+        monkeypatch.setattr(module, "PIECE", 5000)
+    index = index_of([f"{folder}/{number:0200}" for folder in "abc" for number in range(200)])
+    assert len(Query("199", "substring").found(index, ENDLESS)) == len("abc")
+    assert sum(sizes) == 3 * 200 * 201
+    assert max(sizes) <= 5000 + 201
 
 
 def test_query_with_a_nul_is_refused() -> None:

@@ -19,7 +19,7 @@ from operator import attrgetter, eq, is_
 from typing import Self
 
 from backstaff.errors import NotAFile, PathError
-from backstaff.fs.budget import Budget
+from backstaff.fs.budget import PIECE, Budget
 from backstaff.fs.entry import Grouped, Kind, groups_in, look, refusal
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
@@ -97,9 +97,17 @@ class Folder:
     left_out: tuple[str, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> list[str]:
         """The files and links that are `listed`."""
-        return tuple(self.listed.split("\0")[1:])
+        return [name for some in self.pieces() for name in some.split("\0")[1:]]
+
+    def pieces(self) -> Iterator[str]:
+        """What is `listed`, taken apart before names: no other thread runs while one is split."""
+        start, listed = 0, self.listed
+        while len(listed) - start > PIECE and (end := listed.find("\0", start + PIECE)) > 0:
+            yield listed[start:end]
+            start = end
+        yield listed[start:]
 
     def within(self, name: str) -> str:
         """The path of NAME in here."""

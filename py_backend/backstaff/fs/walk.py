@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from backstaff.errors import PathError
+from backstaff.errors import DeadlineExceeded, PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, lstat, refusal
 from backstaff.fs.handles import HANDLES
@@ -19,7 +19,8 @@ from backstaff.fs.handles import HANDLES
 Arrange = Callable[[int, str], Iterable[Named]]
 """Reads an open directory, given with its path ("" for the start), and filters and orders it.
 
-It reads at once, raising `PathError`, but may go on ordering as the walk proceeds.
+It reads at once, raising `PathError`, but may go on ordering as the walk proceeds. It may raise
+`DeadlineExceeded`: then nothing of this directory is told, and the walk ends.
 """
 
 
@@ -102,7 +103,10 @@ class Walk:
 
     def _push(self, directory: int, path: str) -> None:
         try:
-            entries = iter(self.arrange(directory, path))
+            try:
+                entries = iter(self.arrange(directory, path))
+            except DeadlineExceeded:
+                entries = iter(())
             level = _Level(directory, f"{path}/" if path else "", entries)
             self.expired |= self.budget.expired()
         except BaseException:

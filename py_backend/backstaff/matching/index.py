@@ -10,6 +10,7 @@ from itertools import accumulate, chain, compress, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
+from backstaff.fs.budget import PIECE
 from backstaff.matching.words import at_start
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ SHORT, LARGE = 24, 2048
 Whether one is long would take as long to know as the care takes that it saves.
 """
 TOGETHER = 512
-"""Folders that are searched at once: nothing else can go on in the meantime."""
+"""Folders that are searched at once, with `PIECE` characters: no other thread runs meanwhile."""
 MANY = 2
 """Files found in a folder, on average, that are better found again as a whole."""
 FOLDED = 256
@@ -41,7 +42,8 @@ class Folders:
     """The folders of an index that have files, by number.
 
     There is what stands before the names in each, and these in one text, with a NUL before each;
-    how many they are; `long` ones are such that care is to be taken.
+    how many they are; `long` ones are such that care is to be taken. A folder with more names than
+    are searched at once has several numbers, one after the other, with a part of its names each.
     """
 
     prefixes: Sequence[str]
@@ -52,22 +54,23 @@ class Folders:
     def holding(self, words: "Sequence[Word]", budget: "Budget") -> "Matches":
         """The files with all WORDS in their paths. Raises `DeadlineExceeded`."""
         alike: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
-        states = [word.states(self.prefixes) for word in words]
+        states = [word.states(budget.checked(self.prefixes)) for word in words]
         for number, key in enumerate(zip(self.long, *states, strict=True)):
             alike[key].append(number)
         groups: list[Group] = []
         for (long, *those), numbers in alike.items():
             rests = [word.rest(state) for word, state in zip(words, those, strict=True)]
             missing = [rest for rest in rests if rest is not None]
-            for first in range(0, len(numbers), TOGETHER):
-                budget.check()
-                part = self._part(numbers[first : first + TOGETHER], long=bool(long))
-                groups.append(part.having(missing))
+            parts = self._parts(numbers, budget, long=bool(long))
+            groups += [part.having(missing) for part in parts]
         return Matches(self, groups)
 
-    def _part(self, numbers: Sequence[int], *, long: bool) -> "Part":
+    def _parts(self, numbers: Sequence[int], budget: "Budget", *, long: bool) -> "Iterator[Part]":
+        """The folders of these NUMBERS, as many at once as can be searched at once."""
         names = [self.names[number] for number in numbers]
-        return Part(numbers, names, [self.counts[number] for number in numbers], long)
+        for first, end in _batches(names, TOGETHER, budget):
+            some = numbers[first:end]
+            yield Part(some, names[first:end], [self.counts[number] for number in some], long)
 
     def named(self, text: str) -> Files:
         """The files with TEXT in their names."""
@@ -80,17 +83,19 @@ class Folders:
                 found += inside
         return folders, found
 
-    def starting(self, text: str) -> Files:
-        """The files with names that start with TEXT."""
+    def starting(self, text: str, budget: "Budget") -> Files:
+        """The files with names that start with TEXT. Raises `DeadlineExceeded`."""
         numbers = [number for number, names in enumerate(self.names) if f"\0{text}" in names]
-        return self._part(numbers, long=True).by_folder(at_start(text).whole)
+        whole = at_start(text).whole
+        return _joined(part.by_folder(whole) for part in self._parts(numbers, budget, long=True))
 
     def where(self, holds: Callable[[str], object], budget: "Budget") -> "Matches":
         """The files with a path such that it HOLDS. Raises `DeadlineExceeded`."""
         groups: list[Group] = []
         both = zip(self.prefixes, self.names, strict=True)
-        for number, (prefix, names) in enumerate(budget.checked(both)):
-            found = [f"\0{name}" for name in names.split("\0")[1:] if holds(prefix + name)]
+        for number, (prefix, names) in enumerate(both):
+            each = budget.checked(names.split("\0")[1:])
+            found = [f"\0{name}" for name in each if holds(prefix + name)]
             if found:
                 part = Part([number], ["".join(found)], [len(found)], self.long[number])
                 groups.append(All(part))
@@ -248,7 +253,7 @@ class Matches:
     def with_gaps(self, rest: "Rest", holds: Callable[[str], object]) -> Files:
         """Those with names that the REST of a word finds, so that it HOLDS."""
         if self._are_few:
-            return _chosen(self.files, list(map(holds, self.files[1])))
+            return _chosen(self.files, [holds(name) for name in self.files[1]])
         return _joined(_named(group, rest, holds) for group in self._groups)
 
 
@@ -290,14 +295,17 @@ class Index:
         long: list[bool] = []
         for folder in start:
             if folder.count:
-                prefixes.append(f"{folder.path}/" if folder.path else "")
-                names.append(folder.listed)
-                counts.append(folder.count)
-                long.append(len(folder.listed) > min(LARGE, SHORT * folder.count))
+                is_long = len(folder.listed) > min(LARGE, SHORT * folder.count)
+                for some in folder.pieces():
+                    prefixes.append(f"{folder.path}/" if folder.path else "")
+                    names.append(some)
+                    counts.append(some.count("\0"))
+                    long.append(is_long)
             elif folder.unreadable or folder.repository:
                 self.closed.append(folder)
         self._plain = Folders(prefixes, names, counts, long)
         self._count = sum(counts)
+        self._small: Folders | None = None
         self.latest: tuple[Query, Found] | None = None
 
     def __len__(self) -> int:
@@ -310,15 +318,17 @@ class Index:
         both = zip(self._plain.prefixes, self._plain.names, strict=True)
         return [prefix + name for prefix, names in both for name in names.split("\0")[1:]]
 
-    def folders(self, *, folded: bool) -> Folders:
-        """The folders with files, as they are to be searched; without regard to case if FOLDED."""
-        return self._small if folded else self._plain
+    def folders(self, budget: "Budget", *, folded: bool) -> Folders:
+        """The folders with files, as they are to be searched; without regard to case if FOLDED.
 
-    @cached_property
-    def _small(self) -> Folders:
+        Raises `DeadlineExceeded`.
+        """
         plain = self._plain
-        prefixes, names = _folded(plain.prefixes, "\0"), _folded(plain.names, "/")
-        return Folders(prefixes, names, plain.counts, plain.long)
+        if folded and self._small is None:
+            prefixes = _folded(plain.prefixes, "\0", budget)
+            names = _folded(plain.names, "/", budget)
+            self._small = Folders(prefixes, names, plain.counts, plain.long)
+        return self._small if folded and self._small else plain
 
     def told(self, files: Iterable[tuple[int, str]], folders: Folders) -> list[str]:
         """The paths of the FILES, each given by the number of one of FOLDERS and its name.
@@ -345,11 +355,30 @@ def _by_name(searched: str, names: str) -> dict[str, Iterator[str]]:
     return {one: iter(some) for one, some in found.items()}
 
 
-def _folded(texts: Sequence[str], between: str) -> list[str]:
-    """TEXTS without regard to case: many at once, with something BETWEEN that is in none."""
+def _batches(texts: Sequence[str], most: int, budget: "Budget") -> Iterator[tuple[int, int]]:
+    """The first and the end of each run of at most MOST of TEXTS that is short enough.
+
+    Raises `DeadlineExceeded`.
+    """
+    first = size = 0
+    for number, text in enumerate(texts):
+        size += len(text)
+        if number > first and (size > PIECE or number - first == most):
+            budget.check()
+            yield first, number
+            first, size = number, len(text)
+    budget.check()
+    yield first, len(texts)
+
+
+def _folded(texts: Sequence[str], between: str, budget: "Budget") -> list[str]:
+    """TEXTS without regard to case: many at once, with something BETWEEN that is in none.
+
+    Raises `DeadlineExceeded`.
+    """
     small: list[str] = []
-    for first in range(0, len(texts), FOLDED):
-        some = texts[first : first + FOLDED]
+    for first, end in _batches(texts, FOLDED, budget):
+        some = texts[first:end]
         joined = between.join(some)
         folded = joined.casefold()
         small += some if folded == joined else folded.split(between)

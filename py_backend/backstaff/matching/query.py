@@ -68,7 +68,7 @@ class Query:
         return list(map(kind, sorted(self.words, key=len, reverse=True)))
 
     def _matches(self, index: Index, words: Sequence[Word], budget: Budget) -> Matches:
-        folders = index.folders(folded=self.folded)
+        folders = index.folders(budget, folded=self.folded)
         if len(words[0].text) > LONG:
             tests = [word.stands_in() for word in words]
             return folders.where(lambda path: all(test(path) for test in tests), budget)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import compress, repeat
-from operator import add, and_, not_
+from operator import add, not_
 from typing import Self
 
 from backstaff.fs.budget import Budget
@@ -34,7 +34,7 @@ def best(words: Sequence[Word], matches: Matches, most: int, budget: Budget) -> 
     Raises `DeadlineExceeded`.
     """
     if len(words) == 1:
-        stages = _of_one(words[0], matches, most)
+        stages = _of_one(words[0], matches, most, budget)
     else:
         stages = _of_many(words, matches, most, budget)
     found: list[Ranked] = []
@@ -56,46 +56,54 @@ Of those of one kind there are the best only, as many as are wanted.
 """
 
 
-def _of_one(word: Word, matches: Matches, most: int) -> Stages:
+def _of_one(word: Word, matches: Matches, most: int, budget: Budget) -> Stages:
     """The MATCHES of a WORD."""
     one, prefixes = word.text, matches.folders.prefixes
     is_short = len(one) == 1  # it is likely that enough names start with it
     if is_short:
-        yield _started(one, _Files(prefixes, *matches.folders.starting(one)), most), (INSIDE, 0)
+        first = _Files(prefixes, *matches.folders.starting(one, budget))
+        yield _started(one, first, most), (INSIDE, 0)
     named = _Files(prefixes, *matches.with_name(one))
     first, later = named.parted([name.startswith(one) for name in named.names])
     if not is_short:
         yield _started(one, first, most), (INSIDE, 0)
-    after, within = later.parted(map(_at_a_start(one), later.names))
+    is_at_a_start = _at_a_start(one)
+    after, within = later.parted([is_at_a_start(name) for name in budget.checked(later.names)])
     yield after.all_of((INSIDE, 0), most) + within.all_of((INSIDE + 1, 0), most), (ABOVE, 0)
-    in_folders = "/" in one or one in "\0".join(prefixes)
+    in_folders = "/" in one or any(one in prefix for prefix in prefixes)
     if in_folders:
         above = _Files.of(matches)
         above = above.those([one not in name for name in above.names])
         above = above.those([one in path for path in above.paths()])
         yield above.all_of((ABOVE, 0), most), (GAPS, 0)
-    yield from _of_gaps(word, matches, most, without=one if in_folders or named.names else None)
+    without = one if in_folders or named.names else None
+    yield from _of_gaps(word, matches, most, budget, without=without)
 
 
 def _started(one: str, first: "_Files", most: int) -> list[Ranked]:
     """The MOST best of those with names that start with ONE."""
-    whole, others = first.parted(map(_is_all(one), first.names))
+    is_all = _is_all(one)
+    whole, others = first.parted([is_all(name) for name in first.names])
     return whole.all_of((0, 0), most) + others.all_of((1, 0), most)
 
 
-def _of_gaps(word: Word, matches: Matches, most: int, *, without: str | None) -> Stages:
+def _of_gaps(
+    word: Word, matches: Matches, most: int, budget: Budget, *, without: str | None
+) -> Stages:
     """Those of them that have not the WORD as it is; it may be in some if it is to be WITHOUT."""
     gaps, is_near = _gaps(word.text), gapped(word.text)
     near = _Files(matches.folders.prefixes, *matches.with_gaps(word.in_name(), is_near))
     if without:
         near = near.those([without not in path for path in near.paths()])
-    yield near.best(((GAPS, gaps(name)) for name in near.names), most), (GAPS + 1, 0)
+    in_near = ((GAPS, gaps(name)) for name in budget.checked(near.names))
+    yield near.best(in_near, most), (GAPS + 1, 0)
     far = _Files.of(matches)
     if without:
         far = far.those([without not in path for path in far.paths()])
     if near.names:
-        far = far.those([not is_near(name) for name in far.names])
-    yield far.best(((GAPS + 1, gaps(path)) for path in far.paths()), most), (GAPS + 2, 0)
+        far = far.those([not is_near(name) for name in budget.checked(far.names)])
+    in_far = ((GAPS + 1, gaps(path)) for path in budget.checked(far.paths()))
+    yield far.best(in_far, most), (GAPS + 2, 0)
 
 
 def _of_many(words: Sequence[Word], matches: Matches, most: int, budget: Budget) -> Stages:
@@ -115,9 +123,9 @@ def _of_many(words: Sequence[Word], matches: Matches, most: int, budget: Budget)
 
 def _all_in(words: Sequence[str], texts: Sequence[str]) -> Iterable[bool]:
     """Whether all WORDS are in each of TEXTS."""
-    flags: Iterable[bool] = [True] * len(texts)
-    for one in words:
-        flags = map(and_, flags, [one in text for text in texts])
+    flags = [True] * len(texts)
+    for one in words:  # a loop, and no `map` of `map`s, as no other thread runs in those
+        flags = [flag and one in text for flag, text in zip(flags, texts, strict=True)]
     return flags
 
 

@@ -230,7 +230,12 @@ def holding(_, __):
     logging.getLogger().handlers[0].acquire()
     threading.Event().wait()
 
-command_line.discover = lambda: registry_of(dead=dead, holding=holding, fine=saying("fine"))
+def spinning(_, __):
+    while True:
+        pass
+
+runs = dict(dead=dead, holding=holding, spinning=spinning, fine=saying("fine"))
+command_line.discover = lambda: registry_of(**runs)
 command_line.main(["serve", *sys.argv[1:], "--root", "/"])
 """
 
@@ -268,6 +273,18 @@ def test_stuck_workers_are_answered_for_and_the_client_is_told_to_move(hanging: 
     assert hanging.call("ping")[2] is True
     assert hanging.close() == 0
     tally(faults_injected=4)
+
+
+def test_calls_that_go_on_for_ever_turn_no_other_call_away(hanging: Client) -> None:
+    hanging.send(*(b"(call %d test/spinning (nil (:deadline-ms 1)))" % uid for uid in range(1, 6)))
+    hanging.send(b"(call 6 test/fine ())")
+    answers = {uid: value for _, uid, value in (hanging.receive() for _ in range(6))}
+    assert answers.pop(6)[":text"] == "fine"
+    for value in answers.values():
+        assert value[":error"][":message"].startswith("The call took too long"), value
+    assert hanging.call("test/fine", "nil")[2][":ok"] is True
+    assert hanging.close() == 0
+    tally(faults_injected=5)
 
 
 def test_client_that_stops_reading_is_no_broken_pipe_for_the_log(hanging: Client) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backstaff.fs.budget import Budget
 from backstaff.fs.survey import Folder
 from backstaff.server import Reply
 from backstaff.tools.workspace import _map
@@ -509,8 +510,10 @@ def test_hot_directory_is_opened_before_larger_ones() -> None:
         for n in range(6)
     ]
     hot = folder("hot", ["h.c"], folder("hot/sub", ["s.c"]))
-    start = _map.planted(folder("", [], *large, hot), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0})
-    named = [line.path for line in _map.drawn(start, 130).lines]
+    start = _map.planted(
+        folder("", [], *large, hot), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0}, Budget()
+    )
+    named = [line.path for line in _map.drawn(start, 130, "", Budget()).lines]
     assert named[1:3] == ["hot", "hot/sub"], named
 
 
@@ -532,10 +535,10 @@ def random_start(seed: int) -> Folder:
 
 @pytest.mark.parametrize("seed", [*range(20), 326, 673, 1143, 1279])
 def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
-    start = _map.planted(random_start(seed), {})
+    start = _map.planted(random_start(seed), {}, Budget())
     least = _map.least(start, "")
     for room in (least, least + 3, least + 20, least + 60):
-        found = _map.drawn(start, room)
+        found = _map.drawn(start, room, "", Budget())
         assert sum(line.size for line in found.lines) <= room, room
 
 

@@ -7,6 +7,7 @@ from heapq import nsmallest
 from itertools import takewhile
 from stat import S_ISLNK
 
+from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODE, MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
 from backstaff.render.names import show, show_all, width, widths
 from backstaff.render.sizes import show_sizes
@@ -119,11 +120,20 @@ class Listed:
             yield rows, rows + sent
 
 
-def by_name(names: list[str], most: int | None = None) -> list[str]:
-    """The first MOST of NAMES, or all, without regard to case, ties by code point."""
+def by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:
+    """The first MOST of NAMES, or all, without regard to case, ties by code point.
+
+    When the time is up, not all of many names are looked at.
+    """
     if most is not None and len(names) > 4 * most:
-        return nsmallest(most, names, key=lambda name: (name.casefold(), name))
-    return sorted(sorted(names), key=str.casefold)[:most]
+        return nsmallest(most, budget.within(names), key=_folded_first)
+    if len(names) > budget.AT_ONCE:
+        return budget.ordered(names, _folded_first)[:most]
+    return sorted(sorted(names), key=str.casefold)[:most]  # faster than to make pairs
+
+
+def _folded_first(name: str) -> tuple[str, str]:
+    return name.casefold(), name
 
 
 def _column(longest: int) -> int:

@@ -291,6 +291,7 @@ def _arranger(arguments: Arguments, depth: int, kept: list[Entry], budget: Budge
 
     def by_name(directory: int, _path: str) -> Iterator[Named]:
         names = names_in(directory, budget)
+        budget.check()
         ordered = ordered_names(names, most(), include_hidden=arguments.include_hidden)
         return ((name, Kind.UNKNOWN) for name in ordered)
 
@@ -299,6 +300,7 @@ def _arranger(arguments: Arguments, depth: int, kept: list[Entry], budget: Budge
 
     def by_kind(directory: int, path: str) -> Iterator[Named]:
         entries = dict(entries_in(directory, budget))
+        budget.check()
         if not arguments.include_hidden:
             entries = {name: kind for name, kind in entries.items() if name[0] != "."}
         wanted = [n for n, kind in entries.items() if _told_type(kind) in arguments.types]
