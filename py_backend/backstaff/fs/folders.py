@@ -22,7 +22,7 @@ from backstaff.errors import NotAFile, PathError
 from backstaff.fs.budget import PIECE, Budget
 from backstaff.fs.entry import Grouped, Kind, groups_in, look, refusal
 from backstaff.fs.file import read
-from backstaff.fs.handles import HANDLES
+from backstaff.fs.handles import DEEPEST, HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, Rules
 
 RACY_NS = 20_000_000
@@ -186,6 +186,13 @@ class _Frame:
             if one is not None and one.above is above and one.hidden is hidden:
                 yield one
 
+    def pass_over(self) -> None:
+        """Take the directories ahead for unreadable ones."""
+        folder = self.folder
+        for name in self.ahead:
+            hidden = folder.hidden or name in self.there
+            self.below.append(Folder(name, folder.within(name), unreadable=True, hidden=hidden))
+
     def finished(self) -> Folder:
         """The folder with all below it: the very one that was known, if nothing is new."""
         folder, below = self.folder, self.below
@@ -246,6 +253,8 @@ class FolderWalk:
                 frame = frames[-1]
                 if (deeper := self._enter_next(frame)) is not None:
                     frames.append(deeper)
+                    if len(frames) == DEEPEST:
+                        deeper.pass_over()
                     continue
                 HANDLES.close(frames.pop().directory)
                 if not frames:

@@ -17,12 +17,14 @@ from typing import Any
 
 import pytest
 
+from backstaff.fs.handles import DEEPEST, Descriptors
 from backstaff.server import Reply, Server
 from tests.py.attack.attackers import BUG, TOOLS, takes_path, with_a_secret
 from tests.py.attack.figures import tally
 from tests.py.epc import DEADLINE, ISOLATED, SOURCE, Client, Start, frame
 from tests.py.processes import in_child
 from tests.py.servers import fitting, server_at
+from tests.py.trees import plant
 
 FAULTS = (
     *(errno.EACCES, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOENT, errno.ESTALE),
@@ -238,6 +240,25 @@ runs = dict(dead=dead, holding=holding, spinning=spinning, fine=saying("fine"))
 command_line.discover = lambda: registry_of(**runs)
 command_line.main(["serve", *sys.argv[1:], "--root", "/"])
 """
+
+
+@pytest.mark.parametrize("tool_id", TOOLS)
+def test_tree_of_many_levels_does_not_take_all_descriptors(
+    folder: Path, tool_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = plant(folder, {".claude/commands/go.md": "", "d/" * (3 * DEEPEST) + "f": ""})
+    server, before, held = server_at(levels), descriptors(), [0]
+
+    def enter(_: Descriptors, name: str, directory: int) -> int:
+        held.append(descriptors() - before)
+        return real(_, name, directory)
+
+    real = Descriptors.enter_to_list
+    monkeypatch.setattr(Descriptors, "enter_to_list", enter)
+    for _ in range(2):
+        assert server.call(tool_id, everything(tool_id)).ok
+    assert max(held) <= DEEPEST + 10
+    assert descriptors() == before
 
 
 @pytest.fixture

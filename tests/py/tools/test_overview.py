@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
+from backstaff.fs.handles import DEEPEST
 from backstaff.fs.survey import Folder
 from backstaff.server import Reply
 from backstaff.tools.workspace import _map
@@ -584,17 +585,20 @@ def test_directory_of_many_files_is_shown_in_part(tree: Plant) -> None:
 
 
 def test_tree_as_deep_as_can_be_is_shown(tree: Plant) -> None:
-    root = tree({})
-    here = os.open(root, os.O_RDONLY)
-    for _ in range(450):
-        os.mkdir("d", dir_fd=here)
-        here, above = os.open("d", os.O_RDONLY, dir_fd=here), here
-        os.close(above)
-    os.close(os.open("f.py", os.O_CREAT, dir_fd=here))
-    os.close(here)
+    root = tree({"d/" * (DEEPEST - 1) + "f.py": ""})
     reply = overview(root, max_tokens=4000)
     assert reply.ok
     assert hidden(reply) + len(named(reply)) == 1
+
+
+def test_what_is_too_deep_for_a_walk_is_told_and_can_be_given_as_path(tree: Plant) -> None:
+    root = tree({"d/" * (DEEPEST + 20) + "f.py": ""})
+    for _ in range(2):  # the second time from what is kept
+        reply = overview(root, max_tokens=4000)
+        assert "\n./ " + "d/" * DEEPEST + "(?)\n" in reply.text
+        assert "[dir/(?) cannot be read]\n" in reply.text
+    deeper = overview(root, path="d/" * DEEPEST, max_tokens=4000)
+    assert hidden(deeper) + len(named(deeper)) == 1
 
 
 def test_cancelled_call_says_so(tree: Plant) -> None:
