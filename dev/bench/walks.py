@@ -89,7 +89,7 @@ def _pruned(globs: Globs, start: int, budget: Budget) -> object:
 
     def arrange(directory: int, path: str) -> list[Named]:
         entries = entries_in(directory, budget)
-        if gone := globs.among(f"{path}/" if path else "", [name for name, _ in entries]):
+        if gone := globs.among(f"{path}/" if path else "", [name for name, _ in entries], budget):
             entries = [entry for entry in entries if entry[0] not in gone]
         found.append((path, entries))
         return [entry for entry in entries if entry[1] is directory_kind]

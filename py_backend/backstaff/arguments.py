@@ -12,6 +12,9 @@ from sys import float_info
 
 from backstaff.errors import ErrorCode, ToolError
 
+MAX_ITEMS = 1000
+"""Items of a list: some tools compare each of them with each name that they read."""
+
 
 class Nil(Enum):
     """Lisp's nil, of which only the parameter's type tells what it means."""
@@ -162,6 +165,9 @@ def _checked(parameter: Parameter, value: object) -> object:
         ):
             return _in_range(parameter, _number(parameter, value))
         case ParameterType.ARRAY, list() if all(isinstance(item, str) for item in value):
+            if len(value) > MAX_ITEMS:
+                message = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
+                raise _refusal(parameter, f"Argument '{parameter.name}' {message}")
             return tuple(value)
         case _:
             raise _misfit(parameter, value)

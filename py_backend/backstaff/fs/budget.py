@@ -2,13 +2,16 @@
 
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from backstaff.errors import Cancelled, DeadlineExceeded
 
 DEFAULT_DEADLINE_MS = 10_000
+PIECE = 1 << 20
+"""Characters that one call into C may search or split: no other thread runs meanwhile."""
 
 Item = TypeVar("Item")
 
@@ -22,6 +25,9 @@ class Budget:
 
     STRIDE: ClassVar[int] = 512
     """Entries between two looks at the clock: a look costs as much as several entries."""
+    AT_ONCE: ClassVar[int] = 50_000
+    PIECES: ClassVar[int] = 64
+    """Entries that are sorted at once, and into how many pieces more of them are taken apart."""
 
     deadline: float = float("inf")
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -42,16 +48,48 @@ class Budget:
         if self.expired():
             raise DeadlineExceeded
 
-    def checked(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the ITEMS as long as there is time, as `check` has it."""
+    def checked(self, items: Iterable[Item], stride: int = STRIDE) -> Iterator[Item]:
+        """Yield the ITEMS, and call `check` before each STRIDE of them.
+
+        A STRIDE of work should take no more than a tenth of a second.
+        """
         for number, item in enumerate(items):
-            if not number % self.STRIDE:
+            if not number % stride:
                 self.check()
             yield item
 
     def at_most(self, seconds: float) -> "Budget":
         """Return the same budget with at most so many SECONDS from now."""
         return replace(self, deadline=min(self.deadline, time.monotonic() + seconds))
+
+    def within(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield the ITEMS as long as there is time. Raises `Cancelled`."""
+        for number, item in enumerate(items):
+            if not number % self.STRIDE and self.expired():
+                return
+            yield item
+
+    def ordered(self, items: Sequence[Item], key: Callable[[Item], Any]) -> list[Item]:
+        """ITEMS as `sorted` has them, but many of them in pieces, and as long as there is time.
+
+        No other thread runs while a list is sorted, and a million names take a second.
+        """
+        if len(items) <= self.AT_ONCE:
+            return sorted(items, key=key)
+        sample = sorted(key(item) for item in items[:: len(items) // self.STRIDE])
+        bounds = sample[:: len(sample) // self.PIECES]
+        pieces: list[list[Item]] = [[] for _ in range(len(bounds) + 1)]
+        for item in self.within(items):
+            pieces[bisect_right(bounds, key(item))].append(item)
+        if self.expired():
+            return list(items)
+        in_order = (piece if self.expired() else sorted(piece, key=key) for piece in pieces)
+        return [item for piece in in_order for item in piece]
+
+    def share(self, part: float) -> "Budget":
+        """The same, but with PART of the time that is left: 0.6 of 10 seconds ends after 6."""
+        now = time.monotonic()
+        return replace(self, deadline=now + part * (self.deadline - now))
 
     def at_least(self, seconds: float) -> "Budget":
         """The same with so many SECONDS from now, even where that is more than there were."""

@@ -168,13 +168,16 @@ def look(name: str, directory: int) -> os.stat_result | None:
         return None
 
 
-def facts(names: Iterable[str], directory: int) -> list[Facts | None]:
-    """What the system says of each of NAMES in the open DIRECTORY; None where it would not tell.
+def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | None]:
+    """What the system says of each of NAMES in the open DIRECTORY.
 
-    Links are not followed. Only the facts are kept: a status is thirty times as big.
+    It is None where the system would not tell, and for the rest of them when the time is up. Links
+    are not followed. Only the facts are kept: a status is thirty times as big.
     """
     found: list[Facts | None] = []
-    for name in names:
+    for number, name in enumerate(names):
+        if not number % Budget.STRIDE and budget.expired():
+            return found + [None] * (len(names) - number)
         try:
             found.append(facts_of(lstat(name, directory)))
         except OSError:

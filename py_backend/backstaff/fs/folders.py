@@ -20,10 +20,10 @@ from stat import S_ISDIR
 from typing import Self
 
 from backstaff.errors import PathError
-from backstaff.fs.budget import Budget
+from backstaff.fs.budget import PIECE, Budget
 from backstaff.fs.entry import Grouped, Kind, groups_in, kind_of, look, refusal
 from backstaff.fs.file import read
-from backstaff.fs.handles import HANDLES
+from backstaff.fs.handles import DEEPEST, HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, rules_of
 
 RACY_NS = 20_000_000
@@ -98,9 +98,17 @@ class Folder:
     left_out: tuple[str, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> list[str]:
         """The files and links that are `listed`."""
-        return tuple(self.listed.split("\0")[1:])
+        return [name for some in self.pieces() for name in some.split("\0")[1:]]
+
+    def pieces(self) -> Iterator[str]:
+        """What is `listed`, taken apart before names: no other thread runs while one is split."""
+        start, listed = 0, self.listed
+        while len(listed) - start > PIECE and (end := listed.find("\0", start + PIECE)) > 0:
+            yield listed[start:end]
+            start = end
+        yield listed[start:]
 
     def within(self, name: str) -> str:
         """The path of NAME in here."""
@@ -196,6 +204,13 @@ class _Frame:
             if one is not None and one.above is above and one.hidden is hidden:
                 yield one
 
+    def pass_over(self) -> None:
+        """Take the directories ahead for unreadable ones."""
+        folder = self.folder
+        for name in self.ahead:
+            hidden = folder.hidden or name in self.there
+            self.below.append(Folder(name, folder.within(name), unreadable=True, hidden=hidden))
+
     def finished(self) -> Folder:
         """The folder with all below it: the very one that was known, if nothing is new."""
         folder, below = self.folder, self.below
@@ -257,6 +272,8 @@ class FolderWalk:
                 frame = frames[-1]
                 if (deeper := self._enter_next(frame)) is not None:
                     frames.append(deeper)
+                    if len(frames) == DEEPEST:
+                        deeper.pass_over()
                     continue
                 HANDLES.close(frames.pop().directory)
                 if not frames:

@@ -15,7 +15,7 @@ atomic group that is never tried again; the same holds for whole segments betwee
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -29,6 +29,10 @@ MAX_PATTERNS = 100
 MAX_PATTERN_CHARACTERS = 1024
 MAX_EXPANSIONS = 1000
 MAX_EXPANDED_CHARACTERS = 32_768
+TOGETHER = 4096
+"""Names that are searched as one text: a mebibyte at most, as no other thread runs meanwhile."""
+STRIDE = 16
+"""Paths between two looks at the clock: to match one of 4 KB can take 10 milliseconds."""
 
 _CLASS = r"\[[!^]?+\]?+(?:\\[^/]|[^\\\]/])*\]"
 _TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<class>{_CLASS})|(?P<plain>[^\\])", re.DOTALL)
@@ -83,17 +87,24 @@ class Globs:
         alternatives = "|".join(regex.pattern for _, regex in self._single)
         return RegexPattern(re.compile(rf"\A(?:{alternatives})/?\Z"), include=True)
 
-    def among(self, prefix: str, names: Sequence[str]) -> AbstractSet[str]:
+    def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
         """Which of NAMES match as `PREFIX + name`; PREFIX is empty or a directory and a slash.
 
-        Only a name that holds what must be in it is tried, and most directories have none.
+        Only a name that holds what must be in it is tried, and most directories have none. Raises
+        `DeadlineExceeded`.
         """
-        tried: Iterable[str] = names
-        if not (prefix and self._whole.match_file(prefix)):
-            together = "\n".join(names)
-            literals = [literal for literal in self._in_names if literal in together]
-            tried = (name for name in names if any(map(name.__contains__, literals)))
-        return {name for name in tried if self.match(prefix + name)}
+        matches_prefix = bool(prefix) and self._whole.match_file(prefix) is not None
+        found: set[str] = set()
+        for first in range(0, len(names), TOGETHER):
+            budget.check()
+            tried = names[first : first + TOGETHER]
+            if not matches_prefix:
+                together = "\n".join(tried)
+                literals = [literal for literal in self._in_names if literal in together]
+                tried = [name for name in tried if any(map(name.__contains__, literals))]
+            checked = budget.checked(tried, STRIDE)
+            found.update(name for name in checked if self.match(prefix + name))
+        return found
 
     def files(self, paths: Sequence[str], budget: Budget) -> list[int]:
         """Which of PATHS, by their places, match as they are: files need no slash at their end.
@@ -106,7 +117,8 @@ class Globs:
             matches = regex.fullmatch
             budget.check()
             tried = [number for number, path in enumerate(paths) if literal in path]
-            found.update([number for number in budget.checked(tried) if matches(paths[number])])
+            checked = budget.checked(tried, STRIDE)
+            found.update([number for number in checked if matches(paths[number])])
         return sorted(found)
 
     def match(self, path: str) -> bool:

@@ -3,7 +3,8 @@
 Each directory is opened by its name relative to the descriptor of its parent, with O_NOFOLLOW, so
 something swapped for a link meanwhile is not entered but told as unreadable. Nothing is
 statted unless the caller asks. The caller orders each directory and decides what is entered, so it
-can stop anywhere; as many descriptors are open as the walk is deep.
+can stop anywhere. As many descriptors are open as the walk is deep, `DEEPEST` at most; a directory
+that is deeper is told as unreadable, and a walk that starts there can read it.
 """
 
 import os
@@ -11,15 +12,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from backstaff.errors import PathError
+from backstaff.errors import DeadlineExceeded, PathError, Unreachable
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, lstat, refusal
-from backstaff.fs.handles import HANDLES
+from backstaff.fs.handles import DEEPEST, HANDLES
 
 Arrange = Callable[[int, str], Iterable[Named]]
 """Reads an open directory, given with its path ("" for the start), and filters and orders it.
 
-It reads at once, raising `PathError`, but may go on ordering as the walk proceeds.
+It reads at once, raising `PathError`, but may go on ordering as the walk proceeds. It may raise
+`DeadlineExceeded`: then nothing of this directory is told, and the walk ends.
 """
 
 
@@ -90,6 +92,8 @@ class Walk:
 
     def enter(self, step: Step) -> PathError | None:
         """Go into STEP, the directory just yielded, next; or tell why it cannot be read."""
+        if len(self._levels) >= DEEPEST:
+            return Unreachable("it is too deep")
         try:
             directory = HANDLES.enter_to_list(step.name, step.directory)
         except OSError as error:
@@ -102,7 +106,10 @@ class Walk:
 
     def _push(self, directory: int, path: str) -> None:
         try:
-            entries = iter(self.arrange(directory, path))
+            try:
+                entries = iter(self.arrange(directory, path))
+            except DeadlineExceeded:
+                entries = iter(())
             level = _Level(directory, f"{path}/" if path else "", entries)
             self.expired |= self.budget.expired()
         except BaseException:

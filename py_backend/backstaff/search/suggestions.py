@@ -54,7 +54,9 @@ def explain_glob(pattern: str, compile_glob: CompileGlob, searched: Searched) ->
             globs = compile_glob(tried.casefold() if ignore_case else tried)
         except ToolError:  # it became too long, or a range such as [_-Z] runs backwards as [_-z]
             return []
-        found = globs.files(_folded(paths) if ignore_case else paths, searched.budget)
+        budget = searched.budget
+        folded = [path.casefold() for path in budget.checked(paths)] if ignore_case else paths
+        found = globs.files(folded, budget)
         return [paths[position] for position in found]
 
     deeper = f"**/{pattern.removeprefix('./')}"
@@ -84,22 +86,24 @@ def nearest_names(text: str, searched: Searched) -> str | None:
     return f"the nearest names{examples}" if examples else None
 
 
-def similar(text: str, paths: Sequence[str], budget: Budget, count: int = EXAMPLES) -> list[str]:
-    """Return up to COUNT of PATHS whose names are most similar to the last name in TEXT.
+def similar(
+    text: str, paths: Sequence[str], budget: Budget, least: float = LEAST_SIMILARITY
+) -> list[str]:
+    """Return up to `EXAMPLES` of PATHS whose names are most similar to the last name in TEXT.
 
-    The similarity is Dice's: twice the pairs of adjacent characters that both names have, divided
-    by the pairs of both. Case does not matter. Raises `DeadlineExceeded`.
+    The similarity is Dice's, from LEAST to 1: twice the pairs of adjacent characters that both
+    names have, divided by the pairs of both. Case does not matter. Raises `DeadlineExceeded`.
     """
     wanted = _SPECIAL_OR_BLANK.sub("", _name(text.rstrip("/")).casefold())
     pairs = {wanted[at : at + 2] for at in range(len(wanted) - 1)}
     # Names of very different lengths share too few pairs.
-    shortest, longest = len(pairs) * LEAST_SIMILARITY / 2, len(pairs) * 2 / LEAST_SIMILARITY
+    shortest, longest = len(pairs) * least / 2, len(pairs) * 2 / least
     scored = (
         (-2 * sum(map(name.__contains__, pairs)) / (len(pairs) + len(name) - 1), position)
-        for position, name in enumerate(budget.checked(map(_name, _folded(paths))))
+        for position, name in enumerate(map(str.casefold, map(_name, budget.checked(paths))))
         if pairs and shortest < len(name) <= longest
     )
-    likely = nsmallest(count, (one for one in scored if -one[0] >= LEAST_SIMILARITY))
+    likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= least))
     return [paths[position] for _, position in likely]
 
 
@@ -135,10 +139,6 @@ def _name(path: str) -> str:
 
 def _parent(path: str) -> str:
     return path[: path.rfind("/") + 1]
-
-
-def _folded(paths: Sequence[str]) -> Sequence[str]:
-    return [path.casefold() for path in paths]
 
 
 def _count(paths: Sequence[str]) -> str:

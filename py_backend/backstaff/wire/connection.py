@@ -272,12 +272,15 @@ class _RunningCall:
             return inf
         return 0 if self.cancelled.is_set() else self.call.seconds
 
-    def abandon(self, stuck: int) -> None:
-        """Answer for a worker that does not return; STUCK counts these workers."""
+    def abandon(self, stuck: int, *, works: bool) -> None:
+        """Answer for a worker that does not return; STUCK counts these, unless it WORKS."""
         code = ErrorCode.CANCELLED if self.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED
         self.cancelled.set()  # should the worker ever return, it stops
         message = (
-            "The file system gave no answer in the time allowed, and the call was abandoned;"
+            "The call took too long and was abandoned; ask for less, such as a smaller directory,"
+            " or allow it more time"
+            if works
+            else "The file system gave no answer in the time allowed, and the call was abandoned;"
             " something may be wrong with a disk or a mounted share below that path"
         )
         full = {"server_stuck": True} if stuck >= MAX_STUCK else {}

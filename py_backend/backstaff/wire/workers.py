@@ -4,9 +4,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import Protocol, Self
 
 logger = logging.getLogger(__name__)
 
@@ -14,10 +15,18 @@ MAX_WORKERS = 4
 MAX_WAITING = 256
 MAX_STUCK = 4
 """Stuck workers with which a server takes no more calls: each may hold a file system's locks."""
+MAX_THREADS = 16
+"""Workers at most, those included whose jobs were abandoned and that are still at work."""
 LOOK_S = 0.25
 """Seconds between two looks at what is running."""
 GRACE_S = 1.0
 """Seconds that a job may take beyond what it is allowed: answering takes time as well."""
+IDLE_S = 0.005
+"""Seconds of processor time between two looks below which a thread waits and does not work."""
+
+
+# Only Linux and the BSDs tell the processor time of another thread.
+_CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", None)
 
 
 class Job(Protocol):
@@ -31,8 +40,11 @@ class Job(Protocol):
         """The seconds that it may take; infinite once the answer is under way."""
         ...
 
-    def abandon(self, stuck: int) -> None:
-        """Answer in place of `run`, which does not return; so many workers are STUCK by now."""
+    def abandon(self, stuck: int, *, works: bool) -> None:
+        """Answer in place of `run`, which does not return.
+
+        So many workers are STUCK by now; this one is not if it WORKS, and only takes too long.
+        """
         ...
 
     def turn_away(self) -> None:
@@ -42,9 +54,40 @@ class Job(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Run:
+    """A job that a thread has begun, and the processor time that the thread had used by then.
+
+    `used` is that time at the last look, and `works` whether it grew before that. What was
+    `abandoned` and does not work is stuck, in a system call that does not return.
+    """
+
     job: Job
     since: float
+    clock: int | None
+    used: float = 0.0
+    works: bool = False
     abandoned: bool = False
+
+    @classmethod
+    def of(cls, job: Job, since: float) -> Self:
+        """The run of JOB that this very thread begins."""
+        clock = _CLOCK_OF(threading.get_ident()) if _CLOCK_OF else None
+        run = cls(job, since, clock)
+        run.look()
+        return run
+
+    def look(self) -> None:
+        """Find out whether the thread works."""
+        if self.clock is None:
+            return
+        with suppress(OSError):  # the thread has ended meanwhile
+            used = time.clock_gettime(self.clock)
+            self.works = used - self.used > IDLE_S
+            self.used = used
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the thread may never come back."""
+        return self.abandoned and not self.works
 
 
 class Workers:
@@ -52,7 +95,8 @@ class Workers:
 
     The threads are daemons: one that is stuck in a dead file system cannot be stopped, and must
     not keep the process from ending. Its job is abandoned when it is overdue, and another thread
-    takes its place (safety E10).
+    takes its place (safety E10). The same holds for a thread that only takes too long, but that one
+    is not counted as stuck: it comes back, and nobody is to be turned away because of it.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -63,7 +107,6 @@ class Workers:
         self._threads = 0
         self._busy = 0
         self._running: set[_Run] = set()
-        self._stuck = 0
         self._awake = threading.Event()
         self._watched = False
 
@@ -76,6 +119,10 @@ class Workers:
     def without_threads(self) -> bool:
         """Whether there is no thread at all, though calls came: the system lets none start."""
         return self._threads == 0
+
+    @property
+    def _stuck(self) -> int:
+        return sum(run.stuck for run in list(self._running))
 
     def submit(self, job: Job) -> bool:
         """Have JOB run soon; False, and nothing done, if there is no room for it."""
@@ -92,17 +139,12 @@ class Workers:
 
     def look(self) -> None:
         """Abandon what is overdue. The watching thread does this again and again."""
-        now = self._clock()
-        late = [
-            run
-            for run in list(self._running)
-            if not run.abandoned and now - run.since > run.job.allowed() + GRACE_S
-        ]
-        for run in late:
-            stuck = self._give_up(run)
-            if stuck:
-                logger.warning("a call does not return; %d of the workers are stuck", stuck)
-                run.job.abandon(stuck)
+        now, running = self._clock(), list(self._running)
+        for run in running:
+            run.look()
+        for run in running:
+            if not run.abandoned and now - run.since > run.job.allowed() + GRACE_S:
+                self._give_up(run)
         if self.full_of_stuck:
             self._turn_away_the_waiting()
 
@@ -110,22 +152,28 @@ class Workers:
         """See to a thread for one more job; False if there is none and none can be started."""
         if not self._watched:
             self._watched = _started(self._watch, "watch")
-        if self._busy > self._threads and self._threads < MAX_WORKERS:
+        abandoned = sum(run.abandoned for run in list(self._running))
+        most = min(MAX_WORKERS, MAX_THREADS - abandoned)
+        if self._busy > self._threads and self._threads < most:
             self._threads += _started(self._work, "worker")
         return self._threads > 0
 
-    def _give_up(self, run: _Run) -> int:
-        """Count the worker of RUN as stuck and put another in its place; 0 if it has returned."""
+    def _give_up(self, run: _Run) -> None:
+        """Put another worker in the place of RUN's, and have its job answered; or it has returned.
+
+        RUN's worker counts as stuck unless it works.
+        """
         with self._lock:
             if run not in self._running:
-                return 0
+                return
             run.abandoned = True
-            self._stuck += 1
             self._threads -= 1
             self._busy -= 1
+            stuck = self._stuck
             if not self.full_of_stuck:
                 self._have_worker()
-            return self._stuck
+        logger.warning("a call does not return; %d of the workers are stuck", stuck)
+        run.job.abandon(stuck, works=run.works)
 
     def _turn_away_the_waiting(self) -> None:
         while True:
@@ -139,7 +187,7 @@ class Workers:
 
     def _work(self) -> None:
         while True:
-            run = _Run(self._jobs.get(), self._clock())
+            run = _Run.of(self._jobs.get(), self._clock())
             self._running.add(run)
             try:
                 run.job.run()
@@ -157,7 +205,6 @@ class Workers:
             if not run.abandoned:
                 self._busy -= 1
                 return True
-            self._stuck -= 1
             if self._threads >= MAX_WORKERS:
                 return False
             self._threads += 1
@@ -169,7 +216,7 @@ class Workers:
             time.sleep(LOOK_S)  # nothing tells that a call is stuck: it has to be looked for
             self.look()
             with self._lock:
-                if not self._busy:
+                if not (self._busy or self._running):
                     self._awake.clear()
 
 

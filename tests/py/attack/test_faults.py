@@ -17,12 +17,14 @@ from typing import Any
 
 import pytest
 
+from backstaff.fs.handles import DEEPEST, Descriptors
 from backstaff.server import Reply, Server
 from tests.py.attack.attackers import BUG, TOOLS, takes_path, with_a_secret
 from tests.py.attack.figures import tally
 from tests.py.epc import DEADLINE, ISOLATED, SOURCE, Client, Start, frame
 from tests.py.processes import in_child
 from tests.py.servers import fitting, server_at
+from tests.py.trees import plant
 
 FAULTS = (
     *(errno.EACCES, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOENT, errno.ESTALE),
@@ -230,9 +232,33 @@ def holding(_, __):
     logging.getLogger().handlers[0].acquire()
     threading.Event().wait()
 
-command_line.discover = lambda: registry_of(dead=dead, holding=holding, fine=saying("fine"))
+def spinning(_, __):
+    while True:
+        pass
+
+runs = dict(dead=dead, holding=holding, spinning=spinning, fine=saying("fine"))
+command_line.discover = lambda: registry_of(**runs)
 command_line.main(["serve", *sys.argv[1:], "--root", "/"])
 """
+
+
+@pytest.mark.parametrize("tool_id", TOOLS)
+def test_tree_of_many_levels_does_not_take_all_descriptors(
+    folder: Path, tool_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    levels = plant(folder, {".claude/commands/go.md": "", "d/" * (3 * DEEPEST) + "f": ""})
+    server, before, held = server_at(levels), descriptors(), [0]
+
+    def enter(_: Descriptors, name: str, directory: int) -> int:
+        held.append(descriptors() - before)
+        return real(_, name, directory)
+
+    real = Descriptors.enter_to_list
+    monkeypatch.setattr(Descriptors, "enter_to_list", enter)
+    for _ in range(2):
+        assert server.call(tool_id, everything(tool_id)).ok
+    assert max(held) <= DEEPEST + 10
+    assert descriptors() == before
 
 
 @pytest.fixture
@@ -275,6 +301,18 @@ def test_stuck_workers_are_answered_for_and_the_client_is_told_to_move(hanging: 
     assert hanging.call("ping")[2] is True
     assert hanging.close() == 0
     tally(faults_injected=4)
+
+
+def test_calls_that_go_on_for_ever_turn_no_other_call_away(hanging: Client) -> None:
+    hanging.send(*(b"(call %d test/spinning (nil (:deadline-ms 1)))" % uid for uid in range(1, 6)))
+    hanging.send(b"(call 6 test/fine ())")
+    answers = {uid: value for _, uid, value in (hanging.receive() for _ in range(6))}
+    assert answers.pop(6)[":text"] == "fine"
+    for value in answers.values():
+        assert value[":error"][":message"].startswith("The call took too long"), value
+    assert hanging.call("test/fine", "nil")[2][":ok"] is True
+    assert hanging.close() == 0
+    tally(faults_injected=5)
 
 
 def test_client_that_stops_reading_is_no_broken_pipe_for_the_log(hanging: Client) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from backstaff.fs.budget import Budget
 from backstaff.fs.globs import (
     MAX_EXPANSIONS,
     MAX_PATTERN_CHARACTERS,
@@ -236,7 +237,9 @@ def test_names_of_a_directory_match_as_each_path_does(
     except BadGlob:
         return
     prefix = f"{directory}/" if directory else ""
-    assert globs.among(prefix, names) == {name for name in names if globs.match(prefix + name)}
+    assert globs.among(prefix, names, Budget()) == {
+        name for name in names if globs.match(prefix + name)
+    }
 
 
 def as_pattern(path: str, holes: list[bool]) -> str:

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from backstaff.errors import Cancelled, NotFound, PathError, PermissionRefused, Unreachable
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
+from backstaff.fs.handles import DEEPEST
 from backstaff.fs.walk import Arrange, Step, Walk
 from tests.py.processes import as_nobody
 from tests.py.trees import Plant
 
-LEVELS, NAME = 500, "directory-of-level-x"
+LEVELS, NAME = DEEPEST, "d" * 50
 
 
 def by_name(directory: int, _path: str) -> list[Named]:
@@ -360,6 +361,21 @@ def test_no_more_directories_are_open_than_the_walk_is_deep(tree: Plant, depth: 
 
     assert len(paths(root, arrange)) == depth + 1
     assert depth <= deepest <= depth + 3
+
+
+def test_what_is_too_deep_is_unreadable_and_a_walk_from_there_reads_it(tree: Plant) -> None:
+    root = tree({chain(DEEPEST + 5): "", "z": ""})
+    before, deepest, refused = len(descriptors()), 0, list[tuple[int, str]]()
+    with walk(root) as running:
+        for step in running:
+            error = running.enter(step) if step.kind is Kind.DIRECTORY else None
+            deepest = max(deepest, len(descriptors()) - before)
+            if error:
+                refused.append((step.depth, error.message))
+    assert deepest <= DEEPEST + 3
+    assert refused == [(DEEPEST, "it is too deep")]
+    assert step.path == "z"
+    assert len(paths(root / ("d/" * DEEPEST))) == 6
 
 
 def test_wide_tree_does_not_hold_its_directories_open(tree: Plant) -> None:

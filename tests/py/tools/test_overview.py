@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backstaff.fs.budget import Budget
+from backstaff.fs.handles import DEEPEST
 from backstaff.fs.survey import Folder
 from backstaff.server import Reply
 from backstaff.tools.workspace import _map
@@ -509,8 +511,10 @@ def test_hot_directory_is_opened_before_larger_ones() -> None:
         for n in range(6)
     ]
     hot = folder("hot", ["h.c"], folder("hot/sub", ["s.c"]))
-    start = _map.planted(folder("", [], *large, hot), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0})
-    named = [line.path for line in _map.drawn(start, 130).lines]
+    start = _map.planted(
+        folder("", [], *large, hot), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0}, Budget()
+    )
+    named = [line.path for line in _map.drawn(start, 130, "", Budget()).lines]
     assert named[1:3] == ["hot", "hot/sub"], named
 
 
@@ -532,10 +536,10 @@ def random_start(seed: int) -> Folder:
 
 @pytest.mark.parametrize("seed", [*range(20), 326, 673, 1143, 1279])
 def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
-    start = _map.planted(random_start(seed), {})
+    start = _map.planted(random_start(seed), {}, Budget())
     least = _map.least(start, "")
     for room in (least, least + 3, least + 20, least + 60):
-        found = _map.drawn(start, room)
+        found = _map.drawn(start, room, "", Budget())
         assert sum(line.size for line in found.lines) <= room, room
 
 
@@ -581,17 +585,20 @@ def test_directory_of_many_files_is_shown_in_part(tree: Plant) -> None:
 
 
 def test_tree_as_deep_as_can_be_is_shown(tree: Plant) -> None:
-    root = tree({})
-    here = os.open(root, os.O_RDONLY)
-    for _ in range(450):
-        os.mkdir("d", dir_fd=here)
-        here, above = os.open("d", os.O_RDONLY, dir_fd=here), here
-        os.close(above)
-    os.close(os.open("f.py", os.O_CREAT, dir_fd=here))
-    os.close(here)
+    root = tree({"d/" * (DEEPEST - 1) + "f.py": ""})
     reply = overview(root, max_tokens=4000)
     assert reply.ok
     assert hidden(reply) + len(named(reply)) == 1
+
+
+def test_what_is_too_deep_for_a_walk_is_told_and_can_be_given_as_path(tree: Plant) -> None:
+    root = tree({"d/" * (DEEPEST + 20) + "f.py": ""})
+    for _ in range(2):  # the second time from what is kept
+        reply = overview(root, max_tokens=4000)
+        assert "\n./ " + "d/" * DEEPEST + "(?)\n" in reply.text
+        assert "[dir/(?) cannot be read]\n" in reply.text
+    deeper = overview(root, path="d/" * DEEPEST, max_tokens=4000)
+    assert hidden(deeper) + len(named(deeper)) == 1
 
 
 def test_cancelled_call_says_so(tree: Plant) -> None:

@@ -11,6 +11,7 @@ class Doing:
     work: Callable[[], None]
     seconds: float = 10
     abandoned: list[int] = field(default_factory=list)
+    slow: int = 0
     turned_away: int = 0
 
     def run(self) -> None:
@@ -19,8 +20,9 @@ class Doing:
     def allowed(self) -> float:
         return self.seconds
 
-    def abandon(self, stuck: int) -> None:
+    def abandon(self, stuck: int, *, works: bool) -> None:
         self.abandoned.append(stuck)
+        self.slow += works
 
     def turn_away(self) -> None:
         self.turned_away += 1

@@ -1,6 +1,7 @@
 """Workers that are stuck: their calls are abandoned, counted, and replaced up to a limit (E10)."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ import pytest
 from backstaff.tool import Context, Result
 from backstaff.wire import workers as module
 from backstaff.wire.connection import Connection
-from backstaff.wire.workers import GRACE_S, MAX_STUCK, MAX_WORKERS, Workers
+from backstaff.wire.workers import GRACE_S, IDLE_S, MAX_STUCK, MAX_WORKERS, Workers
 from tests.py.epc import DEADLINE, frame, parsed
 from tests.py.servers import Nothing, registry_of, saying, server_at
 from tests.py.wire.jobs import Doing
@@ -177,6 +178,113 @@ def test_job_without_a_thread_is_refused_and_the_next_may_have_one(
 
 def _no_thread(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
+
+
+# ---------------------------------------------------------------------------- at work
+
+
+@dataclass
+class Toil:
+    """A job that computes until the test ends it."""
+
+    worked: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    enough: threading.Event = field(default_factory=threading.Event)
+
+    def go_on(self) -> None:
+        last = time.thread_time()
+        while not self.enough.is_set():
+            if time.thread_time() > last + 2 * IDLE_S:
+                last = time.thread_time()
+                self.worked.release()
+
+    def run(self, _: Nothing, __: Context) -> Result:
+        self.go_on()
+        return Result(text="too late", data={})
+
+    def has_worked(self) -> None:
+        """Wait until it has used some of the processor's time from now on."""
+        while self.worked.acquire(blocking=False):
+            pass
+        for _ in range(2):
+            assert self.worked.acquire(timeout=DEADLINE)
+
+
+@pytest.fixture
+def toils() -> Iterator[list[Toil]]:
+    toils = [Toil() for _ in range(MAX_STUCK)]
+    yield toils
+    for toil in toils:
+        toil.enough.set()
+
+
+@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
+def test_jobs_that_only_take_too_long_are_abandoned_and_turn_nobody_away(
+    pool: Workers, clock: Clock, toils: list[Toil]
+) -> None:
+    jobs = [Doing(toil.go_on) for toil in toils]
+    assert all(pool.submit(job) for job in jobs)
+    pool.look()
+    for toil in toils:
+        toil.has_worked()
+    clock.now += 100
+    pool.look()
+    assert [(job.slow, job.abandoned) for job in jobs] == [(1, [0])] * MAX_STUCK
+    assert not pool.full_of_stuck
+    done = threading.Event()
+    assert pool.submit(Doing(done.set))
+    assert done.wait(DEADLINE)
+
+
+@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
+def test_job_that_stops_computing_and_hangs_counts_as_stuck(
+    pool: Workers, clock: Clock, toils: list[Toil], disk: DeadDisk
+) -> None:
+    def work_and_hang() -> None:
+        toils[0].go_on()
+        disk.hang()
+
+    assert pool.submit(Doing(work_and_hang))
+    pool.look()
+    toils[0].has_worked()
+    clock.now += 100
+    pool.look()
+    assert not pool.full_of_stuck
+    assert pool._stuck < 1  # noqa: SLF001
+    toils[0].enough.set()
+    disk.has(1)
+    pool.look()  # it has worked since the last look
+    pool.look()
+    assert pool._stuck == 1  # noqa: SLF001
+
+
+@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
+def test_call_that_takes_too_long_does_not_blame_a_disk(
+    folder: Path, pool: Workers, clock: Clock, toils: list[Toil]
+) -> None:
+    talk = Talk(folder, pool, toil=toils[0].run)
+    talk.send("(call 1 test/toil (nil (:deadline-ms 2000)))")
+    pool.look()
+    toils[0].has_worked()
+    clock.now += 100
+    pool.look()
+    error = talk.answers(1)[1][":error"]
+    assert error[":code"] == "DEADLINE_EXCEEDED"
+    assert error[":message"].startswith("The call took too long and was abandoned; ask for less")
+    assert ":server-stuck" not in error
+
+
+def test_there_are_so_many_threads_at_most_and_then_the_server_is_busy(
+    pool: Workers, clock: Clock, toils: list[Toil], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_THREADS", MAX_STUCK)
+    monkeypatch.setattr(module._Run, "stuck", False)  # noqa: SLF001  # all of them work
+    assert all(pool.submit(Doing(toil.go_on)) for toil in toils)
+    for toil in toils:
+        toil.has_worked()
+    clock.now += 100
+    pool.look()
+    assert not pool.submit(Doing(threading.Event().set))
+    assert not pool.full_of_stuck
 
 
 # ---------------------------------------------------------------------------- with a connection

@@ -78,10 +78,13 @@ def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
     def arrange(directory: int, _path: str) -> list[Named]:
         entries = entries_in(directory, budget)
         if exclusions.some:
-            entries = [entry for entry in entries if not exclusions.match(entry[0])]
-        inner, kinds = Kind.DIRECTORY, dict(entries)
-        directories = by_name([name for name, kind in entries if kind is inner])
-        files = by_name([name for name, kind in entries if kind is not inner])
-        return [(name, kinds[name]) for name in (*directories, *files)]
+            checked = budget.checked(entries)
+            entries = [entry for entry in checked if not exclusions.match(entry[0])]
+        budget.check()  # if not all was read, nothing of it is shown
+        inner, file = Kind.DIRECTORY, Kind.FILE
+        kinds = {name: kind for name, kind in entries if kind is not file}
+        directories = by_name([name for name, kind in entries if kind is inner], budget)
+        files = by_name([name for name, kind in entries if kind is not inner], budget)
+        return [(name, kinds.get(name, file)) for name in (*directories, *files)]
 
     return arrange

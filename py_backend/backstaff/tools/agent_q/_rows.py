@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import takewhile
 
+from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
 from backstaff.render.names import show, show_all, width, widths
 from backstaff.render.sizes import show_sizes
@@ -99,11 +100,20 @@ class Listed:
             yield fixed + padded * _column(longest)
 
 
-def by_name(names: list[str], most: int | None = None) -> list[str]:
-    """The first MOST of NAMES, or all, without regard to case, ties by code point."""
+def by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:
+    """The first MOST of NAMES, or all, without regard to case, ties by code point.
+
+    When the time is up, not all of many names are looked at.
+    """
     if most is not None and len(names) > 4 * most:
-        return nsmallest(most, names, key=lambda name: (name.casefold(), name))
-    return sorted(sorted(names), key=str.casefold)[:most]
+        return nsmallest(most, budget.within(names), key=_folded_first)
+    if len(names) > budget.AT_ONCE:
+        return budget.ordered(names, _folded_first)[:most]
+    return sorted(sorted(names), key=str.casefold)[:most]  # faster than to make pairs
+
+
+def _folded_first(name: str) -> tuple[str, str]:
+    return name.casefold(), name
 
 
 def _column(longest: int) -> int:

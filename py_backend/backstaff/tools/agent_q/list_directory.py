@@ -7,9 +7,10 @@ order, and are ordered among themselves by the same key. A listing that would pa
 with a line that tells how many entries are left out; the data then hold the same rows.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backstaff.errors import NotADirectory, PathError
+from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, entries_in, facts
 from backstaff.fs.root import Place
 from backstaff.render.names import labels, quote, show
@@ -19,6 +20,8 @@ from backstaff.tools.agent_q._page import MAX_OUTPUT_BYTES
 from backstaff.tools.agent_q._rows import SHORTEST_ROW_BYTES, Listed, by_name
 from backstaff.tools.agent_q._words import directory_refusal
 
+READING_SHARE = 0.6
+"""The part of the time in which names are read, and then statuses; they are ordered in the rest."""
 SORT_KEYS = ("name", "size", "modified")
 
 
@@ -73,7 +76,9 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     found = _find(directory, arguments, context)
     limit = context.text_limit(context.settings.max_output_bytes)
     header = _header(place, found, context.settings.header)
-    listed = _ordered(found, arguments.sort_by.lower(), directory, limit // SHORTEST_ROW_BYTES)
+    most = limit // SHORTEST_ROW_BYTES
+    listed = _ordered(found, arguments.sort_by.lower(), directory, most, context.budget)
+    found = replace(found, complete=found.complete and not context.budget.expired())
     shown, rows = _cut(listed, header, limit, found)
     entries = Rows({}) if context.text_only else shown.rows(directory)
     targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
@@ -94,33 +99,40 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
 
 
 def _find(directory: int, arguments: Arguments, context: Context) -> Found:
-    entries = entries_in(directory, context.budget)
+    budget = context.budget.share(READING_SHARE)
+    entries = entries_in(directory, budget)
     if not arguments.show_hidden:
         entries = [entry for entry in entries if entry[0][0] != "."]
     a_directory = Kind.DIRECTORY
     directories = [name for name, kind in entries if kind is a_directory]
     files = [name for name, kind in entries if kind is not a_directory]
-    return Found(directories, files, complete=not context.budget.expired())
+    return Found(directories, files, complete=not budget.expired())
 
 
-def _ordered(found: Found, sort_by: str, directory: int, most: int) -> Listed:
+def _ordered(found: Found, sort_by: str, directory: int, most: int, budget: Budget) -> Listed:
     """The first MOST entries in their order; only those are statted where the names decide it."""
     if sort_by in ("size", "modified"):
-        return _by_status(found, sort_by, directory).first(most)
-    directories = by_name(found.directories, most)
-    files = by_name(found.files, most - len(directories))
-    return Listed(directories, files, facts((*directories, *files), directory))
+        return _by_status(found, sort_by, directory, budget).first(most)
+    directories = by_name(found.directories, budget, most)
+    files = by_name(found.files, budget, most - len(directories))
+    return Listed(directories, files, facts((*directories, *files), directory, budget))
 
 
-def _by_status(found: Found, sort_by: str, directory: int) -> Listed:
+def _by_status(found: Found, sort_by: str, directory: int, budget: Budget) -> Listed:
     fact = SIZE if sort_by == "size" else MODIFIED_NS
-    order: list[list[str]] = []
-    told: dict[str, Facts | None] = {}
-    for names in (found.directories, found.files):
-        told |= zip(names, facts(names, directory), strict=True)
-        order.append(sorted(by_name(names), key=lambda name: _largest_first(told[name], fact)))
-    directories, files = order
-    return Listed(directories, files, [told[name] for name in (*directories, *files)])
+    reading = budget.share(READING_SHARE)
+
+    def ordered(names: list[str]) -> list[tuple[str, Facts | None]]:
+        names = by_name(names, budget)
+        both = list(zip(names, facts(names, directory, reading), strict=True))
+        return budget.ordered(both, lambda one: _largest_first(one[1], fact))
+
+    directories, files = ordered(found.directories), ordered(found.files)
+    return Listed(
+        [name for name, _ in directories],
+        [name for name, _ in files],
+        [told for _, told in (*directories, *files)],
+    )
 
 
 def _largest_first(told: Facts | None, fact: int) -> int:

@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
+from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
@@ -131,7 +132,7 @@ def _search(
     search: Search, place: Place, globs: Globs, exclusions: Exclusions, context: Context
 ) -> None:
     page = search.page
-    arrange, matching = _matched(globs, arranged(exclusions, context.budget))
+    arrange, matching = _matched(globs, arranged(exclusions, context.budget), context.budget)
     with Walk(place.listing(), arrange, context.budget) as walk:
         for step in walk:
             _, path, kind, _, _ = step
@@ -148,7 +149,7 @@ def _search(
     search.expired = walk.expired
 
 
-def _matched(globs: Globs, arrange: Arrange) -> tuple[Arrange, set[str]]:
+def _matched(globs: Globs, arrange: Arrange, budget: Budget) -> tuple[Arrange, set[str]]:
     """The same as ARRANGE, and a set for the paths of the files ahead that GLOBS match."""
     matching: set[str] = set()
 
@@ -156,7 +157,7 @@ def _matched(globs: Globs, arrange: Arrange) -> tuple[Arrange, set[str]]:
         entries = list(arrange(directory, path))
         prefix = f"{path}/" if path else ""
         files = [name for name, kind in entries if kind is not Kind.DIRECTORY]
-        matching.update(prefix + name for name in globs.among(prefix, files))
+        matching.update(prefix + name for name in globs.among(prefix, files, budget))
         return entries
 
     return matched, matching

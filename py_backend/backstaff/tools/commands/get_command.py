@@ -14,18 +14,25 @@ import codecs
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from itertools import accumulate
 
-from backstaff.errors import NotFound, PathError, PermissionRefused, ToolError, Unreachable
+from backstaff.errors import (
+    DeadlineExceeded,
+    NotFound,
+    PathError,
+    PermissionRefused,
+    ToolError,
+    Unreachable,
+)
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
+from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, command_of, label
 from backstaff.tools.commands._facts import (
@@ -49,7 +56,7 @@ MAX_WRITTEN = 13 << 18
 """What the content may cost as a JSON string: text, data and output together take four times that,
 and a frame holds sixteen mebibytes."""
 MAX_NAME_BYTES = 255
-NEAREST = 5
+LEAST_ALIKE = 0.5
 
 # Of the surrogates only those that stand for a byte of a name can be in one.
 _NO_NAME = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.|\A\Z")
@@ -119,9 +126,12 @@ def _unreadable(name: str, error: PathError) -> ToolError:
 
 
 def _missing(name: str, folders: Folders, budget: Budget) -> ToolError:
-    """The error for a NAME that nothing has, with the NEAREST names."""
+    """The error for a NAME that nothing has, with the nearest names."""
     names = sorted({file.removesuffix(SUFFIX) for file in _all_files(folders, budget)})
-    nearest = _nearest(name.removesuffix(SUFFIX), names)
+    nearest: list[str] = []
+    with suppress(DeadlineExceeded):
+        hurried = budget.at_most(suggestions.SECONDS)
+        nearest = suggestions.similar(name.removesuffix(SUFFIX), names, hurried, LEAST_ALIKE)
     hint = f"; did you mean {' or '.join(map(quote, nearest))}?" if nearest else ""
     message = f"Command {quote(name)} not found{hint}"
     return ToolError(Code.COMMAND_NOT_FOUND, message, nearest=nearest)
@@ -131,16 +141,6 @@ def _all_files(folders: Folders, budget: Budget) -> Iterator[str]:
     for folder in folders:
         with suppress(PathError):
             yield from folder.files(budget)
-
-
-def _nearest(name: str, names: Sequence[str]) -> list[str]:
-    """Those of NAMES that are most like NAME, without regard to case, the nearest first."""
-    by_folded: dict[str, list[str]] = {}
-    for candidate in names:
-        by_folded.setdefault(candidate.casefold(), []).append(candidate)
-    folded = get_close_matches(name.casefold(), by_folded, NEAREST)
-    near = [candidate for key in folded for candidate in by_folded[key] if candidate != name]
-    return near[:NEAREST]
 
 
 def _result(command: Command, content: Content, context: Context, *, several: bool) -> Result:

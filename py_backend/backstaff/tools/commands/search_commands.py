@@ -52,6 +52,7 @@ SHORTEST_ALIKE = 4
 NAMED = 0.05
 
 _WORD = re.compile(r"[^\W_]+")
+_RUN = re.compile(r"\S{1,1000}")
 
 
 class Code(StrEnum):
@@ -337,7 +338,10 @@ def _words(text: str) -> list[str]:
 
 def _folded(text: str) -> str:
     """TEXT without regard to case and to how its characters are composed."""
-    return unicodedata.normalize("NFKC", text).casefold()
+    if text.isascii():
+        return text.lower()
+    # A run of combining marks takes the square of its length, and no other thread runs meanwhile.
+    return _RUN.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text).casefold()
 
 
 def _invalid(problem: str) -> ToolError:

@@ -292,6 +292,7 @@ def _arranger(arguments: Arguments, kept: list[Entry], budget: Budget) -> Arrang
     def arrange(directory: int, _path: str) -> Iterator[Named]:
         most = arguments.max_entries - len(kept) + 1
         names = names_in(directory, budget)
+        budget.check()
         ordered = ordered_names(names, most, include_hidden=arguments.include_hidden)
         return ((name, Kind.UNKNOWN) for name in ordered)
 

@@ -23,10 +23,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, nsmallest
 from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
+from backstaff.fs.budget import Budget
 from backstaff.fs.survey import Folder
 from backstaff.render.names import literal, word
 
@@ -49,6 +50,8 @@ MOST_MISSES = 40
 """So many directories in a row that have no room end the search for one that has."""
 MOST_KINDS = 2
 LEAST_NAMED = 5
+MOST_NAMED = 25_000
+"""Names of a directory that have room in the longest map, if each is one letter and a blank."""
 
 _TELLING = frozenset(("readme", "__init__", "main", "index", "mod"))
 _LONGEST_KIND = 12
@@ -60,12 +63,6 @@ class File(NamedTuple):
     name: str
     heat: float
     link: bool
-
-    @property
-    def rank(self) -> tuple[float, bool, bool, str]:
-        """Its place among those to be named: hot ones first, then those that tell of the others."""
-        telling = self.name.partition(".")[0].lower() in _TELLING
-        return -self.heat, not telling, self.name.startswith("."), self.name
 
 
 @dataclass(slots=True, eq=False)
@@ -101,16 +98,21 @@ class Directory:
 
     @property
     def files(self) -> list[File]:
-        """Its files, the first to name first; made when asked for, as most are only counted."""
-        if len(self._files) < len(self.names):
+        """The files that can be named, the first to name first; made when asked for."""
+        if self.names and not self._files:
             links, heat = frozenset(self.links), self.hot.get
-            files = (File(name, heat(name, 0.0), name in links) for name in self.names)
-            self._files = sorted(files, key=lambda file: file.rank)
+            first = nsmallest(MOST_NAMED, self.names, key=self._rank)
+            self._files = [File(name, heat(name, 0.0), name in links) for name in first]
         return self._files
 
+    def _rank(self, name: str) -> tuple[float, bool, bool, str]:
+        """The place of NAME among those to be named: hot ones, then those that tell of others."""
+        telling = name.partition(".")[0].lower() in _TELLING
+        return -self.hot.get(name, 0.0), not telling, name.startswith("."), name
+
     def named(self) -> list[tuple[str, str]]:
-        """The names of its files, the first to name first, each with its word."""
-        if len(self._named) < len(self.names):
+        """The names of these files, each with its word."""
+        if self.names and not self._named:
             self._named = [(f.name, map_word(f.name) + "@" * f.link) for f in self.files]
             self._kinds = Counter(map(kind_of_name, self.names))
         return self._named
@@ -168,21 +170,22 @@ def _is_kind(extension: str) -> bool:
 # ---------------------------------------------------------------------------- the tree
 
 
-def planted(start: Folder, heat: Mapping[str, float]) -> Directory:
+def planted(start: Folder, heat: Mapping[str, float], budget: Budget) -> Directory:
     """The tree of what is below START and in it, without directories that hold no file.
 
-    HEAT is what each file weighs, by its path from START, 0 if it is not in there.
+    HEAT is what each file weighs, by its path from START, 0 if it is not in there. Raises
+    `DeadlineExceeded`.
     """
     found: dict[str, Directory] = {}
     hot: dict[str, dict[str, float]] = {}
     for path, weight in heat.items():
         above, _, name = path.rpartition("/")
         hot.setdefault(above, {})[name] = weight
-    for folder in start:
+    for folder in budget.checked(start):
         found[folder.path] = _directory(folder, hot.get(folder.path, {}))
         if folder.path:
             found[folder.path.rpartition("/")[0]].below.append(found[folder.path])
-    for here in reversed(found.values()):
+    for here in budget.checked(reversed(found.values())):
         _sum_up(here)
     return found[""]
 
@@ -265,15 +268,19 @@ class Map:
         return heat, self.files + len(places)
 
 
-def drawn(start: Directory, room: int, prefix: str = "") -> Map:
+def drawn(start: Directory, room: int, prefix: str, budget: Budget) -> Map:
     """The best map of START in ROOM bytes; where that is too little, its first line alone.
 
-    PREFIX is the path of START with a slash at its end, or "".
+    PREFIX is the path of START with a slash at its end, or "". When the time is up, fewer maps are
+    compared.
     """
     trials = TRIALS if room < MUCH_ROOM else TRIALS[:1]
     bare = _bare(start, prefix)
-    plans = (_Plan(start, prefix, room, bare) for _ in trials)
-    maps = [_drawn(plan, *trial) for plan, trial in zip(plans, trials, strict=True)]
+    maps: list[Map] = []
+    for trial in trials:
+        maps.append(_drawn(_Plan(start, prefix, room, bare), *trial))
+        if budget.expired():
+            break
     return max(maps, key=lambda one: one.worth)
 
 

@@ -17,6 +17,7 @@ from itertools import accumulate, chain, takewhile
 from pathlib import PurePath
 
 from backstaff.errors import (
+    DeadlineExceeded,
     ErrorCode,
     NotADirectory,
     PathError,
@@ -45,6 +46,10 @@ MOST_TOKENS = 20_000
 COMMITS = 1000
 """So many of the latest commits tell where people work."""
 LATE_COMMITS = 30
+WALK_SHARE = 0.6
+"""The part of the time in which files are counted; the map is drawn in the rest."""
+LEAST_SECONDS = 0.5
+"""What the map may take in any case."""
 BULK = 100
 """A commit of more files, such as an import, says nothing of what is worked on."""
 EDITED = 8
@@ -126,12 +131,15 @@ def run(arguments: Arguments, context: Context) -> Result:
             facts = _facts(place, context)
     except PathError as error:
         raise refusal(error, arguments.path) from error
+    except DeadlineExceeded as error:
+        words = "When the files were counted, the time was up: give a directory as path"
+        raise DeadlineExceeded(words) from error
     allowed = arguments.max_tokens * 5 // 2
     limit = min(allowed, context.text_limit(allowed))
     _insist(facts, arguments.max_tokens, limit)
     head = _head(facts, limit)
     room = limit - _bytes(head) - _bytes(_tail(facts, None))
-    found = drawn(facts.start, room, facts.prefix)
+    found = drawn(facts.start, room, facts.prefix, context.budget)
     lines = "".join(line.text for line in found.lines)
     return Result(
         text=head + lines + _tail(facts, found),
@@ -161,16 +169,17 @@ def _insist(facts: Facts, tokens: int, limit: int) -> None:
 def _facts(place: Place, context: Context) -> Facts:
     if place.kind is not Kind.DIRECTORY:
         raise NotADirectory("it is not a directory", last=True)
-    surveyed = survey(place, context.budget)
-    branch, commits, warnings = _history(surveyed, context.budget)
-    start = planted(surveyed.start, Counter(chain.from_iterable(commits)))
+    surveyed = survey(place, context.budget.share(WALK_SHARE))
+    branch, commits, warnings = _history(surveyed, context.budget.share(WALK_SHARE))
+    budget = context.budget.at_least(LEAST_SECONDS)
+    start = planted(surveyed.start, Counter(chain.from_iterable(commits)), budget)
     prefix = "" if place.relative == "." else f"{place.relative}/"
     return Facts(
         name=PurePath(context.root.path).name or "/",
         prefix=prefix,
         branch=branch,
         start=start,
-        types=_types(surveyed.start),
+        types=_types(surveyed.start, budget),
         read_first=[prefix + path for path in _fitting([surveyed.start], _is_read_first)],
         build=[
             prefix + path
@@ -197,9 +206,10 @@ def _history(surveyed: Survey, budget: Budget) -> tuple[str | None, list[list[st
     return None if isinstance(branch, NoGit) else branch, commits, []
 
 
-def _types(start: Folder) -> list[tuple[str, int]]:
+def _types(start: Folder, budget: Budget) -> list[tuple[str, int]]:
     """How many files there are of each kind, the commonest first; "" stands for no kind."""
-    counts = Counter(kind_of_name(name) for folder in start for name in folder.names)
+    names = budget.checked(name for folder in start for name in folder.names)
+    counts = Counter(map(kind_of_name, names))
     return sorted(counts.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
 
 

@@ -45,8 +45,10 @@ MAX_RESULTS = 1000
 MAX_OFFSET = 1_000_000
 MAX_NAMED = 5
 """Directories in a note."""
+WALK_SHARE = 0.75
+"""The part of the time in which paths are collected; the query is compared in the rest."""
 LEAST_SECONDS = 0.5
-"""What a query may take where the walk took all time: what was found by then is searched."""
+"""What the query may take in any case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ def from_there(text: str, path: str) -> str:
 def _searched(query: Query, arguments: Arguments, context: Context, place: Place) -> Result:
     from backstaff.fs.survey import survey  # nobody searches at the start
 
-    found = survey(place, context.budget, everything=arguments.include_ignored)
+    walking = context.budget.share(WALK_SHARE)
+    found = survey(place, walking, everything=arguments.include_ignored)
     index = _index(found.start)
     budget = context.budget.at_least(LEAST_SECONDS)
     try:
@@ -252,7 +255,8 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
     start = found.start
     hidden = start.ignored or any(folder.repository for folder in start)
     if hidden and not asked.include_ignored and not found.expired:
-        everything = _index(survey(place, context.budget, everything=True).start)
+        walking = context.budget.share(WALK_SHARE)
+        everything = _index(survey(place, walking, everything=True).start)
         if count := _count(query, everything, context.budget):
             yield f"{_matching(count, 'ignored ')}: include_ignored shows them"
     prefix = "" if place.relative == "." else f"{place.relative}/"

@@ -231,12 +231,13 @@ def _arranger(
 
     def arrange(directory: int, path: str) -> list[Named]:
         entries = entries_in(directory, budget)
+        budget.check()  # if not all was read, nothing of it is shown
         if not arguments.include_hidden:
             entries = [entry for entry in entries if entry[0][0] != "."]
         gone: AbstractSet[str] = DEFAULT_EXCLUDES
         if excluded:
             prefix = f"{base}{path}/" if path else base
-            gone = gone | excluded.among(prefix, [name for name, _ in entries])
+            gone = gone | excluded.among(prefix, [name for name, _ in entries], budget)
         found: list[Named] = []
         for kind in kinds:
             names = [name for name, its in entries if its is kind and name not in gone]

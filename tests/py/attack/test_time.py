@@ -1,0 +1,263 @@
+"""No call goes on after its deadline, whatever a model or a project makes it do.
+
+The clock of budgets is the tests' own: it goes on by a millisecond with each step of the work that
+is looked at, so that nothing here depends on how fast a machine is.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backstaff.arguments import MAX_ITEMS, ParameterType
+from backstaff.errors import Cancelled
+from backstaff.frontmatter.block import parse
+from backstaff.fs import budget as budget_module
+from backstaff.fs.budget import Budget
+from backstaff.fs.globs import STRIDE, Globs, compile_globs
+from backstaff.fs.handles import HANDLES, Descriptors
+from backstaff.search import suggestions
+from backstaff.server import Reply
+from backstaff.tools.agent_q._below import Exclusions
+from backstaff.tools.commands import _catalog, search_commands
+from backstaff.tools.workspace import _map
+from tests.py.attack.attackers import TOOLS
+from tests.py.servers import fitting, server_at
+from tests.py.trees import Plant
+
+LISTS = [
+    (tool_id, parameter.name)
+    for tool_id, tool in TOOLS.items()
+    for parameter in tool.parameters
+    if parameter.type is ParameterType.ARRAY
+]
+
+
+class Clock(SimpleNamespace):
+    """A clock that stands still but for what is worked."""
+
+    now: float
+
+    def costing(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        """WORK, which takes a millisecond."""
+
+        def worked(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+            self.now += 0.001
+            return work(*arguments, **options)
+
+        return worked
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    clock = Clock(now=100.0)
+    monkeypatch.setattr(budget_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def ended_in_time(clock: Clock, call: Callable[[], Reply], *, more_ms: int) -> Reply:
+    """The reply to CALL, which has 100 ms and may take so many more to find out that these are."""
+    start = clock.now
+    reply = call()
+    took = (clock.now - start) * 1000
+    assert 50 < took <= 100 + more_ms, f"{took:.0f} ms"
+    return reply
+
+
+def number_of(reply: Reply, key: str) -> int:
+    """The number that the data of REPLY have under KEY."""
+    assert reply.data
+    number = reply.data[key]
+    assert isinstance(number, int)
+    return number
+
+
+# ---------------------------------------------------------------------------- what a model sends
+
+
+@pytest.mark.parametrize(("tool_id", "name"), LISTS)
+def test_list_of_a_model_has_a_thousand_items_at_most(tree: Plant, tool_id: str, name: str) -> None:
+    root = tree({"a": ""})
+    given = fitting(TOOLS[tool_id]) | {name: [f"*q{number}" for number in range(MAX_ITEMS + 1)]}
+    reply = server_at(root).call(tool_id, given)
+    assert reply.text == f"Error: Argument '{name}' has 1001 items, more than the 1000 allowed"
+
+
+def test_exclusions_are_compared_while_there_is_time(
+    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"{number:04}": "" for number in range(3000)})
+    monkeypatch.setattr(Exclusions, "match", clock.costing(Exclusions.match))
+    for tool_id in ("agent-q/directory_tree", "agent-q/search_files"):
+        given = {"pattern": "*", "exclude_patterns": ["*q"]}
+        given = {p.name: given[p.name] for p in TOOLS[tool_id].parameters if p.name in given}
+        reply = ended_in_time(
+            clock,
+            partial(server_at(root).call, tool_id, given, {"deadline_ms": 100}),
+            more_ms=Budget.STRIDE,
+        )
+        assert reply.truncated
+        assert "as the time was up" in reply.text
+
+
+@pytest.mark.parametrize("tool_id", ["workspace/tree", "agent-q/search_files"])
+def test_globs_are_compared_while_there_is_time(
+    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch, tool_id: str
+) -> None:
+    root = tree({f"a{number:04}": "" for number in range(3000)})
+    monkeypatch.setattr(Globs, "match", clock.costing(Globs.match))
+    given = {"path": ".", "exclude": ["a*b"], "pattern": "a*b", "entry_kind": "all"}
+    given = {p.name: given[p.name] for p in TOOLS[tool_id].parameters if p.name in given}
+    reply = ended_in_time(
+        clock,
+        lambda: server_at(root).call(tool_id, given, {"deadline_ms": 100}),
+        more_ms=STRIDE,
+    )
+    assert reply.truncated
+    assert "as the time was up" in reply.text
+
+
+def test_globs_that_are_compared_hear_that_the_call_is_taken_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cancelled, matched = threading.Event(), list[str]()
+
+    def match(_: Globs, path: str) -> bool:
+        matched.append(path)
+        cancelled.set()
+        return False
+
+    monkeypatch.setattr(Globs, "match", match)
+    with pytest.raises(Cancelled):
+        compile_globs(("a*b",)).among("", ["a"] * 1000, Budget(cancelled=cancelled))
+    assert len(matched) == STRIDE
+
+
+# ---------------------------------------------------------------------------- what a project holds
+
+
+def test_files_are_counted_in_a_part_of_the_time_and_the_map_is_drawn_in_the_rest(
+    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"d{number:03}/f": "" for number in range(300)})
+    enter = clock.costing(HANDLES.enter_to_list)
+    monkeypatch.setattr(Descriptors, "enter_to_list", lambda _, *given: enter(*given))
+    monkeypatch.setattr(_map, "_directory", clock.costing(_map._directory))  # noqa: SLF001
+    reply = ended_in_time(
+        clock,
+        lambda: server_at(root).call("workspace/project_overview", {}, {"deadline_ms": 100}),
+        more_ms=40,
+    )
+    assert reply.ok, reply.text
+    assert reply.truncated
+    assert "[the time was up: not everything is counted]" in reply.text
+    assert 50 < number_of(reply, "files") < 150
+
+
+def test_paths_are_collected_in_a_part_of_the_time_and_compared_in_the_rest(
+    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"d{number:03}/f": "" for number in range(300)})
+    enter = clock.costing(HANDLES.enter_to_list)
+    monkeypatch.setattr(Descriptors, "enter_to_list", lambda _, *given: enter(*given))
+    reply = ended_in_time(
+        clock,
+        lambda: server_at(root).call(
+            "workspace/search_files", {"query": "f"}, {"deadline_ms": 100}
+        ),
+        more_ms=0,
+    )
+    assert reply.ok
+    assert 50 < number_of(reply, "searched") < 150
+
+
+def test_statuses_are_asked_while_there_is_time(
+    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f"{number:04}": "" for number in range(2000)})
+    monkeypatch.setattr(os, "stat", clock.costing(os.stat))
+    reply = ended_in_time(
+        clock,
+        lambda: server_at(root).call(
+            "agent-q/list_directory", {"path": ".", "sort_by": "size"}, {"deadline_ms": 100}
+        ),
+        more_ms=Budget.STRIDE,
+    )
+    assert reply.ok
+    assert reply.truncated
+    assert reply.text.count("(size unknown)") > 1000
+    assert "the time was up" in reply.text
+
+
+def test_names_like_a_command_are_looked_for_while_there_is_time(
+    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f".claude/commands/command-{number:04}.md": "" for number in range(3000)})
+    server, wanted = server_at(root), {"command_name": "command-x0001"}
+    assert "did you mean 'command-0001'" in server.call("commands/get_command", wanted).text
+    monkeypatch.setattr(suggestions, "_name", clock.costing(suggestions._name))  # noqa: SLF001
+    reply = ended_in_time(
+        clock,
+        lambda: server.call("commands/get_command", wanted, {"deadline_ms": 100}),
+        more_ms=Budget.STRIDE,
+    )
+    assert reply.text == "Error: Command 'command-x0001' not found"
+
+
+def test_each_command_that_has_to_be_read_is_a_look_at_the_clock(
+    tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({f".claude/commands/{number:04}.md": "a" for number in range(300)})
+    monkeypatch.setattr(_catalog, "parse", clock.costing(parse))
+    reply = ended_in_time(
+        clock,
+        lambda: server_at(root).call("commands/list_commands", {}, {"deadline_ms": 100}),
+        more_ms=1,
+    )
+    assert reply.ok
+    assert "[the time was up before all commands were read: some are missing]" in reply.text
+
+
+def test_run_of_combining_marks_is_normalized_in_no_time() -> None:
+    marks = "a" + "\u0316\u0300" * 16_000
+    start = time.thread_time()
+    folded = search_commands._folded(f"x {marks} E\u0301 ﬁ")  # noqa: SLF001
+    assert time.thread_time() - start < 1
+    assert folded.startswith("x \u00e0\u0316")
+    assert folded.endswith(" é fi")
+
+
+# ---------------------------------------------------------------------------- other threads
+
+
+@pytest.mark.parametrize("count", [10, Budget.AT_ONCE * 2 + 1])
+def test_many_items_are_ordered_as_few_are(count: int) -> None:
+    items = [(number * 7919) % count for number in range(count)]
+    assert Budget().ordered(items, lambda item: -(item // 3)) == sorted(
+        items, key=lambda item: -(item // 3)
+    )
+
+
+def test_no_more_items_are_sorted_at_once_than_others_can_wait_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sorts: list[int] = []
+
+    def noting(items: Any, **options: Any) -> list[Any]:  # noqa: ANN401
+        found = list(items)
+        sorts.append(len(found))
+        return sorted(found, **options)
+
+    monkeypatch.setattr(budget_module, "sorted", noting, raising=False)
+    Budget().ordered([str(number) for number in range(Budget.AT_ONCE * 4)], str)
+    assert 0 < max(sorts) < Budget.AT_ONCE
+
+
+def test_items_stay_as_they_are_when_the_time_is_up() -> None:
+    items = list(range(Budget.AT_ONCE * 2))[::-1]
+    assert Budget(deadline=0).ordered(items, int) == items
