@@ -15,13 +15,11 @@ from itertools import accumulate, takewhile
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import Globs
+from backstaff.render.lines import EXAMPLES, some_of
 from backstaff.render.names import quote, word
 
 SECONDS = 1.0
 """How long a search for reasons may go on."""
-EXAMPLES = 5
-MAX_BYTES = 500
-"""What all examples in a line may take: a path can have thousands."""
 LEAST_ALIKE = 0.4
 
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
@@ -100,7 +98,7 @@ def _in_another_case(pattern: str, compiled: Compile, searched: Searched) -> str
 
 def _further_down(deeper: str, compiled: Compile, searched: Searched) -> str | None:
     found = _matching(deeper, compiled, searched.files, searched.budget)
-    told = f"a glob is about the whole path: {quote(deeper)} matches"
+    told = f"a glob is about the whole path: {quote(deeper, None)} matches"
     return f"{told} {_counted(found)}" if found else None
 
 
@@ -191,8 +189,5 @@ def _counted(paths: Sequence[str]) -> str:
 
 def _examples(paths: Sequence[str], searched: Searched, end: str = "") -> str:
     """After a colon the first of PATHS that have room, and how many there are besides."""
-    words = [word(searched.prefix + path) + end for path in paths[:EXAMPLES]]
-    sizes = accumulate(len(one.encode(errors="replace")) for one in words)
-    shown = words[: sum(1 for size in sizes if size <= MAX_BYTES)]
-    more = [f"and {len(paths) - len(shown)} more"] if len(paths) > len(shown) else []
-    return f": {' '.join([*shown, *more])}" if shown else ""
+    found = some_of((word(searched.prefix + path) + end for path in paths), len(paths))
+    return f": {found}" if found else ""

@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,8 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.root import Root
 from backstaff.registry import Registry, table
+from backstaff.render.lines import clipped, shortened
+from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
 from backstaff.tool import Context, Result, Tool
 
@@ -31,6 +33,9 @@ CONTEXT_PARAMETERS = (
 )
 
 
+MAX_MESSAGE = 2000
+MAX_WARNINGS, MAX_WARNING = 100, 1000
+"""Bytes of an error's message; warnings, and bytes of each."""
 NEW_OBJECTS = 50_000
 """How many objects come before Python looks for garbage: a large answer is many, and none of it."""
 
@@ -83,8 +88,9 @@ class Reply:
 
 def failure(tool: str, error: ToolError) -> Reply:
     """The reply that tells of ERROR."""
-    facts = {"code": error.code, "message": error.message, **error.details}
-    return Reply(tool=tool, text=f"Error: {error.message}", error=facts)
+    message = shortened(error.message, MAX_MESSAGE)
+    facts = {"code": error.code, "message": message, **error.details}
+    return Reply(tool=tool, text=f"Error: {message}", error=facts)
 
 
 class Server:
@@ -104,24 +110,51 @@ class Server:
         cancelled: threading.Event | None = None,
     ) -> Reply:
         """Call the tool NAME (an id or an unambiguous bare name). Never raises."""
-        start = time.monotonic()
+        start, limit = time.monotonic(), None
         try:
-            reply = self._answer(name, arguments, context, cancelled or threading.Event())
+            asked, unknown = decode(CONTEXT_PARAMETERS, context)
+            limit = _text_limit(asked)
+            reply = self._answer(name, arguments, asked, cancelled or threading.Event())
+            reply = replace(reply, warnings=_bounded((*map(_of_context, unknown), *reply.warnings)))
         except ToolError as error:
-            reply = failure(name, error)
+            reply = failure(shortened(name, MAX_ECHO), error)
         except Exception:
             logger.exception("bug in the tool %s", name)
             reply = failure(name, unexpected())
-        return replace(reply, elapsed_ms=round((time.monotonic() - start) * 1000))
+        elapsed = round((time.monotonic() - start) * 1000)
+        return replace(self._fitting(reply, limit), elapsed_ms=elapsed)
+
+    def given_up(self, name: str, error: ToolError, context: object) -> Reply:
+        """The reply for a call with CONTEXT that does not end, or is never begun."""
+        try:
+            limit = _text_limit(decode(CONTEXT_PARAMETERS, context)[0])
+        except ToolError:
+            limit = None
+        return self._fitting(failure(name, error), limit)
+
+    def _fitting(self, reply: Reply, limit: int | None) -> Reply:
+        """REPLY with a text of LIMIT bytes at most, unless its tool forbids to cut it.
+
+        A tool keeps to the limit by itself. This is for the smallest ones, in which its heads and
+        notes have no room, and for tools whose answers are short.
+        """
+        if limit is None or (reply.ok and not self.registry.by_id[reply.tool].allow_truncation):
+            return reply
+        text = clipped(reply.text, limit)
+        return reply if text is reply.text else replace(reply, text=text, truncated=True)
 
     def _answer(
-        self, name: str, arguments: object, context: object, cancelled: threading.Event
+        self,
+        name: str,
+        arguments: object,
+        asked: Mapping[str, Any],
+        cancelled: threading.Event,
     ) -> Reply:
         tool_id = self.registry.id_of(name)
         if tool_id is None:
             known = ", ".join(self.registry.by_id)
-            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool '{name}'; known: {known}")
-        asked, unknown = decode(CONTEXT_PARAMETERS, context)
+            message = f"There is no tool {quote(name)}; known: {known}"
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
         try:
             self._admit(tool_id, approved=bool(asked["approved"]))
             result, warnings = self._run(tool_id, arguments, asked, cancelled)
@@ -133,7 +166,7 @@ class Server:
             data=result.data,
             json=result.json() if asked["json"] else None,
             truncated=result.truncated,
-            warnings=(*map(_of_context, unknown), *warnings, *result.warnings),
+            warnings=(*warnings, *result.warnings),
         )
 
     def patience(self, context: object) -> float:
@@ -183,6 +216,7 @@ class Server:
                 budget=Budget.lasting(asked["deadline_ms"], cancelled),
                 max_output_bytes=asked["max_output_bytes"],
                 available_capacity_bytes=asked["available_capacity_bytes"],
+                json=bool(asked["json"]),
                 settings=settings,
             )
             context.budget.expired()  # the call may have been taken back while it waited
@@ -196,6 +230,19 @@ def _in_the_words_of(tool: Tool[Any], error: ToolError) -> ToolError:
 
 def _of_context(warning: str) -> str:
     return warning.replace("argument", "context key")
+
+
+def _bounded(warnings: Sequence[str]) -> tuple[str, ...]:
+    """The first of WARNINGS, and how many more there are."""
+    first = tuple(shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS])
+    more = len(warnings) - len(first)
+    return (*first, f"{more} more warnings") if more else first
+
+
+def _text_limit(asked: Mapping[str, Any]) -> int | None:
+    """The bytes that the text may have, by what the context ASKED for."""
+    limits = [asked[name] for name in ("max_output_bytes", "available_capacity_bytes")]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def unexpected() -> ToolError:

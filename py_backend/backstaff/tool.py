@@ -65,13 +65,15 @@ class Context:
     """What the trusted side says about a call; a model's arguments never reach in here.
 
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
-    is what is left in the model's window. `settings` is an instance of the tool's settings class.
+    is what is left in the model's window; `json` tells that the data are wanted as JSON, too.
+    `settings` is an instance of the tool's settings class.
     """
 
     root: Root
     budget: Budget = field(default_factory=Budget)
     max_output_bytes: int | None = None
     available_capacity_bytes: int | None = None
+    json: bool = False
     settings: Any = NO_SETTINGS
 
     def text_limit(self, default: int) -> int:

@@ -16,6 +16,8 @@ from math import inf
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
+from backstaff.render.lines import shortened
+from backstaff.render.names import MAX_ECHO
 from backstaff.server import Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
@@ -80,8 +82,8 @@ class Connection:
             case Message("call", uid, [Symbol(name=method), arguments]):
                 self._call(uid, method, [] if arguments is NIL else arguments)
             case Message("call", uid, [method, _]):
-                name = "nil" if method is NIL else method
-                self._reply(uid, "epc-error", f"No such method: {name}")
+                name = "nil" if method is NIL else str(method)
+                self._reply(uid, "epc-error", f"No such method: {shortened(name, MAX_ECHO)}")
             case Message("methods", uid, []):
                 self._give(uid, self._signatures, [])
             case Message("return" | "return-error" | "epc-error"):
@@ -96,7 +98,8 @@ class Connection:
             self._give(uid, self._methods[method][2], arguments)
         elif self._server.registry.id_of(method) is None:
             known = ", ".join(self._server.registry.by_id)
-            self._reply(uid, "epc-error", f"No such method: {method} (there are {known})")
+            unknown = shortened(method, MAX_ECHO)
+            self._reply(uid, "epc-error", f"No such method: {unknown} (there are {known})")
         elif arguments and isinstance(arguments[0], Symbol):
             self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
@@ -129,6 +132,10 @@ class Connection:
     def result(self, call: "_Call") -> Reply:
         """Do what CALL asks."""
         return self._server.call(call.method, call.arguments, call.context, call.cancelled)
+
+    def given_up(self, call: "_Call", error: ToolError) -> Reply:
+        """The reply to CALL, which does not end or is never begun."""
+        return self._server.given_up(call.method, error, call.context)
 
     def patience(self, call: "_Call") -> float:
         """The seconds that CALL may take."""
@@ -264,7 +271,7 @@ class _Call:
         self._fail(self.connection.no_room())
 
     def _fail(self, error: ToolError) -> None:
-        self._answer(failure(self.method, error))
+        self._answer(self.connection.given_up(self, error))
 
     def _answer(self, reply: Reply) -> None:
         if self.connection.claim(self):

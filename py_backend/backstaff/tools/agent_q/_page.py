@@ -21,10 +21,11 @@ class Page(Generic[Row]):
     """Lines of text within LIMIT bytes, each with the row that stands for it in the data.
 
     It takes rows until one does not fit, and only counts from there on: what it keeps is bounded
-    by the answer. Text and data together stay within what one reply can hold.
+    by the answer. Text and data together stay within REPLY bytes.
     """
 
     limit: int
+    reply: int
     rows: list[Row] = field(default_factory=list)
     total: int = 0
     full: bool = False
@@ -46,7 +47,7 @@ class Page(Generic[Row]):
         self.total += 1
         text = self._text + _bytes(line)
         sent = self._sent + ROW_BYTES_IN_DATA + sum(map(wire_bytes, (line, *strings)))
-        self.full = self.full or text > self.limit or sent > REPLY_BYTES
+        self.full = self.full or text > self.limit or sent > self.reply
         if not self.full:
             self.rows.append(row)
             self._lines.append(line)

@@ -12,6 +12,7 @@ from backstaff.fs.entry import MODE, MODIFIED_NS, SIZE, Facts, Kind, kinds_of, l
 from backstaff.render.names import show, show_all, width, widths
 from backstaff.render.sizes import show_sizes
 from backstaff.render.values import Rows, Word
+from backstaff.tool import Context
 
 MINIMUM_NAME_COLUMN = 19
 SHORTEST_ROW_BYTES = len("[DIR]  x/\n")
@@ -21,6 +22,8 @@ LONGEST_ESCAPE = len(r"\U0001f600")
 LONGEST_BYTE = len(r"\u0023")
 REPLY_BYTES = 15 << 20
 """What the text and the data of a reply may cost together, below what one frame can hold."""
+WITH_JSON = 3
+"""That part of it is left where the data are wanted as JSON, too, which costs a little more."""
 
 _PLAIN = re.compile(r"[\n !$-\[\]-~]*")
 
@@ -54,15 +57,15 @@ class Listed:
         ]
         return "".join(directories + files)
 
-    def whole(self, limit: int) -> str | None:
-        """The rows, if they fit in LIMIT bytes, and text and data together in one reply."""
+    def whole(self, limit: int, reply: int) -> str | None:
+        """The rows, if they fit in LIMIT bytes, and text and data together in REPLY bytes."""
         text = self.text()
-        fits = len(text.encode(errors="replace")) <= limit and self._sent(text) <= REPLY_BYTES
+        fits = len(text.encode(errors="replace")) <= limit and self._sent(text) <= reply
         return text if fits else None
 
-    def cut(self, limit: int) -> tuple["Listed", str]:
+    def cut(self, limit: int, reply: int) -> tuple["Listed", str]:
         """As many of the first entries as fit, as `whole` has it, and their rows."""
-        fitting = takewhile(lambda cost: cost[0] <= limit and cost[1] <= REPLY_BYTES, self._costs())
+        fitting = takewhile(lambda cost: cost[0] <= limit and cost[1] <= reply, self._costs())
         shown = self.first(sum(1 for _ in fitting))
         return shown, shown.text()
 
@@ -134,6 +137,11 @@ def by_name(names: list[str], budget: Budget, most: int | None = None) -> list[s
 
 def _folded_first(name: str) -> tuple[str, str]:
     return name.casefold(), name
+
+
+def reply_bytes(context: Context) -> int:
+    """What text and data of the reply to a call may cost together."""
+    return REPLY_BYTES // WITH_JSON if context.json else REPLY_BYTES
 
 
 def _column(longest: int) -> int:

@@ -16,13 +16,14 @@ from backstaff.errors import NotADirectory, PathError
 from backstaff.fs.entry import Kind, kind_of, link_target, look
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
-from backstaff.render.names import show
+from backstaff.render.lines import all_files, some_of
+from backstaff.render.names import MAX_ECHO, show
 from backstaff.render.sizes import show_size
 from backstaff.render.values import Rows, Word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.agent_q._below import EXCLUDE_PATTERNS, Exclusions, arranged
 from backstaff.tools.agent_q._page import Page, Settings, left_out
-from backstaff.tools.agent_q._rows import REPLY_BYTES
+from backstaff.tools.agent_q._rows import reply_bytes
 from backstaff.tools.agent_q._words import directory_refusal
 
 REMEDY = "give a directory as path, or exclude_patterns"
@@ -70,13 +71,16 @@ def _answer(place: Place, arguments: Arguments, context: Context) -> Result:
     if place.kind is not Kind.DIRECTORY:
         raise NotADirectory("it is not a directory", last=True)
     exclusions = Exclusions.of(arguments.exclude_patterns)
-    limit = min(context.text_limit(context.settings.max_output_bytes), REPLY_BYTES)
-    tree = Tree(Page(limit))
+    limit = min(context.text_limit(context.settings.max_output_bytes), reply_bytes(context))
+    tree = Tree(Page(limit, reply_bytes(context)))
     _grow(tree, place, exclusions, context)
+
+    call = all_files(place.relative, "**", limit)
+    remedy = f"{REMEDY}; all files: {call}" if call else REMEDY
 
     def tail(missing: int) -> str:
         noun = "entry" if missing == 1 else "entries"
-        return left_out(missing, noun, limit, REMEDY) + (LATE if tree.expired else "")
+        return left_out(missing, noun, limit, remedy) + (LATE if tree.expired else "")
 
     text = tree.page.finish(_head(place, arguments, exclusions), tail)
     return Result(
@@ -143,8 +147,9 @@ def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:
 
 def _excluding(arguments: Arguments, exclusions: Exclusions) -> str:
     """The patterns as they were given, and which of them do nothing."""
-    echoed = ", ".join(map(show, arguments.exclude_patterns))
-    note = exclusions.note()
+    patterns, note = arguments.exclude_patterns, exclusions.note()
+    shown = (show(pattern[:MAX_ECHO] + "…" * (len(pattern) > MAX_ECHO)) for pattern in patterns)
+    echoed = some_of(shown, len(patterns), between=", ", most=len(patterns))
     if not echoed:
         return ""
     return f"Excluding: {echoed}\n" + (f"... {note}\n" if note else "") + "\n"

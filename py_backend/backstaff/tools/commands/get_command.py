@@ -153,12 +153,12 @@ def _result(command: Command, content: Content, context: Context, *, several: bo
     }
     told = metadata | folder_in_output(command, several=several)
     whole = {"name": command.name, "content": text, "truncated": cut}
-    shown, fits = _text(command, text, cut=cut, limit=context.text_limit(DEFAULT_TEXT_BYTES))
+    shown, whole_text = _text(command, text, cut=cut, limit=context.text_limit(DEFAULT_TEXT_BYTES))
     return Result(
         text=shown,
         data=whole | {"metadata": metadata | more},
         output=whole | {"metadata": told},
-        truncated=cut or not fits,
+        truncated=cut or not whole_text,
         warnings=tuple(_warnings(command, cut=cut)),
     )
 
@@ -182,7 +182,9 @@ def _text(command: Command, content: str, *, cut: bool, limit: int) -> tuple[str
     )
     plain = visible(content.replace("\r\n", "\n")).removesuffix("\n") + "\n"
     notes = f"[{_cut_note(command)}]\n" if cut else ""
-    return fitted(head, plain.splitlines(keepends=True), notes, limit)
+    lines = plain.splitlines(keepends=True)
+    shown, count = fitted(head, lines, notes, limit)
+    return shown, count == len(lines)
 
 
 def _cut_note(command: Command) -> str:
