@@ -23,11 +23,11 @@ def fitted(
     limit: int,
     last: Callable[[int], str] | None = None,
 ) -> tuple[str, int]:
-    """HEAD, LINES and NOTES in at most LIMIT bytes, and how many of the lines there are.
+    """HEAD, LINES and NOTES in LIMIT bytes, and how many of the lines there are.
 
-    Where they take more, lines are left out from the end; notes go only when no line is left. LAST
-    makes of the number of lines that are shown what ends the text: by default nothing for all, else
-    how many are left out.
+    Where they take more, lines are left out from the end; it is for `clipped` to cut what has no
+    room without any. LAST makes of the number of lines that are shown what ends the text: by
+    default nothing for all, else how many are left out.
     """
     end = last or (lambda shown: left_out(len(lines) - shown, limit))
     whole = "".join((head, *lines, notes, end(len(lines))))
@@ -38,7 +38,7 @@ def fitted(
     shown = sum(1 for cost in accumulate(map(size, lines)) if cost <= room)
     while shown and size(head + notes + end(shown)) + sum(map(size, lines[:shown])) > limit:
         shown -= 1  # numbers in the end can be longer than they were
-    return clipped("".join((head, *lines[:shown], notes, end(shown))), limit), shown
+    return "".join((head, *lines[:shown], notes, end(shown))), shown
 
 
 def left_out(count: int, limit: int, remedy: str = "") -> str:

@@ -24,7 +24,6 @@ from backstaff.fs.walk import Arrange, Walk
 from backstaff.render.lines import (
     MAX_NOTE,
     all_files,
-    clipped,
     directories_in_a_note,
     shortened,
 )
@@ -117,7 +116,7 @@ def _answer(place: Place, globs: Globs, arguments: Arguments, context: Context) 
 def _text(search: Search, pattern: str, notes: tuple[str, ...], limit: int, remedy: str) -> str:
     head, lines = _head(search, pattern), "".join(f"... {note}\n" for note in notes)
     if not search.page.total:
-        return clipped((head + lines).removesuffix("\n"), limit)
+        return (head + lines).removesuffix("\n")
 
     def tail(missing: int) -> str:
         noun = "file" if missing == 1 else "files"

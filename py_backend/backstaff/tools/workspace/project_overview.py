@@ -144,10 +144,11 @@ def run(arguments: Arguments, context: Context) -> Result:
     room = limit - _bytes(head) - _bytes(_tail(facts, None))
     found = drawn(facts.start, room, facts.prefix, context.budget)
     lines = "".join(line.text for line in found.lines)
+    hides = found.files < facts.start.total or any(line.folded[0] for line in found.lines)
     return Result(
         text=head + lines + _tail(facts, found),
         data=_data(facts, found),
-        truncated=found.files < facts.start.total or not facts.complete,
+        truncated=hides or not facts.complete,
         warnings=facts.warnings,
     )
 

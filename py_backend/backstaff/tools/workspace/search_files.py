@@ -30,7 +30,7 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.matching.index import Index, Indexes
 from backstaff.matching.query import Query, SearchKind, globs
-from backstaff.render.lines import bracketed, clipped, size
+from backstaff.render.lines import bracketed, size
 from backstaff.render.names import quote, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.workspace._words import refusal
@@ -176,7 +176,7 @@ def _told(answer: Answer, limit: int, *, expired: bool = False) -> Result:
     if shown.next_offset is not None:
         notes += _more(answer.total - shown.next_offset, shown.next_offset)
     return Result(
-        text=clipped("".join((answer.head(), *rows[:fitting], notes)), limit),
+        text="".join((answer.head(), *rows[:fitting], notes)),
         data=shown.data(),
         truncated=shown.next_offset is not None or fitting < len(rows) or expired,
     )

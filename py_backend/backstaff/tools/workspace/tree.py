@@ -31,7 +31,7 @@ from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
-from backstaff.render.lines import all_files, bracketed, clipped, directories_in_a_note, size
+from backstaff.render.lines import all_files, bracketed, directories_in_a_note, size
 from backstaff.render.names import quote, show, word, words
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 
@@ -329,10 +329,10 @@ class _Text:
 
 
 def _text(tree: Tree, arguments: Arguments, limit: int) -> tuple[str, bool]:
-    """The text in at most LIMIT bytes; whether it is whole."""
+    """The text in LIMIT bytes, where head and notes have room in them; whether it is whole."""
     text = _Text(tree, arguments, limit, list(_lines(tree.root, tree.last)))
     whole = text.written()
-    return (whole, True) if size(whole) <= limit else (clipped(text.cut().written(), limit), False)
+    return (whole, True) if size(whole) <= limit else (text.cut().written(), False)
 
 
 def _head(tree: Tree) -> str:
