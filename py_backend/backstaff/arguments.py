@@ -12,6 +12,8 @@ from sys import float_info
 
 from backstaff.errors import ErrorCode, ToolError
 
+MAX_NAMED, MAX_NAME = 5, 200
+"""Arguments that do not exist, and characters of each, in a message."""
 MAX_ITEMS = 1000
 """Items of a list: some tools compare each of them with each name that they read."""
 
@@ -124,12 +126,16 @@ def _check_presence(
     """Refuse if something required is missing; what is UNKNOWN may be how it was misspelt."""
     for parameter in parameters:
         if parameter.required and _nil_by_type(parameter, given.get(parameter.name)) is None:
-            seen = f"; there is no argument {', '.join(unknown)}" if unknown else ""
+            more = len(unknown) - MAX_NAMED
+            others = f" and {more} more" if more > 0 else ""
+            named = ", ".join(unknown[:MAX_NAMED])
+            seen = f"; there is no argument {named}{others}" if unknown else ""
             raise _refusal(parameter, f"Missing required argument '{parameter.name}'{seen}")
 
 
 def _shown_name(name: str) -> str:
     """NAME on one line, whatever a model made of it."""
+    name = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
     return name if name.isidentifier() else json.dumps(name)
 
 

@@ -15,7 +15,8 @@ from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.root import Root
 from backstaff.fs.spelling import components, spelt
 from backstaff.registry import Registry, table
-from backstaff.render.names import quote
+from backstaff.render.lines import clipped, shortened
+from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
 from backstaff.tool import Context, Tool
 
@@ -34,6 +35,9 @@ CONTEXT_PARAMETERS = (
 )
 
 
+MAX_MESSAGE = 2000
+MAX_WARNINGS, MAX_WARNING = 100, 1000
+"""Bytes of an error's message; warnings, and bytes of each."""
 NEW_OBJECTS = 50_000
 """How many objects come before Python looks for garbage: a large answer is many, and none of it."""
 
@@ -90,8 +94,9 @@ class Reply:
 
 def failure(tool: str, error: ToolError) -> Reply:
     """The reply that tells of ERROR."""
-    facts = {"code": error.code, "message": error.message, **error.details}
-    return Reply(tool=tool, text=f"Error: {error.message}", error=facts)
+    message = shortened(error.message, MAX_MESSAGE)
+    facts = {"code": error.code, "message": message, **error.details}
+    return Reply(tool=tool, text=f"Error: {message}", error=facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,12 @@ class Call:
     def seconds(self) -> float:
         """How long the call may take once it runs."""
         return float(self.context["deadline_ms"] / 1000)
+
+    @property
+    def text_limit(self) -> int | None:
+        """How many bytes the text may have, if the caller says so."""
+        limits = [self.context[name] for name in ("max_output_bytes", "available_capacity_bytes")]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def with_limit(self, limit: int) -> "Call":
         """Return the same call for a text of at most LIMIT bytes."""
@@ -133,17 +144,34 @@ class Server:
         try:
             return self.run(self.prepare(name, arguments, context), cancelled)
         except ToolError as error:
-            return failure(name, error)
+            return failure(shortened(name, MAX_ECHO), error)
 
     def prepare(self, name: str, arguments: object = None, context: object = None) -> Call:
         """Decode a call of the tool NAME, an id or an unambiguous bare name. Raises `ToolError`."""
         tool_id = self.registry.id_of(name)
         if tool_id is None:
             known = ", ".join(self.registry.by_id)
-            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"No such tool: {name} (there are {known})")
+            message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
         decoded, unknown = decode(CONTEXT_PARAMETERS, context)
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
         return Call(tool_id, arguments, decoded, warnings)
+
+    def fail(self, call: Call, error: ToolError) -> Reply:
+        """Return the reply to a CALL that does not end, or is never begun."""
+        return self._fitting(failure(call.tool_id, error), call)
+
+    def _fitting(self, reply: Reply, call: Call) -> Reply:
+        """Return REPLY with a text within the limit of CALL, unless its tool forbids to cut it.
+
+        A tool keeps to the limit by itself. This is for the smallest ones, in which its heads and
+        notes have no room, and for tools whose answers are short.
+        """
+        limit = call.text_limit
+        if limit is None or (reply.ok and not self.registry.by_id[reply.tool].allow_truncation):
+            return reply
+        text = clipped(reply.text, limit)
+        return reply if text is reply.text else replace(reply, text=text, truncated=True)
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
         """Run CALL until its deadline, or until CANCELLED is set. Never raises."""
@@ -155,7 +183,8 @@ class Server:
         except Exception:
             logger.exception("bug in the tool %s", call.tool_id)
             reply = failure(call.tool_id, unexpected())
-        return replace(reply, elapsed_ms=round((time.monotonic() - start) * 1000))
+        elapsed = round((time.monotonic() - start) * 1000)
+        return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
         asked = call.context
@@ -186,7 +215,7 @@ class Server:
             labels=() if context.text_only else result.labels(),
             json=result.json() if asked["json"] else None,
             truncated=result.truncated,
-            warnings=(*call.warnings, *warnings, *unused, *result.warnings),
+            warnings=_bounded((*call.warnings, *warnings, *unused, *result.warnings)),
         )
 
     def definitions(self) -> list[dict[str, object]]:
@@ -217,6 +246,13 @@ class Server:
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"
         return built_in, [f"The settings file {quote(source)} {problem}"]
+
+
+def _bounded(warnings: Sequence[str]) -> tuple[str, ...]:
+    """The first of WARNINGS, and how many more there are."""
+    first = tuple(shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS])
+    more = len(warnings) - len(first)
+    return (*first, f"{more} more warnings") if more else first
 
 
 def unexpected() -> ToolError:

@@ -29,6 +29,8 @@ MAX_PATTERNS = 100
 MAX_PATTERN_CHARACTERS = 1024
 MAX_EXPANSIONS = 1000
 MAX_EXPANDED_CHARACTERS = 32_768
+MAX_ECHO = 200
+"""Characters of a pattern in a message."""
 TOGETHER = 4096
 """Names that are searched as one text: a mebibyte at most, as no other thread runs meanwhile."""
 STRIDE = 16
@@ -138,7 +140,7 @@ def _expanded(pattern: str) -> Sequence[str]:
     if "\0" in pattern:
         raise _bad(pattern, "holds a NUL character")
     if len(pattern) > MAX_PATTERN_CHARACTERS:
-        raise _bad(pattern[:40] + "...", f"is longer than {MAX_PATTERN_CHARACTERS} characters")
+        raise _bad(pattern, f"is longer than {MAX_PATTERN_CHARACTERS} characters")
     if not _is_balanced(pattern, "{}"):
         raise _bad(pattern, "has unbalanced braces")
     try:
@@ -262,4 +264,5 @@ def _member_regex(match: re.Match[str]) -> str:
 
 
 def _bad(pattern: str, reason: str) -> BadGlob:
-    return BadGlob(f"the pattern {pattern!r} {reason}")
+    shown = pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + "..."
+    return BadGlob(f"the pattern {shown!r} {reason}")

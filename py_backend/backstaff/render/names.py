@@ -36,6 +36,7 @@ _HIDDEN = (
 )
 _LAST_SINGLE = 0xFFFF
 _NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+MAX_ECHO = 200
 _UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
 
 
@@ -79,8 +80,13 @@ def words(names: Sequence[str]) -> Sequence[str]:
     return names if _all(_ALL_WORDS_ASCII, names) else [word(name) for name in names]
 
 
-def quote(text: str) -> str:
-    """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal."""
+def quote(text: str, most: int | None = MAX_ECHO) -> str:
+    """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal.
+
+    Of more than MOST characters only these are there, and `…`; None is for what is to be used.
+    """
+    if most is not None and len(text) > most:
+        text = text[:most] + "…"
     return literal(text) if _compiled(_UNSAFE_IN_QUOTES).search(text) else f"'{text}'"
 
 

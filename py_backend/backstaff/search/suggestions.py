@@ -13,13 +13,11 @@ from itertools import accumulate, takewhile
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import Globs
+from backstaff.render.lines import EXAMPLES, some_of
 from backstaff.render.names import quote, word
 
 SECONDS = 1.0
 """How long a search for reasons may take."""
-EXAMPLES = 5
-MAX_BYTES = 500
-"""The size of all examples in a line: a single path can have thousands of bytes."""
 LEAST_SIMILARITY = 0.4
 
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
@@ -63,7 +61,7 @@ def explain_glob(pattern: str, compile_glob: CompileGlob, searched: Searched) ->
     try:
         for tried in (pattern, deeper):
             if tried is deeper and (found := matching(tried, searched.files)):
-                matches = f"{quote(deeper)} matches {_count(found)}"
+                matches = f"{quote(deeper, None)} matches {_count(found)}"
                 return f"a glob is about the whole path: {matches}"
             if found := matching(tried, searched.directories):
                 noun = "directory" if len(found) == 1 else "directories"
@@ -147,8 +145,5 @@ def _count(paths: Sequence[str]) -> str:
 
 def _examples(paths: Sequence[str], searched: Searched, end: str = "") -> str:
     """List the first PATHS that fit, and count the others: `: a.py b.py and 3 more`."""
-    words = [word(searched.prefix + path) + end for path in paths[:EXAMPLES]]
-    sizes = accumulate(len(one.encode(errors="replace")) for one in words)
-    shown = words[: sum(1 for size in sizes if size <= MAX_BYTES)]
-    more = [f"and {len(paths) - len(shown)} more"] if len(paths) > len(shown) else []
-    return f": {' '.join([*shown, *more])}" if shown else ""
+    shown = some_of((word(searched.prefix + path) + end for path in paths), len(paths))
+    return f": {shown}" if shown else ""

@@ -16,6 +16,8 @@ from math import inf
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
+from backstaff.render.lines import shortened
+from backstaff.render.names import MAX_ECHO
 from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
@@ -80,8 +82,8 @@ class Connection:
             case Message("call", uid, [Symbol(name=method), arguments]):
                 self._call(uid, method, [] if arguments is NIL else arguments)
             case Message("call", uid, [method, _]):
-                name = "nil" if method is NIL else method
-                self._reply(uid, "epc-error", f"No such tool: {name}")
+                name = "nil" if method is NIL else str(method)
+                self._reply(uid, "epc-error", f"No such tool: {shortened(name, MAX_ECHO)}")
             case Message("methods", uid, []):
                 self._give(uid, self._signatures, [])
             case Message("return" | "return-error" | "epc-error"):
@@ -141,7 +143,7 @@ class Connection:
 
     def fail(self, running: "_RunningCall", error: ToolError) -> None:
         """Answer a call with ERROR, unless it has been answered."""
-        reply = failure(running.call.tool_id, error)
+        reply = self._server.fail(running.call, error)
         self._finish(running, self._encoded(running.uid, reply))
 
     def _finish(self, running: "_RunningCall", body: bytes) -> None:

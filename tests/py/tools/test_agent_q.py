@@ -48,7 +48,7 @@ def columns(reply: Reply) -> Mapping[str, Any]:
 
 def rows(reply: Reply) -> list[str]:
     """The rows of a listing's text."""
-    return [line for line in reply.text.splitlines() if line.startswith("[")]
+    return [line for line in reply.text.splitlines() if line.startswith(("[DIR]", "[FILE]"))]
 
 
 def code(reply: Reply) -> object:
@@ -139,11 +139,11 @@ def project(tree: Plant) -> Path:
     return root
 
 
-def check_cut(reply: Reply, whole: Reply, limit: int, minimum: int) -> None:
+def check_cut(reply: Reply, whole: Reply, limit: int) -> None:
     """Whether REPLY is WHOLE cut to LIMIT as it should be."""
     shown, total = len(rows(reply)), len(rows(whole))
     size = len(reply.text.encode())
-    assert size <= max(limit, minimum), f"{size} bytes at a limit of {limit}"
+    assert size <= limit, f"{size} bytes at a limit of {limit}"
     assert reply.data
     assert (reply.data["shown"], reply.data["total"]) == (shown, total)
     assert columns(reply)["name"] == columns(whole)["name"][:shown]
@@ -152,22 +152,29 @@ def check_cut(reply: Reply, whole: Reply, limit: int, minimum: int) -> None:
     assert reply.text.splitlines()[:3] == whole.text.splitlines()[:3]
     left_out = total - shown
     noun = "entry" if left_out == 1 else "entries"
-    said = f"... {left_out} more {noun} left out for a limit of {limit} bytes\n"
-    assert reply.text.endswith(said) == bool(left_out)
+    said = f"... {left_out} more {noun} left out for a limit of {limit} bytes"
+    last = reply.text.splitlines()[-1]
+    assert last.startswith(said) == bool(left_out)
+    assert not left_out or last == said or limit > 4 * len("workspace/search_files")
 
 
 def test_text_keeps_within_any_limit_in_whole_rows(project: Path) -> None:
     whole = listing(project)
     size = len(whole.text.encode())
     head = len("\n".join(whole.text.splitlines()[:3]).encode()) + 1
-    shown = []
+    shown: dict[bool, list[int]] = {False: [], True: []}
+    last_line = len("... 9 more entries left out for a limit of 100 bytes\n")
     for limit in range(size + 2):
         reply = listing(project, context={"max_output_bytes": limit})
-        last_line = f"... 9 more entries left out for a limit of {limit} bytes\n"
-        check_cut(reply, whole, limit, minimum=head + len(last_line))
-        shown.append(len(rows(reply)))
-    assert shown == sorted(shown), "a higher limit shows less"
-    assert (shown[0], shown[size - 1] < 9, shown[size], shown[-1]) == (0, True, 9, 9)
+        if limit < head + last_line:
+            assert len(reply.text.encode()) <= max(limit, 64)
+            assert reply.text.endswith(f"[cut to {max(limit, 64)} bytes]\n")
+        else:
+            check_cut(reply, whole, limit)
+        shown["all files:" in reply.text].append(len(rows(reply)))
+    for with_remedy in (False, True):
+        assert shown[with_remedy] == sorted(shown[with_remedy]), "a higher limit shows less"
+    assert (shown[False][0], shown[False][-1], len(rows(listing(project)))) == (0, 9, 9)
 
 
 @pytest.mark.parametrize("sort_by", ["size", "modified"])
@@ -175,7 +182,7 @@ def test_text_keeps_within_a_limit_in_every_order(project: Path, sort_by: str) -
     whole = listing(project, sort_by=sort_by)
     for limit in range(150, len(whole.text.encode()), 37):
         reply = listing(project, sort_by=sort_by, context={"max_output_bytes": limit})
-        check_cut(reply, whole, limit, minimum=0 if rows(reply) else 10**9)
+        check_cut(reply, whole, limit)
 
 
 def test_window_of_the_model_is_a_limit_too(project: Path) -> None:
@@ -356,7 +363,7 @@ def run_with(root: Path, budget: Budget, limit: int | None = None) -> Any:  # no
         return list_directory.run(arguments, context)
 
 
-LATE = "... the directory was not read to its end, as the time was up\n"
+LATE = "... the time was up before all was read\n"
 
 
 def test_listing_says_that_the_time_was_up(tree: Plant) -> None:

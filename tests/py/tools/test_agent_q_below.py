@@ -354,14 +354,14 @@ def test_reasons_are_looked_for_only_in_time(tree: Plant, monkeypatch: pytest.Mo
 def test_reasons_keep_within_any_limit(tree: Plant) -> None:
     root = tree({f"d/{number}{'a' * 90}": "" for number in range(9)})
     whole = found(root, "d/*A", exclude_patterns=["x/y"]).text
-    texts = [
-        found(root, "d/*A", {"max_output_bytes": limit}, exclude_patterns=["x/y"]).text
-        for limit in range(len(whole) + 2)
-    ]
     head, *rest = whole.splitlines()
-    assert texts[0] == head
-    assert set(texts) == {head, f"{head}\n{rest[0]}", whole}
-    assert all(len(text) <= limit for limit, text in enumerate(texts) if limit >= len(head))
+    shown = set()
+    for limit in range(64, len(whole) + 2):
+        text = found(root, "d/*A", {"max_output_bytes": limit}, exclude_patterns=["x/y"]).text
+        assert len(text) <= limit
+        assert text == whole or text.endswith(f"\n[cut to {limit} bytes]\n")
+        shown.add(text.removesuffix(f"\n[cut to {limit} bytes]\n"))
+    assert shown == {head, f"{head}\n{rest[0]}", whole}
 
 
 def test_pattern_that_cannot_be_used_is_refused(tree: Plant) -> None:
@@ -467,7 +467,7 @@ def test_text_keeps_within_any_limit_in_whole_rows(project: Path, name: str) -> 
     whole = asked(project, name)
     size = len(whole.text.encode())
     every = whole.text.splitlines()
-    shown = []
+    shown: dict[bool, list[int]] = {False: [], True: []}
     for limit in range(size + 2):
         reply = asked(project, name, {"max_output_bytes": limit})
         assert reply.data
@@ -475,19 +475,21 @@ def test_text_keeps_within_any_limit_in_whole_rows(project: Path, name: str) -> 
         assert paths(reply) == paths(whole)[:count]
         assert reply.truncated == (count < len(entries(whole)))
         assert total == len(entries(whole))
-        if count:
-            assert len(reply.text.encode()) <= limit
+        assert len(reply.text.encode()) <= max(limit, 64)
         *kept, last = reply.text.splitlines()
-        if reply.truncated:
+        if last == f"[cut to {max(limit, 64)} bytes]" or not kept:
+            assert not count
+        elif reply.truncated:
             assert kept == every[: len(kept)]
             assert last.startswith(f"... {len(entries(whole)) - count} more ")
             assert f"left out for a limit of {limit} bytes: " in last
         else:
             assert reply.text == whole.text
-        shown.append(count)
-    assert shown == sorted(shown), "a higher limit shows less"
-    assert (shown[0], shown[size]) == (0, len(entries(whole)))
-    assert shown[size - 1] < shown[size]
+        shown[": workspace/search_files" in reply.text].append(count)
+        assert (limit < size) == reply.truncated
+    for with_remedy in (False, True):
+        assert shown[with_remedy] == sorted(shown[with_remedy]), "a higher limit shows less"
+    assert (shown[False][0], shown[False][-1]) == (0, len(entries(whole)))
 
 
 def test_nothing_is_statted_that_is_not_shown(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:

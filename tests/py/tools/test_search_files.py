@@ -181,7 +181,7 @@ def test_pages_hold_everything_once(tree: Plant) -> None:
 
 
 @settings(max_examples=30)
-@given(limit=st.integers(0, 900))
+@given(limit=st.integers(64, 900))
 def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
     answer = search_files.Answer(
         search_files.Arguments("f", ".", "fuzzy", False, 50, 0),  # noqa: FBT003
@@ -195,18 +195,23 @@ def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
     shown = result.text.splitlines()[1:]
     files = list(cast("list[str]", result.data["files"]))
     assert [line for line in shown if not line.startswith("[")] == files
-    assert result.data["next_offset"] == (len(files) or None)
+    assert result.data["next_offset"] == (len(files) or 1)
     assert result.truncated
     assert len(result.text.encode()) <= limit or not files
 
 
-def test_limit_without_room_for_a_path_tells_how_many_are_left_out(tree: Plant) -> None:
-    root = tree({f"file{number}": "" for number in range(3)})
-    reply = SERVER.call(
-        "workspace/search_files", {"query": "file"}, {"root": str(root), "max_output_bytes": 10}
-    )
+def test_path_without_room_is_told_and_the_next_page_starts_after_it(tree: Plant) -> None:
+    root = tree({"file/" + "x" * 200: "", "file/y": "", "file/z": ""})
+    context = {"root": str(root), "max_output_bytes": 200}
+    reply = SERVER.call("workspace/search_files", {"query": "**", "kind": "glob"}, context)
     assert reply.truncated
-    assert reply.text.endswith("[3 more lines left out for a limit of 10 bytes]\n")
+    assert reply.text.endswith(
+        "[a path of 205 bytes is left out for a limit of 200 bytes]\n[2 more: offset=1]\n"
+    )
+    rest = {"query": "**", "kind": "glob", "offset": 1}
+    reply = SERVER.call("workspace/search_files", rest, context)
+    assert data_of(reply)["files"] == ["file/y", "file/z"]
+    assert not reply.truncated
 
 
 def test_head_tells_how_many_match_of_how_many(tree: Plant) -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from backstaff.fs import budget
 from backstaff.registry import discover
 from backstaff.server import Reply
+from backstaff.tools.workspace import tree as module
 from backstaff.tools.workspace.tree import DEFAULT_EXCLUDES, MAX_DEPTH, MAX_ENTRIES
 from tests.py.fs import glob_model
 from tests.py.processes import as_nobody
@@ -303,16 +304,47 @@ def test_text_names_the_children_of_each_directory_on_a_line_of_its_own(tree: Pl
         "Tree of ./ with 4 directories, 3 files, 1 symlink, itself included\n"
         './ a/ d/ "@" "n\\nl" l@\n'
         'a/ b/… "x y"\n'
-        "[/… is not opened, being at max_depth 2: raise it (at most 12),"
-        " or give that directory as path]\n"
+        "[dir/… is not opened: give it as path, or raise max_depth (at most 12)]\n"
     )
 
 
 def test_text_says_what_was_cut_and_how_to_see_it(tree: Plant) -> None:
-    root = tree({"a/b/c": "", "d": "", "e": ""})
-    text = tree_of(root, entry_kind="all", max_depth=1, max_entries=3).text
-    assert "[stopped at max_entries 3: there may be more; raise it (at most 1000)" in text
-    assert "max_depth 1: raise it (at most 12)" in text
+    root = tree({"a/b/c": "", "d/e": "", "f": "", "g": ""})
+    assert tree_of(root, entry_kind="all", max_depth=1, max_entries=4).text == (
+        "Tree of ./ with 3 directories, 1 file, itself included\n"
+        "./ a/… d/… f …\n"
+        "[stopped at max_entries 4: there may be more; raise it (at most 1000)]\n"
+        "[dir/… is not opened: give it as path, or raise max_depth (at most 12)]\n"
+    )
+    assert tree_of(root, entry_kind="all", max_entries=3).text == (
+        "Tree of ./ with 3 directories, itself included\n"
+        "./ a/ …\n"
+        "a/ b/… …\n"
+        "[stopped at max_entries 3: there may be more; raise it (at most 1000)]\n"
+        "[a line that ends with … may miss names: give its directory as path with"
+        " max_depth=1, max_entries=1000]\n"
+        "[dir/… is not opened: give it as path]\n"
+    )
+
+
+def test_what_cannot_be_asked_of_the_tree_is_left_to_the_search(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({"d/": None, **{f"f{number}": "" for number in range(8)}})
+    monkeypatch.setattr(module, "MAX_ENTRIES", 5)
+    for most, query in ((5, "*"), (2, "**")):
+        monkeypatch.setattr(module, "MAX_ENTRIES", most)
+        text = tree_of(root, entry_kind="all", max_depth=1, max_entries=most).text
+        assert "raise it" not in text
+        assert (
+            '[all files: workspace/search_files {"path": ".", "query": "' + query + '",'
+            ' "kind": "glob", "include_ignored": true}]\n'
+        ) in text
+
+
+def test_depth_is_not_to_be_raised_beyond_what_can_be(tree: Plant) -> None:
+    text = tree_of(tree({"d/" * 13: None}), max_depth=12).text
+    assert text.endswith("[dir/… is not opened: give it as path]\n")
 
 
 def test_text_of_a_whole_tree_says_of_no_cut(tree: Plant) -> None:
@@ -329,32 +361,36 @@ SAMPLES: list[dict[str, object]] = [
 
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("arguments", [{}, {"max_entries": 4}])
-def test_every_text_budget_keeps_whole_lines_and_says_how_many_are_left_out(
+def test_every_text_budget_keeps_whole_names_and_says_how_many_lines_are_left_out(
     tree: Plant, sample: dict[str, object], arguments: dict[str, object]
 ) -> None:
     root = tree(sample)
     whole = tree_of(root, entry_kind="all", **arguments)
-    full = whole.text.splitlines(keepends=True)
-    names = [line for line in full[1:] if not line.startswith("[")]
-    notes = [line for line in full[1:] if line.startswith("[")]
+    every = [line.split(" ") for line in whole.text.splitlines() if not line.startswith("[")]
     kept_before = 0
-    for limit in range(len(whole.text.encode()) + 2):
+    for limit in range(64, len(whole.text.encode()) + 2):
         reply = tree_of(root, {"max_output_bytes": limit}, entry_kind="all", **arguments)
         assert reply.data == whole.data
+        assert len(reply.text.encode()) <= limit
         if reply.text == whole.text:
-            assert len(whole.text.encode()) <= limit
             continue
-        lines = reply.text.splitlines(keepends=True)
-        kept = len(lines) - 2 - len(notes)
-        left_out = f"[{len(names) - kept} more lines left out for a limit of {limit} bytes]\n"
-        assert lines == [full[0], *names[:kept], *notes, left_out]
-        assert kept == 0 or len(reply.text.encode()) <= limit
-        assert kept >= kept_before
-        one_more = len(reply.text.encode()) + len(names[kept].encode()) if names[kept:] else limit
-        assert one_more > limit - len("000")  # the room of digits that are spared meanwhile
         assert reply.truncated
+        lines = reply.text.splitlines()
+        if lines[-1] == f"[cut to {limit} bytes]" or not lines[1:]:
+            continue  # no room for all notes
+        names = [line.split(" ") for line in lines if not line.startswith("[")]
+        *above, last = names
+        assert above == every[: len(above)]
+        assert last in (every[len(above)], [*every[len(above)][: len(last) - 1], "…"])
+        left_out = len(every) - len(names)
+        noun = "line" if left_out == 1 else "lines"
+        said = f"[{left_out} more {noun} left out for a limit of {limit} bytes: give a directory"
+        assert (said in reply.text) == bool(left_out)
+        kept = sum(map(len, names))
+        assert kept >= kept_before
         kept_before = kept
-    assert reply.text == whole.text
+    room = {"max_output_bytes": len(whole.text.encode())}
+    assert tree_of(root, room, entry_kind="all", **arguments).text == whole.text
 
 
 def test_smaller_of_the_two_budgets_counts(tree: Plant) -> None:

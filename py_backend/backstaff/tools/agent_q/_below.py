@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Arrange
+from backstaff.render.lines import some_of
 from backstaff.render.names import quote
 from backstaff.tool import Parameter, ParameterType
 from backstaff.tools.agent_q._rows import by_name
-
-MAX_IDLE_SHOWN = 5
 
 EXCLUDE_PATTERNS = Parameter(
     name="exclude_patterns",
@@ -57,13 +56,11 @@ class Exclusions:
         """What a caller should know of patterns that do nothing, if there are any."""
         if not self.idle:
             return None
-        first = ", ".join(map(quote, self.idle[:MAX_IDLE_SHOWN]))
-        more = len(self.idle) - MAX_IDLE_SHOWN
-        verb = "excludes" if len(self.idle) == 1 else "exclude"
-        return (
-            f"{first}{f' and {more} more' if more > 0 else ''} {verb} nothing: a pattern is a name,"
-            " '*suffix' or 'prefix*', without a slash"
-        )
+        count = len(self.idle)
+        shown = some_of(map(quote, self.idle), count, between=", ") or f"{count} patterns"
+        verb = "excludes" if count == 1 else "exclude"
+        words = "a pattern is a name, '*suffix' or 'prefix*', without a slash"
+        return f"{shown} {verb} nothing: {words}"
 
 
 def _fits_a_name(pattern: str) -> bool:

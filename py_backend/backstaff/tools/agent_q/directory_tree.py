@@ -16,7 +16,8 @@ from backstaff.errors import NotADirectory, PathError
 from backstaff.fs.entry import Kind, kind_of, link_target, look
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
-from backstaff.render.names import show
+from backstaff.render.lines import all_files, some_of
+from backstaff.render.names import MAX_ECHO, show
 from backstaff.render.sizes import show_size
 from backstaff.render.values import Rows, Word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -73,9 +74,12 @@ def _answer(place: Place, arguments: Arguments, context: Context) -> Result:
     tree = Tree(Page(limit))
     _grow(tree, place, exclusions, context)
 
+    call = all_files(place.relative, "**", limit)
+    remedy = f"{REMEDY}; all files: {call}" if call else REMEDY
+
     def tail(missing: int) -> str:
         noun = "entry" if missing == 1 else "entries"
-        return left_out(missing, noun, limit, REMEDY) + (LATE if tree.expired else "")
+        return left_out(missing, noun, limit, remedy) + (LATE if tree.expired else "")
 
     text = tree.page.finish(_head(place, arguments, exclusions), tail)
     return Result(
@@ -142,8 +146,9 @@ def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:
 
 def _excluding(arguments: Arguments, exclusions: Exclusions) -> str:
     """The patterns as they were given, and which of them do nothing."""
-    echoed = ", ".join(map(show, arguments.exclude_patterns))
-    note = exclusions.note()
+    patterns, note = arguments.exclude_patterns, exclusions.note()
+    shown = (show(pattern[:MAX_ECHO] + "…" * (len(pattern) > MAX_ECHO)) for pattern in patterns)
+    echoed = some_of(shown, len(patterns), between=", ", most=len(patterns))
     if not echoed:
         return ""
     return f"Excluding: {echoed}\n" + (f"... {note}\n" if note else "") + "\n"

@@ -13,6 +13,7 @@ from backstaff.errors import NotADirectory, PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, entries_in, facts
 from backstaff.fs.root import Place
+from backstaff.render.lines import all_files, size
 from backstaff.render.names import labels, quote, show
 from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -75,15 +76,15 @@ def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
     directory = place.listing()
     found = _find(directory, arguments, context)
     limit = context.text_limit(context.settings.max_output_bytes)
-    header = _header(place, found, context.settings.header)
     most = limit // SHORTEST_ROW_BYTES
     listed = _ordered(found, arguments.sort_by.lower(), directory, most, context.budget)
     found = replace(found, complete=found.complete and not context.budget.expired())
-    shown, rows = _cut(listed, header, limit, found)
+    header = _header(place, found, context.settings.header)
+    shown, text = _cut(listed, header, _Tail(found, place.relative, limit))
     entries = Rows({}) if context.text_only else shown.rows(directory)
     targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
     return Result(
-        text=header + rows + _left_out(found.total - len(shown), limit, found),
+        text=text,
         data={
             "path": _absolute(place),
             "files": len(found.files),
@@ -140,25 +141,37 @@ def _largest_first(told: Facts | None, fact: int) -> int:
     return 1 if told is None else -told[fact]
 
 
-def _cut(listed: Listed, header: str, limit: int, found: Found) -> tuple[Listed, str]:
-    """The entries that fit between the HEADER and the last lines, and their rows."""
-    room = limit - len(header.encode())
-    if len(listed) == found.total:
-        rows = listed.whole(room - len(_left_out(0, limit, found)))
+def _cut(listed: Listed, header: str, tail: "_Tail") -> tuple[Listed, str]:
+    """The entries that fit, and the text: HEADER, their rows, and the lines of TAIL."""
+    room, total = tail.limit - size(header), tail.found.total
+    if len(listed) == total:
+        rows = listed.whole(room - size(tail.lines(listed)))
         if rows is not None:
-            return listed, rows
-    return listed.cut(room - len(_left_out(found.total, limit, found)))
+            return listed, header + rows + tail.lines(listed)
+    shown, rows = listed.cut(room - size(tail.lines(listed.first(0))))
+    return shown, header + rows + tail.lines(shown)
 
 
-def _left_out(count: int, limit: int, found: Found) -> str:
-    """The last lines of a listing that is not whole."""
-    lines = ""
-    if count:
-        noun = "entry" if count == 1 else "entries"
-        lines += f"... {count} more {noun} left out for a limit of {limit} bytes\n"
-    if not found.complete:
-        lines += "... the directory was not read to its end, as the time was up\n"
-    return lines
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """The last lines of the listing of what was FOUND in the directory PATH."""
+
+    found: Found
+    path: str
+    limit: int
+
+    def lines(self, shown: Listed) -> str:
+        """What they say where only so much is SHOWN."""
+        lines, count = "", self.found.total - len(shown)
+        if count:
+            below = len(shown.directories) < len(self.found.directories)
+            noun = "entry" if count == 1 else "entries"
+            call = all_files(self.path, "**" if below else "*", self.limit)
+            remedy = f"; all files: {call}" if call else ""
+            lines += f"... {count} more {noun} left out for a limit of {self.limit} bytes{remedy}\n"
+        if not self.found.complete:
+            lines += "... the time was up before all was read\n"
+        return lines
 
 
 def _header(place: Place, found: Found, form: str) -> str:

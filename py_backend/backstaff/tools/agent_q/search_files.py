@@ -12,7 +12,6 @@ reason, ends with lines that say so; one without a file, with a line that says w
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import NamedTuple
 
 from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
@@ -21,6 +20,12 @@ from backstaff.fs.entry import Kind, Named
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Walk
+from backstaff.render.lines import (
+    MAX_NOTE,
+    all_files,
+    directories_in_a_note,
+    shortened,
+)
 from backstaff.render.names import quote, show, word
 from backstaff.render.values import Rows
 from backstaff.search import suggestions
@@ -30,7 +35,6 @@ from backstaff.tools.agent_q._page import Page, Settings, left_out
 from backstaff.tools.agent_q._words import directory_refusal
 
 REMEDY = "narrow the pattern, give a path, or exclude_patterns"
-MAX_UNREADABLE_SHOWN = 5
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
 
@@ -76,13 +80,18 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _globs(pattern: str) -> Globs:
-    """PATTERN, compiled, with everything literal but `*`, `**` and `?`."""
-    literal = _LITERAL.sub(r"\\\1", pattern)
-    anywhere = literal if "/" in pattern or not pattern else f"**/{literal}"
+    """PATTERN, compiled. Raises INVALID_ARGUMENT."""
     try:
-        return compile_globs((anywhere,))
+        return compile_globs((_as_glob(pattern),))
     except BadGlob as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'pattern': {error}") from error
+
+
+def _as_glob(pattern: str) -> str:
+    """PATTERN as a glob on whole paths, with everything literal but `*`, `**` and `?`."""
+    literal = _LITERAL.sub(r"\\\1", pattern)
+    anywhere = literal if "/" in pattern or not pattern else f"**/{literal}"
+    return anywhere.removeprefix("./")
 
 
 def _answer(place: Place, globs: Globs, arguments: Arguments, context: Context) -> Result:
@@ -93,25 +102,24 @@ def _answer(place: Place, globs: Globs, arguments: Arguments, context: Context) 
     search = Search(Page(limit))
     _search(search, place, globs, exclusions, context)
     why = () if search.page.total else _why(search, place, exclusions, arguments, context)
-    notes = (*_notes(search, exclusions), *why)
+    notes = tuple(shortened(note, MAX_NOTE) for note in (*_notes(search, exclusions), *why))
+    call = all_files(place.relative, _as_glob(arguments.pattern), limit)
+    remedy = f"{REMEDY}; all of them: {call}" if call else REMEDY
     return Result(
-        text=_text(search, arguments.pattern, notes, limit),
+        text=_text(search, arguments.pattern, notes, limit, remedy),
         data=_data(search, place, notes),
         truncated=bool(search.page.left_out) or search.expired,
     )
 
 
-def _text(search: Search, pattern: str, notes: tuple[str, ...], limit: int) -> str:
-    """The text in LIMIT bytes; where there is no row to leave out, notes are."""
-    head, lines = _head(search, pattern), [f"... {note}\n" for note in notes]
+def _text(search: Search, pattern: str, notes: tuple[str, ...], limit: int, remedy: str) -> str:
+    head, lines = _head(search, pattern), "".join(f"... {note}\n" for note in notes)
     if not search.page.total:
-        sizes = accumulate(len(line.encode(errors="replace")) for line in (head, *lines))
-        fitting = sum(1 for size in sizes if size <= limit)
-        return "".join((head, *lines[: max(fitting - 1, 0)])).removesuffix("\n")
+        return (head + lines).removesuffix("\n")
 
     def tail(missing: int) -> str:
         noun = "file" if missing == 1 else "files"
-        return left_out(missing, noun, limit, REMEDY) + "".join(lines)
+        return left_out(missing, noun, limit, remedy) + lines
 
     return search.page.finish(head, tail)
 
@@ -175,9 +183,7 @@ def _notes(search: Search, exclusions: Exclusions) -> Iterator[str]:
     if search.expired:
         yield "not searched to its end, as the time was up"
     if unreadable := search.unreadable:
-        shown = " ".join(map(word, unreadable[:MAX_UNREADABLE_SHOWN]))
-        more = len(unreadable) - MAX_UNREADABLE_SHOWN
-        yield f"cannot be read: {shown}{f' and {more} more' if more > 0 else ''}"
+        yield f"cannot be read: {directories_in_a_note(unreadable)}"
     if note := exclusions.note():
         yield note
 

@@ -158,12 +158,12 @@ def _result(command: Command, content: Content, context: Context, *, several: bo
     }
     told = metadata | folder_in_output(command, several=several)
     whole = {"name": command.name, "content": text, "truncated": cut}
-    shown, fits = _text(command, text, cut=cut, limit=context.text_limit(DEFAULT_TEXT_BYTES))
+    shown, whole_text = _text(command, text, cut=cut, limit=context.text_limit(DEFAULT_TEXT_BYTES))
     return Result(
         text=shown,
         data=whole | {"metadata": metadata | more},
         output=whole | {"metadata": told},
-        truncated=cut or not fits,
+        truncated=cut or not whole_text,
         warnings=tuple(_warnings(command, cut=cut)),
         labels=lambda: command_labels([command]),
     )

@@ -16,8 +16,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
-from backstaff.render.lines import fitted
+from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.render.values import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import Command, read_catalog
@@ -98,15 +99,15 @@ def run(arguments: Arguments, context: Context) -> Result:
         catalog = read_catalog(folders, context.budget)
         page = _page(catalog.primary, arguments)
         warnings = tuple(catalog.warnings(page.commands))
-        told = (*_notes(page, complete=catalog.complete), *counted(warnings))
-        notes = "".join(f"[{note}]\n" for note in told)
+        notes = bracketed((*_notes(complete=catalog.complete), *counted(warnings)))
         lines = [line(command, several=folders.several) for command in page.commands]
-        text, whole = fitted(page.head(), lines, notes, context.text_limit(DEFAULT_TEXT_BYTES))
+        limit = context.text_limit(DEFAULT_TEXT_BYTES)
+        text, shown = fitted(page.head(), lines, notes, limit, partial(_next, page, limit))
         return Result(
             text=text,
             data={"commands": _rows(page.commands), "pagination": page.pagination()},
             output=_output(page, several=folders.several),
-            truncated=not (whole and catalog.complete),
+            truncated=shown < len(lines) or not catalog.complete,
             warnings=warnings,
             labels=lambda: command_labels(page.commands),
         )
@@ -118,12 +119,26 @@ def _page(commands: Sequence[Command], arguments: Arguments) -> Page:
     return Page(shown, arguments.page, arguments.page_size, len(commands))
 
 
-def _notes(page: Page, *, complete: bool) -> Iterator[str]:
-    """How to go on, and what is missing."""
-    if page.has_next:
-        yield f"next page: {json.dumps({'page': page.number + 1, 'page_size': page.size})}"
+def _notes(*, complete: bool) -> Iterator[str]:
+    """What is missing."""
     if not complete:
         yield "the time was up before all commands were read: some are missing"
+
+
+def _next(page: Page, limit: int, shown: int) -> str:
+    """How to go on after so many commands of PAGE that are SHOWN in LIMIT bytes.
+
+    Where that is not all, pages as short as this one begin with the next, or some before it.
+    """
+    missing, number, size = len(page.commands) - shown, page.number + 1, page.size
+    if not (missing and shown):
+        if missing or not page.has_next:
+            return left_out(missing, limit)
+        words = "next page"
+    else:
+        number, size = ((page.number - 1) * size + shown) // shown + 1, shown
+        words = f"{missing} more left out for a limit of {limit} bytes; next page"
+    return f"[{words}: {json.dumps({'page': number, 'page_size': size})}]\n"
 
 
 def _output(page: Page, *, several: bool) -> dict[str, object]:

@@ -28,7 +28,7 @@ from operator import attrgetter
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
 from backstaff.fs.budget import Budget
-from backstaff.render.lines import fitted
+from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.render.names import quote
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, read_catalog
@@ -208,14 +208,19 @@ def run(arguments: Arguments, context: Context) -> Result:
         answer = Answer(arguments.query, matches, len(commands), folders.several, partly)
         warnings = tuple(catalog.warnings([match.command for match in matches]))
         told = (*_notes(answer, arguments, complete=catalog.complete), *counted(warnings))
-        notes = "".join(f"[{note}]\n" for note in told)
-        limit = context.text_limit(DEFAULT_TEXT_BYTES)
-        text, whole = fitted(answer.head(), list(answer.lines()), notes, limit)
+        limit, lines = context.text_limit(DEFAULT_TEXT_BYTES), list(answer.lines())
+        text, shown = fitted(
+            answer.head(),
+            lines,
+            bracketed(told),
+            limit,
+            lambda shown: left_out(len(lines) - shown, limit, "list_commands tells all"),
+        )
         return Result(
             text=text,
             data=answer.data(),
             output=answer.output(),
-            truncated=not (whole and catalog.complete),
+            truncated=shown < len(lines) or not catalog.complete,
             warnings=warnings,
             labels=lambda: command_labels(match.command for match in matches),
         )
@@ -267,7 +272,9 @@ def _notes(answer: Answer, arguments: Arguments, *, complete: bool) -> Iterator[
     if not complete:
         yield "the time was up: there may be better ones"
     if len(answer.matches) == arguments.max_results:
-        yield f"there may be more: raise max_results (at most {MAX_RESULTS})"
+        raised = f"raise max_results (at most {MAX_RESULTS})"
+        least = arguments.max_results == MAX_RESULTS
+        yield f"there may be more: {'list_commands tells all' if least else raised}"
     if answer.partly:
         noun = "command is" if answer.partly == 1 else "commands are"
         yield f"{answer.partly} {noun} searched in the first {HEAD_BYTES >> 10} KiB only"

@@ -384,7 +384,7 @@ def _fitted(listing: Listing, limit: int) -> tuple[str, Listing]:
         text = cut.head() + ",".join(bodies[:count]) + cut.tail()
         if len(text.encode()) <= limit:
             return text, cut
-    message = f"output budget too small: {limit} bytes cannot hold an empty listing"
+    message = f"output budget too small for an empty listing: {limit} bytes"
     raise ToolError(Code.EXECUTION_FAILED, message)
 
 

@@ -12,7 +12,7 @@ from the number of files. The same project gives the same text.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, takewhile
 from pathlib import PurePath
 
@@ -28,6 +28,7 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.root import Place
 from backstaff.fs.survey import Folder, Survey, survey
+from backstaff.render.lines import all_files
 from backstaff.render.names import labels, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.workspace._map import (
@@ -86,6 +87,7 @@ BUILD = frozenset(
 BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
 
 
+MORE_BY_PATH = 'more by path="dir"'
 REPOSITORY = "dir/(git) is a repository of its own"
 IGNORED = "git ignores all that is in here"
 REMEDIES = {
@@ -109,6 +111,7 @@ class Facts:
 
     `prefix` is the path of the start with a slash, or ""; `branch` is None without git or if that
     does not tell, "" where HEAD is detached. What is not `complete` was counted only in part.
+    `more` tells how to see more; `call` lists all files, for what else has no room in any answer.
     """
 
     name: str
@@ -122,6 +125,13 @@ class Facts:
     notes: Sequence[str]
     warnings: tuple[str, ...]
     complete: bool
+    more: str = f"{MORE_BY_PATH} or max_tokens"
+    call: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The path of the start."""
+        return self.prefix.rstrip("/") or "."
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -136,15 +146,18 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise DeadlineExceeded(words) from error
     allowed = arguments.max_tokens * 5 // 2
     limit = min(allowed, context.text_limit(allowed))
+    if limit < allowed or arguments.max_tokens == MOST_TOKENS:
+        facts = replace(facts, more=MORE_BY_PATH, call=all_files(facts.path, "**", limit))
     _insist(facts, arguments.max_tokens, limit)
     head = _head(facts, limit)
     room = limit - _bytes(head) - _bytes(_tail(facts, None))
     found = drawn(facts.start, room, facts.prefix, context.budget)
     lines = "".join(line.text for line in found.lines)
+    hides = found.files < facts.start.total or any(line.folded[0] for line in found.lines)
     return Result(
         text=head + lines + _tail(facts, found),
         data=_data(facts, found),
-        truncated=found.files < facts.start.total or not facts.complete,
+        truncated=hides or not facts.complete,
         warnings=facts.warnings,
         labels=lambda: labels(map_word, _names(facts, found)),
     )
@@ -339,10 +352,10 @@ def _tail(facts: Facts, found: Map | None) -> str:
     if found is not None and named == total and facts.complete:
         all_of_them = "the file is" if total == 1 else f"all {total} files are"
         return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"
-    return (
-        f"{notes}[{named} of {total} files named; dir/(N): N files below; +N: N more here;"
-        ' more by path="dir" or max_tokens]\n'
-    )
+    hides = found is None or found.lines[0].omitted or found.lines[0].folded[0]
+    more = f"{facts.more}; all files: {facts.call}" if facts.call and hides else facts.more
+    told = f"{named} of {total} files named; dir/(N): N files below; +N: N more here; {more}"
+    return f"{notes}[{told}]\n"
 
 
 def _bytes(text: str) -> int:
@@ -357,7 +370,7 @@ def _data(facts: Facts, found: Map) -> dict[str, object]:
     types = _told(facts.types, _named(facts.types))
     return {
         "name": facts.name,
-        "path": facts.prefix.rstrip("/") or ".",
+        "path": facts.path,
         "branch": facts.branch,
         "files": facts.start.total,
         "directories": facts.start.folders,

@@ -29,7 +29,7 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.ignore import MAX_LINES
 from backstaff.fs.root import Place
-from backstaff.render.lines import fitted
+from backstaff.render.lines import bracketed, size
 from backstaff.render.names import labels, quote, show, word
 from backstaff.search import suggestions
 from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
@@ -67,7 +67,8 @@ class Arguments:
 class Answer:
     """The matches on a page: their paths from the root; `total` of `searched` files match.
 
-    `notes` are what a reader has to know of what is not there.
+    `notes` are what a reader has to know of what is not there. `skipped` counts the paths after
+    them that are longer than there is room for.
     """
 
     arguments: Arguments
@@ -76,12 +77,14 @@ class Answer:
     total: int
     searched: int
     notes: Sequence[str]
+    skipped: int = 0
 
     @property
     def next_offset(self) -> int | None:
         """Where the next page starts, if there is one."""
-        after = self.arguments.offset + len(self.paths)
-        return after if self.paths and after < self.total else None
+        here = len(self.paths) + self.skipped
+        after = self.arguments.offset + here
+        return after if here and after < self.total else None
 
     def head(self) -> str:
         """The first line of the text."""
@@ -188,25 +191,22 @@ def _too_slow(paths: int) -> str:
 
 def _told(answer: Answer, limit: int, *, expired: bool = False) -> Result:
     """The result; its page holds no more than its text, so that the next one misses nothing."""
-    notes = "".join(f"[{note}]\n" for note in answer.notes)
+    notes = bracketed(answer.notes)
     rows = [f"{show(path)}\n" for path in answer.paths]
-    room = limit - sum(map(_bytes, (answer.head(), notes, _more(MAX_OFFSET, MAX_OFFSET))))
-    fitting = sum(1 for cost in accumulate(map(_bytes, rows)) if cost <= room)
+    room = limit - sum(map(size, (answer.head(), notes, _more(MAX_OFFSET, MAX_OFFSET))))
+    fitting = sum(1 for cost in accumulate(map(size, rows)) if cost <= room)
     shown = replace(answer, paths=answer.paths[:fitting])
+    if rows and not fitting:  # else the next page would be this one again
+        shown = replace(shown, skipped=1)
+        notes += f"[a path of {size(rows[0]) - 1} bytes is left out for a limit of {limit} bytes]\n"
     if shown.next_offset is not None:
         notes += _more(answer.total - shown.next_offset, shown.next_offset)
-    text, whole = fitted(answer.head(), rows[:fitting] or rows, notes, limit)
-    cut = shown.next_offset is not None or fitting < len(rows)
     return Result(
-        text=text,
+        text="".join((answer.head(), *rows[:fitting], notes)),
         data=shown.data(),
-        truncated=cut or not whole or expired,
+        truncated=shown.next_offset is not None or fitting < len(rows) or expired,
         labels=lambda: labels(show, shown.paths),
     )
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode(errors="replace"))
 
 
 def _more(count: int, offset: int) -> str:
@@ -278,7 +278,9 @@ def _without_case(query: Query, index: Index, budget: Budget) -> str | None:
     if query.ignore_case or not (anyhow := _query(query.text.lower(), query.kind)):
         return None
     count = _count(anyhow, index, budget)
-    return f"{_matching(count)} without regard to case: {quote(anyhow.text)}" if count else None
+    return (
+        f"{_matching(count)} without regard to case: {quote(anyhow.text, None)}" if count else None
+    )
 
 
 def _as_glob(query: Query, index: Index, budget: Budget) -> str | None:
@@ -286,7 +288,7 @@ def _as_glob(query: Query, index: Index, budget: Budget) -> str | None:
     if not set("*?[{") & set(query.text) or not (meant := _query(query.text, SearchKind.GLOB)):
         return None
     count = _count(meant, index, budget)
-    return f"{_matching(count)} {quote(meant.text)} as a glob: kind=glob" if count else None
+    return f"{_matching(count)} {quote(meant.text, None)} as a glob: kind=glob" if count else None
 
 
 def _query(text: str, kind: str) -> Query | None:

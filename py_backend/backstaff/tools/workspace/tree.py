@@ -3,8 +3,8 @@
 Counting is the contract's: every returned node counts, the root too, and `limit_reached` is true
 as soon as `max_entries` is reached. The data are its TreeOutput. The text is for a model: the
 totals, then a line for each directory whose children are shown (its path, then the names in it:
-`sub/`, `sub/…` where the depth cut it off, `name@` for a link), and at last what was cut and how
-to see it. Each line stands alone, so a cut text loses whole lines only.
+`sub/`, `sub/…` where that was not opened, `name@` for a link, and `…` where names may be missing),
+and at last what was cut and how to see it.
 
 Beyond the contract: special files are no nodes; a directory that cannot be read is a node without
 children and a warning; when the time is up, what was found so far is the answer, and says so.
@@ -14,10 +14,10 @@ nothing, as paths are relative to the workspace: both are warned of. `./x` is `x
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
-from itertools import repeat
-from typing import Any
+from itertools import accumulate, repeat
+from typing import Any, NamedTuple
 
 from backstaff.errors import (
     ErrorCode,
@@ -33,7 +33,7 @@ from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
-from backstaff.render.lines import fitted
+from backstaff.render.lines import all_files, bracketed, directories_in_a_note, size
 from backstaff.render.names import labels, quote, show, word, words
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 
@@ -62,7 +62,11 @@ class Arguments:
 
 @dataclass(slots=True)
 class Tree:
-    """The tree as it grows: nodes as the contract has them, and the counts of its TreeOutput."""
+    """The tree as it grows: nodes as the contract has them, and the counts of its TreeOutput.
+
+    `last` are the paths of what the walk was at when it was stopped, from the root down to the last
+    node: of these directories, children may be missing. The last one is `unopened` if it is one.
+    """
 
     root: Node
     counts: dict[Kind, int] = field(
@@ -72,6 +76,8 @@ class Tree:
     limit_reached: bool = False
     depth_cut: bool = False
     expired: bool = False
+    last: frozenset[str] = frozenset()
+    unopened: bool = False
     unreadable: list[str] = field(default_factory=list)
 
     def add(self, node: Node, parent: Node) -> None:
@@ -198,10 +204,14 @@ def _grown(place: Place, arguments: Arguments, excluded: Globs | None, context: 
             tree.add(node, parents[depth - 1])
             if tree.scanned >= arguments.max_entries:
                 tree.limit_reached = True
+                tree.last = frozenset(one["path"] for one in (*parents[:depth], node))
+                tree.unopened = kind is Kind.DIRECTORY
                 break
             if kind is Kind.DIRECTORY and _opened(walk, step, node, arguments, tree):
                 parents[depth:] = [node]
         tree.expired = walk.expired
+        if tree.expired:
+            tree.last = frozenset(one["path"] for one in parents)
     return tree
 
 
@@ -264,10 +274,98 @@ def _warnings(tree: Tree) -> Iterator[str]:
         yield "The time was up before the tree was complete"
 
 
+class _Line(NamedTuple):
+    """A directory whose children are shown: its path, a word for each; some may be missing."""
+
+    path: str
+    words: Sequence[str]
+    short: bool
+
+    def text(self) -> str:
+        """The line."""
+        return " ".join([f"{word(self.path)}/", *self.words, *(["…"] if self.short else [])]) + "\n"
+
+    def within(self, room: int) -> "_Line":
+        """The line with as many words as have room in ROOM bytes."""
+        if size(self.text()) <= room:
+            return self
+        bare = self._replace(words=(), short=True)
+        sizes = accumulate((size(one) + 1 for one in self.words), initial=size(bare.text()))
+        fitting = sum(1 for taken in sizes if taken <= room) - 1
+        return bare._replace(words=self.words[: max(fitting, 0)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The text of a TREE in at most LIMIT bytes: its LINES, and how many more have no room."""
+
+    tree: Tree
+    arguments: Arguments
+    limit: int
+    lines: Sequence[_Line]
+    left_out: int = 0
+    is_cut: bool = False
+
+    def written(self) -> str:
+        """The head, the lines and the notes."""
+        return "".join((_head(self.tree), *map(_Line.text, self.lines), bracketed(self._notes())))
+
+    def cut(self) -> "_Text":
+        """The text with as many of its lines, and of the names in the last one, as have room."""
+        # The notes are longest where only a part of the first line has room.
+        first = [line.within(0) for line in self.lines[:1]]
+        longest = replace(self, lines=first, left_out=len(self.lines), is_cut=True)
+        room = self.limit - size(longest.written()) + sum(size(line.text()) for line in first)
+        shown: list[_Line] = []
+        for line in self.lines:
+            shown.append(line.within(room))
+            room -= size(shown[-1].text())
+            if shown[-1] is not line:
+                break
+        shown = [line for line in shown if line.words]
+        return replace(self, lines=shown, left_out=len(self.lines) - len(shown), is_cut=True)
+
+    def _notes(self) -> Iterator[str]:
+        """What was cut, and how to see it."""
+        tree, entries, depth = self.tree, self.arguments.max_entries, self.arguments.max_depth
+        if tree.limit_reached:
+            more = f"; raise it (at most {MAX_ENTRIES})" if entries < MAX_ENTRIES else ""
+            yield f"stopped at max_entries {entries}: there may be more{more}"
+        if tree.expired:
+            yield "stopped as the time was up: exclude more, or give a directory as path"
+        if self.left_out:
+            noun = "line" if self.left_out == 1 else "lines"
+            words = f"{self.left_out} more {noun} left out for a limit of {self.limit} bytes"
+            yield f"{words}: give a directory as path"
+        yield from self._where_names_are_missing()
+        if tree.depth_cut or tree.unopened:
+            more = f", or raise max_depth (at most {MAX_DEPTH})" if tree.depth_cut else ""
+            yield f"dir/… is not opened: give it as path{more if depth < MAX_DEPTH else ''}"
+        if tree.unreadable:
+            yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
+        yield from _idle(self.arguments.exclude)
+
+    def _where_names_are_missing(self) -> Iterator[str]:
+        """How to see all that is in the directories of which only the first names are shown."""
+        root, most = self.tree.root["path"], {"max_depth": 1, "max_entries": MAX_ENTRIES}
+        short = [line for line in self.lines if line.short]
+        asked = self.arguments.max_depth <= 1
+        if any(line.path != root for line in short) or (short and not asked):
+            how = ", ".join(f"{name}={value}" for name, value in most.items())
+            yield f"a line that ends with … may miss names: give its directory as path with {how}"
+            return
+        # Nothing shows more of the root's line but the other tool.
+        for line in short if self.is_cut or self.arguments.max_entries == MAX_ENTRIES else ():
+            closed = not line.words or line.words[-1].endswith(("/", "/…"))
+            call = all_files(root, "**" if closed else "*", self.limit)
+            yield f"all files: {call}" if call else "a line that ends with … misses names"
+
+
 def _text(tree: Tree, arguments: Arguments, limit: int) -> tuple[str, bool]:
-    """The text in at most LIMIT bytes, or its first and last lines; whether it is whole."""
-    notes = "".join(f"[{note}]\n" for note in _notes(tree, arguments))
-    return fitted(_head(tree), list(_lines(tree.root)), notes, limit)
+    """The text in LIMIT bytes, where head and notes have room in them; whether it is whole."""
+    text = _Text(tree, arguments, limit, list(_lines(tree.root, tree.last)))
+    whole = text.written()
+    return (whole, True) if size(whole) <= limit else (text.cut().written(), False)
 
 
 def _head(tree: Tree) -> str:
@@ -281,39 +379,26 @@ def _head(tree: Tree) -> str:
     return f"Tree of {show(tree.root['path'] + '/')} with {said}, itself included\n"
 
 
-def _lines(node: Node) -> Iterator[str]:
-    """A line for NODE and each directory below it of which children are shown."""
+def _lines(node: Node, last: AbstractSet[str]) -> Iterator[_Line]:
+    """A line for NODE and each directory below it of which children are shown.
+
+    Of those with a path among the LAST, children may be missing.
+    """
     if "children" in node:
         children = node["children"]
         labels = words([child["name"] for child in children])
-        names = " ".join(map(_marked, labels, children))
-        yield f"{word(node['path'])}/ {names}\n"
+        marked = [_marked(*both, last) for both in zip(labels, children, strict=True)]
+        yield _Line(node["path"], marked, node["path"] in last)
         for child in children:
             if "children" in child:
-                yield from _lines(child)
+                yield from _lines(child, last)
 
 
-def _marked(label: str, node: Node) -> str:
-    return label + SUFFIXES[node["kind"]] + ("…" if "truncated" in node else "")
-
-
-def _notes(tree: Tree, arguments: Arguments) -> Iterator[str]:
-    """What was cut, and how to see it."""
-    if tree.limit_reached:
-        yield (
-            f"stopped at max_entries {arguments.max_entries}: there may be more;"
-            f" raise it (at most {MAX_ENTRIES}), exclude more, or give a directory as path"
-        )
-    if tree.expired:
-        yield "stopped as the time was up: exclude more, or give a directory as path"
-    if tree.depth_cut:
-        yield (
-            f"/… is not opened, being at max_depth {arguments.max_depth}:"
-            f" raise it (at most {MAX_DEPTH}), or give that directory as path"
-        )
-    if tree.unreadable:
-        yield "cannot be read: " + " ".join(map(word, tree.unreadable))
-    yield from _idle(arguments.exclude)
+def _marked(label: str, node: Node, last: AbstractSet[str]) -> str:
+    if node["kind"] is not Kind.DIRECTORY:
+        return label + SUFFIXES[node["kind"]]
+    closed = "truncated" in node or (node["path"] in last and "children" not in node)
+    return f"{label}/…" if closed else f"{label}/"
 
 
 TOOL = Tool(
