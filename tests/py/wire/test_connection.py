@@ -442,7 +442,9 @@ def test_reply_that_cannot_be_written_is_a_bug_that_is_answered(
 def test_reply_too_large_for_a_frame_is_an_error_that_names_its_size(
     line_to: MakeLine, hello: str
 ) -> None:
-    line = line_to(huge=saying("x" * MAX_FRAME_BYTES), fine=saying("fine"))
+    # No lower limit for the text makes these data smaller.
+    huge = Result(text="huge", data={"name": "x" * MAX_FRAME_BYTES})
+    line = line_to(huge=lambda _, __: huge, fine=saying("fine"))
     line.value(f"(call 1 hello {hello})")
     value = line.value("(call 2 test/huge ())")
     error = value[":error"]

@@ -132,7 +132,8 @@ def _missing(name: str, folders: Folders, budget: Budget) -> ToolError:
     with suppress(DeadlineExceeded):
         hurried = budget.at_most(suggestions.SECONDS)
         nearest = suggestions.similar(name.removesuffix(SUFFIX), names, hurried, LEAST_ALIKE)
-    hint = f"; did you mean {' or '.join(map(quote, nearest))}?" if nearest else ""
+    meant = " or ".join(quote(one, None) for one in nearest)
+    hint = f"; did you mean {meant}?" if nearest else ""
     message = f"Command {quote(name)} not found{hint}"
     return ToolError(Code.COMMAND_NOT_FOUND, message, nearest=nearest)
 

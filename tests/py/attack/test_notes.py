@@ -1,0 +1,195 @@
+"""What an answer that was cut tells to do works when it is done to the letter: all is seen then."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.py.attack.attackers import TOOLS
+from tests.py.attack.follower import Follower
+from tests.py.fs.repositories import alone, git
+from tests.py.servers import server_at
+from tests.py.trees import Plant, plant
+
+LIMITS = (700, 2000, 16_384)
+WIDE = 1010
+
+
+def project(folder: Path) -> Path:
+    """A project with a folder of many files, one of many folders, deep ones, and odd names."""
+    names = [f"many/file-{number:04}.txt" for number in range(WIDE)]
+    names += [f"folders/folder-{number:04}/inside.py" for number in range(WIDE)]
+    names += [f"deep/{'level/' * depth}at-{depth}.c" for depth in range(16)]
+    names += [f"{one}/{other}.md" for one in "abc" for other in ("x y", "日本", "+3", "n\nl", "q'")]
+    names += [f"top-{number}.cfg" for number in range(40)]
+    names += [f"both/{number:03}/f" for number in range(80)] + [f"both/g{n:03}" for n in range(80)]
+    return plant(folder / "R", dict.fromkeys(names, ""))
+
+
+def files(root: Path, below: str = ".") -> set[str]:
+    """The files of the project, by their paths from ROOT."""
+    return {str(p.relative_to(root)) for p in (root / below).rglob("*") if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project(tmp_path_factory.mktemp("notes"))
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("workspace/tree", {"path": ".", "entry_kind": "all"}),
+        ("workspace/tree", {"path": "deep", "entry_kind": "all", "max_depth": 12}),
+        ("workspace/tree", {"path": "both", "entry_kind": "all", "max_depth": 1}),
+        ("workspace/tree", {"path": ".", "entry_kind": "all", "max_depth": 0}),
+        ("workspace/search_files", {"query": "**", "kind": "glob"}),
+        ("workspace/search_files", {"query": "e"}),
+        ("workspace/project_overview", {}),
+        ("workspace/project_overview", {"max_tokens": 500}),
+        ("workspace/project_overview", {"max_tokens": 20_000}),
+        ("agent-q/directory_tree", {}),
+        ("agent-q/directory_tree", {"path": "both"}),
+        ("agent-q/search_files", {"pattern": "*"}),
+        ("agent-q/search_files", {"pattern": "./f*", "path": "folders/folder-0000"}),
+        ("agent-q/search_files", {"pattern": "file-*.txt"}),
+    ],
+    ids=str,
+)
+def test_all_files_are_seen_in_the_end(
+    root: Path, tool: str, given: dict[str, object], limit: int
+) -> None:
+    wanted = files(root, str(given.get("path", ".")))
+    if "pattern" in given:
+        wanted = {path for path in wanted if given["pattern"] == "*" or "/file-" in path}
+    if given.get("query") == "e":
+        wanted = {path for path in wanted if "e" in path.lower()}
+    assert not Follower(server_at(root), limit).follow(tool, given, wanted)
+
+
+@pytest.mark.parametrize("limit", [2000, 16_384])
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("workspace/tree", {"path": ".", "entry_kind": "all"}),
+        ("workspace/tree", {"path": ".", "entry_kind": "all", "max_entries": 1}),
+        ("workspace/tree", {"path": ".", "entry_kind": "all", "max_entries": 150, "max_depth": 9}),
+        ("workspace/tree", {"path": ".", "entry_kind": "all", "max_entries": 1000}),
+        ("workspace/project_overview", {}),
+        ("workspace/project_overview", {"max_tokens": 300}),
+        ("workspace/search_files", {"query": "**", "kind": "glob", "max_results": 7}),
+    ],
+    ids=str,
+)
+def test_one_tool_alone_leads_to_all_files_where_no_folder_holds_too_many(
+    tree: Plant, tool: str, given: dict[str, object], limit: int
+) -> None:
+    names = [
+        f"{a}/{b}/{c}/file-{n}.c" for a in "abcde" for b in "fgh" for c in "xyz" for n in "1234"
+    ]
+    names += [f"{a}/{b}/more-{n}.h" for a in "abc" for b in "fg" for n in range(20)]
+    root = tree(dict.fromkeys([*names, "README", "z.txt", "a/only/one/in/here"], ""))
+    follower = Follower(server_at(root), limit, loyal=True)
+    assert not follower.follow(tool, given, files(root))
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("path", [".", "many", "folders", "both", "deep"])
+@pytest.mark.parametrize("sort_by", ["name", "size"])
+def test_all_that_a_directory_holds_is_seen_in_the_end(
+    root: Path, path: str, sort_by: str, limit: int
+) -> None:
+    follower = Follower(server_at(root), limit)
+    follower.follow("agent-q/list_directory", {"path": path, "sort_by": sort_by}, {"all of it"})
+    for one in (root / path).iterdir():
+        name = str(one.relative_to(root))
+        inside = files(root, name) if one.is_dir() else {name}
+        assert f"{name}/" in follower.seen or inside <= follower.seen, name
+
+
+# ---------------------------------------------------------------------------- commands
+
+
+@pytest.mark.parametrize("limit", [300, 700, 16_384])
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("commands/list_commands", {}),
+        ("commands/list_commands", {"page_size": 100}),
+        ("commands/list_commands", {"page_size": 7}),
+        ("commands/search_commands", {"query": "command"}),
+        ("commands/search_commands", {"query": "command", "max_results": 100}),
+        ("commands/search_commands", {"query": "nothing like it"}),
+    ],
+    ids=str,
+)
+def test_all_commands_are_seen_in_the_end(
+    tree: Plant, tool: str, given: dict[str, object], limit: int
+) -> None:
+    content = {
+        f".claude/commands/command-{number:03}.md": f"Does {'much ' * (number % 17)}"
+        for number in range(130)
+    }
+    wanted = {f"command-{number:03}" for number in range(130)}
+    assert not Follower(server_at(tree(content)), limit).follow(tool, given, wanted)
+
+
+# ---------------------------------------------------------------------------- why nothing is found
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"query": "Parser", "kind": "substring"}, "src/deep/parser.c"),
+        ({"query": "*.c", "kind": "glob"}, "src/deep/parser.c"),
+        ({"query": "**/*.C", "kind": "glob"}, "src/deep/parser.c"),
+        ({"query": "*.[ch]"}, None),
+        ({"query": "**/*.[c]"}, "src/deep/parser.c"),
+        ({"query": "out.o"}, "built/out.o"),
+    ],
+    ids=str,
+)
+def test_reason_why_nothing_matches_leads_to_what_would(
+    tree: Plant, given: dict[str, object], wanted: str | None
+) -> None:
+    content = {"src/deep/parser.c": "", "built/out.o": "", ".gitignore": "built\n", "a": ""}
+    follower = Follower(server_at(tree(content)), 16_384)
+    missing = follower.follow("workspace/search_files", given, {wanted} if wanted else {"?"})
+    assert not missing or not wanted
+
+
+def test_repositories_and_what_git_ignores_are_found_as_told(folder: Path) -> None:
+    content = {"src/a.c": "", "inner/b.c": "", "built/x/y.o": "", ".gitignore": "built\n"}
+    root = plant(folder / "R", content)
+    with alone(folder / "home"):
+        git(root, "init", "-q")
+        git(root / "inner", "init", "-q")
+        server = server_at(root)
+        assert not Follower(server, 2000).follow(
+            "workspace/project_overview", {}, {"src/a.c", "inner/b.c"}
+        )
+        assert not Follower(server, 2000).follow(
+            "workspace/project_overview", {"path": "built"}, {"built/x/y.o"}
+        )
+        assert not Follower(server, 2000).follow(
+            "workspace/search_files", {"query": "y.o"}, {"built/x/y.o"}
+        )
+
+
+def test_command_that_was_meant_is_one(tree: Plant) -> None:
+    long = "".join(f"{number:02}" for number in range(10, 99)) + "-" + "abcdefghijklm" * 3
+    server = server_at(tree({f".claude/commands/{long}.md": "", "x": ""}))
+    reply = server.call("commands/get_command", {"command_name": long[:-1]})
+    found = re.search(r"did you mean '(.*)'\?$", reply.text)
+    assert found, reply.text
+    assert server.call("commands/get_command", {"command_name": found[1]}).ok
+
+
+def test_every_kind_of_answer_that_is_cut_was_followed() -> None:
+    never_cut = {"agent-q/get_file_info", "agent-q/get_project_root", "forge/list_directory"}
+    no_more_to_see = {"commands/get_command"}  # it has no argument that would show another part
+    followed = {"workspace/tree", "workspace/search_files", "workspace/project_overview"}
+    followed |= {"agent-q/directory_tree", "agent-q/search_files", "agent-q/list_directory"}
+    followed |= {"commands/list_commands", "commands/search_commands"}
+    assert set(TOOLS) == never_cut | no_more_to_see | followed
