@@ -52,8 +52,7 @@ buffer.
   :group 'backstaff
   (backstaff-view-setup :request #'backstaff-list--request
                         :draw #'backstaff-list--draw
-                        :title #'backstaff-list--title
-                        :exact #'backstaff-list--exact-path)
+                        :title #'backstaff-list--title)
   (backstaff-table-setup backstaff-list--format)
   (setq tabulated-list-sort-key (cons "Name" nil))
   (setq-local bookmark-make-record-function #'backstaff-list--bookmark))
@@ -336,33 +335,6 @@ Visit it in another window if OTHER-WINDOW is non-nil."
     (backstaff-view-try
      (backstaff-view-with :bytes (min (* 4 bytes)
                                       backstaff-list--most-bytes)))))
-
-
-;;; Names that the tool could not tell
-
-(defun backstaff-list--exact-path (path)
-  "Return PATH with its exact bytes, where Forge's tool has replaced some.
-What was replaced is looked for in the file system."
-  (if (or (not (backstaff-list--forge-p backstaff-view-state))
-          (not (string-search "\ufffd" path)))
-      path
-    (let ((found "."))
-      (dolist (name (split-string path "/") found)
-        (setq found (backstaff-view-child
-                     found (backstaff-list--exact-name found name)))))))
-
-(defun backstaff-list--exact-name (directory name)
-  "Return the name of the one file in DIRECTORY that is shown as NAME."
-  (let ((case-fold-search nil))
-    (pcase (and (string-search "\ufffd" name)
-                (directory-files (backstaff-view-file-name
-                                  (backstaff-view-absolute directory t))
-                                 nil (backstaff-names-lossy-regexp name) t))
-      ('nil name)
-      (`(,only) only)
-      (_ (user-error "Several names look like %s; \
-M-x backstaff-list-directory tells them apart"
-                     name)))))
 
 
 ;;; Bookmarks

@@ -105,20 +105,6 @@ mislead."
              (format "\\u%04x\\u%04x" (+ #xd800 (ash offset -10))
                      (+ #xdc00 (logand offset #x3ff)))))))
 
-(defun backstaff-names-undecodable-p (name)
-  "Return non-nil if NAME holds bytes that are part of no character."
-  (string-match-p (string ?\[ #x3fff80 ?- #x3fffff ?\]) name))
-
-(defun backstaff-names-lossy-regexp (name)
-  "Return what matches the names that are told as NAME where bytes are lost.
-Each U+FFFD in NAME may stand for bytes that are part of no character."
-  (concat "\\`"
-          (replace-regexp-in-string
-           "\ufffd" (format "[\ufffd%c-%c]\\\\{1,3\\\\}" #x3fff80 #x3fffff)
-           (regexp-quote name) t)
-          "\\'"))
-
-
 ;;; Prose
 
 (defconst backstaff-names--blank-regexp

@@ -117,9 +117,6 @@ directory or file below the root.")
 (defvar-local backstaff-view--title-function nil
   "The function that returns the name a buffer with a certain state shall have.")
 
-(defvar-local backstaff-view--exact-function #'identity
-  "The function that turns the path of an entry into that of the file.")
-
 (defvar-local backstaff-view--title nil
   "The name that the buffer was given last.")
 
@@ -129,15 +126,13 @@ directory or file below the root.")
 (defvar-local backstaff-view--notes nil
   "The overlay at the end of the buffer that says what is not shown.")
 
-(cl-defun backstaff-view-setup (&key request draw title wrap
-                                     (exact #'identity))
+(cl-defun backstaff-view-setup (&key request draw title wrap)
   "Make the current buffer one that shows what a tool answers.
 REQUEST is a function that turns a state into a list of a tool's id, its
 arguments and a context.  DRAW is one that draws a successful reply into the
 empty buffer, when `backstaff-view-state' is what it answers.  TITLE is one
 that returns a buffer's name for a state.  Long lines are cut unless WRAP is
-non-nil.  EXACT is a function that turns the path of an entry into that of
-the file, where the tool could not tell it."
+non-nil."
   (setq truncate-lines (not wrap)
         word-wrap t
         buffer-undo-list t
@@ -148,8 +143,7 @@ the file, where the tool could not tell it."
         backstaff-view--wrap wrap
         backstaff-view--request-function request
         backstaff-view--draw-function draw
-        backstaff-view--title-function title
-        backstaff-view--exact-function exact)
+        backstaff-view--title-function title)
   (setq-local revert-buffer-function #'backstaff-view--revert)
   (add-hook 'kill-buffer-hook #'backstaff-view--give-up nil t)
   (add-hook 'change-major-mode-hook #'backstaff-view--give-up nil t))
@@ -519,8 +513,7 @@ They are no part of the text, so they stay when that is sorted."
 
 (defun backstaff-view-entry-path ()
   "Return the path of the file that point is at, or nil."
-  (when-let ((path (plist-get (backstaff-view-entry) :path)))
-    (funcall backstaff-view--exact-function path)))
+  (plist-get (backstaff-view-entry) :path))
 
 (defun backstaff-view-some-entry ()
   "Return the entry that the line at point stands for; complain without one."
@@ -535,16 +528,8 @@ They are no part of the text, so they stay when that is sorted."
                 (point) 'backstaff-name nil (line-end-position)))))
 
 (defun backstaff-view-go-to (path)
-  "Go to the line that stands for PATH and return non-nil; or stay.
-One that tells PATH with what cannot be decoded replaced will do."
-  (or (backstaff-view--go-to-line (apply-partially #'equal path))
-      (and (backstaff-names-undecodable-p path)
-           (backstaff-view--go-to-line
-            (lambda (told)
-              (let ((case-fold-search nil))
-                (and told (string-search "\ufffd" told)
-                     (string-match-p (backstaff-names-lossy-regexp told)
-                                     path))))))))
+  "Go to the line that stands for PATH and return non-nil; or stay."
+  (backstaff-view--go-to-line (apply-partially #'equal path)))
 
 (defun backstaff-view--go-to-line (fits)
   "Go to the first line whose path FITS and return non-nil; or stay.
