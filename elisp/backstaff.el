@@ -61,9 +61,6 @@
 (require 'backstaff-server)
 
 (declare-function project-root "project" (project))
-(declare-function backstaff-remote-check "backstaff-remote" (directory))
-(declare-function backstaff-remote-root "backstaff-remote" (directory))
-(declare-function backstaff-remote-approach "backstaff-remote" (directory))
 
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
 (autoload 'backstaff-list-entries "backstaff-list" nil t)
@@ -83,6 +80,8 @@
 (autoload 'backstaff-install-server "backstaff-install" nil t)
 (autoload 'backstaff-doctor "backstaff-doctor" nil t)
 (autoload 'backstaff-connect "backstaff-remote" nil t)
+(autoload 'backstaff-remote-starter "backstaff-remote")
+(add-hook 'backstaff-server-starters #'backstaff-remote-starter)
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
 (autoload 'backstaff-llm-tools "backstaff-llm")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
@@ -100,7 +99,8 @@
 
 (defcustom backstaff-call-timeout 15
   "For how many seconds to wait for the answer to a call.
-This counts from the call on, also while a server on another host starts."
+A server on another host is started before that counts; see
+`backstaff-remote-start-limit'."
   :type '(number :tag "Seconds"))
 
 (defcustom backstaff-root-function #'backstaff-project-root
@@ -149,9 +149,6 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
 
 ;;; Root
 
-(define-error 'backstaff-remote-directory "Backstaff root out of reach"
-  '(backstaff-error user-error))
-
 (defun backstaff-project-root (directory)
   "Return the root of the project that DIRECTORY is in, or DIRECTORY itself."
   ;; To learn what a submodule counts as, project.el would evaluate all that
@@ -179,8 +176,8 @@ that host alone; `backstaff-command-root' asks."
      (backstaff--checked-root
       (cond (backstaff-root-directory)
             ((file-remote-p directory)
-             (require 'backstaff-remote)
-             (backstaff-remote-root directory))
+             (funcall (plist-get (backstaff-server-starter directory) :root)
+                      directory))
             (t (funcall backstaff-root-function
                         (expand-file-name directory))))))))
 
@@ -212,18 +209,21 @@ On another host any name will do: to look there TRAMP would connect unasked."
         (t (file-directory-p name))))
 
 (defun backstaff-approach (directory)
-  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it."
-  (when (and (file-remote-p directory) (not (backstaff-server-connected-p directory)))
-    (require 'backstaff-remote)
-    (backstaff-remote-approach directory)))
+  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
+Do not ask where no server could be started."
+  (let ((host (file-remote-p directory)))
+    (when (and host (not noninteractive) (not inhibit-quit)
+               (not (backstaff-server-connected-p directory))
+               (run-hook-with-args-until-success 'backstaff-server-starters directory)
+               (y-or-n-p (format "Connect to %s? " host)))
+      (backstaff-server-connect host))))
 
 (defun backstaff--checked-root (root)
   "Return ROOT, a directory, in full, if it is one that tools may look at."
   (unless (stringp root)
     (signal 'backstaff-argument-error (list (format "%S is no root" root))))
   (when (file-remote-p root)
-    (require 'backstaff-remote)
-    (backstaff-remote-check root))
+    (backstaff-server-starter root))
   (file-name-as-directory (expand-file-name root)))
 
 (defun backstaff--host-name (name)
@@ -277,7 +277,11 @@ Return a handle for `backstaff-cancel'."
     (condition-case problem
         (backstaff--send handle id args callback (backstaff--context context))
       (backstaff-error
-       (run-at-time 0 nil callback (backstaff--failure id problem))))
+       (run-at-time 0 nil callback (backstaff--failure id problem)))
+      ;; To start a server on another host takes a while, which may be quit.
+      (quit
+       (run-at-time 0 nil callback
+                    (backstaff--failure id '(backstaff-cancelled "the user quit")))))
     handle))
 
 (defun backstaff--send (handle id args callback context)
@@ -410,7 +414,6 @@ is worth more than no answer."
 
 (defconst backstaff--codes
   '((backstaff-connection-lost . "CONNECTION_LOST")
-    (backstaff-remote-refused . "CONNECTION_LOST")
     (backstaff-timeout . "TIMEOUT")
     (backstaff-protocol-error . "PROTOCOL_ERROR")
     (backstaff-remote-error . "REMOTE_ERROR")
@@ -429,8 +432,9 @@ is worth more than no answer."
   "Return a reply to the call of the tool ID that CONDITION ended."
   (list :ok nil :tool (backstaff--method id)
         :text (backstaff--error-text condition) :data nil
-        :error (list :code (alist-get (car condition) backstaff--codes
-                                      "INTERNAL_ERROR")
+        :error (list :code (or (cl-loop for symbol in (get (car condition) 'error-conditions)
+                                        thereis (alist-get symbol backstaff--codes))
+                               "INTERNAL_ERROR")
                      :message (backstaff-epc-error-text condition))
         :truncated nil :warnings nil :elapsed-ms 0))
 
