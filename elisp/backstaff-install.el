@@ -42,7 +42,8 @@ another.  Return nil if the user does not want it."
     (pcase-let* ((uv (executable-find "uv"))
                  (`(,version . ,python) (backstaff-install--python uv))
                  (directory (backstaff-python-environments))
-                 (environment (format "%s%s-py%s/" directory backstaff-server-version version))
+                 (environment (format "%s%s-py%s/" directory
+                                      backstaff-server-version version))
                  ;; Neither colours nor lines that overwrite themselves.
                  (process-connection-type nil)
                  (compilation-environment (cons "NO_COLOR=1" compilation-environment)))

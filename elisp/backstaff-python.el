@@ -19,7 +19,7 @@
 
 (defconst backstaff-python-names
   '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
-  "The names under which a Python is looked for on `exec-path'.")
+  "The names under which a Python is looked for on variable `exec-path'.")
 
 (defconst backstaff-python-libraries '("bracex" "epc" "pathspec" "sexpdata" "yaml")
   "The libraries that the server imports, by the names it imports them under.")
@@ -32,7 +32,7 @@
   "The directory that this package was loaded from, or nil.")
 
 (defvar backstaff-python-found nil
-  "The Python on `exec-path' that can run the server, once it was found.")
+  "The Python on variable `exec-path' that runs the server, once it was found.")
 
 (defmacro backstaff-python-with-own-environment (directory &rest body)
   "Run BODY in DIRECTORY, or /, with the environment that Emacs started with.
@@ -49,12 +49,14 @@ A buffer may have a project's PATH, and no PYTHON variable shall take effect."
   "Return the directory of the server's sources, or nil."
   (when-let* ((package backstaff-python-package-directory)
               (library (expand-file-name "backstaff-python.el" package))
-              (main (locate-file "py_backend/backstaff/__main__.py"
-                                 ;; A package manager may have linked the library.
-                                 (cl-loop for file in (list library (file-truename library))
-                                          for directory = (file-name-directory file)
-                                          collect (expand-file-name "../" directory)
-                                          collect directory))))
+              (main
+               (cl-loop for file in (list library
+                                          ;; A package manager may have linked it.
+                                          (file-truename library))
+                        for directory = (file-name-directory file)
+                        thereis (locate-file "py_backend/backstaff/__main__.py"
+                                             (list (expand-file-name "../" directory)
+                                                   directory)))))
     (expand-file-name "../" (file-name-directory main))))
 
 
@@ -82,15 +84,16 @@ if the process is deleted.  PROGRAM has SECONDS to answer, 3 by default."
               (cancel-timer timer)
               (funcall
                callback
-               (cond ((string-match "^\\(3\\.[0-9.]+\\)\n\\(/.*\\)\n\\(/.*\\)\n\\(.*\\)\n\\(.*\\)$"
-                                    output)
-                      (list :version (match-string 1 output)
-                            :executable (match-string 2 output)
-                            :base (match-string 3 output)
-                            :missing (split-string (match-string 4 output))
-                            :makes-environments (equal (match-string 5 output) "")))
-                     (late (format "says nothing for %s seconds" seconds))
-                     (t "does not say what it is"))))))
+               (pcase (split-string output "\n")
+                 (`(,(and version (pred (string-match-p "\\`3\\.[0-9.]+\\'")))
+                    ,(and executable (pred file-name-absolute-p))
+                    ,(and base (pred file-name-absolute-p))
+                    ,missing ,missing-modules . ,_)
+                  (list :version version :executable executable :base base
+                        :missing (split-string missing)
+                        :makes-environments (string-empty-p missing-modules)))
+                 ((guard late) (format "says nothing for %s seconds" seconds))
+                 (_ "does not say what it is"))))))
          (process (make-process
                    :name "backstaff-python" :noquery t :connection-type 'pipe
                    :command (list program "-I" "-c" backstaff-python--probe)

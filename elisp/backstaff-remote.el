@@ -177,13 +177,12 @@ ARGUMENTS are those of `make-process'."
         ;; error into the frames, and delay small requests as if typed.
         (tramp-methods
          (cl-loop for (method . parameters) in tramp-methods
-                  collect (cons method
-                                (cl-loop for (key value) in parameters
-                                         collect (list key
-                                                       (if (and (eq key 'tramp-direct-async)
-                                                                (consp value))
-                                                           (or (remove "-t" value) t)
-                                                         value))))))
+                  collect `(,method
+                            ,@(cl-loop for (key value) in parameters
+                                       when (and (eq key 'tramp-direct-async)
+                                                 (consp value))
+                                       do (setq value (or (remove "-t" value) t))
+                                       collect (list key value)))))
         ;; TRAMP sends the host what differs from this, for all to see.
         (process-environment
          (copy-sequence (default-toplevel-value 'process-environment))))
@@ -357,9 +356,10 @@ They go along: a policy counts wherever the tools look."
                                host (car ways) begun bundle settings))
               (error
                (pcase-let ((`(,text ,advice ,final)
-                            (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+                            (if (memq (car problem)
+                                      '(backstaff-start-error backstaff-timeout))
                                 (cdr problem)
-                              (list (error-message-string problem)))))
+                              (list (backstaff-epc-error-text problem)))))
                  (backstaff-server-note (format "start on %s failed: %s" host text))
                  (push (cons text advice) problems)
                  (setq ways (and (not final) (not (eq (car problem) 'backstaff-timeout))
@@ -394,16 +394,15 @@ could do better."
          (errors (generate-new-buffer " *backstaff-stderr*" t))
          ;; A word that nobody else says.  The host says it backwards, so that an
          ;; echo of the command line does not look like an answer.
-         (nonce (concat "n" (substring (secure-hash 'sha1 (format "%s %s %s" (random)
-                                                                  (float-time) (emacs-pid)))
-                                       0 16)))
+         (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
          (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n"
                          (reverse nonce)))
          (case-fold-search nil))
     (cl-flet*
         ((said ()
            (let ((words (backstaff-remote--one-line
-                         (concat (backstaff-remote--errors-of process errors) " " output))))
+                         (concat (backstaff-remote--errors-of process errors) " "
+                                 output))))
              (if (string-empty-p words) "; the host said nothing"
                (concat "; the host said: " words))))
          (fail (text &optional advice final)

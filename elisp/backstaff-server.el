@@ -61,6 +61,8 @@ are read when the server starts."
 
 (define-error 'backstaff-start-error "Backstaff cannot start its server"
   'backstaff-connection-lost)
+(define-error 'backstaff-python-missing "Backstaff cannot start its server"
+  'backstaff-start-error)
 (define-error 'backstaff-remote-directory "Backstaff root out of reach"
   '(backstaff-error user-error))
 
@@ -74,6 +76,9 @@ M-x backstaff-show-log, and whether the machine, or the network, is overloaded")
     (backstaff-remote-directory
      . "Type M-x backstaff-connect there; or M-x cd to a local directory, or \
 customize `backstaff-root-directory'")
+    (backstaff-python-missing
+     . "Type M-x backstaff-install-server, run make setup beside the sources, or \
+customize `backstaff-server-command'")
     (backstaff-start-error
      . "Customize `backstaff-server-command' to name a program that exists, or \
 set it to nil to have one found")
@@ -104,13 +109,12 @@ Signal a `backstaff-start-error' if there is none."
         (list python "-I" (expand-file-name "backstaff/__main__.py" sources)))
       (when-let ((program (executable-find "backstaff")))
         (list program))
-      (signal 'backstaff-start-error
-              (if (backstaff-python-sources)
+      (if (backstaff-python-sources)
+          (signal 'backstaff-python-missing
                   (list (format "found no Python 3.11 or newer that has the libraries %s;\
  M-x backstaff-install-server installs them"
-                                (string-join backstaff-python-libraries ", "))
-                        "Type M-x backstaff-install-server, run make setup beside the\
- sources, or customize `backstaff-server-command'")
+                                (string-join backstaff-python-libraries ", "))))
+        (signal 'backstaff-start-error
                 '("found neither the server's sources nor a program named backstaff;\
  customize `backstaff-server-command'"
                   "Reinstall the package, with its folder py_backend, or customize\

@@ -184,7 +184,9 @@ that host alone; `backstaff-command-root' asks."
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
 This is `backstaff-root', but where Emacs is not connected to the host it
-asks whether to connect, and what is out of reach is a `user-error'."
+asks whether to connect, and what is out of reach is a `user-error'.  Where no
+Python can run the server it asks whether to install what is missing."
+  (backstaff--offer-install)
   (backstaff-approach (or backstaff-root-directory directory
                           (backstaff-directory)))
   (condition-case problem
@@ -192,6 +194,22 @@ asks whether to connect, and what is out of reach is a `user-error'."
     ;; The command loop would quote the text of any other condition.
     (backstaff-remote-directory
      (user-error "%s" (backstaff-epc-error-text problem)))))
+
+(defvar backstaff--install-declined nil
+  "Non-nil if the user did not want to install what is missing.")
+
+(defun backstaff--offer-install ()
+  "Offer to install what the server needs, unless the user has declined that."
+  (unless (or backstaff--install-declined noninteractive inhibit-quit
+              (integerp (backstaff-server-status)))
+    (when (condition-case nil
+              (backstaff-python-with-own-environment nil
+                (ignore (backstaff-server-program)))
+            (backstaff-python-missing t)
+            (backstaff-error nil))      ; which the call will tell
+      (if (backstaff-install-server)
+          (user-error "Type the command again when the libraries are installed")
+        (setq backstaff--install-declined t)))))
 
 (defun backstaff-read-directory (prompt)
   "Ask for a directory with PROMPT and return it.
@@ -419,8 +437,9 @@ is worth more than no answer."
     (backstaff-remote-error . "REMOTE_ERROR")
     (backstaff-cancelled . "CANCELLED")
     (backstaff-argument-error . "INVALID_ARGUMENT")
-    (backstaff-remote-directory . "REMOTE_DIRECTORY"))
-  "The codes under which conditions appear in replies.")
+    (backstaff-remote-directory . "REMOTE_DIRECTORY")
+    (error . "INTERNAL_ERROR"))
+  "The codes under which conditions, and their children, appear in replies.")
 
 (defun backstaff--error-text (condition)
   "Return the text that stands for CONDITION in place of a tool's."
@@ -432,9 +451,8 @@ is worth more than no answer."
   "Return a reply to the call of the tool ID that CONDITION ended."
   (list :ok nil :tool (backstaff--method id)
         :text (backstaff--error-text condition) :data nil
-        :error (list :code (or (cl-loop for symbol in (get (car condition) 'error-conditions)
-                                        thereis (alist-get symbol backstaff--codes))
-                               "INTERNAL_ERROR")
+        :error (list :code (cl-loop for symbol in (get (car condition) 'error-conditions)
+                                    thereis (alist-get symbol backstaff--codes))
                      :message (backstaff-epc-error-text condition))
         :truncated nil :warnings nil :elapsed-ms 0))
 

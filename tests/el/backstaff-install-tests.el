@@ -16,7 +16,11 @@
   "#!/bin/sh
 echo \"$0 $*\" >> '%1$s/calls'
 case \"$*\" in
-    *find_spec*) printf '3.12.1\\n%%s\\n%%s\\n\\n\\n' '%1$s/bin/python3' '%1$s/bin/python3' ;;
+    *find_spec*) printf '3.12.1\\n%%s\\n%%s\\n' '%1$s/bin/python3' '%1$s/bin/python3'
+                 [ ! -e '%1$s/no-libraries' ] || printf 'bracex epc'
+                 printf '\\n'
+                 [ ! -e '%1$s/no-venv' ] || printf 'ensurepip'
+                 printf '\\n' ;;
     *'-m venv'*)
         [ ! -e '%1$s/venv-fails' ] || { echo 'no room'; exit 1; }
         for directory do :; done
@@ -227,6 +231,66 @@ All questions are answered with yes and noted in `questions'."
   (backstaff-install-tests-with '(python)
     (let ((backstaff-python-package-directory nil))
       (should-error (backstaff-install-server) :type 'user-error))))
+
+
+;;; When a command needs it
+
+(defmacro backstaff-install-tests-with-command (answers &rest body)
+  "Run BODY where a user who gives ANSWERS types a command, and no Python will do.
+All that the user is asked is noted in `questions'."
+  (declare (indent 1) (debug t))
+  `(backstaff-install-tests-with '(python)
+     (write-region "" nil "no-libraries" nil 'silent)
+     (make-directory "package/elisp" t)
+     (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)
+                         (expand-file-name "package/py_backend"))
+     (let ((answers ,answers) (noninteractive nil) (backstaff--install-declined nil)
+           (backstaff-python-package-directory (expand-file-name "package/elisp/")))
+       (cl-letf (((symbol-function 'y-or-n-p)
+                  (lambda (question) (push question questions) (pop answers))))
+         ,@body))))
+
+(ert-deftest backstaff-install-is-offered-by-a-command-that-needs-it ()
+  (backstaff-install-tests-with-command '(t)
+    (let ((done nil))
+      (setq-default compilation-finish-functions (list (lambda (&rest _) (setq done t))))
+      (save-window-excursion
+        (should (string-match-p "Type the command again"
+                                (cadr (should-error (backstaff-command-root)
+                                                    :type 'user-error)))))
+      (backstaff-test-wait-for done))
+    (should (string-match-p "\\`Backstaff's server needs libraries\\.  With pip, install bracex"
+                            (car questions)))
+    (should (backstaff-python-installed))
+    (should (backstaff-command-root))
+    (should (= (length questions) 1))))
+
+(ert-deftest backstaff-install-is-offered-once-to-who-does-not-want-it ()
+  (backstaff-install-tests-with-command '(nil)
+    (dotimes (_ 2)
+      (should (equal (backstaff-command-root) root)))
+    (should (= (length questions) 1))
+    (should-not (get-buffer "*backstaff install*"))))
+
+(ert-deftest backstaff-install-is-not-offered-where-a-program-is-named ()
+  (backstaff-install-tests-with-command nil
+    (let ((backstaff-server-command '("/nowhere/python")))
+      (should (equal (backstaff-command-root) root)))
+    (should-not questions)))
+
+(ert-deftest backstaff-install-is-not-offered-to-an-agent ()
+  (backstaff-install-tests-with-command nil
+    (should (string-match-p "\\`Error: Backstaff cannot start its server: found no Python"
+                            (backstaff-call-text "agent-q/list_directory" '(:path "."))))
+    (should-not questions)))
+
+(ert-deftest backstaff-install-needs-a-python-that-makes-environments ()
+  (backstaff-install-tests-with '(python)
+    (write-region "" nil "no-venv" nil 'silent)
+    (should-error (backstaff-install-server) :type 'user-error))
+  (backstaff-install-tests-with '(python uv)
+    (write-region "" nil "no-venv" nil 'silent)
+    (should (string-match-p "finished" (backstaff-install-tests-install)))))
 
 
 ;;; What the server runs in
