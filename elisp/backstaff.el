@@ -294,12 +294,9 @@ Return a handle for `backstaff-cancel'."
     (set handle nil)
     (condition-case problem
         (backstaff--send handle id args callback (backstaff--context context))
-      (backstaff-error
-       (run-at-time 0 nil callback (backstaff--failure id problem)))
-      ;; To start a server on another host takes a while, which may be quit.
-      (quit
-       (run-at-time 0 nil callback
-                    (backstaff--failure id '(backstaff-cancelled "the user quit")))))
+      ;; To start a server on another host takes a while, and may be quit.
+      ((backstaff-error quit)
+       (run-at-time 0 nil callback (backstaff--failure id problem))))
     handle))
 
 (defun backstaff--send (handle id args callback context)
@@ -436,6 +433,7 @@ is worth more than no answer."
     (backstaff-protocol-error . "PROTOCOL_ERROR")
     (backstaff-remote-error . "REMOTE_ERROR")
     (backstaff-cancelled . "CANCELLED")
+    (quit . "CANCELLED")
     (backstaff-argument-error . "INVALID_ARGUMENT")
     (backstaff-remote-directory . "REMOTE_DIRECTORY")
     (error . "INTERNAL_ERROR"))
