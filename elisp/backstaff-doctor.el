@@ -18,6 +18,7 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff)
+(require 'backstaff-names)
 
 (defgroup backstaff-doctor nil
   "Find out why Backstaff does not work."

@@ -33,8 +33,6 @@
 (require 'tramp-sh)
 (require 'backstaff)
 
-(defvar tramp-dont-suspend-timers) ; since Emacs 30
-
 
 ;;; Options
 
@@ -95,7 +93,8 @@ It is looked for once, by TRAMP, and known until `backstaff-restart'."
     (or (gethash key backstaff-remote--roots)
         (puthash key
                  (backstaff-remote--limited
-                  directory "find the project's root"
+                  directory
+                  (concat "find the project's root on " (file-remote-p directory))
                   (lambda ()
                     (funcall backstaff-root-function (expand-file-name directory))))
                  backstaff-remote--roots))))
@@ -122,21 +121,18 @@ type M-x backstaff-connect in a directory of that host"
 
 (defun backstaff-remote--limited (directory purpose function)
   "Return what FUNCTION returns, which uses TRAMP on DIRECTORY's host.
-PURPOSE is what for.  Signal a `backstaff-timeout' if it takes longer than
-`backstaff-remote-start-limit', not counting what the user takes to type a
-password, and end TRAMP's connection: it broke off in the midst of a command,
-whose answer would be taken for that to the next."
+Signal a `backstaff-timeout' that names PURPOSE if it takes longer than
+`backstaff-remote-start-limit', not counting the time to type a password, and
+end TRAMP's connection: it broke off in the midst of a command, whose answer
+would be taken for that to the next."
   (let* ((tag (make-symbol "limit"))
          (limit backstaff-remote-start-limit)
          (deadline (+ (float-time) limit))
          (wait (lambda (accept process &rest _)
-                 ;; An error would be caught on the way, and tried again.
+                 ;; TRAMP would catch an error, and try again.
                  (when (> (float-time) deadline)
                    (throw tag tag))
-                 ;; This timer is for a host that never stops talking.
-                 (let ((tramp-dont-suspend-timers t) timer-list timer-idle-list)
-                   (with-timeout ((max 0.1 (- deadline (float-time))) (throw tag tag))
-                     (funcall accept process 0.1)))))
+                 (funcall accept process 0.1)))
          (ask (lambda (read &rest arguments)
                 (let ((start (float-time)))
                   (unwind-protect (apply read arguments)
@@ -153,9 +149,9 @@ whose answer would be taken for that to the next."
                            (tramp-dissect-file-name directory))))
         (delete-process process))
       (signal 'backstaff-timeout
-              (list (format "TRAMP could not %s on %s within %s seconds; the\
- network may be down, or that host asleep"
-                            purpose (file-remote-p directory) limit)
+              (list (format "TRAMP could not %s within %s seconds; the network may be\
+ down, or that host asleep"
+                            purpose limit)
                     backstaff-remote--network-advice)))
     value))
 
@@ -176,13 +172,8 @@ ARGUMENTS are those of `make-process'."
         ;; In Emacs 30 ssh would make a terminal.  That would mix the standard
         ;; error into the frames, and delay small requests as if typed.
         (tramp-methods
-         (cl-loop for (method . parameters) in tramp-methods
-                  collect `(,method
-                            ,@(cl-loop for (key value) in parameters
-                                       when (and (eq key 'tramp-direct-async)
-                                                 (consp value))
-                                       do (setq value (or (remove "-t" value) t))
-                                       collect (list key value)))))
+         (cl-sublis '(((tramp-direct-async ("-t" "-t")) . (tramp-direct-async t)))
+                    tramp-methods :test #'equal))
         ;; TRAMP sends the host what differs from this, for all to see.
         (process-environment
          (copy-sequence (default-toplevel-value 'process-environment))))
@@ -204,23 +195,22 @@ ARGUMENTS are those of `make-process'."
   "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
 Return that value, or nil if PROCESS ended or has run for SECONDS; then it is
 killed."
-  (let* ((kill (lambda ()
-                 (process-put process 'backstaff-late t)
-                 (delete-process process)))
+  (let* ((value nil)
          ;; A timer runs even while the process floods Emacs with output, or has
          ;; closed its output and lives: both keep `accept-process-output' busy.
-         (timer (run-at-time seconds nil kill))
-         (value nil))
+         (timer (run-at-time seconds nil (lambda ()
+                                           (process-put process 'backstaff-late t)
+                                           (delete-process process)))))
     (unwind-protect
-        (while (not (or (setq value (funcall function))
-                        (not (process-live-p process))))
-          ;; Other processes are not read: TRAMP, if it is in the midst of a
-          ;; command, would not learn of what came for it.
-          (accept-process-output process 0.05 nil t))
-      (cancel-timer timer))
-    (or value
-        (progn (while (accept-process-output process 0 nil t))
-               (funcall function)))))
+        (progn
+          (while (not (or (setq value (funcall function))
+                          (not (process-live-p process))))
+            ;; Other processes are not read: TRAMP, if it is in the midst of a
+            ;; command, would not learn of what came for it.
+            (accept-process-output process 0.05 nil t))
+          (while (and (not value) (accept-process-output process 0 nil t)))
+          (or value (funcall function)))
+      (cancel-timer timer))))
 
 (defun backstaff-remote--errors-of (process errors)
   "Return what PROCESS, which has ended, wrote into the buffer ERRORS.
@@ -253,60 +243,52 @@ That may come a little later than its end."
 
 ;;; What goes to a host
 
-(defun backstaff-remote--bundle ()
-  "Return the value of `backstaff-remote--bundle'; let the server make it first.
-That is the work of the server's Python on this machine."
-  (or backstaff-remote--bundle
-      (setq backstaff-remote--bundle
-            (condition-case problem
-                (backstaff-remote--make-bundle)
-              (error
-               (signal 'backstaff-start-error
-                       (list (concat "what goes to a host is made on this machine: "
-                                     (if (eq (car problem) 'backstaff-start-error)
-                                         (cadr problem)
-                                       (backstaff-epc-error-text problem)))
-                             (backstaff-server-advice problem))))))))
-
 (defun backstaff-remote--make-bundle ()
-  "Return a new bundle."
-  (let* ((errors (generate-new-buffer " *backstaff-stderr*" t))
-         (pieces nil) (process nil))
+  "Let the server's Python on this machine make what goes to a host.
+Return a value for `backstaff-remote--bundle'."
+  (let ((errors (generate-new-buffer " *backstaff-stderr*" t))
+        (pieces nil) (process nil))
     (unwind-protect
-        (backstaff-python-with-own-environment (backstaff-python-sources)
-          (setq process
-                (make-process
-                 :name "backstaff-bundle" :buffer nil :stderr errors :noquery t
-                 :command (append (backstaff-server-program) '("bundle"))
-                 :connection-type 'pipe :coding 'binary :sentinel #'ignore
-                 :filter (lambda (_ piece) (push piece pieces))))
-          (backstaff-remote--wait process 60 #'ignore)
-          (unless (and (eq (process-status process) 'exit)
-                       (zerop (process-exit-status process)))
-            (signal 'backstaff-start-error
-                    (list (concat "the command bundle failed: "
-                                  (backstaff-remote--one-line
-                                   (backstaff-remote--errors-of process errors)))
-                          "Type M-x backstaff-install-server, which makes a Python\
- environment here with all libraries"))))
+        (condition-case problem
+            (backstaff-python-with-own-environment (backstaff-python-sources)
+              (setq process
+                    (make-process
+                     :name "backstaff-bundle" :buffer nil :stderr errors :noquery t
+                     :command (append (backstaff-server-program) '("bundle"))
+                     :connection-type 'pipe :coding 'binary :sentinel #'ignore
+                     :filter (lambda (_ piece) (push piece pieces))))
+              (backstaff-remote--wait process 60 #'ignore)
+              (unless (eql 0 (process-exit-status process))
+                (error "The command bundle failed: %s"
+                       (backstaff-remote--one-line
+                        (backstaff-remote--errors-of process errors))))
+              (backstaff-remote--parse-bundle (apply #'concat (nreverse pieces))))
+          (error
+           (signal 'backstaff-start-error
+                   (list (concat "what goes to a host is made on this machine: "
+                                 (if (memq 'backstaff-error
+                                           (get (car problem) 'error-conditions))
+                                     (cadr problem)
+                                   (error-message-string problem)))
+                         (if (eq (car problem) 'error)
+                             "Type M-x backstaff-install-server, which makes a Python\
+ environment here; what runs on a host is made with it"
+                           (backstaff-server-advice problem))))))
       (when process
         (delete-process process))
-      (backstaff-remote--discard errors))
-    (let ((text (apply #'concat (nreverse pieces))))
-      (unless (string-match "\\`\\([0-9a-f]+\\) \\([0-9a-f]+\\) \\([0-9]+\\)\
+      (backstaff-remote--discard errors))))
+
+(defun backstaff-remote--parse-bundle (text)
+  "Return the bundle that is in TEXT, which the command bundle printed."
+  (unless (string-match "\\`\\([0-9a-f]+\\) \\([0-9a-f]+\\) \\([0-9]+\\)\
  \\([0-9a-f]+\\) \\([0-9]+\\) \\([^\n]+\\)\n" text)
-        (signal 'backstaff-start-error
-                '("the server's program does not know the command bundle"
-                  "Update it, or customize `backstaff-server-command'")))
-      (let* ((start (match-end 0))
-             (middle (+ start (string-to-number (match-string 3 text)))))
-        (list :program (match-string 6 text)
-              :arguments (mapcar (lambda (group) (match-string group text))
-                                 '(1 2 3 4 5))
-              :payloads (list (cons (match-string 2 text)
-                                    (substring text start middle))
-                              (cons (match-string 4 text)
-                                    (substring text middle))))))))
+    (error "The server's program does not know the command bundle; update it"))
+  (let* ((start (match-end 0))
+         (middle (+ start (string-to-number (match-string 3 text)))))
+    (list :program (match-string 6 text)
+          :arguments (mapcar (lambda (group) (match-string group text)) '(1 2 3 4 5))
+          :payloads (list (cons (match-string 2 text) (substring text start middle))
+                          (cons (match-string 4 text) (substring text middle))))))
 
 (defun backstaff-remote--settings ()
   "Return the bytes of the user's settings file; none if there is no file.
@@ -344,7 +326,8 @@ They go along: a policy counts wherever the tools look."
   (unwind-protect
       (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
         (let ((inhibit-quit nil) (begun (float-time)) (problems nil) (started nil)
-              (bundle (backstaff-remote--bundle))
+              (bundle (or backstaff-remote--bundle
+                          (setq backstaff-remote--bundle (backstaff-remote--make-bundle))))
               (settings (backstaff-remote--settings))
               (ways (backstaff-remote--ways host)))
           (while (not started)
@@ -494,8 +477,8 @@ if it is in the midst of a command, would not learn of what came."
 
 (defun backstaff-remote--info (way sources python seconds)
   "Return the `:info' of a server that was started in WAY within SECONDS.
-SOURCES says where they came from: they were \"sent\", \"cached\" or \"uncached\".
-PYTHON is its version there."
+SOURCES says where these came from: \"sent\", \"cached\" or \"uncached\", which
+means sent and not kept.  PYTHON is its version there."
   (list :text (format "%s, Python %s, sources %s, started in %.2f s"
                       (if (eq way 'direct) "a session without a terminal"
                         "a login of TRAMP's on a terminal")

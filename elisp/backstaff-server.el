@@ -258,11 +258,9 @@ That is nil if none was started, `unresponsive', `ended', or its process id."
 On this host nothing waits for it: what is sent now stands behind the
 handshake."
   (let ((server (backstaff-server--make :second-try second-try)))
+    (backstaff-server--launch server host)
     (if host
-        (progn (backstaff-server--launch-elsewhere server host)
-               (setf (alist-get host backstaff-server--elsewhere nil nil #'equal)
-                     server))
-      (backstaff-server--launch server)
+        (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
       (setq backstaff-server--current server))
     (backstaff-server--shake-hands server)
     server))
@@ -277,32 +275,35 @@ and more), or with nil and a condition, after TIMEOUT seconds at most."
     (backstaff-server--shake-hands server callback timeout)
     (backstaff-server--connection server)))
 
-(defun backstaff-server--launch (server)
+(defun backstaff-server--launch (server &optional host)
+  "Start the process of SERVER, on HOST, and the connection with it."
+  (condition-case problem
+      (if host (backstaff-server--launch-elsewhere server host)
+        (backstaff-server--launch-here server))
+    (error
+     (backstaff-server-note (error-message-string problem))
+     (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+         (signal (car problem) (cdr problem))
+       (signal 'backstaff-start-error (list (error-message-string problem)))))))
+
+(defun backstaff-server--launch-here (server)
   "Start the process of SERVER on this host, and the connection with it."
   (let ((errors (generate-new-buffer " *backstaff-stderr*" t)))
     (unwind-protect
-        (condition-case problem
-            (backstaff-python-with-own-environment (backstaff-python-sources)
-              (let ((command (backstaff-server--command))
-                    (stderr (make-pipe-process
-                             :name "backstaff-stderr" :noquery t
-                             :sentinel #'ignore :buffer errors)))
-                (backstaff-server-note (format "starting %S" command))
-                ;; Else it is a child of Emacs that fails to become the program.
-                (unless (executable-find (car command))
-                  (signal 'backstaff-start-error
-                          (list (format "there is no program %s" (car command)))))
-                (backstaff-server--connect
-                 server stderr
-                 (make-process :name "backstaff" :buffer nil :command command
-                               :connection-type 'pipe :coding 'binary :noquery t
-                               :stderr stderr))))
-          (error
-           (backstaff-server-note (error-message-string problem))
-           (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-               (signal (car problem) (cdr problem))
-             (signal 'backstaff-start-error
-                     (list (error-message-string problem))))))
+        (backstaff-python-with-own-environment (backstaff-python-sources)
+          (let ((command (backstaff-server--command))
+                (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
+                                           :noquery t :sentinel #'ignore)))
+            (backstaff-server-note (format "starting %S" command))
+            ;; Else it is a child of Emacs that fails to become the program.
+            (unless (executable-find (car command))
+              (signal 'backstaff-start-error
+                      (list (format "there is no program %s" (car command)))))
+            (backstaff-server--connect
+             server stderr
+             (make-process :name "backstaff" :buffer nil :command command
+                           :connection-type 'pipe :coding 'binary :noquery t
+                           :stderr stderr))))
       (when (buffer-live-p errors)
         (when-let ((stderr (get-buffer-process errors)))
           (delete-process stderr))
