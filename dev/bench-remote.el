@@ -15,7 +15,6 @@
 (require 'cl-lib)
 (require 'backstaff)
 (require 'backstaff-remote)
-(require 'backstaff-remote-start)
 (require 'tramp)
 (require 'tramp-cmds)
 (require 'project)
@@ -96,16 +95,13 @@
 
 (defun bench-remote-start-echo ()
   "Start the process that sends back what it gets, without a terminal."
-  (backstaff-remote-with-direct bench-remote-host t
-    (lambda ()
-      (let ((default-directory (concat bench-remote-host "/")))
-        (make-process :name "echo" :command '("cat") :connection-type 'pipe
-                      :buffer nil :file-handler t :noquery t :coding 'binary)))))
+  (backstaff-remote-make-process bench-remote-host 'direct
+                                 :name "echo" :command '("cat") :buffer nil))
 
 (defun bench-remote-start (way)
   "Start a server in WAY, and end it."
   (backstaff-server--stop "bench")
-  (cl-letf (((symbol-function 'backstaff-remote-start--ways-to) (lambda (_) (list way))))
+  (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) (list way))))
     (bench-remote-list ".")))
 
 (defun bench-remote-forget ()
@@ -125,16 +121,11 @@
   "Start the server from files that are installed there, to its first answer."
   (backstaff-server--stop "bench")
   (let* ((answer "")
-         (process (backstaff-remote-with-direct bench-remote-host t
-                    (lambda ()
-                      (let ((default-directory (concat bench-remote-host "/")))
-                        (make-process
-                         :name "installed" :buffer nil :file-handler t :noquery t
-                         :connection-type 'pipe :coding 'binary
-                         :command (list (getenv "BACKSTAFF_PYTHON") "-I"
-                                        bench-remote-main
-                                        "serve" "--stdio")
-                         :filter (lambda (_ text) (setq answer (concat answer text)))))))))
+         (process (backstaff-remote-make-process
+                   bench-remote-host 'direct :name "installed" :buffer nil
+                   :command (list (getenv "BACKSTAFF_PYTHON") "-I" bench-remote-main
+                                  "serve" "--stdio")
+                   :filter (lambda (_ text) (setq answer (concat answer text))))))
     (process-send-string process (backstaff-message-frame
                                   `(call 1 agent-q/list_directory
                                          ((:path ".") (:root ,(file-local-name
@@ -244,7 +235,7 @@ MS / BASE may be."
 (defun bench-remote-terminal ()
   "Compare a call on a terminal with an echo."
   (backstaff-server--stop "bench")
-  (cl-letf (((symbol-function 'backstaff-remote-start--ways-to) (lambda (_) '(tramp))))
+  (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) '(tramp))))
     (pcase-let ((`(,echo ,list)
                  (bench-remote-medians bench-remote-turns #'bench-remote-raw-echo
                                        (lambda () (bench-remote-list "tree/d0/e0")))))
@@ -319,7 +310,7 @@ The exit status says whether all gates were held."
             (error "There is no connection"))
           (bench-remote-list ".")         ; which makes the payload
           (setq bench-remote-payload (concat root "payload"))
-          (write-region (cdar (plist-get backstaff-remote-start--bundle :payloads)) nil
+          (write-region (cdar (plist-get backstaff-remote--bundle :payloads)) nil
                         bench-remote-payload nil 'silent)
           (if (getenv "SESSION")
               (bench-remote-session)

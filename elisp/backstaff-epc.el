@@ -11,8 +11,7 @@
 ;; `backstaff-epc-connect' makes a connection of a process.  Then
 ;; `backstaff-epc-call' waits for an answer, `backstaff-epc-call-async' does
 ;; not; whatever happens, a call ends once: with its value, or with one of
-;; the conditions below `backstaff-error'.  A connection may be made before its
-;; process is there: calls then wait in line until `backstaff-epc-open'.
+;; the conditions below `backstaff-error'.
 ;;
 ;; What keeps it sound:
 ;;
@@ -56,10 +55,8 @@ has no message of its own, that is all."
                (:constructor backstaff-epc--make-connection)
                (:conc-name backstaff-epc--)
                (:copier nil))
-  "A process that speaks EPC, and what it has not answered.
-OPENING is a function while the process is still to come, and then nil."
-  (process nil)
-  (opening nil)
+  "A process that speaks EPC, and what it has not answered."
+  (process nil :read-only t)
   (name nil :read-only t)
   (buffer nil :read-only t)
   (position 1)
@@ -91,16 +88,10 @@ the peer has read when it has read that.  SETTLE is nil once it was called."
 
 (cl-defun backstaff-epc-connect
     (process &key (name "the server") (log-function #'ignore) stderr-function
-             remote opening)
+             remote)
   "Return a connection that speaks EPC over PROCESS.
 PROCESS loses the filter and the sentinel that it has.  NAME is what
 people are told about when something fails.
-
-PROCESS is nil if it is still to come, by `backstaff-epc-open'.  Then
-OPENING is a function without arguments that waits a little for it, heeds a
-quit, and need not succeed; whoever waits for an answer calls it again and
-again.  If the last call that waits in line is cancelled before that, the
-connection is closed.
 
 LOG-FUNCTION is called with one line of text for what is worth a note but
 is nobody's failure.  STDERR-FUNCTION is called without arguments when the
@@ -111,43 +102,29 @@ REMOTE is non-nil if a network lies between: then a request may not be
 large, and one whose sending is cut short ends the connection."
   (let ((connection
          (backstaff-epc--make-connection
-          :name name :remote remote :opening opening
+          :process process :name name :remote remote
           :buffer (generate-new-buffer " *backstaff frames*" t)
           :log-function log-function :stderr-function stderr-function)))
     (with-current-buffer (backstaff-epc--buffer connection)
       (set-buffer-multibyte nil)
       (buffer-disable-undo))
-    (when process
-      (backstaff-epc-open connection process))
+    (set-process-coding-system process 'binary 'binary)
+    (set-process-query-on-exit-flag process nil)
+    ;; Any thread may call, so any thread may have to read.
+    (set-process-thread process nil)
+    (set-process-filter
+     process (lambda (_process chunk)
+               (backstaff-epc--receive connection chunk)))
+    (set-process-sentinel
+     process (lambda (process _event)
+               (unless (process-live-p process)
+                 (backstaff-epc--break-ended connection))))
     connection))
 
-(defun backstaff-epc-open (connection process)
-  "Let CONNECTION be one with PROCESS.
-What waits in line is not sent before `backstaff-epc-flush'."
-  (setf (backstaff-epc--process connection) process
-        (backstaff-epc--opening connection) nil)
-  (set-process-coding-system process 'binary 'binary)
-  (set-process-query-on-exit-flag process nil)
-  ;; Any thread may call, so any thread may have to read.
-  (set-process-thread process nil)
-  (set-process-filter
-   process (lambda (_process chunk)
-             (backstaff-epc--receive connection chunk)))
-  (set-process-sentinel
-   process (lambda (process _event)
-             (unless (process-live-p process)
-               (backstaff-epc--break-ended connection)))))
-
-(defun backstaff-epc-opening-p (connection)
-  "Return non-nil if the process of CONNECTION is still to come."
-  (and (backstaff-epc--opening connection)
-       (not (backstaff-epc--closed connection))))
-
 (defun backstaff-epc-live-p (connection)
-  "Return non-nil if CONNECTION can carry a call, be it later."
+  "Return non-nil if CONNECTION can carry a call."
   (and (not (backstaff-epc--closed connection))
-       (or (backstaff-epc--opening connection)
-           (process-live-p (backstaff-epc--process connection)))))
+       (process-live-p (backstaff-epc--process connection))))
 
 (defun backstaff-epc-unresponsive-p (connection)
   "Return non-nil if the peer of CONNECTION seems to be stuck for good.
@@ -178,8 +155,7 @@ SYMBOL is the condition, `backstaff-connection-lost' by default."
 REASON and the peer's last words are the text of the condition."
   (unless (backstaff-epc--closed connection)
     (setf (backstaff-epc--closed connection) t)
-    (when-let ((process (backstaff-epc--process connection)))
-      (delete-process process))
+    (delete-process (backstaff-epc--process connection))
     (let ((condition (list symbol reason)))
       (unwind-protect
           (setf (cadr condition)
@@ -342,7 +318,7 @@ It is told once.  An error in the caller's function is the caller's alone."
   (if (backstaff-epc--remote connection) backstaff-epc--largest-remote-frame
     backstaff-message-largest-frame))
 
-(defconst backstaff-epc--most-in-flight 200
+(defvar backstaff-epc--most-in-flight 200
   "How many calls may be under way at once; more are held back.
 A server refuses calls when 256 of them wait.")
 
@@ -389,7 +365,7 @@ Emacs's own queue, and the next frame follows it: none is ever torn."
 
 (defun backstaff-epc--time-left (call)
   "Return how many seconds there are for CALL, nil if it may wait for ever.
-Some have gone by already if it waited in line."
+Some have gone by already if it was held back."
   (if-let ((deadline (backstaff-epc--call-deadline call)))
       (max 0 (- deadline (float-time)))
     (backstaff-epc--call-timeout call)))
@@ -434,25 +410,31 @@ the sending."
                         (list 'call uid symbol args)
                         (backstaff-epc--room connection)))))
     (puthash uid call (backstaff-epc--pending connection))
-    (cond ((backstaff-epc--opening connection))
-          ((and (>= (backstaff-epc--in-flight connection)
-                    backstaff-epc--most-in-flight)
-                (not (eq method 'cancel)))
-           (setf (backstaff-epc--held-back connection)
-                 (nconc (backstaff-epc--held-back connection) (list uid))))
-          (t (backstaff-epc--transmit connection uid call)))
+    (if (and (>= (backstaff-epc--in-flight connection)
+                 backstaff-epc--most-in-flight)
+             (not (eq method 'cancel)))
+        (setf (backstaff-epc--held-back connection)
+              (nconc (backstaff-epc--held-back connection) (list uid)))
+      (backstaff-epc--transmit connection uid call))
     uid))
 
 (defun backstaff-epc--send-held-back (connection)
-  "Send the calls over CONNECTION that were held back, as many as may go."
-  (while (and (backstaff-epc--held-back connection)
-              (not (backstaff-epc--closed connection))
-              (< (backstaff-epc--in-flight connection)
-                 backstaff-epc--most-in-flight))
-    (let* ((uid (pop (backstaff-epc--held-back connection)))
-           (call (gethash uid (backstaff-epc--pending connection))))
-      (when call
-        (backstaff-epc--send-in-line connection uid call)))))
+  "Send the calls over CONNECTION that were held back, as many as may go.
+One that is told of a failure may leave by a `throw'; then it is the others'
+turn at once."
+  (cl-flet ((ready ()
+              (and (backstaff-epc--held-back connection)
+                   (not (backstaff-epc--closed connection))
+                   (< (backstaff-epc--in-flight connection)
+                      backstaff-epc--most-in-flight))))
+    (unwind-protect
+        (while (ready)
+          (let* ((uid (pop (backstaff-epc--held-back connection)))
+                 (call (gethash uid (backstaff-epc--pending connection))))
+            (when call
+              (backstaff-epc--send-in-line connection uid call))))
+      (when (ready)
+        (run-at-time 0 nil #'backstaff-epc--send-held-back connection)))))
 
 (defun backstaff-epc--transmit (connection uid call)
   "Send CALL, which has UID, over CONNECTION; forget it if that fails.
@@ -472,23 +454,9 @@ Signal why, unless CALL was told of its end meanwhile."
        (when (backstaff-epc--call-settle call)
          (signal (car problem) (cdr problem)))))))
 
-(defun backstaff-epc-flush (connection)
-  "Send what waited in line while CONNECTION was not open, oldest first.
-There is nobody to signal an error to, so each call is told its own.  One
-that is told may leave by a `throw'; those behind it are not forgotten."
-  (let ((done nil))
-    (unwind-protect
-        (progn
-          (dolist (uid (backstaff-epc--uids connection))
-            (when-let* ((call (gethash uid (backstaff-epc--pending connection)))
-                        ((backstaff-epc--call-frame call)))
-              (backstaff-epc--send-in-line connection uid call)))
-          (setq done t))
-      (unless done
-        (run-at-time 0 nil #'backstaff-epc-flush connection)))))
-
 (defun backstaff-epc--send-in-line (connection uid call)
-  "Send CALL, which has UID and waited in line, over CONNECTION."
+  "Send CALL, which has UID and was held back, over CONNECTION.
+There is nobody to signal an error to, so the call is told."
   (condition-case problem
       (backstaff-epc--transmit connection uid call)
     (backstaff-error (backstaff-epc--settle connection call nil problem))
@@ -500,22 +468,12 @@ that is told may leave by a `throw'; those behind it are not forgotten."
   "Tell the peer of CONNECTION that nobody waits for call UID any more.
 It is not worth waiting for: a peer that does not read is not told."
   (when (and (backstaff-epc-live-p connection)
-             (not (backstaff-epc--opening connection))
              (< (backstaff-epc--unread connection)
                 (/ backstaff-epc--pipe-size 2)))
     (let ((inhibit-quit t))
       ;; The call has ended here already; a peer that is gone needs no word.
       (ignore-errors
         (backstaff-epc--begin connection 'cancel (list uid) #'ignore nil)))))
-
-(defun backstaff-epc--abandon (connection uid)
-  "See to it that no work is done for call UID over CONNECTION any more.
-Without any call in line there is no need for a process to come."
-  (if (not (backstaff-epc-opening-p connection))
-      (backstaff-epc--tell-cancelled connection uid)
-    (when (zerop (hash-table-count (backstaff-epc--pending connection)))
-      (backstaff-epc-close connection "nobody waits any more"
-                           'backstaff-cancelled))))
 
 (defun backstaff-epc--cancellation (call)
   "Return the condition that CALL was cancelled."
@@ -577,7 +535,7 @@ caller is sent a `quit', once."
         (cancel-timer guard))
       (unless outcome
         (backstaff-epc--pop-call connection uid)
-        (backstaff-epc--abandon connection uid)))
+        (backstaff-epc--tell-cancelled connection uid)))
     (pcase-let ((`(,value . ,condition) outcome))
       (when condition
         (signal (car condition) (cdr condition)))
@@ -592,11 +550,9 @@ End it if it has had TIMEOUT seconds, or if the peer has died."
     (cond
      ((and timeout (>= elapsed timeout))
       ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.
-      (when (and process (> elapsed (+ timeout (* 4 backstaff-epc--slice))))
+      (when (> elapsed (+ timeout (* 4 backstaff-epc--slice)))
         (accept-process-output process 0 nil t))
       (backstaff-epc--time-out connection uid timeout))
-     ((backstaff-epc--opening connection)
-      (funcall (backstaff-epc--opening connection)))
      ((eq (process-status process) 'stop)
       ;; `accept-process-output' does not wait for a process that is stopped.
       (sleep-for backstaff-epc--slice))
@@ -626,17 +582,15 @@ End it if it has had TIMEOUT seconds, or if the peer has died."
 (defun backstaff-epc--time-out (connection uid timeout)
   "End call UID over CONNECTION, which was not answered in TIMEOUT seconds."
   (when-let ((call (backstaff-epc--pop-call connection uid)))
-    (unless (backstaff-epc--opening connection)
-      (cl-incf (backstaff-epc--silent-timeouts connection)))
-    ;; What is opening goes on to: the next call may find it open.
-    (backstaff-epc--tell-cancelled connection uid)
+    (unless (backstaff-epc--call-frame call)
+      (cl-incf (backstaff-epc--silent-timeouts connection))
+      (backstaff-epc--tell-cancelled connection uid))
     (backstaff-epc--settle
      connection call nil
      (list 'backstaff-timeout
            (backstaff-epc--slowness
             connection
-            (if (backstaff-epc--opening connection) "was not ready"
-              (format "did not answer %s" (backstaff-epc--call-method call)))
+            (format "did not answer %s" (backstaff-epc--call-method call))
             timeout)))))
 
 (defun backstaff-epc--set-alarm (connection time)
@@ -708,7 +662,8 @@ all is an error here, and neither function is called."
 The peer is told, and the call ends with a `backstaff-cancelled' condition.
 Return nil if it had ended before."
   (when-let ((call (backstaff-epc--pop-call connection handle)))
-    (backstaff-epc--abandon connection handle)
+    (unless (backstaff-epc--call-frame call)
+      (backstaff-epc--tell-cancelled connection handle))
     (backstaff-epc--settle connection call nil
                            (backstaff-epc--cancellation call))
     t))

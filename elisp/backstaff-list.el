@@ -323,7 +323,7 @@ Visit it in another window if OTHER-WINDOW is non-nil."
     (when (eq (plist-get data :truncated-reason) :max-entries)
       (user-error "The server's settings allow no more: raise max_entries under\
  [tools.list_directory] in %s, then M-x backstaff-restart"
-                  (abbreviate-file-name (backstaff-server-settings-place))))
+                  (abbreviate-file-name (backstaff-server-settings-file-name))))
     (backstaff-list--ask-for-bytes)))
 
 (defun backstaff-list--ask-for-bytes ()

@@ -4,36 +4,34 @@
 
 ;;; Commentary:
 
-;; Which hosts and roots may be looked at, how long TRAMP may take for what it is
-;; asked on the way, and how it starts a process; and the options.  How a server
-;; comes to run on a host is backstaff-remote-start.el's.
-;;
 ;; For a project on another host the server runs there, over a connection that
 ;; TRAMP makes, so that a call costs one round trip.  This file is loaded when
 ;; the first such project is looked at.
 ;;
 ;; A server is started unasked only where TRAMP is connected already; else by
 ;; a command that asks.  Nothing that a model says can lead to a host: the
-;; root is Emacs's alone.
+;; root is Emacs's alone.  There is one server for each connection of TRAMP's,
+;; which takes the root with each call: one server for each root would soon
+;; take up all the sessions that an ssh connection may have, which are ten.
 ;;
-;; There is one server for each connection of TRAMP's.  It takes the root with
-;; each call, as the one on this host does: one for each root would soon take
-;; up all the sessions that an ssh connection may have, which are ten.
+;; The host needs a Python and nothing else.  A small program on its command
+;; line runs what was kept of the last start if that has the right hash, and
+;; asks for it otherwise: see py_backend/backstaff_remote.  It runs in a session
+;; without a terminal, which shares TRAMP's connection.  Where that cannot be or
+;; does not work (several hops, sudo, su, an odd login shell) it runs in a second
+;; login of TRAMP's, on a terminal.
 ;;
-;; What TRAMP does on the way may wait for ever in Emacs 30, as no timer runs
-;; meanwhile; so all waiting for a host looks at the clock itself.
+;; Emacs waits for a start.  C-g ends that, and so does the limit, whatever the
+;; host does: a timer kills the process, and TRAMP is watched by advice, as in
+;; Emacs 30 no timer runs while it waits.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'subr-x)
 (require 'tramp)
-(require 'backstaff-epc)
-(require 'backstaff-server)
-
-(defvar connection-local-profile-alist)
-(defvar connection-local-criteria-alist)
-(defvar backstaff-root-function) ; backstaff.el, which loads this file
+(require 'tramp-sh)
+(require 'backstaff)
 
 
 ;;; Options
@@ -50,51 +48,21 @@
 
 (defcustom backstaff-remote-start-limit 10
   "For how many seconds at most each way of starting a server is tried.
-There are two.  During the first, a session without a terminal, Emacs is
-free.  The second is a login of TRAMP's own: Emacs waits for it, at most as
-long as this, and \\[keyboard-quit] ends it.  Hosts that are reached by several
-hops, sudo or su know only the second."
+There are two: a session without a terminal, and a login of TRAMP's own.  The
+second is for hosts that are reached by several hops, sudo or su, and for those
+where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
   :type '(number :tag "Seconds"))
 
 
 ;;; Hosts
 
-(defun backstaff-remote-check (directory)
-  "Signal a `backstaff-remote-directory' unless DIRECTORY can be looked at.
-That is so where TRAMP has a shell on the host, and is connected."
-  (cond ((not (backstaff-remote--shell-p directory))
-         (signal 'backstaff-remote-directory
-                 (list (format "%s is on another machine, which no shell of\
- TRAMP's reaches" directory))))
-        ((not (backstaff-server-connected-p directory))
-         (signal 'backstaff-remote-directory
-                 (list (format "%s is on another machine, and Emacs is not\
- connected to it; M-x backstaff-connect connects" directory))))))
-
-(defun backstaff-remote--shell-p (directory)
-  "Return non-nil if TRAMP has, or would have, a shell where DIRECTORY is."
+(defun backstaff-remote-starter (directory)
+  "Return what `backstaff-server-starters' says if TRAMP has a shell at DIRECTORY."
   (and (memq (find-file-name-handler directory 'file-remote-p)
              '(tramp-file-name-handler tramp-autoload-file-name-handler))
        (tramp-tramp-file-p directory)
-       (require 'tramp-sh)
-       (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))))
-
-(defun backstaff-remote-approach (directory)
-  "Connect to the host that DIRECTORY is on, if the user wants to.
-Return non-nil once it is connected."
-  (let ((host (file-remote-p directory)))
-    (or (backstaff-server-connected-p directory)
-        (when (and (backstaff-remote--shell-p directory)
-                   (not noninteractive) (not inhibit-quit)
-                   (y-or-n-p (format "Connect to %s? " host)))
-          (backstaff-remote--connect host)))))
-
-(defun backstaff-remote--connect (host)
-  "Connect to HOST, which may ask for a password, and return non-nil."
-  ;; TRAMP does not connect where it believes that nobody waits for it.
-  (let ((non-essential nil))
-    (and (file-exists-p (concat host "/"))
-         (backstaff-server-connected-p host))))
+       (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))
+       '(:root backstaff-remote-root :start backstaff-remote-start)))
 
 ;;;###autoload
 (defun backstaff-connect ()
@@ -102,78 +70,69 @@ Return non-nil once it is connected."
   (interactive)
   (let ((host (or (file-remote-p default-directory)
                   (user-error "This directory is on this machine"))))
-    (unless (backstaff-remote--shell-p default-directory)
+    (unless (backstaff-remote-starter default-directory)
       (user-error "TRAMP has no shell on %s" host))
-    (or (backstaff-server-connected-p host)
-        (backstaff-remote--connect host)
-        (user-error "There is no connection to %s" host))
+    (unless (backstaff-server-connect host)
+      (user-error "There is no connection to %s" host))
     (condition-case problem
-        (message "The server on %s is up, %s" host
-                 (backstaff-remote-facts-text (backstaff-remote--facts host)))
+        (let ((server (backstaff-server-ensure host)))
+          (backstaff-epc-call (backstaff-server-connection server) 'ping nil)
+          (message "The server on %s is up: %s" host
+                   (plist-get (backstaff-server-start-info server) :text)))
       (backstaff-error
        (user-error "%s" (backstaff-epc-error-text problem))))))
-
-(defun backstaff-remote--facts (host)
-  "Return the facts of the server on HOST, once it answers."
-  (let ((server (backstaff-server-ensure host)))
-    (backstaff-epc-call (backstaff-server--connection server) 'ping nil
-                        :timeout (backstaff-remote-patience))
-    (backstaff-server--facts server)))
-
-(defun backstaff-remote-patience ()
-  "Return how many seconds the first answer of a server may take at most.
-These are one way, a login, another way, and the answer."
-  (* 4 backstaff-remote-start-limit))
-
-(defun backstaff-remote-facts-text (facts)
-  "Return what FACTS say of a start, as text."
-  (format "%s, Python %s, sources %s, started in %.2f s"
-          (if (eq (plist-get facts :way) 'direct)
-              "a session without a terminal"
-            "a login of TRAMP's on a terminal")
-          (plist-get facts :python) (plist-get facts :sources)
-          (plist-get facts :seconds)))
-
-
-;;; Roots
 
 (defvar backstaff-remote--roots (make-hash-table :test #'equal)
   "The roots that were found, by (FUNCTION . DIRECTORY).
 To look for one costs TRAMP several round trips.")
 
-(defun backstaff-remote-forget ()
-  "Forget the roots that were found."
-  (clrhash backstaff-remote--roots))
-
 (defun backstaff-remote-root (directory)
   "Return the root of the project that DIRECTORY, on another host, is in.
 It is looked for once, by TRAMP, and known until `backstaff-restart'."
-  (backstaff-remote-check directory)
   (let ((key (cons backstaff-root-function directory)))
     (or (gethash key backstaff-remote--roots)
         (puthash key
-                 (backstaff-remote-limited
-                  directory "find the project's root"
+                 (backstaff-remote--limited
+                  directory
+                  (concat "find the project's root on " (file-remote-p directory))
                   (lambda ()
-                    (funcall backstaff-root-function
-                             (expand-file-name directory))))
+                    (funcall backstaff-root-function (expand-file-name directory))))
                  backstaff-remote--roots))))
 
+(defvar backstaff-remote--bundle nil
+  "What a start on another host needs, a plist, or nil before it was made.
+It has `:program' and `:arguments' for the command line there, and
+`:payloads', an alist of (HASH . BYTES).")
 
-;;; Limits on what TRAMP does
+(defun backstaff-remote-forget ()
+  "Forget the roots that were found, and what goes to a host."
+  (clrhash backstaff-remote--roots)
+  (setq backstaff-remote--bundle nil))
 
-(defun backstaff-remote-limited (directory purpose function)
-  "Return what FUNCTION returns, to which TRAMP on DIRECTORY's host is needed.
-PURPOSE is what for.  Signal a `backstaff-timeout' if it takes longer than
-`backstaff-remote-start-limit', not counting what the user takes to type."
+(add-hook 'backstaff-server-restart-hook #'backstaff-remote-forget)
+
+
+;;; TRAMP
+
+(defconst backstaff-remote--network-advice
+  "See whether that host is up and the network between is, by ssh or ping; then \
+type M-x backstaff-connect in a directory of that host"
+  "What a user may do about a host that is silent.")
+
+(defun backstaff-remote--limited (directory purpose function)
+  "Return what FUNCTION returns, which uses TRAMP on DIRECTORY's host.
+Signal a `backstaff-timeout' that names PURPOSE if it takes longer than
+`backstaff-remote-start-limit', not counting the time to type a password, and
+end TRAMP's connection: it broke off in the midst of a command, whose answer
+would be taken for that to the next."
   (let* ((tag (make-symbol "limit"))
          (limit backstaff-remote-start-limit)
          (deadline (+ (float-time) limit))
-         (wait (lambda (accept process &optional timeout)
+         (wait (lambda (accept process &rest _)
+                 ;; TRAMP would catch an error, and try again.
                  (when (> (float-time) deadline)
-                   ;; An error would be caught on the way, and tried again.
                    (throw tag tag))
-                 (funcall accept process (or timeout 0.1))))
+                 (funcall accept process 0.1)))
          (ask (lambda (read &rest arguments)
                 (let ((start (float-time)))
                   (unwind-protect (apply read arguments)
@@ -186,76 +145,352 @@ PURPOSE is what for.  Signal a `backstaff-timeout' if it takes longer than
       (advice-remove 'tramp-accept-process-output wait)
       (advice-remove 'tramp-read-passwd ask))
     (when (eq value tag)
-      (backstaff-remote--hang-up directory)
+      (when-let ((process (tramp-get-connection-process
+                           (tramp-dissect-file-name directory))))
+        (delete-process process))
       (signal 'backstaff-timeout
-              (list (format "TRAMP could not %s on %s within %s seconds; the\
- network may be down, or that host asleep"
-                            purpose (file-remote-p directory) limit))))
+              (list (format "TRAMP could not %s within %s seconds; the network may be\
+ down, or that host asleep"
+                            purpose limit)
+                    backstaff-remote--network-advice)))
     value))
 
-(defun backstaff-remote--hang-up (directory)
-  "End TRAMP's connection with the host of DIRECTORY.
-It broke off in the midst of a command, whose answer would be taken for
-that to the next."
-  (when-let ((process (tramp-get-connection-process
-                       (tramp-dissect-file-name directory))))
-    (delete-process process)))
+(defun backstaff-remote--ways (host)
+  "Return the ways in which a server may be started on HOST, the best first.
+`direct' is a session without a terminal, `tramp' a login of TRAMP's own."
+  (let ((name (tramp-dissect-file-name host)))
+    (if (and (tramp-get-method-parameter name 'tramp-direct-async)
+             (or (not (tramp-multi-hop-p name))
+                 (null (cdr (tramp-compute-multi-hops name)))))
+        '(direct tramp)
+      '(tramp))))
 
-
-;;; Processes without a login
-
-(defun backstaff-remote-direct-p (host)
-  "Return non-nil if HOST can have a process that needs no login of TRAMP's."
-  (backstaff-remote-with-direct host t
-    (lambda ()
-      (let ((default-directory (concat host "/")))
-        (tramp-direct-async-process-p)))))
-
-(defun backstaff-remote-with-direct (host direct function)
-  "Call FUNCTION while TRAMP shall start processes on HOST in the way DIRECT.
-That is non-nil for one without a login, and without a terminal."
-  (declare (indent 2))
-  (let ((tramp-methods (mapcar #'backstaff-remote--without-tty
-                               tramp-methods))
+(defun backstaff-remote-make-process (host way &rest arguments)
+  "Let TRAMP start a process on HOST in WAY, which `backstaff-remote--ways' names.
+ARGUMENTS are those of `make-process'."
+  (let ((default-directory (concat host "/"))
+        ;; In Emacs 30 ssh would make a terminal.  That would mix the standard
+        ;; error into the frames, and delay small requests as if typed.
+        (tramp-methods
+         (cl-sublis '(((tramp-direct-async ("-t" "-t")) . (tramp-direct-async t)))
+                    tramp-methods :test #'equal))
+        ;; TRAMP sends the host what differs from this, for all to see.
         (process-environment
-         ;; TRAMP sends the host what differs from this, for all to see.
          (copy-sequence (default-toplevel-value 'process-environment))))
-    (if (boundp 'tramp-direct-async-process)
-        (backstaff-remote--with-variable direct function)
-      (backstaff-remote--with-property host direct function))))
+    ;; What decides this is a connection property in Emacs 28, later a variable.
+    (cl-letf (((symbol-function 'tramp-direct-async-process-p)
+               (lambda (&rest _) (eq way 'direct))))
+      (let ((process (apply #'make-process :file-handler t :noquery t
+                            :connection-type 'pipe :coding 'binary arguments)))
+        (unless (processp process)
+          (signal 'backstaff-start-error '("TRAMP started no process")))
+        ;; TRAMP gives a process on a terminal the coding of text.
+        (set-process-coding-system process 'binary 'binary)
+        process))))
 
-(defun backstaff-remote--without-tty (method)
-  "Return METHOD, of `tramp-methods', without a terminal for direct processes.
-A terminal would mix what goes to the standard error into the frames, and
-new versions of ssh delay what is typed on one."
-  (mapcar (lambda (parameter)
-            (if (and (consp parameter)
-                     (eq (car parameter) 'tramp-direct-async)
-                     (consp (cadr parameter)))
-                '(tramp-direct-async t)
-              parameter))
-          method))
 
-(defun backstaff-remote--with-variable (direct function)
-  "Call FUNCTION with `tramp-direct-async-process' DIRECT on every host."
-  (let ((connection-local-profile-alist
-         (cons `(backstaff-remote (tramp-direct-async-process . ,direct))
-               connection-local-profile-alist))
-        (connection-local-criteria-alist
-         (cons '((:application tramp) backstaff-remote)
-               connection-local-criteria-alist)))
-    (funcall function)))
+;;; Processes
 
-(defun backstaff-remote--with-property (host direct function)
-  "Call FUNCTION with the property of TRAMP's that makes HOST DIRECT."
-  (let* ((vec (tramp-dissect-file-name host))
-         (name "direct-async-process")
-         (before (tramp-get-connection-property vec name 'none)))
-    (tramp-set-connection-property vec name direct)
-    (unwind-protect (funcall function)
-      (if (eq before 'none)
-          (tramp-flush-connection-property vec name)
-        (tramp-set-connection-property vec name before)))))
+(defun backstaff-remote--wait (process seconds function)
+  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
+Return that value, or nil if PROCESS ended or has run for SECONDS; then it is
+killed."
+  (let* ((value nil)
+         ;; A timer runs even while the process floods Emacs with output, or has
+         ;; closed its output and lives: both keep `accept-process-output' busy.
+         (timer (run-at-time seconds nil (lambda ()
+                                           (process-put process 'backstaff-late t)
+                                           (delete-process process)))))
+    (unwind-protect
+        (progn
+          (while (not (or (setq value (funcall function))
+                          (not (process-live-p process))))
+            ;; Other processes are not read: TRAMP, if it is in the midst of a
+            ;; command, would not learn of what came for it.
+            (accept-process-output process 0.05 nil t))
+          (while (and (not value) (accept-process-output process 0 nil t)))
+          (or value (funcall function)))
+      (cancel-timer timer))))
+
+(defun backstaff-remote--errors-of (process errors)
+  "Return what PROCESS, which has ended, wrote into the buffer ERRORS.
+That may come a little later than its end."
+  (let ((stderr (get-buffer-process errors))
+        (end (+ (float-time) 0.2)))
+    (while (and stderr (process-live-p stderr) (not (process-live-p process))
+                (< (float-time) end))
+      (accept-process-output stderr 0.02 nil t))
+    (with-current-buffer errors (buffer-string))))
+
+(defun backstaff-remote--one-line (text)
+  "Return the end of TEXT, bytes that a program wrote, on one line."
+  (let ((line (string-trim
+               (replace-regexp-in-string
+                "[[:cntrl:][:space:]]+" " "
+                (decode-coding-string
+                 (string-to-unibyte (encode-coding-string text 'utf-8)) 'utf-8)))))
+    (substring line (max 0 (- (length line) 300)))))
+
+(defun backstaff-remote--discard (&rest buffers)
+  "Kill BUFFERS and end their processes, unasked."
+  (dolist (buffer buffers)
+    (when (buffer-live-p buffer)
+      (when-let ((process (get-buffer-process buffer)))
+        (set-process-sentinel process #'ignore)
+        (delete-process process))
+      (kill-buffer buffer))))
+
+
+;;; What goes to a host
+
+(defun backstaff-remote--make-bundle ()
+  "Let the server's Python on this machine make what goes to a host.
+Return a value for `backstaff-remote--bundle'."
+  (let ((errors (generate-new-buffer " *backstaff-stderr*" t))
+        (pieces nil) (process nil))
+    (unwind-protect
+        (condition-case problem
+            (backstaff-python-with-own-environment (backstaff-python-sources)
+              (setq process
+                    (make-process
+                     :name "backstaff-bundle" :buffer nil :stderr errors :noquery t
+                     :command (append (backstaff-server-program) '("bundle"))
+                     :connection-type 'pipe :coding 'binary :sentinel #'ignore
+                     :filter (lambda (_ piece) (push piece pieces))))
+              (backstaff-remote--wait process 60 #'ignore)
+              (unless (eql 0 (process-exit-status process))
+                (error "The command bundle failed: %s"
+                       (backstaff-remote--one-line
+                        (backstaff-remote--errors-of process errors))))
+              (backstaff-remote--parse-bundle (apply #'concat (nreverse pieces))))
+          (error
+           (signal 'backstaff-start-error
+                   (list (concat "what goes to a host is made on this machine: "
+                                 (if (memq 'backstaff-error
+                                           (get (car problem) 'error-conditions))
+                                     (cadr problem)
+                                   (error-message-string problem)))
+                         (if (eq (car problem) 'error)
+                             "Type M-x backstaff-install-server, which makes a Python\
+ environment here; what runs on a host is made with it"
+                           (backstaff-server-advice problem))))))
+      (when process
+        (delete-process process))
+      (backstaff-remote--discard errors))))
+
+(defun backstaff-remote--parse-bundle (text)
+  "Return the bundle that is in TEXT, which the command bundle printed."
+  (unless (string-match "\\`\\([0-9a-f]+\\) \\([0-9a-f]+\\) \\([0-9]+\\)\
+ \\([0-9a-f]+\\) \\([0-9]+\\) \\([^\n]+\\)\n" text)
+    (error "The server's program does not know the command bundle; update it"))
+  (let* ((start (match-end 0))
+         (middle (+ start (string-to-number (match-string 3 text)))))
+    (list :program (match-string 6 text)
+          :arguments (mapcar (lambda (group) (match-string group text)) '(1 2 3 4 5))
+          :payloads (list (cons (match-string 2 text) (substring text start middle))
+                          (cons (match-string 4 text) (substring text middle))))))
+
+(defun backstaff-remote--settings ()
+  "Return the bytes of the user's settings file; none if there is no file.
+They go along: a policy counts wherever the tools look."
+  (let ((file (backstaff-server-settings-file-name)))
+    (if (or backstaff-server-settings-file (file-exists-p file))
+        (with-temp-buffer
+          (set-buffer-multibyte nil)
+          (insert-file-contents-literally file)
+          (buffer-string))
+      "")))
+
+
+;;; Start
+
+(defconst backstaff-remote--python-advice
+  "Install one on that host; if it is there by another name, customize \
+`backstaff-remote-python'"
+  "What a user may do about a host without a recent Python.")
+
+(defconst backstaff-remote--noise-size (* 64 1024)
+  "How many bytes a host may say before the server is ready.")
+
+(defvar backstaff-remote--starting nil
+  "The hosts on which a server is being started.")
+
+(defun backstaff-remote-start (host)
+  "Start a server on HOST, wait until it is ready, and return a plist.
+`backstaff-server-starters' describes it.  Where one way fails, try the next."
+  (when (member host backstaff-remote--starting)
+    ;; A timer or another thread: what it would wait for is further up the stack.
+    (signal 'backstaff-start-error
+            (list (format "it is just being started on %s; try again" host))))
+  (push host backstaff-remote--starting)
+  (unwind-protect
+      (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
+        (let ((inhibit-quit nil) (begun (float-time)) (problems nil) (started nil)
+              (bundle (or backstaff-remote--bundle
+                          (setq backstaff-remote--bundle (backstaff-remote--make-bundle))))
+              (settings (backstaff-remote--settings))
+              (ways (backstaff-remote--ways host)))
+          (while (not started)
+            ;; TRAMP would connect again by itself.
+            (backstaff-server-starter (concat host "/"))
+            (backstaff-server-note (format "starting on %s, %s" host (car ways)))
+            (condition-case problem
+                (setq started (backstaff-remote--open-session
+                               host (car ways) begun bundle settings))
+              (error
+               (pcase-let ((`(,text ,advice ,final)
+                            (if (memq (car problem)
+                                      '(backstaff-start-error backstaff-timeout))
+                                (cdr problem)
+                              (list (backstaff-epc-error-text problem)))))
+                 (backstaff-server-note (format "start on %s failed: %s" host text))
+                 (push (cons text advice) problems)
+                 (setq ways (and (not final) (not (eq (car problem) 'backstaff-timeout))
+                                 (cdr ways)))
+                 (unless ways
+                   (backstaff-remote--give-up host (nreverse problems)))))))
+          started))
+    (setq backstaff-remote--starting (delete host backstaff-remote--starting))))
+
+(defun backstaff-remote--give-up (host problems)
+  "Signal that no server starts on HOST, for PROBLEMS, a list of (TEXT . ADVICE)."
+  (let ((python (rassq backstaff-remote--python-advice problems)))
+    (signal 'backstaff-start-error
+            (if python
+                ;; No other failure tells more.
+                (list (format "on %s, Python 3.11 or newer is needed: %s\
+ (`backstaff-remote-python' may name another)"
+                              host (car python))
+                      (cdr python))
+              (list (format "on %s, %s" host (mapconcat #'car problems "; then "))
+                    (or (cl-some #'cdr problems)
+                        "See in the log what that host says, and whether ssh, sudo or su\
+ does by hand; then type M-x backstaff-connect in a directory of that host"))))))
+
+(defun backstaff-remote--open-session (host way begun bundle settings)
+  "Start a server on HOST in WAY, and return what `backstaff-remote-start' does.
+The start began at BEGUN.  The host may ask for a payload of BUNDLE, and is sent
+SETTINGS.  An error's data are a text, an advice, and non-nil if no other way
+could do better."
+  (let* ((output "") (process nil) (started nil)
+         (buffer (generate-new-buffer " *backstaff-remote*" t))
+         (errors (generate-new-buffer " *backstaff-stderr*" t))
+         ;; A word that nobody else says.  The host says it backwards, so that an
+         ;; echo of the command line does not look like an answer.
+         (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
+         (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n"
+                         (reverse nonce)))
+         (case-fold-search nil))
+    (cl-flet*
+        ((said ()
+           (let ((words (backstaff-remote--one-line
+                         (concat (backstaff-remote--errors-of process errors) " "
+                                 output))))
+             (if (string-empty-p words) "; the host said nothing"
+               (concat "; the host said: " words))))
+         (fail (text &optional advice final)
+           (signal 'backstaff-start-error (list text advice final)))
+         (send (bytes)
+           ;; If it has ended, that is noticed in the next step.
+           (ignore-errors (backstaff-remote--send process bytes)))
+         (step ()
+           ;; Do what the next line that the host has said asks for.
+           (when (string-match answer output)
+             (let ((word (match-string 1 output))
+                   (rest (match-string 2 output)))
+               (setq output (substring output (match-end 0)))
+               (pcase word
+                 ("NEED"
+                  (send (or (cdr (assoc rest (plist-get bundle :payloads))) ""))
+                  nil)
+                 ("READY"
+                  (send settings)
+                  (and (process-live-p process) (split-string rest " ")))
+                 (_
+                  (fail (format "%s says that %s" backstaff-remote-python
+                                (backstaff-remote--one-line rest))
+                        (and (string-prefix-p "it is Python " rest)
+                             backstaff-remote--python-advice)
+                        (string-prefix-p "it is Python " rest))))))))
+      (unwind-protect
+          (progn
+            (setq process
+                  (backstaff-remote--limited
+                   (concat host "/") "start a process"
+                   (lambda ()
+                     (backstaff-remote-make-process
+                      host way :name "backstaff-remote" :buffer buffer
+                      :stderr (and (eq way 'direct) errors) :sentinel #'ignore
+                      :filter (lambda (process text)
+                                (setq output (concat output text))
+                                (when (> (length output) backstaff-remote--noise-size)
+                                  (delete-process process)))
+                      :command `(,backstaff-remote-python
+                                 "-I" "-S" "-X" "utf8" "-c" ,(plist-get bundle :program)
+                                 ,nonce ,@(plist-get bundle :arguments)
+                                 ,(number-to-string (length settings)))))))
+            (pcase (backstaff-remote--wait process backstaff-remote-start-limit #'step)
+              (`(,sources ,python)
+               (set-process-buffer process nil)
+               (setq started
+                     (list :process process :output output
+                           :stderr (get-buffer-process errors)
+                           :info (backstaff-remote--info way sources python
+                                                         (- (float-time) begun)))))
+              ((guard (> (length output) backstaff-remote--noise-size))
+               (fail (concat "the host says too much and never \"ready\"" (said))))
+              ((guard (process-get process 'backstaff-late))
+               (fail (format "it was not ready within %s seconds; the network may be\
+ down, or that host asleep%s"
+                             backstaff-remote-start-limit (said))
+                     backstaff-remote--network-advice 'final))
+              (_
+               (let ((status (process-exit-status process)) (said (said)))
+                 (if (and (= status 127)
+                          (string-match-p "not found\\|[Nn]o such file" said))
+                     ;; Without a directory it may be in TRAMP's own path alone.
+                     (fail (format "there is no %s%s" backstaff-remote-python said)
+                           backstaff-remote--python-advice
+                           (string-search "/" backstaff-remote-python))
+                   (fail (format "the process there ended with status %s before it was\
+ ready%s" status said)))))))
+        (if started
+            (backstaff-remote--discard buffer (unless (plist-get started :stderr) errors))
+          (backstaff-remote--discard buffer errors)))
+      started)))
+
+(defun backstaff-remote--send (process bytes)
+  "Send BYTES to PROCESS, and read nothing meanwhile that is for TRAMP.
+To send, Emacs may have to wait, and then it reads from all processes.  TRAMP,
+if it is in the midst of a command, would not learn of what came."
+  (let ((filters (mapcar (lambda (process)
+                           (cons process (process-filter process)))
+                         (delq nil (mapcar #'tramp-get-connection-process
+                                           (tramp-list-connections))))))
+    (unwind-protect
+        (progn
+          (pcase-dolist (`(,process . ,_) filters)
+            (set-process-filter process t))
+          (process-send-string process bytes))
+      (pcase-dolist (`(,process . ,filter) filters)
+        (set-process-filter process filter)))))
+
+(defun backstaff-remote--info (way sources python seconds)
+  "Return the `:info' of a server that was started in WAY within SECONDS.
+SOURCES says where these came from: \"sent\", \"cached\" or \"uncached\", which
+means sent and not kept.  PYTHON is its version there."
+  (list :text (format "%s, Python %s, sources %s, started in %.2f s"
+                      (if (eq way 'direct) "a session without a terminal"
+                        "a login of TRAMP's on a terminal")
+                      python sources seconds)
+        :advice
+        (cond ((eq way 'tramp)
+               "Nothing, if the host is reached by several hops, sudo or su; else see in \
+the log why the session without a terminal failed: its calls are as quick, its \
+start is not a second login")
+              ((equal sources "uncached")
+               "Let ~/.cache/backstaff on that host be a directory of yours alone \
+(chmod 700), so that the sources need not be sent at each start"))))
 
 (provide 'backstaff-remote)
 ;;; backstaff-remote.el ends here

@@ -7,16 +7,14 @@
 ;; One server serves all of Emacs: a call brings the root of its project
 ;; along.  It starts with the first call, which stands behind the handshake,
 ;; and lives until Emacs ends or `backstaff-stop' is typed.  For a root on
-;; another host there is one there, started by backstaff-remote-start.el; a host
-;; is named as `file-remote-p' names it, and nil is this one.
+;; another host there is one there, which `backstaff-server-starters' start;
+;; a host is named as `file-remote-p' names it, and nil is this one.
 ;;
 ;; The program is looked for in this order:
 ;;
 ;; 1. `backstaff-server-command', if that is non-nil;
-;; 2. the sources shipped beside this file, run by the Python in the `.venv'
-;;    beside them, or by the one that `backstaff-install-server' made, or by
-;;    the first Python on `exec-path' that is recent enough and has the
-;;    libraries;
+;; 2. the sources shipped beside this file, run by a Python that
+;;    backstaff-python.el finds;
 ;; 3. a program named `backstaff' on `exec-path'.
 ;;
 ;; It runs in the folder of its sources and isolated from the environment, so
@@ -32,13 +30,7 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff-epc)
-
-(declare-function backstaff-remote-forget "backstaff-remote" ())
-(declare-function backstaff-remote-start-launch "backstaff-remote-start" (server host))
-(declare-function backstaff-remote-start-forget "backstaff-remote-start" ())
-
-(defconst backstaff-server-version "0.1.0"
-  "The version of this package, and of the server that belongs to it.")
+(require 'backstaff-python)
 
 
 ;;; Options
@@ -65,77 +57,93 @@ are read when the server starts."
   :risky t)
 
 
-;;; Finding the program
+;;; Conditions
 
-(defconst backstaff-server--directory
-  (let ((file (or load-file-name buffer-file-name)))
-    (and file (file-name-directory file)))
-  "Where this library was loaded from.")
+(define-error 'backstaff-start-error "Backstaff cannot start its server"
+  'backstaff-connection-lost)
+(define-error 'backstaff-python-missing "Backstaff cannot start its server"
+  'backstaff-start-error)
+(define-error 'backstaff-remote-directory "Backstaff root out of reach"
+  '(backstaff-error user-error))
 
-(defconst backstaff-server--python-names
-  '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
-  "The names under which a Python that is recent enough is looked for.")
+(defconst backstaff-server--advice
+  '((backstaff-timeout
+     . "The program runs and does not answer; see what it waits for with \
+M-x backstaff-show-log, and whether the machine, or the network, is overloaded")
+    (backstaff-protocol-error
+     . "The program speaks, but not as Backstaff's server does: see what \
+`backstaff-server-command' starts, and that it prints nothing but frames")
+    (backstaff-remote-directory
+     . "Type M-x backstaff-connect there; or M-x cd to a local directory, or \
+customize `backstaff-root-directory'")
+    (backstaff-python-missing
+     . "Type M-x backstaff-install-server, run make setup beside the sources, or \
+customize `backstaff-server-command'")
+    (backstaff-start-error
+     . "Customize `backstaff-server-command' to name a program that exists, or \
+set it to nil to have one found")
+    (backstaff-connection-lost
+     . "The program ended by itself; its last words are above and in \
+M-x backstaff-show-log.  Mend the settings file if they name one; if a library \
+is missing, type M-x backstaff-install-server"))
+  "What a user may do about each condition that does not say it itself.")
 
-(defconst backstaff-server--libraries '("bracex" "epc" "pathspec" "sexpdata" "yaml")
-  "The libraries that the server imports, by the names it imports them under.")
+(defun backstaff-server-advice (condition)
+  "Return what a user may do about CONDITION, which `condition-case' bound.
+Whoever signals a `backstaff-error' may say it in a second string, behind the
+text: (signal \\='backstaff-start-error \\='(\"found no Python\" \"Install one\"))."
+  (or (nth 2 condition)
+      (cl-loop for symbol in (get (car condition) 'error-conditions)
+               thereis (alist-get symbol backstaff-server--advice))
+      "Read the log: M-x backstaff-show-log"))
 
-(defconst backstaff-server--probe
-  (format "import sys
-from importlib.util import find_spec
-if sys.version_info >= (3, 11) and all(map(find_spec, '%s'.split())):
-    print(sys.executable)"
-          (string-join backstaff-server--libraries " "))
-  "A program with which a Python that can run the server says where it is.
-A shim, as pyenv puts on the path, costs more than the whole start of the
-server, so it is taken only to find the real interpreter.")
 
-(defvar backstaff-server--python nil
-  "The Python that was found to fit, so as to look for it only once.")
+;;; The program
 
-(defmacro backstaff-server--with-own-environment (directory &rest body)
-  "Run BODY in DIRECTORY, with the environment that the server shall have.
-That is Emacs's own: a buffer may have a project's PATH and PYTHONPATH."
-  (declare (indent 1) (debug t))
-  `(let ((default-directory (or ,directory "/"))
-         (exec-path (default-value 'exec-path))
-         (process-environment
-          (cl-remove-if (apply-partially #'string-prefix-p "PYTHON")
-                        (default-value 'process-environment))))
-     ,@body))
-
-(defun backstaff-server--sources ()
-  "Return the folder of the server's sources, or nil."
-  (when backstaff-server--directory
-    (let ((here (expand-file-name "backstaff-server.el"
-                                  backstaff-server--directory)))
-      ;; A package manager may link the files into a folder of its own.
-      (cl-loop for file in (list here (file-truename here))
-               thereis (cl-loop
-                        for name in '("../py_backend/" "py_backend/")
-                        for folder = (expand-file-name
-                                      name (file-name-directory file))
-                        when (file-exists-p
-                              (expand-file-name "backstaff/__main__.py" folder))
-                        return folder)))))
-
-(defun backstaff-server--program ()
+(defun backstaff-server-program ()
   "Return the program that serves, and its first arguments.
-Signal a `backstaff-connection-lost' if there is none."
-  (or (backstaff-server--configured-command)
-      (backstaff-server--shipped-command)
-      (backstaff-server--installed-command)
-      (backstaff-server--no-command)))
+Signal a `backstaff-start-error' if there is none."
+  (or (backstaff-server-configured-program)
+      (when-let* ((sources (backstaff-python-sources))
+                  (python (backstaff-python-find sources)))
+        (list python "-I" (expand-file-name "backstaff/__main__.py" sources)))
+      (when-let ((program (executable-find "backstaff")))
+        (list program))
+      (if (backstaff-python-sources)
+          (signal 'backstaff-python-missing
+                  (list (format "found no Python 3.11 or newer that has the libraries %s;\
+ M-x backstaff-install-server installs them"
+                                (string-join backstaff-python-libraries ", "))))
+        (signal 'backstaff-start-error
+                '("found neither the server's sources nor a program named backstaff;\
+ customize `backstaff-server-command'"
+                  "Reinstall the package, with its folder py_backend, or customize\
+ `backstaff-server-command'")))))
+
+(defun backstaff-server-configured-program ()
+  "Return what `backstaff-server-command' stands for, or nil."
+  (when backstaff-server-command
+    (unless (and (listp backstaff-server-command)
+                 (cl-every #'stringp backstaff-server-command))
+      (signal 'backstaff-start-error
+              '("`backstaff-server-command' is not a list of strings"
+                "Customize `backstaff-server-command' to be a list of strings,\
+ or nil to have the program found")))
+    (let ((program (car backstaff-server-command)))
+      (cons (if (file-name-absolute-p program) (expand-file-name program)
+              program)
+            (cdr backstaff-server-command)))))
 
 (defun backstaff-server--command ()
   "Return the server's command, a list of strings.
-Signal a `backstaff-connection-lost' if there is none."
-  (append (backstaff-server--program)
+Signal a `backstaff-start-error' if there is none."
+  (append (backstaff-server-program)
           '("serve" "--stdio")
           (and backstaff-server-settings-file
                (list "--config"
                      (expand-file-name backstaff-server-settings-file)))))
 
-(defun backstaff-server-settings-place ()
+(defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
   (let ((default-directory "/"))
     (expand-file-name
@@ -145,118 +153,10 @@ Signal a `backstaff-connection-lost' if there is none."
           (let ((folder (getenv "XDG_CONFIG_HOME")))
             (if (member folder '(nil "")) "~/.config" folder)))))))
 
-(defun backstaff-server--configured-command ()
-  "Return what `backstaff-server-command' stands for, or nil."
-  (when backstaff-server-command
-    (unless (and (listp backstaff-server-command)
-                 (cl-every #'stringp backstaff-server-command))
-      (signal 'backstaff-connection-lost
-              '("`backstaff-server-command' is not a list of strings")))
-    (let ((program (car backstaff-server-command)))
-      (cons (if (file-name-absolute-p program) (expand-file-name program)
-              program)
-            (cdr backstaff-server-command)))))
-
-(defun backstaff-server--shipped-command ()
-  "Return a command for the sources beside this file, or nil."
-  (when-let ((sources (backstaff-server--sources))
-             (python (backstaff-server--find-python sources)))
-    (list python "-I" (expand-file-name "backstaff/__main__.py" sources))))
-
-(defun backstaff-server--installed-command ()
-  "Return a command for the program named backstaff, or nil."
-  (when-let ((program (executable-find "backstaff")))
-    (list program)))
-
-(defun backstaff-server--no-command ()
-  "Signal that no server was found, and say what would help."
-  (signal 'backstaff-connection-lost
-          (list (concat
-                 (if (backstaff-server--sources)
-                     (format "found no Python 3.11 or newer that has the libraries\
- %s; type M-x backstaff-install-server, run make setup beside the sources, or"
-                             (string-join backstaff-server--libraries ", "))
-                   "found neither the server's sources nor a program named\
- backstaff;")
-                 " customize `backstaff-server-command'"))))
-
-(defun backstaff-server--find-python (sources)
-  "Return a Python that can run the server in SOURCES, or nil."
-  (or (backstaff-server--own-python sources)
-      (backstaff-server--made-python)
-      (and backstaff-server--python
-           (file-executable-p backstaff-server--python)
-           backstaff-server--python)
-      (setq backstaff-server--python
-            (cl-some #'backstaff-server--fitting-python
-                     backstaff-server--python-names))))
-
-(defun backstaff-server--own-python (sources)
-  "Return the Python of the environment beside SOURCES, or nil."
-  (let ((python (expand-file-name "../.venv/bin/python" sources)))
-    (and (file-executable-p python) python)))
-
-(defun backstaff-server--fitting-python (name)
-  "Return the interpreter that a program called NAME leads to, if it fits."
-  (when-let ((program (executable-find name))
-             (answer (backstaff-server--ask-python
-                      program backstaff-server--probe)))
-    (and (file-name-absolute-p answer) (file-executable-p answer)
-         answer)))
-
-(defun backstaff-server--ask-python (program script)
-  "Return what PROGRAM, a Python, prints for SCRIPT within three seconds."
-  (with-temp-buffer
-    (let ((process (make-process
-                    :name "backstaff-probe" :buffer (current-buffer)
-                    :command (list program "-I" "-c" script)
-                    :connection-type 'pipe :noquery t :sentinel #'ignore))
-          (deadline (+ (float-time) 3)))
-      (unwind-protect
-          (while (and (process-live-p process) (< (float-time) deadline))
-            (accept-process-output process 0.05 nil t))
-        (accept-process-output process 0 nil t)
-        (delete-process process))
-      (string-trim (buffer-string)))))
-
-
-;;; Environments made for this package
-
-(defconst backstaff-server--ready-mark "backstaff-ready"
-  "The file that an environment has once all that it needs is in it.")
-
-(defun backstaff-server--environments ()
-  "Return the folder of the Python environments made for this package."
-  (expand-file-name (locate-user-emacs-file "backstaff/")))
-
-(defun backstaff-server--environment (python-version)
-  "Return the folder of an environment with Python PYTHON-VERSION.
-It belongs to this version of the package alone: an update makes its own."
-  (expand-file-name (format "%s-py%s/" backstaff-server-version python-version)
-                    (backstaff-server--environments)))
-
-(defun backstaff-server--made-python ()
-  "Return the newest Python that `backstaff-install-server' made, or nil.
-One that was made in part does not count, nor one for another version."
-  (let* ((folder (backstaff-server--environments))
-         (prefix (concat backstaff-server-version "-py"))
-         (names (and (file-directory-p folder)
-                     (cl-remove-if-not
-                      (apply-partially #'string-prefix-p prefix)
-                      (directory-files folder)))))
-    (cl-loop for name in (sort names (lambda (a b) (string-version-lessp b a)))
-             for environment = (expand-file-name name folder)
-             for python = (expand-file-name "bin/python" environment)
-             when (and (file-executable-p python)
-                       (file-exists-p (expand-file-name
-                                       backstaff-server--ready-mark
-                                       environment)))
-             return python)))
-
 
 ;;; Log
 
-(defconst backstaff-server--log-buffer "*backstaff-log*"
+(defconst backstaff-server-log-buffer "*backstaff-log*"
   "Where the server's standard error and our own remarks go.")
 
 (defconst backstaff-server--log-size (* 256 1024)
@@ -264,7 +164,7 @@ One that was made in part does not count, nor one for another version."
 
 (defun backstaff-server--log (text)
   "Append TEXT, a piece of the log as it came, to the log."
-  (with-current-buffer (get-buffer-create backstaff-server--log-buffer)
+  (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
     (let ((inhibit-read-only t)
           (inhibit-modification-hooks t)
           (follow (eobp)))
@@ -285,7 +185,7 @@ One that was made in part does not count, nor one for another version."
     (goto-char (- (point-max) backstaff-server--log-size))
     (delete-region (point-min) (line-beginning-position 2))))
 
-(defun backstaff-server--note (text)
+(defun backstaff-server-note (text)
   "Append TEXT to the log as a remark of our own."
   (backstaff-server--log
    (format "%s Emacs: %s\n" (format-time-string "%F %T") text)))
@@ -294,7 +194,7 @@ One that was made in part does not count, nor one for another version."
 (defun backstaff-show-log ()
   "Show what the server wrote to its log, and how it started and ended."
   (interactive)
-  (with-current-buffer (get-buffer-create backstaff-server--log-buffer)
+  (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
     (unless (derived-mode-p 'special-mode)
       (special-mode))
     (display-buffer (current-buffer))))
@@ -311,10 +211,12 @@ One that was made in part does not count, nor one for another version."
                (:copier nil))
   "A server process.
 PROVEN is non-nil once it has answered a tool's call.  SECOND-TRY is
-non-nil if it took the place of one that had died.  STARTED is when.  STUCK is non-nil once
-it has said that too many calls hang in a file system that is dead.  FACTS,
-a plist, tell how one on another host was started."
+non-nil if it took the place of one that had died.  STARTED is when.
+STUCK is non-nil once it has said that too many calls hang in a file system
+that is dead.  START-INFO, a plist, describes its start if that was on
+another host."
   (connection nil)
+  (process nil)
   (stderr nil)
   (last-words "")
   (second-try nil :read-only t)
@@ -322,7 +224,7 @@ a plist, tell how one on another host was started."
   (proven nil)
   (stuck nil)
   (tools nil)
-  (facts nil))
+  (start-info nil))
 
 (defvar backstaff-server--pause 60
   "How many seconds after its start a server that died twice is tried again.
@@ -339,82 +241,105 @@ One project that brings it down must not take the tools from all others.")
   (if host (cdr (assoc host backstaff-server--elsewhere))
     backstaff-server--current))
 
-(defun backstaff-server-connected-p (name)
-  "Return non-nil if Emacs is connected to the host of NAME, a remote file.
-NAME may be that of a host.  TRAMP would take that for the home directory
-there, and look it up, which may take for ever."
-  (file-remote-p (if (string-suffix-p ":" name) (concat name "/") name) nil t))
+(defun backstaff-server-connection (server)
+  "Return the connection with SERVER."
+  (backstaff-server--connection server))
+
+(defun backstaff-server-start-info (server)
+  "Return the `:info' that came from the `:start' function of SERVER's host."
+  (backstaff-server--start-info server))
+
+(defun backstaff-server-status ()
+  "Return the state of the server on this host that calls use.
+That is nil if none was started, `unresponsive', `ended', or its process id."
+  (when-let* ((server backstaff-server--current)
+              (connection (backstaff-server--connection server)))
+    (cond ((backstaff-epc-unresponsive-p connection) 'unresponsive)
+          ((backstaff-epc-live-p connection)
+           (process-id (backstaff-server--process server)))
+          (t 'ended))))
 
 (defun backstaff-server--start (second-try &optional host)
   "Start a server on HOST and return it; SECOND-TRY if the last one died.
-This does not wait for it: what is sent now stands behind the handshake."
+On this host nothing waits for it: what is sent now stands behind the
+handshake."
   (let ((server (backstaff-server--make :second-try second-try)))
-    (cond (host
-           (require 'backstaff-remote-start)
-           (backstaff-remote-start-launch server host)
-           (setf (alist-get host backstaff-server--elsewhere nil nil #'equal)
-                 server))
-          (t
-           (setf (backstaff-server--stderr server)
-                 (backstaff-server--make-stderr server)
-                 (backstaff-server--connection server)
-                 (backstaff-server--launch server)
-                 backstaff-server--current
-                 server)
-           (backstaff-server--greet server)))
+    (backstaff-server--launch server host)
+    (if host
+        (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
+      (setq backstaff-server--current server))
+    (backstaff-server--shake-hands server)
     server))
 
-(defun backstaff-server--forget (server host)
-  "Know no more of SERVER, which never was ready on HOST."
-  (when (eq server (backstaff-server--at host))
-    (setf (alist-get host backstaff-server--elsewhere nil 'remove #'equal)
-          nil)))
+(defun backstaff-server-try (callback timeout)
+  "Start a server on this host apart from the one that calls use.
+Return the connection with it, which the caller closes.  CALLBACK is called
+once, with what the server says of itself (a plist of `:version', `:protocol'
+and more), or with nil and a condition, after TIMEOUT seconds at most."
+  (let ((server (backstaff-server--make)))
+    (backstaff-server--launch server)
+    (backstaff-server--shake-hands server callback timeout)
+    (backstaff-server--connection server)))
 
-(defun backstaff-server--make-stderr (server)
-  "Return a process that takes what SERVER writes to its standard error."
-  (let* ((buffer (generate-new-buffer " *backstaff-stderr*" t))
-         (process (make-pipe-process
-                   :name "backstaff-stderr" :buffer buffer :noquery t
-                   :coding 'utf-8-unix :sentinel #'ignore
-                   :filter (lambda (_process text)
-                             (backstaff-server--hear server text)))))
-    ;; A pipe process insists on a buffer, and dies with it.
-    (set-process-buffer process nil)
-    (kill-buffer buffer)
-    (set-process-thread process nil)
-    process))
+(defun backstaff-server--launch (server &optional host)
+  "Start the process of SERVER, on HOST, and the connection with it."
+  (condition-case problem
+      (if host (backstaff-server--launch-elsewhere server host)
+        (backstaff-server--launch-here server))
+    (error
+     (backstaff-server-note (error-message-string problem))
+     (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+         (signal (car problem) (cdr problem))
+       (signal 'backstaff-start-error (list (error-message-string problem)))))))
 
-(defun backstaff-server--hear (server text)
-  "Keep TEXT, which SERVER wrote to its standard error."
-  (let ((words (concat (backstaff-server--last-words server) text)))
-    (setf (backstaff-server--last-words server)
-          (substring words (max 0 (- (length words) 2000)))))
-  (backstaff-server--log text))
+(defun backstaff-server--launch-here (server)
+  "Start the process of SERVER on this host, and the connection with it."
+  (let ((errors (generate-new-buffer " *backstaff-stderr*" t)))
+    (unwind-protect
+        (backstaff-python-with-own-environment (backstaff-python-sources)
+          (let ((command (backstaff-server--command))
+                (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
+                                           :noquery t :sentinel #'ignore)))
+            (backstaff-server-note (format "starting %S" command))
+            ;; Else it is a child of Emacs that fails to become the program.
+            (unless (executable-find (car command))
+              (signal 'backstaff-start-error
+                      (list (format "there is no program %s" (car command)))))
+            (backstaff-server--connect
+             server stderr
+             (make-process :name "backstaff" :buffer nil :command command
+                           :connection-type 'pipe :coding 'binary :noquery t
+                           :stderr stderr))))
+      (when (buffer-live-p errors)
+        (when-let ((stderr (get-buffer-process errors)))
+          (delete-process stderr))
+        (kill-buffer errors)))))
 
-(defun backstaff-server--launch (server)
-  "Start the process of SERVER and return the connection with it."
-  (backstaff-server--with-own-environment (backstaff-server--sources)
-    (condition-case problem
-        (let ((command (backstaff-server--command)))
-          (backstaff-server--note (format "starting %S" command))
-          ;; Else it is a child of Emacs that fails to become the program.
-          (unless (executable-find (car command))
-            (error "There is no program %s" (car command)))
-          (backstaff-epc-connect
-           (make-process :name "backstaff" :buffer nil :command command
-                         :connection-type 'pipe :coding 'binary :noquery t
-                         :stderr (backstaff-server--stderr server))
-           :log-function #'backstaff-server--note
-           :stderr-function
-           (lambda () (backstaff-server--collect-words server))))
-      (error
-       (delete-process (backstaff-server--stderr server))
-       (backstaff-server--note (error-message-string problem))
-       (if (eq (car problem) 'backstaff-connection-lost)
-           (signal (car problem) (cdr problem))
-         (signal 'backstaff-connection-lost
-                 (list (format "the server cannot be started: %s"
-                               (error-message-string problem)))))))))
+(defun backstaff-server--connect (server stderr process &rest options)
+  "Let SERVER run in PROCESS, and the process STDERR print its standard error.
+OPTIONS are more arguments for `backstaff-epc-connect'."
+  (when stderr
+    (let ((keep (lambda (_process text)
+                  (setf (backstaff-server--last-words server)
+                        (let ((words (concat (backstaff-server--last-words server) text)))
+                          (substring words (max 0 (- (length words) 2000)))))
+                  (backstaff-server--log text)))
+          (buffer (process-buffer stderr)))
+      (set-process-coding-system stderr 'utf-8-unix 'utf-8-unix)
+      (set-process-filter stderr keep)
+      (set-process-thread stderr nil)
+      ;; A pipe process insists on a buffer at first, and dies with it.
+      (set-process-buffer stderr nil)
+      (funcall keep stderr (with-current-buffer buffer (buffer-string)))
+      (kill-buffer buffer)))
+  (setf (backstaff-server--stderr server) stderr
+        (backstaff-server--process server) process
+        (backstaff-server--connection server)
+        (apply #'backstaff-epc-connect process
+               :log-function #'backstaff-server-note
+               :stderr-function
+               (lambda () (backstaff-server--collect-words server))
+               options)))
 
 (defun backstaff-server--collect-words (server)
   "Return the last lines that SERVER, now dead, wrote to its standard error.
@@ -429,30 +354,39 @@ terminal of another host there is none."
   (let ((lines (split-string (backstaff-server--last-words server) "\n" t)))
     (string-join (last lines 8) "\n")))
 
-(defun backstaff-server--greet (server)
-  "Shake hands with SERVER, ahead of all else."
-  (let ((connection (backstaff-server--connection server)))
+(defun backstaff-server--shake-hands (server &optional callback timeout)
+  "Shake hands with SERVER, ahead of all else; close the connection on failure.
+CALLBACK and TIMEOUT are as in `backstaff-server-try'."
+  (let* ((connection (backstaff-server--connection server))
+         (callback (or callback #'ignore))
+         (fail (lambda (text advice)
+                 (backstaff-epc-close connection text 'backstaff-start-error)
+                 (funcall callback nil (list 'backstaff-start-error text advice)))))
     (backstaff-epc-call-async
      connection 'hello `((:client "emacs" :version ,backstaff-server-version
                           :protocol ,backstaff-server--protocol :escapes t))
-     :success-fn (lambda (identity)
-                   (backstaff-server--check-identity connection identity))
-     :error-fn (lambda (condition)
-                 (backstaff-epc-close
-                  connection (format "the server did not shake hands: %s"
-                                     (backstaff-epc-error-text condition)))))))
-
-(defun backstaff-server--check-identity (connection identity)
-  "Close CONNECTION unless the server's IDENTITY is what we need."
-  (if (backstaff-server--compatible-p identity)
-      (backstaff-server--note (format "connected: %S" identity))
-    (backstaff-epc-close
-     connection
-     (format "Emacs has Backstaff %s (protocol %d), the server is %s; update\
- the older one, check `backstaff-server-command', then type\
+     :timeout (or timeout 15)
+     :success-fn
+     (lambda (identity)
+       (if (backstaff-server--compatible-p identity)
+           (progn (backstaff-server-note (format "connected: %S" identity))
+                  (funcall callback identity nil))
+         (funcall fail (format "Emacs has Backstaff %s (protocol %d), the server is\
+ %s; update the older one, check `backstaff-server-command', then type\
  M-x backstaff-restart"
-             backstaff-server-version backstaff-server--protocol
-             (backstaff-server--identity-text identity)))))
+                               backstaff-server-version backstaff-server--protocol
+                               (backstaff-server--identity-text identity))
+                  "Update the older of the two, Emacs's package or the server,\
+ then type M-x backstaff-restart")))
+     :error-fn
+     (lambda (condition)
+       (funcall fail (format "it did not shake hands: %s"
+                             (backstaff-epc-error-text condition))
+                (backstaff-server-advice
+                 ;; It refuses what every server of ours answers.
+                 (if (eq (car condition) 'backstaff-remote-error)
+                     '(backstaff-protocol-error)
+                   condition)))))))
 
 (defun backstaff-server--identity-text (identity)
   "Return the versions in IDENTITY, which a server sent, as text."
@@ -486,6 +420,69 @@ Before version 1.0 the second number counts as the first does after it."
       (backstaff-epc-close (backstaff-server--connection server) reason)))
   (setq backstaff-server--current nil
         backstaff-server--elsewhere nil))
+
+
+;;; Other hosts
+
+(defvar backstaff-server-starters nil
+  "Functions that know how a server is started on another host.
+Each is called with a remote directory, and must not connect to its host.  It
+returns nil if it does not know, or a plist of functions:
+
+`:root'   returns the root of the project that a directory is in, as
+          `backstaff-root-function' finds it.
+`:start'  starts a server on a host, such as \"/ssh:host:\", that Emacs is
+          connected to, waits until it is ready, and returns a plist:
+          `:process', which speaks EPC; `:output', what it printed since it
+          is ready; `:stderr', nil or a process that prints its standard
+          error into a buffer; and `:info', a plist of `:text', which
+          describes the start, and `:advice', nil or how to improve it.
+          It ends in a reasonable time, perhaps with a `backstaff-error'.")
+
+(defvar backstaff-server-restart-hook nil
+  "Hook that `backstaff-restart' runs, to forget what was found out.")
+
+(defun backstaff-server-connected-p (directory)
+  "Return non-nil if Emacs is connected to the host of DIRECTORY, a remote name.
+DIRECTORY may be a mere host.  TRAMP would take that for the home directory
+there, and look it up, which may take for ever."
+  (file-remote-p (if (string-suffix-p ":" directory) (concat directory "/")
+                   directory)
+                 nil t))
+
+(defun backstaff-server-starter (directory)
+  "Return what `backstaff-server-starters' know of the host of DIRECTORY.
+Signal a `backstaff-remote-directory' if that is nothing, or if Emacs is not
+connected to it."
+  (let ((starter (run-hook-with-args-until-success 'backstaff-server-starters
+                                                   directory)))
+    (cond ((null starter)
+           (signal 'backstaff-remote-directory
+                   (list (format "%s is on another machine, and Backstaff cannot\
+ start a server there" directory))))
+          ((not (backstaff-server-connected-p directory))
+           (signal 'backstaff-remote-directory
+                   (list (format "%s is on another machine, and Emacs is not\
+ connected to it; M-x backstaff-connect connects" directory))))
+          (t starter))))
+
+(defun backstaff-server-connect (host)
+  "Connect to HOST, which may ask for a password; return non-nil if that works."
+  ;; TRAMP does not connect where it believes that nobody waits for it.
+  (let ((non-essential nil))
+    (and (file-exists-p (concat host "/"))
+         (backstaff-server-connected-p host))))
+
+(defun backstaff-server--launch-elsewhere (server host)
+  "Start the process of SERVER on HOST, wait, and connect with it."
+  (let* ((starter (backstaff-server-starter (concat host "/")))
+         (started (funcall (plist-get starter :start) host))
+         (process (plist-get started :process)))
+    (setf (backstaff-server--start-info server) (plist-get started :info))
+    (backstaff-server--connect server (plist-get started :stderr) process
+                               :name (format "the server on %s" host) :remote t)
+    ;; The connection reads by the filter that it has set.
+    (funcall (process-filter process) process (plist-get started :output))))
 
 
 ;;; The server
@@ -590,11 +587,8 @@ SUCCESS-FN is called before this returns if the answer is known already."
 Those on other hosts are stopped too; the next call there starts one."
   (interactive)
   (backstaff-server--stop "the server was restarted")
-  (setq backstaff-server--python nil)
-  (when (featurep 'backstaff-remote)
-    (backstaff-remote-forget))
-  (when (featurep 'backstaff-remote-start)
-    (backstaff-remote-start-forget))
+  (setq backstaff-python-found nil)
+  (run-hooks 'backstaff-server-restart-hook)
   (backstaff-server--start nil)
   (when (called-interactively-p 'interactive)
     (message "The server is started anew")))

@@ -61,9 +61,6 @@
 (require 'backstaff-server)
 
 (declare-function project-root "project" (project))
-(declare-function backstaff-remote-check "backstaff-remote" (directory))
-(declare-function backstaff-remote-root "backstaff-remote" (directory))
-(declare-function backstaff-remote-approach "backstaff-remote" (directory))
 
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
 (autoload 'backstaff-list-entries "backstaff-list" nil t)
@@ -83,6 +80,8 @@
 (autoload 'backstaff-install-server "backstaff-install" nil t)
 (autoload 'backstaff-doctor "backstaff-doctor" nil t)
 (autoload 'backstaff-connect "backstaff-remote" nil t)
+(autoload 'backstaff-remote-starter "backstaff-remote")
+(add-hook 'backstaff-server-starters #'backstaff-remote-starter)
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
 (autoload 'backstaff-llm-tools "backstaff-llm")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
@@ -100,7 +99,8 @@
 
 (defcustom backstaff-call-timeout 15
   "For how many seconds to wait for the answer to a call.
-This counts from the call on, also while a server on another host starts."
+A server on another host is started before that counts; see
+`backstaff-remote-start-limit'."
   :type '(number :tag "Seconds"))
 
 (defcustom backstaff-root-function #'backstaff-project-root
@@ -149,9 +149,6 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
 
 ;;; Root
 
-(define-error 'backstaff-remote-directory "Backstaff root out of reach"
-  '(backstaff-error user-error))
-
 (defun backstaff-project-root (directory)
   "Return the root of the project that DIRECTORY is in, or DIRECTORY itself."
   ;; To learn what a submodule counts as, project.el would evaluate all that
@@ -179,15 +176,17 @@ that host alone; `backstaff-command-root' asks."
      (backstaff--checked-root
       (cond (backstaff-root-directory)
             ((file-remote-p directory)
-             (require 'backstaff-remote)
-             (backstaff-remote-root directory))
+             (funcall (plist-get (backstaff-server-starter directory) :root)
+                      directory))
             (t (funcall backstaff-root-function
                         (expand-file-name directory))))))))
 
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
 This is `backstaff-root', but where Emacs is not connected to the host it
-asks whether to connect, and what is out of reach is a `user-error'."
+asks whether to connect, and what is out of reach is a `user-error'.  Where no
+Python can run the server it asks whether to install what is missing."
+  (backstaff--offer-install)
   (backstaff-approach (or backstaff-root-directory directory
                           (backstaff-directory)))
   (condition-case problem
@@ -195,6 +194,22 @@ asks whether to connect, and what is out of reach is a `user-error'."
     ;; The command loop would quote the text of any other condition.
     (backstaff-remote-directory
      (user-error "%s" (backstaff-epc-error-text problem)))))
+
+(defvar backstaff--install-declined nil
+  "Non-nil if the user did not want to install what is missing.")
+
+(defun backstaff--offer-install ()
+  "Offer to install what the server needs, unless the user has declined that."
+  (unless (or backstaff--install-declined noninteractive inhibit-quit
+              (integerp (backstaff-server-status)))
+    (when (condition-case nil
+              (backstaff-python-with-own-environment nil
+                (ignore (backstaff-server-program)))
+            (backstaff-python-missing t)
+            (backstaff-error nil))      ; which the call will tell
+      (if (backstaff-install-server)
+          (user-error "Type the command again when the libraries are installed")
+        (setq backstaff--install-declined t)))))
 
 (defun backstaff-read-directory (prompt)
   "Ask for a directory with PROMPT and return it.
@@ -212,18 +227,21 @@ On another host any name will do: to look there TRAMP would connect unasked."
         (t (file-directory-p name))))
 
 (defun backstaff-approach (directory)
-  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it."
-  (when (and (file-remote-p directory) (not (backstaff-server-connected-p directory)))
-    (require 'backstaff-remote)
-    (backstaff-remote-approach directory)))
+  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
+Do not ask where no server could be started."
+  (let ((host (file-remote-p directory)))
+    (when (and host (not noninteractive) (not inhibit-quit)
+               (not (backstaff-server-connected-p directory))
+               (run-hook-with-args-until-success 'backstaff-server-starters directory)
+               (y-or-n-p (format "Connect to %s? " host)))
+      (backstaff-server-connect host))))
 
 (defun backstaff--checked-root (root)
   "Return ROOT, a directory, in full, if it is one that tools may look at."
   (unless (stringp root)
     (signal 'backstaff-argument-error (list (format "%S is no root" root))))
   (when (file-remote-p root)
-    (require 'backstaff-remote)
-    (backstaff-remote-check root))
+    (backstaff-server-starter root))
   (file-name-as-directory (expand-file-name root)))
 
 (defun backstaff--host-name (name)
@@ -276,7 +294,8 @@ Return a handle for `backstaff-cancel'."
     (set handle nil)
     (condition-case problem
         (backstaff--send handle id args callback (backstaff--context context))
-      (backstaff-error
+      ;; To start a server on another host takes a while, and may be quit.
+      ((backstaff-error quit)
        (run-at-time 0 nil callback (backstaff--failure id problem))))
     handle))
 
@@ -410,14 +429,15 @@ is worth more than no answer."
 
 (defconst backstaff--codes
   '((backstaff-connection-lost . "CONNECTION_LOST")
-    (backstaff-remote-refused . "CONNECTION_LOST")
     (backstaff-timeout . "TIMEOUT")
     (backstaff-protocol-error . "PROTOCOL_ERROR")
     (backstaff-remote-error . "REMOTE_ERROR")
     (backstaff-cancelled . "CANCELLED")
+    (quit . "CANCELLED")
     (backstaff-argument-error . "INVALID_ARGUMENT")
-    (backstaff-remote-directory . "REMOTE_DIRECTORY"))
-  "The codes under which conditions appear in replies.")
+    (backstaff-remote-directory . "REMOTE_DIRECTORY")
+    (error . "INTERNAL_ERROR"))
+  "The codes under which conditions, and their children, appear in replies.")
 
 (defun backstaff--error-text (condition)
   "Return the text that stands for CONDITION in place of a tool's."
@@ -429,8 +449,8 @@ is worth more than no answer."
   "Return a reply to the call of the tool ID that CONDITION ended."
   (list :ok nil :tool (backstaff--method id)
         :text (backstaff--error-text condition) :data nil
-        :error (list :code (alist-get (car condition) backstaff--codes
-                                      "INTERNAL_ERROR")
+        :error (list :code (cl-loop for symbol in (get (car condition) 'error-conditions)
+                                    thereis (alist-get symbol backstaff--codes))
                      :message (backstaff-epc-error-text condition))
         :truncated nil :warnings nil :elapsed-ms 0))
 

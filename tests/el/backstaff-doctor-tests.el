@@ -27,7 +27,7 @@
 (defun backstaff-doctor-tests-wait (buffer)
   "Return the report in BUFFER once it is whole."
   (with-current-buffer buffer
-    (backstaff-test-wait-for (backstaff-doctor--run-done backstaff-doctor--run) 10)
+    (backstaff-test-wait-for (not (string-match-p "Still checking" (buffer-string))) 10)
     (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 
@@ -210,8 +210,8 @@ The sources of the server are a copy without an environment beside it."
   `(backstaff-doctor-tests-with nil
      (let ((old-exec-path exec-path)
            (backstaff-doctor-limit 2)
-           (backstaff-server--directory (expand-file-name "../package/elisp/")))
-       (make-directory backstaff-server--directory t)
+           (backstaff-python-package-directory (expand-file-name "../package/elisp/")))
+       (make-directory backstaff-python-package-directory t)
        (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)
                            (expand-file-name "../package/py_backend"))
        (make-directory (expand-file-name "../bin"))
@@ -226,8 +226,8 @@ The sources of the server are a copy without an environment beside it."
 (ert-deftest backstaff-doctor-tries-one-python-after-the-other ()
   (backstaff-doctor-tests-with-pythons
       `(("python3" . "exec /bin/sleep 60")
-        ("python3.14" . "printf '3.14.1\\n/bin/sh\\nbracex epc\\n'")
-        ("python3.13" . "printf '3.10.0\\n/bin/sh\\n\\n'")
+        ("python3.14" . "printf '3.14.1\\n/bin/sh\\n/bin/sh\\nbracex epc\\n\\n'")
+        ("python3.13" . "printf '3.10.0\\n/bin/sh\\n/bin/sh\\n\\n\\n'")
         ("python3.12" . "echo nonsense")
         ("python3.11" . ,(format "exec '%s' \"$@\"" (backstaff-test-python))))
     (let ((report (backstaff-doctor-tests-report)))
@@ -239,16 +239,16 @@ The sources of the server are a copy without an environment beside it."
         (should (string-match-p regexp report))))))
 
 (ert-deftest backstaff-doctor-without-any-python-says-what-to-do ()
-  (backstaff-doctor-tests-with-pythons '(("python3" . "printf '3.12.1\\n/bin/sh\\nepc\\n'"))
+  (backstaff-doctor-tests-with-pythons '(("python3" . "printf '3.12.1\\n/bin/sh\\n/bin/sh\\nepc\\n\\n'"))
     (pcase-let ((`(,state ,text ,advice)
                  (backstaff-doctor-tests-check "Command" (backstaff-doctor-tests-report))))
       (should (equal state "FAILED"))
-      (should (string-match-p "no Python that can run the server" text))
+      (should (string-match-p "found no Python 3\\.11 or newer" text))
       (should (string-match-p "M-x backstaff-install-server" advice)))))
 
 (ert-deftest backstaff-doctor-without-sources-says-what-to-do ()
   (backstaff-doctor-tests-with-pythons nil
-    (let ((backstaff-server--directory nil))
+    (let ((backstaff-python-package-directory nil))
       (should (string-match-p "py_backend"
                               (nth 2 (backstaff-doctor-tests-check
                                       "Command" (backstaff-doctor-tests-report))))))))

@@ -64,31 +64,25 @@
       (should (= (length backstaff-test-notes) 2)))))
 
 (defmacro backstaff-epc-tests-in-line (variable told &rest body)
-  "Run BODY with VARIABLE bound to a connection that is not open yet.
+  "Run BODY with VARIABLE bound to a connection that holds all calls back.
 TOLD is a list of what its two calls, with the handles 1 and 2, were told.
-The function `open' opens it."
+The function `open' lets them go."
   (declare (indent 2) (debug (symbolp symbolp body)))
-  `(backstaff-test-clean
-     (let* ((other (backstaff-test-connect))
-            (waits 0)
-            (,told nil)
-            (,variable (backstaff-epc-connect nil :opening (lambda () (cl-incf waits)))))
+  `(backstaff-test-with-connection ,variable
+     (let ((,told nil)
+           (backstaff-epc--most-in-flight 0))
        (cl-flet ((open ()
-                   (backstaff-epc-open ,variable (backstaff-epc--process other))
-                   (backstaff-epc-flush ,variable)))
+                   (setq backstaff-epc--most-in-flight 200)
+                   (backstaff-epc--send-held-back ,variable)))
          (ignore #'open)
-         (unwind-protect
-             (progn
-               (dotimes (number 2)
-                 (backstaff-epc-call-async
-                  ,variable 'echo (list number)
-                  :success-fn (lambda (value) (push value ,told))
-                  :error-fn (lambda (condition) (push (car condition) ,told))))
-               ,@body)
-           (backstaff-epc-close other "the test is over")
-           (backstaff-epc-close ,variable "the test is over"))))))
+         (dotimes (number 2)
+           (backstaff-epc-call-async
+            ,variable 'echo (list number)
+            :success-fn (lambda (value) (push value ,told))
+            :error-fn (lambda (condition) (push (car condition) ,told))))
+         ,@body))))
 
-(ert-deftest backstaff-epc-calls-wait-in-line-for-the-process ()
+(ert-deftest backstaff-epc-calls-that-are-held-back-are-sent-in-order ()
   (backstaff-epc-tests-in-line peer told
     (should (backstaff-epc-live-p peer))
     (should-not told)
@@ -97,7 +91,7 @@ The function `open' opens it."
     (should (equal told '((1) (0))))
     (should (equal (backstaff-epc-call peer 'echo '(2)) '(2)))))
 
-(ert-deftest backstaff-epc-call-cancelled-in-line-is-never-sent ()
+(ert-deftest backstaff-epc-call-cancelled-while-held-back-is-never-sent ()
   (backstaff-epc-tests-in-line peer told
     (should (backstaff-epc-cancel peer 1))
     (should (equal told '(backstaff-cancelled)))
@@ -105,25 +99,6 @@ The function `open' opens it."
     (should (equal (backstaff-epc-call peer 'echo '(2)) '(2)))
     (should (equal told '((1) backstaff-cancelled)))
     (should-not (cl-find "stray" backstaff-test-notes :test #'string-search))))
-
-(ert-deftest backstaff-epc-call-in-line-is-told-once-if-sending-takes-too-long ()
-  (backstaff-test-clean
-    (let* ((told nil)
-           (peer (backstaff-epc-connect nil :remote t :opening #'ignore))
-           (stuck (make-process :name "backstaff-stuck" :command '("sleep" "60")
-                                :connection-type 'pipe :coding 'binary :noquery t)))
-      (unwind-protect
-          (progn
-            (dotimes (number 4)
-              (backstaff-epc-call-async
-               peer 'echo (list (make-string 60000 ?a)) :timeout 1
-               :error-fn (lambda (_) (push number told))))
-            (backstaff-epc-open peer stuck)
-            (should (< (backstaff-test-seconds (backstaff-epc-flush peer)) 1.5))
-            (backstaff-test-wait-for (>= (length told) 4))
-            (should (equal (sort (copy-sequence told) #'<) '(0 1 2 3))))
-        (backstaff-epc-close peer "the test is over")
-        (delete-process stuck)))))
 
 (ert-deftest backstaff-epc-time-in-line-counts-for-sending ()
   (let ((call (backstaff-epc--make-call :timeout 60 :deadline (+ (float-time) 2))))
@@ -174,19 +149,10 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
     (backstaff-epc--look-at-clock peer)
     (should (equal told '(backstaff-timeout backstaff-timeout)))))
 
-(ert-deftest backstaff-epc-line-that-nobody-waits-in-is-closed ()
-  (backstaff-epc-tests-in-line peer told
-    (should (backstaff-epc-cancel peer 2))
-    (should (backstaff-epc-live-p peer))
-    (should (backstaff-epc-cancel peer 1))
-    (should-not (backstaff-epc-live-p peer))
-    (should (equal told '(backstaff-cancelled backstaff-cancelled)))))
-
 (ert-deftest backstaff-epc-time-in-line-counts ()
   (backstaff-epc-tests-in-line peer told
-    (backstaff-test-should-fail 'backstaff-timeout "was not ready within 0.05 seconds"
+    (backstaff-test-should-fail 'backstaff-timeout "did not answer echo within 0.05 seconds"
       (backstaff-epc-call peer 'echo nil :timeout 0.05))
-    (should (> waits 0))
     (should (backstaff-epc-live-p peer))
     (should-not (backstaff-epc-unresponsive-p peer))
     (open)
@@ -201,7 +167,7 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
 
 (ert-deftest backstaff-epc-line-is-told-when-sending-fails ()
   (backstaff-epc-tests-in-line peer told
-    (delete-process (backstaff-epc--process other))
+    (delete-process (backstaff-epc--process peer))
     (open)
     (should (equal told '(backstaff-connection-lost backstaff-connection-lost)))))
 

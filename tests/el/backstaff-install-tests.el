@@ -16,7 +16,11 @@
   "#!/bin/sh
 echo \"$0 $*\" >> '%1$s/calls'
 case \"$*\" in
-    *find_spec*) printf '3.12\\n%%s\\n' '%1$s/bin/python3' ;;
+    *find_spec*) printf '3.12.1\\n%%s\\n%%s\\n' '%1$s/bin/python3' '%1$s/bin/python3'
+                 [ ! -e '%1$s/no-libraries' ] || printf 'bracex epc'
+                 printf '\\n'
+                 [ ! -e '%1$s/no-venv' ] || printf 'ensurepip'
+                 printf '\\n' ;;
     *'-m venv'*)
         [ ! -e '%1$s/venv-fails' ] || { echo 'no room'; exit 1; }
         for directory do :; done
@@ -119,16 +123,16 @@ All questions are answered with yes and noted in `questions'."
       (while (re-search-forward "\"\\([^\"]+\\)\"" end t)
         (push (match-string 1) found))
       (should (equal (sort found #'string<)
-                     (sort (copy-sequence backstaff-install--requirements) #'string<))))))
+                     (sort (copy-sequence backstaff-install-requirements) #'string<))))))
 
 (ert-deftest backstaff-install-requires-what-the-server-imports ()
   (should (equal (sort (mapcar (lambda (requirement)
                                  (let ((name (replace-regexp-in-string "[^a-z].*" "" requirement)))
                                    ;; The one that is imported under another name.
                                    (if (equal name "pyyaml") "yaml" name)))
-                               backstaff-install--requirements)
+                               backstaff-install-requirements)
                        #'string<)
-                 backstaff-server--libraries)))
+                 backstaff-python-libraries)))
 
 
 ;;; Installing
@@ -146,11 +150,11 @@ All questions are answered with yes and noted in `questions'."
         (pcase-let ((`(,venv ,pip ,check) (last calls 3)))
           (should (string-suffix-p (concat "python3 -I -m venv --clear " environment) venv))
           (should (string-prefix-p "python -I -m pip install" pip))
-          (dolist (requirement backstaff-install--requirements)
+          (dolist (requirement backstaff-install-requirements)
             (should (string-match-p (regexp-quote requirement) pip)))
           (should (string-match-p "import pathlib, sys, bracex, epc, pathspec, sexpdata, yaml" check))))
-      (should (equal (backstaff-server--made-python) (concat environment "bin/python")))
-      (should (equal (backstaff-server--find-python root) (concat environment "bin/python")))
+      (should (equal (backstaff-python-installed) (concat environment "bin/python")))
+      (should (equal (backstaff-python-find root) (concat environment "bin/python")))
       (should (string-match-p "will run in" (car messages))))))
 
 (ert-deftest backstaff-install-prefers-uv ()
@@ -164,14 +168,14 @@ All questions are answered with yes and noted in `questions'."
                         #'string-prefix-p
                         (format "uv pip install --python %sbin/python bracex" environment))
                        calls))
-      (should (equal (backstaff-server--made-python) (concat environment "bin/python"))))))
+      (should (equal (backstaff-python-installed) (concat environment "bin/python"))))))
 
 (ert-deftest backstaff-install-lets-uv-bring-a-python ()
   (backstaff-install-tests-with '(uv)
     (should (string-match-p "finished" (backstaff-install-tests-install)))
     (should (string-prefix-p "uv venv --clear --python 3.13 "
                              (car (backstaff-install-tests-calls))))
-    (should (equal (backstaff-server--made-python)
+    (should (equal (backstaff-python-installed)
                    (concat (backstaff-install-tests-environment "3.13") "bin/python")))))
 
 (ert-deftest backstaff-install-touches-nothing-else ()
@@ -202,7 +206,7 @@ All questions are answered with yes and noted in `questions'."
         (let ((text (backstaff-install-tests-install)))
           (should (string-match-p "no room\\|no network\\|ImportError: bracex" text))
           (should (string-match-p "exited abnormally with code 1" text)))
-        (should-not (backstaff-server--made-python))
+        (should-not (backstaff-python-installed))
         (should-not (file-exists-p (backstaff-install-tests-environment "3.12")))
         (should (string-match-p "not installed" (car messages)))))))
 
@@ -216,7 +220,7 @@ All questions are answered with yes and noted in `questions'."
       (with-current-buffer "*backstaff install*"
         (save-window-excursion (recompile)))
       (backstaff-test-wait-for done)
-      (should (backstaff-server--made-python)))))
+      (should (backstaff-python-installed)))))
 
 (ert-deftest backstaff-install-without-any-python-says-what-to-do ()
   (backstaff-install-tests-with nil
@@ -225,8 +229,68 @@ All questions are answered with yes and noted in `questions'."
 
 (ert-deftest backstaff-install-without-sources-is-refused ()
   (backstaff-install-tests-with '(python)
-    (let ((backstaff-server--directory nil))
+    (let ((backstaff-python-package-directory nil))
       (should-error (backstaff-install-server) :type 'user-error))))
+
+
+;;; When a command needs it
+
+(defmacro backstaff-install-tests-with-command (answers &rest body)
+  "Run BODY where a user who gives ANSWERS types a command, and no Python will do.
+All that the user is asked is noted in `questions'."
+  (declare (indent 1) (debug t))
+  `(backstaff-install-tests-with '(python)
+     (write-region "" nil "no-libraries" nil 'silent)
+     (make-directory "package/elisp" t)
+     (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)
+                         (expand-file-name "package/py_backend"))
+     (let ((answers ,answers) (noninteractive nil) (backstaff--install-declined nil)
+           (backstaff-python-package-directory (expand-file-name "package/elisp/")))
+       (cl-letf (((symbol-function 'y-or-n-p)
+                  (lambda (question) (push question questions) (pop answers))))
+         ,@body))))
+
+(ert-deftest backstaff-install-is-offered-by-a-command-that-needs-it ()
+  (backstaff-install-tests-with-command '(t)
+    (let ((done nil))
+      (setq-default compilation-finish-functions (list (lambda (&rest _) (setq done t))))
+      (save-window-excursion
+        (should (string-match-p "Type the command again"
+                                (cadr (should-error (backstaff-command-root)
+                                                    :type 'user-error)))))
+      (backstaff-test-wait-for done))
+    (should (string-match-p "\\`Backstaff's server needs libraries\\.  With pip, install bracex"
+                            (car questions)))
+    (should (backstaff-python-installed))
+    (should (backstaff-command-root))
+    (should (= (length questions) 1))))
+
+(ert-deftest backstaff-install-is-offered-once-to-who-does-not-want-it ()
+  (backstaff-install-tests-with-command '(nil)
+    (dotimes (_ 2)
+      (should (equal (backstaff-command-root) root)))
+    (should (= (length questions) 1))
+    (should-not (get-buffer "*backstaff install*"))))
+
+(ert-deftest backstaff-install-is-not-offered-where-a-program-is-named ()
+  (backstaff-install-tests-with-command nil
+    (let ((backstaff-server-command '("/nowhere/python")))
+      (should (equal (backstaff-command-root) root)))
+    (should-not questions)))
+
+(ert-deftest backstaff-install-is-not-offered-to-an-agent ()
+  (backstaff-install-tests-with-command nil
+    (should (string-match-p "\\`Error: Backstaff cannot start its server: found no Python"
+                            (backstaff-call-text "agent-q/list_directory" '(:path "."))))
+    (should-not questions)))
+
+(ert-deftest backstaff-install-needs-a-python-that-makes-environments ()
+  (backstaff-install-tests-with '(python)
+    (write-region "" nil "no-venv" nil 'silent)
+    (should-error (backstaff-install-server) :type 'user-error))
+  (backstaff-install-tests-with '(python uv)
+    (write-region "" nil "no-venv" nil 'silent)
+    (should (string-match-p "finished" (backstaff-install-tests-install)))))
 
 
 ;;; What the server runs in
@@ -235,14 +299,14 @@ All questions are answered with yes and noted in `questions'."
   (backstaff-install-tests-with '(python)
     (backstaff-install-tests-install)
     (let ((environment (backstaff-install-tests-environment "3.12")))
-      (should (backstaff-server--made-python))
+      (should (backstaff-python-installed))
       (delete-file (concat environment "backstaff-ready"))
-      (should-not (backstaff-server--made-python))
+      (should-not (backstaff-python-installed))
       (write-region "" nil (concat environment "backstaff-ready") nil 'silent)
       ;; A Python that was updated away.
       (delete-file (concat environment "bin/python"))
       (make-symbolic-link "/nowhere/python3.12" (concat environment "bin/python"))
-      (should-not (backstaff-server--made-python)))))
+      (should-not (backstaff-python-installed)))))
 
 (ert-deftest backstaff-install-newest-python-of-this-version-counts ()
   (backstaff-install-tests-with nil
@@ -251,13 +315,13 @@ All questions are answered with yes and noted in `questions'."
         (make-directory (concat environment "bin") t)
         (copy-file "made" (concat environment "bin/python"))
         (write-region "" nil (concat environment "backstaff-ready") nil 'silent)))
-    (should-not (backstaff-server--made-python))
+    (should-not (backstaff-python-installed))
     (dolist (version '("3.9" "3.12" "3.11"))
       (let ((environment (backstaff-install-tests-environment version)))
         (make-directory (concat environment "bin") t)
         (copy-file "made" (concat environment "bin/python"))
         (write-region "" nil (concat environment "backstaff-ready") nil 'silent)))
-    (should (equal (backstaff-server--made-python)
+    (should (equal (backstaff-python-installed)
                    (concat (backstaff-install-tests-environment "3.12") "bin/python")))))
 
 (provide 'backstaff-install-tests)

@@ -24,7 +24,7 @@
      (let ((exec-path (list root))
            (user-emacs-directory root)
            (backstaff-server-command nil)
-           (backstaff-server--python nil))
+           (backstaff-python-found nil))
        ,@body)))
 
 (defun backstaff-server-tests-shim ()
@@ -46,25 +46,25 @@
       (backstaff-server--command))))
 
 (ert-deftest backstaff-server-sources-are-found-beside-the-library ()
-  (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-server.el" . ""))
+  (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-python.el" . ""))
                                ("py_backend" ("backstaff" ("__main__.py" . ""))))
-                              ("flat" ("backstaff-server.el" . "")
+                              ("flat" ("backstaff-python.el" . "")
                                ("py_backend" ("backstaff" ("__main__.py" . ""))))
                               ("links" ("readme" . "")))
-    (make-symbolic-link (expand-file-name "pkg/elisp/backstaff-server.el")
-                        (expand-file-name "links/backstaff-server.el"))
+    (make-symbolic-link (expand-file-name "pkg/elisp/backstaff-python.el")
+                        (expand-file-name "links/backstaff-python.el"))
     (pcase-dolist (`(,loaded . ,sources) '(("pkg/elisp/" . "pkg/py_backend/")
                                            ("flat/" . "flat/py_backend/")
                                            ("links/" . "pkg/py_backend/")
                                            ("." . nil)))
-      (let ((backstaff-server--directory (expand-file-name loaded)))
-        (should (equal (backstaff-server--sources)
+      (let ((backstaff-python-package-directory (expand-file-name loaded)))
+        (should (equal (backstaff-python-sources)
                        (and sources (expand-file-name sources))))))))
 
 (ert-deftest backstaff-server-own-environment-comes-first ()
   (backstaff-test-with-tree '((".venv" ("bin" ("python" . "")))
                               ("py_backend" ("backstaff" ("__main__.py" . ""))))
-    (let ((backstaff-server--directory root)
+    (let ((backstaff-python-package-directory root)
           (backstaff-server-command nil)
           (python (expand-file-name ".venv/bin/python")))
       (set-file-modes python #o755)
@@ -77,25 +77,25 @@
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexit 127\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
-    (let ((python (backstaff-server--find-python root)))
+    (let ((python (backstaff-python-find root)))
       (should (file-executable-p python))
       (should-not (file-in-directory-p python root))
-      (should (equal python backstaff-server--python)))))
+      (should (equal python backstaff-python-found)))))
 
 (ert-deftest backstaff-server-python-without-libraries-does-not-fit ()
   (backstaff-server-tests-with-path '(("python3" . "#!/bin/sh\nexit 0\n")
                                       ("python3.11" . "#!/bin/sh\necho nonsense\n"))
-    (should-not (backstaff-server--find-python root))))
+    (should-not (backstaff-python-find root))))
 
 (ert-deftest backstaff-server-installed-program-comes-last ()
   (backstaff-server-tests-with-path '(("backstaff" . "#!/bin/sh\n"))
-    (let ((backstaff-server--directory nil))
+    (let ((backstaff-python-package-directory nil))
       (should (equal (backstaff-server--command)
                      (list (expand-file-name "backstaff") "serve" "--stdio"))))))
 
 (ert-deftest backstaff-server-that-is-nowhere-is-a-clear-error ()
   (backstaff-server-tests-with-path nil
-    (let ((backstaff-server--directory nil))
+    (let ((backstaff-python-package-directory nil))
       (backstaff-test-should-fail 'backstaff-connection-lost
           "customize .backstaff-server-command"
         (backstaff-server--command)))))
@@ -131,7 +131,7 @@
 (ert-deftest backstaff-server-missing-program-is-a-clear-error ()
   :tags '(check-40)
   (backstaff-server-tests-fails '("/nowhere/python") 'backstaff-connection-lost
-                                "cannot be started: .*/nowhere/python"))
+                                "cannot start its server: there is no program /nowhere/python"))
 
 (ert-deftest backstaff-server-missing-module-is-a-clear-error ()
   :tags '(check-40)
@@ -186,7 +186,7 @@
       (setq default-directory temporary-file-directory)
       (backstaff-test-with-server (backstaff-test-fake-command)
         (should (equal (backstaff-server-call 'environment nil)
-                       (list (directory-file-name (backstaff-server--sources))
+                       (list (directory-file-name (backstaff-python-sources))
                              "BACKSTAFF_TEST_GLOBAL")))))))
 
 (ert-deftest backstaff-server-imports-nothing-from-a-project ()
@@ -316,7 +316,7 @@
 (ert-deftest backstaff-server-log-may-be-killed ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (should (backstaff-server-tests-pid))
-    (kill-buffer backstaff-server--log-buffer)
+    (kill-buffer backstaff-server-log-buffer)
     (backstaff-server-call 'chatter nil)
     (should (string-match-p "0123456789abcde" (backstaff-test--log)))))
 
@@ -324,7 +324,7 @@
   (backstaff-test-with-server (backstaff-test-fake-command)
     (backstaff-show-log)
     (should (backstaff-server-tests-pid))
-    (with-current-buffer backstaff-server--log-buffer
+    (with-current-buffer backstaff-server-log-buffer
       (should (derived-mode-p 'special-mode))
       (should buffer-read-only)
       (should (string-match-p "connected: (:protocol 1" (buffer-string))))))

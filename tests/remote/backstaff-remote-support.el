@@ -13,7 +13,6 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff-remote)
-(require 'backstaff-remote-start)
 (require 'tramp)
 (require 'tramp-sh)
 (require 'tramp-cmds)
@@ -109,7 +108,7 @@
   (declare (indent 0) (debug t))
   `(dolist (way '(direct tramp))
      (ert-info ((format "way: %s" way))
-       (cl-letf (((symbol-function 'backstaff-remote-start--ways-to)
+       (cl-letf (((symbol-function 'backstaff-remote--ways)
                   (lambda (_) (list way))))
          (backstaff-remote-test-on backstaff-remote-test-ssh ,@body)))))
 
@@ -124,9 +123,22 @@
   "Return the server for FAR."
   (backstaff-server--at (file-remote-p far)))
 
-(defun backstaff-remote-test-facts (far)
-  "Return the facts of the start of the server for FAR."
-  (backstaff-server--facts (backstaff-remote-test-server far)))
+(defun backstaff-remote-test-start-text (far)
+  "Return how people are told that the server for FAR was started."
+  (plist-get (backstaff-server-start-info (backstaff-remote-test-server far)) :text))
+
+(defun backstaff-remote-test-way (far)
+  "Return the way in which the server for FAR was started."
+  (let ((text (backstaff-remote-test-start-text far)))
+    (cond ((string-prefix-p "a session without a terminal, " text) 'direct)
+          ((string-prefix-p "a login of TRAMP's on a terminal, " text) 'tramp))))
+
+(defun backstaff-remote-test-sources (far)
+  "Return where the sources of the server for FAR came from."
+  (let ((text (backstaff-remote-test-start-text far)))
+    (should (string-match "Python 3\\.[0-9]+, sources \\([a-z]+\\), started in [0-9.]+ s\\'"
+                          text))
+    (match-string 1 text)))
 
 (defun backstaff-remote-test-pid (far)
   "Return the process id of the server for FAR, over there."

@@ -24,12 +24,12 @@
           (should (plist-get here :ok))
           (dolist (key '(:ok :tool :text :data :truncated :warnings))
             (should (equal (plist-get here key) (plist-get there key)))))))
-    (should (eq (plist-get (backstaff-remote-test-facts far) :way) way))))
+    (should (eq (backstaff-remote-test-way far) way))))
 
 (ert-deftest backstaff-remote-no-terminal-is-tried-first ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (should (backstaff-remote-test-list far))
-    (should (eq (plist-get (backstaff-remote-test-facts far) :way) 'direct))
+    (should (eq (backstaff-remote-test-way far) 'direct))
     (should (= (backstaff-remote-test-starts) 1))))
 
 (ert-deftest backstaff-remote-one-server-serves-all-roots-of-a-connection ()
@@ -181,15 +181,11 @@
     (let ((default-directory "/fake::/"))
       (should-not (backstaff--perhaps-directory-p (concat root "file"))))))
 
-(ert-deftest backstaff-remote-doctor-tells-of-the-network ()
-  (let ((connection (backstaff-epc-connect nil :name "the server on /ssh:host:" :remote t
-                                           :opening #'ignore)))
-    (unwind-protect
-        (should (string-match-p
-                 "network"
-                 (backstaff-doctor--advice-on
-                  (backstaff-epc--slowness connection "did not answer ping" 5))))
-      (backstaff-epc-close connection "the test is over"))))
+(ert-deftest backstaff-remote-silent-host-has-an-advice ()
+  (dolist (text '("/ssh:host: did not answer ping within 5 seconds"
+                  ("TRAMP could not start a process" "See whether the network is up")))
+    (should (string-match-p "network" (backstaff-server-advice
+                                       (cons 'backstaff-timeout (ensure-list text)))))))
 
 (ert-deftest backstaff-remote-connect-is-a-command ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -205,11 +201,11 @@
   (backstaff-remote-test-both-ways
     (delete-directory (backstaff-remote-test-cache) t)
     (backstaff-remote-test-list far)
-    (should (equal (plist-get (backstaff-remote-test-facts far) :sources) "sent"))
+    (should (equal (backstaff-remote-test-sources far) "sent"))
     (should (= (file-modes (backstaff-remote-test-cache)) #o700))
     (backstaff-stop)
     (backstaff-remote-test-list far)
-    (should (equal (plist-get (backstaff-remote-test-facts far) :sources) "cached"))))
+    (should (equal (backstaff-remote-test-sources far) "cached"))))
 
 (ert-deftest backstaff-remote-cache-of-others-is-not-used ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -218,7 +214,7 @@
     (set-file-modes (backstaff-remote-test-cache) #o770)
     (unwind-protect
         (progn (should (backstaff-remote-test-list far))
-               (should (equal (plist-get (backstaff-remote-test-facts far) :sources)
+               (should (equal (backstaff-remote-test-sources far)
                               "uncached")))
       (set-file-modes (backstaff-remote-test-cache) #o700))))
 
@@ -234,14 +230,19 @@ echo 'a warning' >&2
   (backstaff-remote-test-both-ways
     (backstaff-remote-test-write "noise" backstaff-remote-tests-noise)
     (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
-    (should (eq (plist-get (backstaff-remote-test-facts far) :way) way))))
+    (should (eq (backstaff-remote-test-way far) way))))
 
 (ert-deftest backstaff-remote-endless-noise-ends-the-start ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
+  (backstaff-remote-test-both-ways
     (backstaff-remote-test-write "noise" "while echo 0123456789abcdef; do :; done\n")
-    (cl-letf (((symbol-function 'backstaff-remote-start--ways-to) (lambda (_) '(direct))))
-      (backstaff-test-should-fail 'backstaff-connection-lost "says too much"
-        (backstaff-remote-test-list far)))))
+    (let ((backstaff-remote-start-limit 2) (problem nil))
+      (should (< (backstaff-test-seconds
+                   (setq problem (backstaff-test-condition (backstaff-remote-test-list far))))
+                 6))
+      (should (string-match-p (if (eq way 'direct) "says too much"
+                                "TRAMP could not start a process .* within 2 seconds")
+                              (backstaff-epc-error-text problem))))
+    (should-not (backstaff-remote-tests-ours))))
 
 (ert-deftest backstaff-remote-odd-login-shell-gets-a-terminal ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -249,7 +250,7 @@ echo 'a warning' >&2
     (backstaff-remote-test-write
      "shell" "#!/bin/sh\ncase \"$1$2\" in (-c*\\(*) exit 0;; esac\nexec /bin/sh \"$@\"\n")
     (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
-    (should (eq (plist-get (backstaff-remote-test-facts far) :way) 'tramp))
+    (should (eq (backstaff-remote-test-way far) 'tramp))
     (should (= (backstaff-remote-test-starts) 2))))
 
 (ert-deftest backstaff-remote-login-shells-do ()
@@ -269,7 +270,7 @@ echo 'a warning' >&2
     (let ((backstaff-remote-python "python-that-is-not-there"))
       (let ((text (backstaff-call-text "agent-q/list_directory" '(:path ".") (list :root far))))
         (should (string-match-p
-                 "\\`Error: Backstaff needs Python 3\\.11 or newer on /ssh:host:: there is no python-that-is-not-there; the host said: "
+                 "\\`Error: Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: there is no python-that-is-not-there; the host said: "
                  text))
         (should (= (length (split-string text "the host said")) 2)))
       ;; TRAMP's own path may hold what the other does not.
@@ -278,7 +279,7 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-python-that-is-not-in-its-place-is-told-at-once ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((backstaff-remote-python "/usr/bin/python-that-is-not-there"))
-      (backstaff-test-should-fail 'backstaff-remote-refused "there is no /usr/bin/python-that"
+      (backstaff-test-should-fail 'backstaff-start-error "there is no /usr/bin/python-that"
         (backstaff-remote-test-list far))
       (should (= (backstaff-remote-test-starts) 1)))))
 
@@ -295,8 +296,8 @@ echo 'a warning' >&2
     (let ((backstaff-remote-python
            (backstaff-remote-tests-wrap "old-python"
                                         "import sys;sys.version_info=(3,9,2);")))
-      (backstaff-test-should-fail 'backstaff-remote-refused
-          "\\`Backstaff needs Python 3\\.11 or newer on /ssh:host:: [^:]*old-python says that it is Python 3\\.9 ("
+      (backstaff-test-should-fail 'backstaff-start-error
+          "on /ssh:host:, Python 3\\.11 or newer is needed: [^:]*old-python says that it is Python 3\\.9 ("
         (backstaff-remote-test-list far))
       (should (= (backstaff-remote-test-starts) 1)))))
 
@@ -334,271 +335,156 @@ echo 'a warning' >&2
 
 ;;; While it starts
 
-(defun backstaff-remote-tests-queue (far told &optional context)
-  "Call a tool in FAR with CONTEXT; push the reply onto the value of TOLD."
-  (backstaff-call-async "agent-q/list_directory" '(:path ".")
-                        (lambda (reply) (set told (cons reply (symbol-value told))))
-                        `(:root ,far ,@context)))
-
-(defun backstaff-remote-tests-opening-p (far)
-  "Return non-nil if the server for FAR is being started."
-  (when-let ((server (backstaff-remote-test-server far)))
-    (backstaff-epc-opening-p (backstaff-server--connection server))))
-
-(defun backstaff-remote-tests-let-timers-run ()
-  "Return once the timer of a start has had the time to run twice."
-  (let ((ran nil))
-    (run-at-time (* 3 backstaff-remote-start--slice) nil (lambda () (setq ran t)))
-    (backstaff-test-wait-for ran)))
-
 (defun backstaff-remote-tests-ours ()
-  "Return the processes of ours that there are."
-  (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
+  "Return the processes, buffers and timers of a start that there are."
+  (cl-remove-if (lambda (thing) (equal (format "%s" thing) "*backstaff-log*"))
+                (backstaff-test--remains)))
 
-(defmacro backstaff-remote-tests-held (&rest body)
-  "Run BODY with `far' on a host whose words come when BODY lets the proxy go."
-  (declare (indent 0) (debug t))
-  `(backstaff-remote-test-on backstaff-remote-test-ssh
-     (backstaff-root far)               ; TRAMP looks for it once
-     (backstaff-remote-test-tell "stop")
-     ,@body))
+(defun backstaff-remote-tests-code (reply)
+  "Return the code of REPLY; nil if it is good."
+  (plist-get (plist-get reply :error) :code))
 
-(defvar backstaff-remote-tests-first nil "What a first call was told.")
-(defvar backstaff-remote-tests-second nil "What a second call was told.")
+(defun backstaff-remote-tests-call-async (far)
+  "Call a tool in FAR without waiting, and return the reply."
+  (let ((replies nil))
+    (backstaff-call-async "agent-q/list_directory" '(:path ".")
+                          (lambda (reply) (push reply replies)) (list :root far))
+    (backstaff-test-wait-for replies 20)
+    (should (= (length replies) 1))
+    (car replies)))
 
-(defmacro backstaff-remote-tests-two-calls (&rest body)
-  "Run BODY with a host that is held and two calls in line."
-  (declare (indent 0) (debug t))
-  `(backstaff-remote-tests-held
-     (setq backstaff-remote-tests-first nil backstaff-remote-tests-second nil)
-     (let ((first (backstaff-remote-tests-queue far 'backstaff-remote-tests-first))
-           (second (backstaff-remote-tests-queue far 'backstaff-remote-tests-second)))
-       (ignore first second)
-       (should (backstaff-remote-tests-opening-p far))
-       ,@body)))
+(defmacro backstaff-remote-tests-when-asked (action &rest body)
+  "Run BODY, where ACTION is done each time that a start waits for the host."
+  (declare (indent 1) (debug t))
+  `(let ((acting (lambda (&rest _) ,action)))
+     (advice-add 'backstaff-remote--wait :before acting)
+     (unwind-protect (progn ,@body)
+       (advice-remove 'backstaff-remote--wait acting))))
 
-(defun backstaff-remote-tests-code (told)
-  "Return the code of the one reply in TOLD; nil if it has none, being good."
-  (should (= (length told) 1))
-  (plist-get (plist-get (car told) :error) :code))
-
-(ert-deftest backstaff-remote-command-does-not-wait-for-the-start ()
-  (backstaff-remote-tests-held
-    (let ((buffer (backstaff-list-directory far)))
-      (should (backstaff-remote-tests-opening-p far))
-      (backstaff-test-wait-for (> (backstaff-remote-test-starts) 0))
-      (should (backstaff-remote-tests-opening-p far))
-      (should-not (buffer-local-value 'backstaff-view-reply buffer))
-      (backstaff-remote-test-tell "go")
-      (backstaff-remote-tests-shown buffer)
-      (should (= (backstaff-remote-test-starts) 1)))))
-
-(ert-deftest backstaff-remote-calls-in-line-are-all-answered ()
-  (backstaff-remote-tests-two-calls
-    (backstaff-remote-test-tell "go")
-    (backstaff-test-wait-for (and backstaff-remote-tests-first backstaff-remote-tests-second) 20)
-    (should-not (backstaff-remote-tests-code backstaff-remote-tests-first))
-    (should-not (backstaff-remote-tests-code backstaff-remote-tests-second))
+(ert-deftest backstaff-remote-all-calls-use-the-server-that-one-has-started ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (should-not (backstaff-remote-tests-code (backstaff-remote-tests-call-async far)))
+    (should (backstaff-remote-test-list far))
+    (should-not (backstaff-remote-tests-code (backstaff-remote-tests-call-async far)))
     (should (= (backstaff-remote-test-starts) 1))))
 
-(ert-deftest backstaff-remote-calls-in-line-are-all-told-of-a-failure ()
-  (let ((backstaff-remote-python "python-that-is-not-there"))
-    (backstaff-remote-tests-two-calls
-      (backstaff-remote-test-tell "go")
-      (backstaff-test-wait-for (and backstaff-remote-tests-first backstaff-remote-tests-second) 20)
-      (dolist (told (list backstaff-remote-tests-first backstaff-remote-tests-second))
-        (should (equal (backstaff-remote-tests-code told) "CONNECTION_LOST"))
-        (should (string-match-p "needs Python 3\\.11" (plist-get (car told) :text))))
-      (should-not (backstaff-remote-tests-ours))
-      (should-not (backstaff-remote-test-server far)))))
+(ert-deftest backstaff-remote-failure-of-a-start-is-a-reply ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let* ((backstaff-remote-python "python-that-is-not-there")
+           (reply (backstaff-remote-tests-call-async far)))
+      (should (equal (backstaff-remote-tests-code reply) "CONNECTION_LOST"))
+      (should (string-match-p "Python 3\\.11 or newer is needed" (plist-get reply :text))))
+    (should-not (backstaff-remote-tests-ours))
+    (should-not (backstaff-remote-test-server far))))
 
 (ert-deftest backstaff-remote-bundle-that-cannot-be-made-is-told ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((backstaff-remote-start--bundle nil)
+    (let ((backstaff-remote--bundle nil)
           (backstaff-server-command (list "sh" "-c" "echo nothing to send >&2; exit 3")))
-      (backstaff-test-should-fail 'backstaff-connection-lost "cannot be collected.*nothing to send"
+      (backstaff-test-should-fail 'backstaff-start-error
+          "on this machine: The command bundle failed: nothing to send"
         (backstaff-remote-test-list far))
       (should (= (backstaff-remote-test-starts) 0))
       (should-not (backstaff-remote-tests-ours)))))
 
+(ert-deftest backstaff-remote-program-without-a-bundle-is-told ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((backstaff-remote--bundle nil)
+          (backstaff-server-command (list "sh" "-c" "echo something else")))
+      (backstaff-test-should-fail 'backstaff-start-error "does not know the command bundle"
+        (backstaff-remote-test-list far)))))
+
 (ert-deftest backstaff-remote-missing-environment-of-this-machine-is-told-as-such ()
   (backstaff-remote-test-on "/fake::"
-    (let ((backstaff-remote-start--bundle nil))
-      (cl-letf (((symbol-function 'backstaff-server--program) #'backstaff-server--no-command))
-        (backstaff-test-should-fail 'backstaff-connection-lost
-            "on this machine: found no Python 3\\.11 or newer"
-          (backstaff-remote-test-list far))))))
+    (let ((backstaff-remote--bundle nil) (backstaff-server-command nil)
+          (backstaff-python-package-directory nil) (path exec-path))
+      (unwind-protect
+          (progn (setq-default exec-path nil)
+                 (backstaff-test-should-fail 'backstaff-start-error
+                     "on this machine: found neither the server's sources"
+                   (backstaff-remote-test-list far)))
+        (setq-default exec-path path)))))
 
-(ert-deftest backstaff-remote-start-is-seen-to-once-at-a-time ()
+(ert-deftest backstaff-remote-start-in-the-midst-of-a-start-is-refused ()
   (backstaff-remote-test-on "/fake::"
-    (let ((backstaff-remote-start--bundle nil) (calls 0)
-          (program (symbol-function 'backstaff-server--program)))
-      (cl-letf (((symbol-function 'backstaff-server--program)
-                 (lambda ()
-                   ;; Timers run, as where it has to look for a Python.
-                   (when (= (cl-incf calls) 1)
-                     (backstaff-remote-tests-let-timers-run))
-                   (funcall program))))
-        (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
-        (should (= calls 1))))))
+    (let ((inner nil))
+      (run-at-time 0 nil (lambda ()
+                           (setq inner (backstaff-test-condition
+                                         (backstaff-remote-test-list far)))))
+      (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+      (should (eq (car inner) 'backstaff-start-error))
+      (should (string-match-p "just being started on /fake:.*; try again" (cadr inner))))
+    (should (= (backstaff-remote-test-starts) 1))))
 
-(ert-deftest backstaff-remote-start-cannot-be-awaited-in-the-midst-of-itself ()
+(ert-deftest backstaff-remote-throw-ends-the-start-and-leaves-nothing ()
   (backstaff-remote-test-on "/fake::"
-    (let ((inner nil) (program (symbol-function 'backstaff-server--program))
-          (backstaff-remote-start--bundle nil))
-      (cl-letf (((symbol-function 'backstaff-server--program)
-                 (lambda ()
-                   (setq inner (backstaff-test-condition (backstaff-remote-test-list far)))
-                   (funcall program))))
-        (should (string-match-p "a.txt" (backstaff-remote-test-list far))))
-      (should (eq (car inner) 'backstaff-connection-lost))
-      (should (string-match-p "in the midst of itself" (cadr inner))))))
-
-(defmacro backstaff-remote-tests-making (action &rest body)
-  "Run BODY with `far', where ACTION is done before TRAMP first makes a process."
-  (declare (indent 1) (debug t))
-  `(backstaff-remote-test-on "/fake::"
-     (let ((make (symbol-function 'backstaff-remote-start--make-process)) (made 0))
-       (setq backstaff-remote-tests-first nil)
-       (cl-letf (((symbol-function 'backstaff-remote-start--make-process)
-                  (lambda (start)
-                    (when (= (cl-incf made) 1)
-                      ,action)
-                    (funcall make start))))
-         ,@body))))
-
-(ert-deftest backstaff-remote-throw-ends-the-start ()
-  (backstaff-remote-tests-making (throw 'backstaff-test-left 'left)
-    (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
     (should (eq 'left (catch 'backstaff-test-left
-                        (backstaff-test-wait-for (> made 1)))))
-    (backstaff-test-wait-for backstaff-remote-tests-first)
-    (should (string-match-p "left half-way" (plist-get (car backstaff-remote-tests-first) :text)))
+                        (backstaff-remote-tests-when-asked (throw 'backstaff-test-left 'left)
+                          (backstaff-remote-test-list far)))))
+    (should-not (backstaff-remote-tests-ours))
     (should-not (backstaff-remote-test-server far))
     (should (string-match-p "a.txt" (backstaff-remote-test-list far)))))
 
-(ert-deftest backstaff-remote-what-is-typed-does-not-end-the-start ()
-  (backstaff-remote-tests-making
-      ;; As Emacs does with what is typed.
-      (when throw-on-input
-        (setq quit-flag throw-on-input))
-    (let ((throw-on-input 'backstaff-test-typed))
-      (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
-      (backstaff-test-wait-for backstaff-remote-tests-first 20))
-    (should-not (backstaff-remote-tests-code backstaff-remote-tests-first))
-    (should (= made 1))))
-
-(ert-deftest backstaff-remote-what-was-typed-before-is-heeded-afterwards ()
-  (backstaff-remote-test-on "/fake::"
-    (setq backstaff-remote-tests-first nil)
-    (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
-    (let ((start (car (timer--args (cl-find #'backstaff-remote-start--tick timer-list
-                                            :key #'timer--function))))
-          (typed nil))
-      (let ((throw-on-input 'backstaff-test-typed) (inhibit-quit t))
-        (setq quit-flag throw-on-input)
-        (backstaff-remote-start--tick start)
-        (setq typed quit-flag
-              quit-flag nil))
-      (should (eq typed 'backstaff-test-typed)))
-    (backstaff-test-wait-for backstaff-remote-tests-first 20)
-    (should-not (backstaff-remote-tests-code backstaff-remote-tests-first))))
-
-(ert-deftest backstaff-remote-buffer-without-a-process-is-killed ()
-  (let* ((errors (generate-new-buffer " *backstaff-stderr*"))
-         (start (backstaff-remote-start--make :errors errors)))
-    (should-not (backstaff-remote-start--take-stderr (backstaff-server--make) start))
-    (should-not (buffer-live-p errors))))
-
 (ert-deftest backstaff-remote-host-that-ends-when-ready-is-told ()
-  (backstaff-remote-test-both-ways
-    (cl-letf* ((note (symbol-function 'backstaff-remote-start--note-facts))
-               ((symbol-function 'backstaff-remote-start--read-settings) (lambda () "x"))
-               ((symbol-function 'backstaff-remote-start--command)
-                (lambda (start)
-                  (list "sh" "-c"
-                        (format "echo BS-READY:%s:sent 3.11.2; echo no room left >&2; exit 3"
-                                (reverse (backstaff-remote-start--nonce start))))))
-               ((symbol-function 'backstaff-remote-start--note-facts)
-                (lambda (start facts)
-                  (let ((process (backstaff-remote-start--process start)))
-                    (while (process-live-p process)
-                      (accept-process-output process 0.05 nil t)))
-                  (funcall note start facts))))
-      (backstaff-test-should-fail 'backstaff-connection-lost
-          "cannot be started on /ssh:host:: .* ended with status .*no room left"
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-server-settings-file (concat root "policy.toml"))
+          (backstaff-remote-python
+           (backstaff-remote-tests-wrap "short-lived-python"
+                                        "import os,sys;os.write(1,('BS-READY:%s:sent 3.11\\n' % sys.argv[1][::-1]).encode());sys.exit('no room left');")))
+      (write-region "" nil backstaff-server-settings-file nil 'silent)
+      (backstaff-test-should-fail 'backstaff-connection-lost "no room left"
         (backstaff-remote-test-list far)))))
 
-(ert-deftest backstaff-remote-call-that-waits-joins-the-start-under-way ()
-  (backstaff-remote-tests-two-calls
-    (advice-add 'backstaff-remote-start--await :before
-                (lambda (&rest _) (backstaff-remote-test-tell "go")) '((name . go)))
-    (should (string-match-p "a.txt" (unwind-protect (backstaff-remote-test-list far)
-                                      (advice-remove 'backstaff-remote-start--await 'go))))
-    (backstaff-test-wait-for (and backstaff-remote-tests-first backstaff-remote-tests-second))
-    (should (= (backstaff-remote-test-starts) 1))))
-
-(ert-deftest backstaff-remote-start-goes-on-while-anybody-waits ()
-  (backstaff-remote-tests-two-calls
-    (should (backstaff-cancel first))
-    (should (equal (backstaff-remote-tests-code backstaff-remote-tests-first) "CANCELLED"))
-    (should-not (backstaff-cancel first))
-    (should (backstaff-remote-tests-opening-p far))
-    (should (backstaff-cancel second))
-    (should (equal (backstaff-remote-tests-code backstaff-remote-tests-second) "CANCELLED"))
-    (should-not (backstaff-remote-test-server far))
-    (should-not (backstaff-remote-tests-ours))
-    (backstaff-remote-test-tell "go")
-    (should (backstaff-remote-test-list far))
-    (should (= (length backstaff-remote-tests-first) (length backstaff-remote-tests-second) 1))))
-
-(ert-deftest backstaff-remote-time-in-line-counts-and-the-start-goes-on ()
+(ert-deftest backstaff-remote-host-that-is-ready-and-says-nonsense-is-told ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (backstaff-remote-test-tell "stop")
-    (setq backstaff-remote-tests-first nil)
-    (let ((backstaff-call-timeout 0.2))
-      (backstaff-remote-tests-queue far 'backstaff-remote-tests-first)
-      (dotimes (_ 3)                    ; of two in a row an open one would be ended
-        (backstaff-test-should-fail 'backstaff-timeout "was not ready within 0.2 seconds"
-          (backstaff-remote-test-list far))))
-    (backstaff-test-wait-for backstaff-remote-tests-first)
-    (should (equal (backstaff-remote-tests-code backstaff-remote-tests-first) "TIMEOUT"))
-    (should (backstaff-remote-tests-opening-p far))
-    (backstaff-remote-test-tell "go")
-    (should (backstaff-remote-test-list far))
-    (should (= (backstaff-remote-test-starts) 1))))
+    (let ((backstaff-remote-python
+           (backstaff-remote-tests-wrap "odd-python"
+                                        "import os,sys,time;os.write(1,('BS-READY:%s:sent 3.11\\nHello!' % sys.argv[1][::-1]).encode());time.sleep(60);")))
+      (backstaff-test-should-fail 'backstaff-protocol-error "got \"Hello!"
+        (backstaff-remote-test-list far)))))
 
-(ert-deftest backstaff-remote-quit-of-a-view-ends-the-start ()
-  (backstaff-remote-tests-held
-    (with-current-buffer (backstaff-list-directory far)
-      (backstaff-test-wait-for (> (backstaff-remote-test-starts) 0))
-      (backstaff-view-quit)
-      (should (string-match-p "\\`Cancelled" (buffer-string)))
-      (should-not backstaff-view--waiting)
-      (should-not backstaff-view--calls)
-      (should-not (backstaff-remote-tests-ours))
-      (should-not (backstaff-remote-test-server far))
-      (backstaff-remote-test-tell "go")
-      (revert-buffer)
-      (backstaff-remote-tests-shown (current-buffer)))))
+(ert-deftest backstaff-remote-host-that-closes-its-output-ends-at-the-limit ()
+  (backstaff-remote-test-both-ways
+    (let ((backstaff-remote-start-limit 1) (problem nil))
+      (backstaff-remote-test-write "closed-python" "#!/bin/sh\nexec >&- 2>&-\nexec sleep 60\n")
+      (let ((backstaff-remote-python (backstaff-remote-test-file "closed-python")))
+        (should (< (backstaff-test-seconds
+                     (setq problem (backstaff-test-condition (backstaff-remote-test-list far))))
+                   4)))
+      (should (eq (car problem) 'backstaff-start-error)))
+    (should-not (backstaff-remote-tests-ours))))
+
+(defun backstaff-remote-tests-view (far action)
+  "Return the text of a listing of FAR, asked for while ACTION advises the start."
+  (with-current-buffer (let ((inhibit-message t))
+                         (backstaff-remote-tests-when-asked (funcall action)
+                           (backstaff-list-directory far)))
+    (backstaff-test-wait-for (string-match-p "Cancelled" (buffer-string)))
+    (should-not backstaff-view--calls)
+    (should-not (backstaff-remote-test-server far))
+    (revert-buffer)
+    (backstaff-remote-tests-shown (current-buffer))))
+
+(ert-deftest backstaff-remote-quit-of-a-start-cancels-the-view ()
+  (backstaff-remote-test-both-ways
+    (backstaff-remote-tests-view far (lambda () (setq quit-flag t)))))
 
 (ert-deftest backstaff-remote-quit-while-tramp-logs-in-ends-the-start ()
-  (cl-letf (((symbol-function 'backstaff-remote-start--ways-to) (lambda (_) '(tramp))))
+  (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) '(tramp))))
     (backstaff-remote-test-on backstaff-remote-test-ssh
       (backstaff-remote-test-list far)
       (backstaff-stop)
-      (with-current-buffer (backstaff-list-directory far)
-        (let ((quitter (lambda (&rest _) (setq quit-flag t))))
-          (advice-add 'tramp-accept-process-output :before quitter)
-          (should (equal (unwind-protect
-                             (backstaff-test-condition
-                               (backstaff-test-wait-for (not (backstaff-remote-tests-opening-p far))))
-                           (advice-remove 'tramp-accept-process-output quitter))
-                         '(quit))))
-        (should (string-match-p "\\`Cancelled" (buffer-string)))
-        (should-not backstaff-view--waiting)
-        (should-not (backstaff-remote-tests-ours))
-        (should-not (backstaff-remote-test-server far))))))
+      (let ((quitter (lambda (&rest _) (setq quit-flag t))))
+        (advice-add 'tramp-accept-process-output :before quitter)
+        (should (eq (car (unwind-protect
+                             (backstaff-test-condition (backstaff-remote-test-list far))
+                           (advice-remove 'tramp-accept-process-output quitter)))
+                    'quit)))
+      (should-not (backstaff-remote-tests-ours))
+      (should-not (backstaff-remote-test-server far))
+      ;; In Emacs 30 TRAMP gives up its connection, too.
+      (backstaff-remote-test-connect (file-remote-p far))
+      (should (backstaff-remote-test-list far)))))
 
 
 ;;; Other ways to another place
@@ -613,7 +499,7 @@ echo 'a warning' >&2
                      (plist-get (backstaff-call "workspace/tree" (list :path path)
                                                 (list :root root))
                                 :text))))
-    (should (eq (plist-get (backstaff-remote-test-facts far) :way) 'tramp))))
+    (should (eq (backstaff-remote-test-way far) 'tramp))))
 
 (ert-deftest backstaff-remote-works-through-a-login-of-any-kind ()
   (backstaff-remote-tests-elsewhere (file-remote-p (format "/fake:%s:/" (system-name)))))
@@ -653,9 +539,9 @@ echo 'a warning' >&2
     (backstaff-remote-test-list far)
     (backstaff-stop)
     (dolist (inhibit-quit '(nil t))
-      (backstaff-remote-tests-quit-in 'backstaff-remote-start--await
+      (backstaff-remote-tests-quit-in 'backstaff-remote--wait
         (backstaff-remote-test-list far))
-      (should-not (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
+      (should-not (backstaff-remote-tests-ours))
       (should-not (backstaff-remote-test-server far)))
     (should (backstaff-remote-test-list far))))
 
@@ -682,7 +568,7 @@ echo 'a warning' >&2
     (backstaff-remote-test-tell "go")
     (should-not (directory-files (backstaff-remote-test-cache) nil "[0-9a-f]"))
     (should (backstaff-remote-test-list far))
-    (should (equal (plist-get (backstaff-remote-test-facts far) :sources) "sent"))))
+    (should (equal (backstaff-remote-test-sources far) "sent"))))
 
 (ert-deftest backstaff-remote-quit-ends-a-call-and-the-next-one-works ()
   (backstaff-remote-test-both-ways
@@ -775,7 +661,7 @@ echo 'a warning' >&2
     (let ((backstaff-remote-start-limit 1))
       (backstaff-remote-test-tell "stop")
       (backstaff-test-should-fail 'backstaff-connection-lost
-          "cannot be started on /ssh:host:: .*within 1 seconds"
+          "cannot start its server: on /ssh:host:, .*within 1 seconds"
         (backstaff-remote-test-list far))
       (should-not (cl-remove-if-not #'backstaff-test--ours-p (process-list)))
       (backstaff-remote-test-tell "go"))
@@ -822,7 +708,7 @@ echo 'a warning' >&2
                            `(progn
                               (setq backstaff-server-command ',(backstaff-test-command))
                               (backstaff-remote-test-connect ,(file-remote-p far))
-                              (cl-letf (((symbol-function 'backstaff-remote-start--ways-to)
+                              (cl-letf (((symbol-function 'backstaff-remote--ways)
                                          (lambda (_) '(,way))))
                                 (message "pid %d" (backstaff-remote-test-pid ,far)))
                               (while t (accept-process-output nil 1))))))))
@@ -921,23 +807,8 @@ echo 'a warning' >&2
         (with-current-buffer "*backstaff doctor*"
           (backstaff-test-wait-for (string-match-p "failed\\." (buffer-string)) 30)
           (should (string-match-p
-                   "^FAILED +Host +Backstaff needs Python 3\\.11 or newer on /ssh:host:: .*\n +To do: Install one on that host"
+                   "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: .*\n +To do: Install one on that host"
                    (buffer-string))))))))
-
-(ert-deftest backstaff-remote-doctor-tells-of-obscured-keystrokes ()
-  (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((bin (file-name-as-directory (make-temp-file "backstaff-test-" t))))
-      (unwind-protect
-          (let ((exec-path (list bin)))
-            (pcase-dolist (`(,line ,way ,expected) '(("interval:20" tramp t) ("yes" tramp t)
-                                                     ("no" tramp nil) ("yes" direct nil)))
-              (write-region (format "#!/bin/sh\necho obscurekeystroketiming %s\n" line) nil
-                            (concat bin "ssh") nil 'silent)
-              (set-file-modes (concat bin "ssh") #o755)
-              (should (eq expected (and (backstaff-doctor--keystrokes-obscured-p
-                                         "/ssh:host:" (list :way way))
-                                        t)))))
-        (delete-directory bin t)))))
 
 (ert-deftest backstaff-remote-is-loaded-for-remote-roots-alone ()
   (with-temp-buffer

@@ -1,0 +1,172 @@
+;;; backstaff-python.el --- Find a Python that can run the server  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; This file finds the server's sources, which are shipped with this package,
+;; and a Python that can run them: the one in the `.venv' beside the sources,
+;; else the one that `backstaff-install-server' made, else the first on
+;; `exec-path' that is 3.11 or newer and has the libraries.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+
+(defconst backstaff-server-version "0.1.0"
+  "The version of this package, and of the server that belongs to it.")
+
+(defconst backstaff-python-names
+  '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
+  "The names under which a Python is looked for on variable `exec-path'.")
+
+(defconst backstaff-python-libraries '("bracex" "epc" "pathspec" "sexpdata" "yaml")
+  "The libraries that the server imports, by the names it imports them under.")
+
+(defconst backstaff-python-ready-mark "backstaff-ready"
+  "The file in an environment that says that all libraries are in it.")
+
+(defvar backstaff-python-package-directory
+  (and load-file-name (file-name-directory load-file-name))
+  "The directory that this package was loaded from, or nil.")
+
+(defvar backstaff-python-found nil
+  "The Python on variable `exec-path' that runs the server, once it was found.")
+
+(defmacro backstaff-python-with-own-environment (directory &rest body)
+  "Run BODY in DIRECTORY, or /, with the environment that Emacs started with.
+A buffer may have a project's PATH, and no PYTHON variable shall take effect."
+  (declare (indent 1) (debug t))
+  `(let ((default-directory (or ,directory "/"))
+         (exec-path (default-value 'exec-path))
+         (process-environment
+          (cl-remove-if (apply-partially #'string-prefix-p "PYTHON")
+                        (default-value 'process-environment))))
+     ,@body))
+
+(defun backstaff-python-sources ()
+  "Return the directory of the server's sources, or nil."
+  (when-let* ((package backstaff-python-package-directory)
+              (library (expand-file-name "backstaff-python.el" package))
+              (main
+               (cl-loop for file in (list library
+                                          ;; A package manager may have linked it.
+                                          (file-truename library))
+                        for directory = (file-name-directory file)
+                        thereis (locate-file "py_backend/backstaff/__main__.py"
+                                             (list (expand-file-name "../" directory)
+                                                   directory)))))
+    (expand-file-name "../" (file-name-directory main))))
+
+
+;;; Asking a Python
+
+(defconst backstaff-python--probe
+  (format "import sys
+from importlib.util import find_spec
+def missing(names):
+    return ' '.join(name for name in names.split() if not find_spec(name))
+print('%%d.%%d.%%d' %% sys.version_info[:3], sys.executable,
+      getattr(sys, '_base_executable', None) or sys.executable,
+      missing('%s'), missing('ensurepip venv'), sep='\\n')"
+          (string-join backstaff-python-libraries " "))
+  "A program with which a Python describes itself, in five lines.")
+
+(defun backstaff-python-probe-async (program callback &optional seconds)
+  "Let PROGRAM, a Python, describe itself, and return the process that does.
+CALLBACK is called once, with what `backstaff-python-probe' returns, and also
+if the process is deleted.  PROGRAM has SECONDS to answer, 3 by default."
+  (let* ((seconds (or seconds 3)) (output "") (late nil) (timer nil)
+         (finish
+          (lambda (process _event)
+            (unless (process-live-p process)
+              (cancel-timer timer)
+              (funcall
+               callback
+               (pcase (split-string output "\n")
+                 (`(,(and version (pred (string-match-p "\\`3\\.[0-9.]+\\'")))
+                    ,(and executable (pred file-name-absolute-p))
+                    ,(and base (pred file-name-absolute-p))
+                    ,missing ,missing-modules . ,_)
+                  (list :version version :executable executable :base base
+                        :missing (split-string missing)
+                        :makes-environments (string-empty-p missing-modules)))
+                 ((guard late) (format "says nothing for %s seconds" seconds))
+                 (_ "does not say what it is"))))))
+         (process (make-process
+                   :name "backstaff-python" :noquery t :connection-type 'pipe
+                   :command (list program "-I" "-c" backstaff-python--probe)
+                   :filter (lambda (_ text) (setq output (concat output text)))
+                   :sentinel finish)))
+    ;; A timer runs even while the process floods Emacs with output.
+    (setq timer (run-at-time seconds nil (lambda ()
+                                           (setq late t)
+                                           (delete-process process))))
+    process))
+
+(defun backstaff-python-probe (program)
+  "Let PROGRAM, a Python, describe itself; return a plist.
+For example (:version \"3.12.1\" :executable \"/usr/bin/python3.12\"
+:base \"/usr/bin/python3.12\" :missing (\"epc\") :makes-environments t).
+`:executable' is the interpreter itself; a shim, as pyenv puts one on the
+path, costs more time than the whole start of the server.  `:base' is the
+interpreter that made the environment which `:executable' is in.  If PROGRAM
+does not answer, return a string that says why."
+  (let* ((answer nil)
+         (process (backstaff-python-probe-async
+                   program (lambda (value) (setq answer value)))))
+    (unwind-protect
+        (while (not answer)
+          (accept-process-output process 0.05 nil t))
+      (delete-process process))
+    answer))
+
+(defun backstaff-python-usable-p (answer)
+  "Return non-nil if the Python that gave ANSWER can run the server."
+  (and (consp answer) (null (plist-get answer :missing))
+       (not (version< (plist-get answer :version) "3.11"))
+       (file-executable-p (plist-get answer :executable))))
+
+
+;;; Finding one
+
+(defun backstaff-python-find (sources)
+  "Return a Python that can run the server in SOURCES, or nil."
+  (or (backstaff-python-beside sources)
+      (backstaff-python-installed)
+      (and backstaff-python-found (file-executable-p backstaff-python-found)
+           backstaff-python-found)
+      (setq backstaff-python-found
+            (cl-loop for name in backstaff-python-names
+                     for program = (executable-find name)
+                     for answer = (and program (backstaff-python-probe program))
+                     when (backstaff-python-usable-p answer)
+                     return (plist-get answer :executable)))))
+
+(defun backstaff-python-beside (sources)
+  "Return the Python in the `.venv' beside SOURCES, or nil."
+  (let ((python (expand-file-name "../.venv/bin/python" sources)))
+    (and (file-executable-p python) python)))
+
+(defun backstaff-python-environments ()
+  "Return the directory of the environments that `backstaff-install-server' makes.
+Their names, as \"0.1.0-py3.12\", have the versions of package and Python."
+  (expand-file-name (locate-user-emacs-file "backstaff/")))
+
+(defun backstaff-python-installed ()
+  "Return the newest Python that `backstaff-install-server' made, or nil.
+An environment that was made in part, or for another version, does not count."
+  (let ((directory (backstaff-python-environments))
+        (prefix (format "\\`%s-py" (regexp-quote backstaff-server-version))))
+    (cl-loop for environment in (and (file-directory-p directory)
+                                     (sort (directory-files directory t prefix)
+                                           (lambda (a b) (string-version-lessp b a))))
+             for python = (expand-file-name "bin/python" environment)
+             when (and (file-executable-p python)
+                       (file-exists-p (expand-file-name backstaff-python-ready-mark
+                                                        environment)))
+             return python)))
+
+(provide 'backstaff-python)
+;;; backstaff-python.el ends here
