@@ -30,7 +30,7 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.matching.index import Index, Indexes
 from backstaff.matching.query import Query, SearchKind, globs
-from backstaff.render.lines import bracketed, size
+from backstaff.render.lines import MAX_NOTE, bracketed, shortened, size
 from backstaff.render.names import quote, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.workspace._words import refusal
@@ -153,7 +153,9 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     prefix = "" if place.relative == "." else f"{place.relative}/"
     paths = [prefix + path for path in page[arguments.offset :]]
     why = () if len(matches) else _why(query, arguments, context, place, found, index)
-    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found, index.closed))
+    beyond = _beyond(arguments.offset, len(matches))
+    told = (*why, *beyond, *_notes(found, index.closed))
+    notes = [shortened(note, MAX_NOTE) for note in told]
     answer = Answer(arguments, place.relative, paths, len(matches), len(index), notes)
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), expired=found.expired)
 
