@@ -6,6 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from backstaff import tools
+from tests.py.servers import server_at
+from tests.py.trees import Plant
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PROGRAMS = Path(sys.executable).parent
@@ -49,3 +55,19 @@ def test_every_rule_that_is_cited_stands_in_the_contracts() -> None:
     cited = {rule for path in sources for rule in RULE.findall(path.read_text())}
     assert "FR-LD-LST-05" in cited
     assert sorted(rule for rule in cited if rule not in said) == []
+
+
+def test_tool_in_the_guide_answers(
+    tmp_path: Path, tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code,) = blocks("add-a-tool.md")
+    toolset = tmp_path / "guide"
+    toolset.mkdir()
+    (toolset / "__init__.py").touch()
+    (toolset / "disk_usage.py").write_text(code)
+    monkeypatch.setattr(tools, "__path__", [*tools.__path__, str(tmp_path)])
+    root = tree({"a": {"bytes": 2048}, "b/c": "x", "closed/d": "x"})
+    server = server_at(root)
+    reply = server.call("guide/disk_usage")
+    assert reply.text == "2.0 KB in 3 files\n2.0 KB a\n0.0 KB closed/d\n0.0 KB b/c\n"
+    assert server.call("disk_usage", {"path": ".."}).error

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import (
+    MAX_ECHO,
     MAX_EXPANSIONS,
     MAX_PATTERN_CHARACTERS,
     MAX_PATTERNS,
@@ -303,7 +304,7 @@ def test_an_escaped_path_with_holes_matches_itself(path: str, holes: list[bool])
 def test_bad_pattern_is_refused_and_named_on_one_line(pattern: str) -> None:
     with pytest.raises(BadGlob) as caught:
         compile_globs(("fine", pattern))
-    named = pattern if len(pattern) <= MAX_PATTERN_CHARACTERS else pattern[:40] + "..."
+    named = pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + "..."
     assert_names_it(caught.value, named)
 
 

@@ -29,7 +29,7 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.ignore import MAX_LINES
 from backstaff.fs.root import Place
-from backstaff.render.lines import bracketed, size
+from backstaff.render.lines import MAX_NOTE, bracketed, shortened, size
 from backstaff.render.names import labels, quote, show, word
 from backstaff.search import suggestions
 from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
@@ -152,7 +152,9 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     prefix = "" if place.relative == "." else f"{place.relative}/"
     paths = [prefix + path for path in page[arguments.offset :]]
     why = () if len(matches) else _why(query, arguments, context, place, found, index)
-    notes = (*why, *_beyond(arguments.offset, len(matches)), *_notes(found, prefix))
+    beyond = _beyond(arguments.offset, len(matches))
+    told = (*why, *beyond, *_notes(found, prefix))
+    notes = [shortened(note, MAX_NOTE) for note in told]
     answer = Answer(arguments, place.relative, paths, len(matches), len(index.paths), notes)
     return _told(answer, context.text_limit(DEFAULT_TEXT_BYTES), expired=found.expired)
 
