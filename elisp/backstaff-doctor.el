@@ -220,20 +220,16 @@ within SECONDS, which default to `backstaff-doctor-limit'."
 ;;; Checks that need nobody's answer
 
 (defun backstaff-doctor--check-package ()
-  "Check Emacs, and whether the server's sources are beside the package."
-  (let ((recent (not (version< emacs-version "28.1")))
-        (package backstaff-python-package-directory)
+  "Note what Emacs and package these are, and where the server's sources are."
+  (let ((package backstaff-python-package-directory)
         (sources (backstaff-python-sources)))
     (backstaff-doctor--note
-     "Emacs" (if recent 'ok 'failed)
-     (format "%s, %s, %s" emacs-version system-configuration
-             (if window-system (format "window system %s" window-system)
-               "text terminal"))
-     (unless recent "Update Emacs to 28.1 or newer"))
+     "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
+                         (if window-system (format "window system %s" window-system)
+                           "text terminal")))
     (backstaff-doctor--note
-     "Package" 'ok
-     (format "Backstaff %s in %s" backstaff-server-version
-             (if package (backstaff-doctor--file package) "no file")))
+     "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
+                           (if package (backstaff-doctor--file package) "no file")))
     (backstaff-doctor--note
      "Sources" (if (or sources backstaff-server-command) 'ok 'note)
      (if sources (concat "the server's are in " (backstaff-doctor--file sources))
@@ -282,28 +278,23 @@ within SECONDS, which default to `backstaff-doctor-limit'."
 
 (defun backstaff-doctor--check-program ()
   "Look for the program that serves, then go on with a server."
-  (if-let ((command (backstaff-server-configured-program)))
-      (let ((name (car command)))
-        (unless (backstaff-python-with-own-environment nil
-                  (executable-find name))
-          (signal 'backstaff-start-error
-                  (list (format "there is no program %s, which `backstaff-server-command'\
- names" name))))
-        (backstaff-doctor--note "Command" 'ok (concat (string-join command " ")
-                                                      "\nby `backstaff-server-command'"))
-        (backstaff-doctor--check-server))
-    (backstaff-doctor--check-pythons
-     (when-let ((sources (backstaff-python-sources)))
-       (backstaff-python-with-own-environment nil
-         (cl-remove-duplicates
-          (assoc-delete-all
-           nil
-           `((,(backstaff-python-beside sources) . "in .venv beside the sources")
-             (,(backstaff-python-installed) . "made by M-x backstaff-install-server")
-             ,@(mapcar (lambda (name)
-                         (cons (executable-find name) "found on `exec-path'"))
-                       backstaff-python-names)))
-          :key #'car :test #'equal :from-end t))))))
+  (let ((command (backstaff-server-configured-program))
+        (sources (backstaff-python-sources)))
+    (if command
+        (backstaff-doctor--check-server (concat (string-join command " ")
+                                                "\nby `backstaff-server-command'"))
+      (backstaff-doctor--check-pythons
+       (and sources
+            (backstaff-python-with-own-environment nil
+              (cl-remove-duplicates
+               (assoc-delete-all
+                nil
+                `((,(backstaff-python-beside sources) . "in .venv beside the sources")
+                  (,(backstaff-python-installed) . "made by M-x backstaff-install-server")
+                  ,@(mapcar (lambda (name)
+                              (cons (executable-find name) "found on `exec-path'"))
+                            backstaff-python-names)))
+               :key #'car :test #'equal :from-end t)))))))
 
 (defun backstaff-doctor--check-pythons (pythons)
   "Try PYTHONS, a list of (PROGRAM . PLACE), until one can run the server.
@@ -338,16 +329,17 @@ Without any there may be a program named backstaff."
     (_
      (let ((program (backstaff-python-with-own-environment nil
                       (car (backstaff-server-program)))))
-       (backstaff-doctor--note "Command" 'ok (concat (backstaff-doctor--file program)
-                                                     ", found on `exec-path'"))
-       (backstaff-doctor--check-server)))))
+       (backstaff-doctor--check-server (concat (backstaff-doctor--file program)
+                                               ", found on `exec-path'"))))))
 
 
 ;;; The server
 
-(defun backstaff-doctor--check-server ()
-  "Start a server of the doctor's own and see whether it shakes hands."
-  (backstaff-doctor--note "Handshake" nil)
+(defun backstaff-doctor--check-server (&optional command)
+  "Start a server of the doctor's own and see whether it shakes hands.
+COMMAND says which program that is, unless a Python was found for it."
+  (when command
+    (backstaff-doctor--note "Command" nil command))
   (let ((connection nil))
     (setq connection
           (backstaff-server-try
@@ -365,7 +357,10 @@ Without any there may be a program named backstaff."
                  (lambda () (backstaff-doctor--check-tools connection))))))
            backstaff-doctor-limit))
     (push (lambda () (backstaff-epc-close connection "the doctor is done"))
-          (cdr backstaff-doctor--round))))
+          (cdr backstaff-doctor--round))
+    (when command
+      (backstaff-doctor--note "Command" 'ok command))
+    (backstaff-doctor--note "Handshake" nil)))
 
 (defun backstaff-doctor--check-speed (name connection continue)
   "Measure how long calls over CONNECTION take, as check NAME, then CONTINUE."

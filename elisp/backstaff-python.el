@@ -97,7 +97,9 @@ if the process is deleted.  PROGRAM has SECONDS to answer, 3 by default."
          (process (make-process
                    :name "backstaff-python" :noquery t :connection-type 'pipe
                    :command (list program "-I" "-c" backstaff-python--probe)
-                   :filter (lambda (_ text) (setq output (concat output text)))
+                   :filter (lambda (_ text)
+                             (when (< (length output) 10000)
+                               (setq output (concat output text))))
                    :sentinel finish)))
     ;; A timer runs even while the process floods Emacs with output.
     (setq timer (run-at-time seconds nil (lambda ()

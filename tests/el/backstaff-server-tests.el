@@ -87,6 +87,14 @@
                                       ("python3.11" . "#!/bin/sh\necho nonsense\n"))
     (should-not (backstaff-python-find root))))
 
+(ert-deftest backstaff-server-python-that-never-stops-talking-is-passed-over ()
+  (backstaff-server-tests-with-path
+      `(("python3" . "#!/bin/sh\nexec /usr/bin/env yes nonsense\n")
+        ("python3.12" . ,(backstaff-server-tests-shim)))
+    (let ((python nil))
+      (should (< (backstaff-test-seconds (setq python (backstaff-python-find root))) 5))
+      (should (file-executable-p python)))))
+
 (ert-deftest backstaff-server-installed-program-comes-last ()
   (backstaff-server-tests-with-path '(("backstaff" . "#!/bin/sh\n"))
     (let ((backstaff-python-package-directory nil))
