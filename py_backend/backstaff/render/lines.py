@@ -7,6 +7,7 @@ from itertools import accumulate, islice
 from backstaff.render.names import word
 
 LEAST = 64
+"""Bytes in which something can be said: a lower limit is taken for this one."""
 MAX_NOTE = 1000
 """Bytes of a note at most: a path in it can have thousands."""
 EXAMPLES = 5
@@ -23,11 +24,11 @@ def fitted(
     limit: int,
     last: Callable[[int], str] | None = None,
 ) -> tuple[str, int]:
-    """HEAD, LINES and NOTES in LIMIT bytes, and how many of the lines there are.
+    """HEAD, LINES and NOTES in LIMIT bytes, and the number of lines that are shown.
 
-    Where they take more, lines are left out from the end; it is for `clipped` to cut what has no
-    room without any. LAST makes of the number of lines that are shown what ends the text: by
-    default nothing for all, else how many are left out.
+    Where all take more, lines are left out from the end. HEAD and NOTES stay, even if they alone
+    take more: `clipped` cuts those. LAST makes the end of the text from the number of lines shown;
+    by default it tells how many are left out.
     """
     end = last or (lambda shown: left_out(len(lines) - shown, limit))
     whole = "".join((head, *lines, notes, end(len(lines))))
@@ -52,8 +53,8 @@ def left_out(count: int, limit: int, remedy: str = "") -> str:
 def clipped(text: str, limit: int) -> str:
     """TEXT in at most LIMIT bytes: the first lines that fit, and a last one that says so.
 
-    Where there is no room for one line, it is the beginning of the first. A limit of less than
-    `LEAST` bytes is taken for that many: in fewer, nothing can be said.
+    Where there is no room for one line, it is the beginning of the first. A limit below `LEAST` is
+    taken for that.
     """
     limit = max(limit, LEAST)
     if size(text) <= limit:
@@ -87,9 +88,9 @@ def bracketed(notes: Iterable[str]) -> str:
 
 
 def some_of(words: Iterable[str], count: int, *, between: str = " ", most: int = EXAMPLES) -> str:
-    """The first of WORDS that have room in a note, MOST of them, and how many more of COUNT.
+    """The first of WORDS, MOST at most and as far as they have room, and how many of COUNT remain.
 
-    For example `src/a.c src/b.c and 3 more`; nothing if there is no room for the first.
+    For example `src/a.c src/b.c and 3 more`; empty if the first has no room.
     """
     first = list(islice(words, most))
     shown = sum(1 for taken in accumulate(map(size, first)) if taken <= MAX_EXAMPLES)

@@ -37,6 +37,7 @@ _HIDDEN = (
 _LAST_SINGLE = 0xFFFF
 _NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 MAX_ECHO = 200
+"""Characters of an argument in a message that echoes it."""
 _UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
 
 

@@ -235,8 +235,16 @@ def test_run_of_combining_marks_is_normalized_in_no_time() -> None:
 # ---------------------------------------------------------------------------- other threads
 
 
-@pytest.mark.parametrize("count", [10, Budget.AT_ONCE * 2 + 1])
-def test_many_items_are_ordered_as_few_are(count: int) -> None:
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> int:
+    """So many items as are sorted at once."""
+    monkeypatch.setattr(Budget, "AT_ONCE", 5000)
+    return Budget.AT_ONCE
+
+
+@pytest.mark.parametrize("count", [10, 10_001])
+def test_many_items_are_ordered_as_few_are(few: int, count: int) -> None:
+    assert few < 10_001
     items = [(number * 7919) % count for number in range(count)]
     assert Budget().ordered(items, lambda item: -(item // 3)) == sorted(
         items, key=lambda item: -(item // 3)
@@ -244,7 +252,7 @@ def test_many_items_are_ordered_as_few_are(count: int) -> None:
 
 
 def test_no_more_items_are_sorted_at_once_than_others_can_wait_for(
-    monkeypatch: pytest.MonkeyPatch,
+    few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sorts: list[int] = []
 
@@ -254,10 +262,10 @@ def test_no_more_items_are_sorted_at_once_than_others_can_wait_for(
         return sorted(found, **options)
 
     monkeypatch.setattr(budget_module, "sorted", noting, raising=False)
-    Budget().ordered([str(number) for number in range(Budget.AT_ONCE * 4)], str)
-    assert 0 < max(sorts) < Budget.AT_ONCE
+    Budget().ordered([str(number) for number in range(few * 4)], str)
+    assert 0 < max(sorts) < few
 
 
-def test_items_stay_as_they_are_when_the_time_is_up() -> None:
-    items = list(range(Budget.AT_ONCE * 2))[::-1]
+def test_items_stay_as_they_are_when_the_time_is_up(few: int) -> None:
+    items = list(range(few * 2))[::-1]
     assert Budget(deadline=0).ordered(items, int) == items

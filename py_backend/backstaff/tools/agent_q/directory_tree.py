@@ -4,8 +4,8 @@ Rows are those of list_directory, two blanks deeper with each level: `[DIR]  nam
 (size)`, hidden ones too; directories first, then by name without regard to case. The listed
 directory is the first row. Links and special files are `[FILE]` rows and never followed; a
 directory that cannot be read says so on its row. A tree that would pass its budget ends with a line
-that tells how many entries are left out; the data hold the same rows, by their paths. Below the
-patterns, which are echoed as given, a line tells of those that exclude nothing.
+that tells how many entries are left out; the data hold the same rows, by their paths. The patterns
+are echoed as far as they have room, and a line below them names those that exclude nothing.
 """
 
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heapify, heappop, heappush
 from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
@@ -50,8 +50,9 @@ MOST_MISSES = 40
 """So many directories in a row that have no room end the search for one that has."""
 MOST_KINDS = 2
 LEAST_NAMED = 5
-MOST_NAMED = 25_000
-"""Names of a directory that have room in the longest map, if each is one letter and a blank."""
+MOST_NAMED, MOST_RANKED = 25_000, 100_000
+"""Names of a directory that have room in the longest map, if each is one letter and a blank; and
+names that are compared, beside those that were edited: to compare a million takes seconds."""
 
 _TELLING = frozenset(("readme", "__init__", "main", "index", "mod"))
 _LONGEST_KIND = 12
@@ -101,7 +102,8 @@ class Directory:
         """The files that can be named, the first to name first; made when asked for."""
         if self.names and not self._files:
             links, heat = frozenset(self.links), self.hot.get
-            first = nsmallest(MOST_NAMED, self.names, key=self._rank)
+            names = dict.fromkeys((*self.hot, *self.names[:MOST_RANKED]))  # nearly in order already
+            first = sorted(names, key=self._rank)[:MOST_NAMED]
             self._files = [File(name, heat(name, 0.0), name in links) for name in first]
         return self._files
 

@@ -11,7 +11,7 @@ from the number of files. The same project gives the same text.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, takewhile
 from pathlib import PurePath
@@ -27,7 +27,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.root import Place
-from backstaff.fs.survey import Folder, Survey, survey
+from backstaff.fs.survey import Survey, survey
 from backstaff.render.lines import all_files
 from backstaff.render.names import labels, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -47,7 +47,7 @@ MOST_TOKENS = 20_000
 COMMITS = 1000
 """So many of the latest commits tell where people work."""
 LATE_COMMITS = 30
-WALK_SHARE = 0.6
+WALK_SHARE = 0.5
 """The part of the time in which files are counted; the map is drawn in the rest."""
 LEAST_SECONDS = 0.5
 """What the map may take in any case."""
@@ -192,11 +192,16 @@ def _facts(place: Place, context: Context) -> Facts:
         prefix=prefix,
         branch=branch,
         start=start,
-        types=_types(surveyed.start, budget),
-        read_first=[prefix + path for path in _fitting([surveyed.start], _is_read_first)],
+        types=_types(start, budget),
+        read_first=[prefix + name for name in budget.within(start.names) if _is_read_first(name)],
         build=[
-            prefix + path
-            for path in _fitting([surveyed.start, *surveyed.start.below], _is_build_file)
+            prefix + path + name
+            for path, names in (
+                ("", start.names),
+                *((f"{folder.path}/", folder.names) for folder in surveyed.start.below),
+            )
+            for name in budget.within(names)
+            if _is_build_file(name)
         ],
         edited=[prefix + path for path in _edited(commits, start)],
         notes=list(_notes(surveyed)),
@@ -219,21 +224,11 @@ def _history(surveyed: Survey, budget: Budget) -> tuple[str | None, list[list[st
     return None if isinstance(branch, NoGit) else branch, commits, []
 
 
-def _types(start: Folder, budget: Budget) -> list[tuple[str, int]]:
+def _types(start: Directory, budget: Budget) -> list[tuple[str, int]]:
     """How many files there are of each kind, the commonest first; "" stands for no kind."""
-    names = budget.checked(name for folder in start for name in folder.names)
+    names = budget.checked(name for here in _all(start) for name in here.names)
     counts = Counter(map(kind_of_name, names))
     return sorted(counts.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
-
-
-def _fitting(folders: Iterable[Folder], fits: Callable[[str], bool]) -> list[str]:
-    """The paths of the files right in FOLDERS whose names fit."""
-    return [
-        f"{folder.path}/{name}" if folder.path else name
-        for folder in folders
-        for name in folder.names
-        if fits(name)
-    ]
 
 
 def _is_read_first(name: str) -> bool:
@@ -242,7 +237,8 @@ def _is_read_first(name: str) -> bool:
 
 
 def _is_build_file(name: str) -> bool:
-    return name.lower() in BUILD or name.lower().endswith(BUILD_KINDS)
+    small = name.lower()
+    return small in BUILD or small.endswith(BUILD_KINDS)
 
 
 def _edited(commits: list[list[str]], start: Directory) -> list[str]:
@@ -254,11 +250,17 @@ def _edited(commits: list[list[str]], start: Directory) -> list[str]:
 
 
 def _hot(start: Directory) -> Iterator[str]:
+    for here in _all(start):
+        prefix = f"{here.path}/" if here.path else ""
+        yield from (prefix + name for name in here.hot)
+
+
+def _all(start: Directory) -> Iterator[Directory]:
+    """Yield START and each directory below it that holds files."""
     waiting = [start]
     while waiting:
         here = waiting.pop()
-        prefix = f"{here.path}/" if here.path else ""
-        yield from (prefix + name for name in here.hot)
+        yield here
         waiting += here.below
 
 

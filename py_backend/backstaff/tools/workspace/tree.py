@@ -64,8 +64,8 @@ class Arguments:
 class Tree:
     """The tree as it grows: nodes as the contract has them, and the counts of its TreeOutput.
 
-    `last` are the paths of what the walk was at when it was stopped, from the root down to the last
-    node: of these directories, children may be missing. The last one is `unopened` if it is one.
+    Where the walk stopped early, `last` holds the paths of the last node and of all nodes above it:
+    children of these directories may be missing. `unopened` says that the last node is a directory.
     """
 
     root: Node
