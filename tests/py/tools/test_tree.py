@@ -677,7 +677,7 @@ def test_patterns_as_a_shell_takes_them_exclude(tree: Plant, pattern: str) -> No
 def test_exclude_that_negates_is_warned_of_and_matches_literally(tree: Plant, pattern: str) -> None:
     root = tree({"x": "", "!x": "", "y": ""})
     reply = tree_of(root, entry_kind="all", exclude=["y", pattern])
-    assert paths(reply) == [".", *({"!x", "x"} - {pattern})]
+    assert paths(reply) == [".", *(name for name in ("!x", "x") if name != pattern)]
     warning = f"exclude '{pattern}' brings nothing back: it only matches names that begin with '!'"
     assert reply.warnings == (warning,)
     assert f"[{warning}]\n" in reply.text
