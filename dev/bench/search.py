@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from backstaff.fs import survey
+from backstaff.fs import project_files
 from backstaff.fs.root import Root
 from backstaff.tool import Context
 from backstaff.tools.workspace import search_files
@@ -108,4 +108,4 @@ def search(root: str, kind: str, query: str, offset: int) -> int:
 
 def forget() -> None:
     """Let what is kept go, as in a server that has just started."""
-    survey.forget()
+    project_files.forget()

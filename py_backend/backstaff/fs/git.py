@@ -13,13 +13,14 @@ Whatever goes wrong is an answer: a `NoGit`, and the caller does without.
 
 import os
 import stat
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.handles import has_descriptors
@@ -27,7 +28,7 @@ from backstaff.fs.handles import has_descriptors
 if TYPE_CHECKING:
     import subprocess
 
-MAX_OUTPUT = 1 << 26
+MAX_OUTPUT = 1 << 27
 MAX_ERRORS = 1 << 12
 MAX_SECONDS = 5.0
 """More than half a million files take; a fifo in the place of a file of git's takes for ever."""
@@ -40,8 +41,6 @@ _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _HELD = "/proc/self/fd/%d"
 _TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
 _CHUNK = 1 << 16
-MAX_PATHS = 100
-"""Paths on one command line."""
 _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 """What decides where the user's own configuration is. No other variable reaches git."""
 _ENVIRONMENT = {
@@ -87,6 +86,46 @@ class NoGit(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TrackedFiles:
+    """The index of git below a directory. Paths are relative to it.
+
+    `names` are all paths in the order of their bytes. `gitlinks` are the submodules among them, and
+    `left_out` the files that a sparse checkout does not put on the disk.
+    """
+
+    names: Sequence[bytes] = ()
+    gitlinks: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
+
+    @classmethod
+    def parse(cls, listed: bytes) -> Self:
+        r"""Read LISTED, such as b"H 100644 6d3c... 0\ta/b.c\0": tag, mode, blob, stage, path."""
+        names: list[bytes] = []
+        gitlinks: list[str] = []
+        left_out: list[str] = []
+        for entry in listed.split(b"\0")[:-1]:
+            facts, _, name = entry.partition(b"\t")
+            names.append(name)
+            if facts.startswith(b"S "):
+                left_out.append(os.fsdecode(name))
+            if facts.startswith(b"160000 ", 2):
+                gitlinks.append(os.fsdecode(name))
+        return cls(names, frozenset(gitlinks), frozenset(left_out))
+
+    def has(self, path: str) -> bool:
+        """Whether the index names PATH."""
+        name = os.fsencode(path)
+        at = bisect_left(self.names, name)
+        return self.names[at : at + 1] == [name]
+
+    def below(self, path: str) -> bool:
+        """Whether the index names anything below the directory PATH."""
+        prefix = os.fsencode(path) + b"/"
+        at = bisect_left(self.names, prefix)
+        return any(name.startswith(prefix) for name in self.names[at : at + 1])
+
+
+@dataclass(frozen=True, slots=True)
 class Repository:
     """The work tree that an open directory is in, to be asked while the directory is open.
 
@@ -113,13 +152,10 @@ class Repository:
         answer = _ask(self, budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
         return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
 
-    def tracked(self, budget: Budget) -> "Asked | NoGit":
-        """Ask for all tracked files, relative to the directory, in the order of their bytes.
-
-        Some may be gone; a conflict names a file once for every stage, and a repository within is
-        one entry.
-        """
-        return _started(self, budget, ("ls-files", "-z", "--cached"))
+    def tracked(self, budget: Budget) -> "TrackedFiles | NoGit":
+        """The index below the directory. Some of its files may be gone."""
+        answer = _ask(self, budget, "ls-files", "-z", "-t", "--stage")
+        return answer if isinstance(answer, NoGit) else TrackedFiles.parse(answer)
 
     def is_repository(self, directory: int, budget: Budget) -> bool:
         """Whether git takes the `.git` in the open DIRECTORY, below this one, for a repository."""
@@ -127,37 +163,10 @@ class Repository:
         answer = _ask(inner, budget, "rev-parse", "--resolve-git-dir", ".git")
         return not isinstance(answer, NoGit)
 
-    def gitlinks(self, paths: Sequence[bytes], budget: Budget) -> list[bytes] | NoGit:
-        """Return those of PATHS that the index has as submodules."""
-        staged = self._staged(("ls-files", "-z", "--stage"), paths, budget)
-        if isinstance(staged, NoGit):
-            return staged
-        return [entry.partition(b"\t")[2] for entry in staged if entry.startswith(b"160000 ")]
-
-    def left_out(self, paths: Sequence[bytes], budget: Budget) -> dict[bytes, bytes] | NoGit:
-        """Return the content of those files among PATHS that a sparse checkout left out."""
-        tagged = self._staged(("ls-files", "-z", "-t"), paths, budget)
-        if isinstance(tagged, NoGit):
-            return tagged
-        contents: dict[bytes, bytes] = {}
-        for path in (entry[2:] for entry in tagged if entry.startswith(b"S ")):
-            content = _ask(self, budget, "cat-file", "blob", f":./{os.fsdecode(path)}")
-            if not isinstance(content, NoGit):
-                contents[path] = content
-        return contents
-
-    def _staged(
-        self, words: tuple[str, ...], paths: Sequence[bytes], budget: Budget
-    ) -> list[bytes] | NoGit:
-        """Ask ls-files about PATHS, some at a time: a command line holds only so much."""
-        found: list[bytes] = []
-        for first in range(0, len(paths), MAX_PATHS):
-            some = map(os.fsdecode, paths[first : first + MAX_PATHS])
-            answer = _ask(self, budget, "--literal-pathspecs", *words, "--", *some)
-            if isinstance(answer, NoGit):
-                return answer
-            found += answer.split(b"\0")[:-1]
-        return found
+    def content(self, path: str, budget: Budget) -> bytes:
+        """The content of the file PATH in the index; empty if git does not tell."""
+        content = _ask(self, budget, "cat-file", "blob", f":./{path}")
+        return b"" if isinstance(content, NoGit) else content
 
     def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
         """The files below the directory that the MOST latest commits touched, the latest first.
@@ -360,11 +369,6 @@ class Asked:
     _budget: Budget
     _until: float = 0.0
     _printed: dict[int, bytearray] = field(default_factory=dict)
-
-    def names(self) -> list[bytes] | NoGit:
-        """The names that it prints with a NUL after each, in its order. Raises `Cancelled`."""
-        answer = self.answer((0,))
-        return answer if isinstance(answer, NoGit) else answer.split(b"\0")[:-1]
 
     def answer(self, fine: tuple[int, ...]) -> bytes | NoGit:
         """What it prints, if its exit status is among FINE. Raises `Cancelled`."""

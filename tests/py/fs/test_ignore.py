@@ -16,8 +16,8 @@ from backstaff.errors import Cancelled
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped
 from backstaff.fs.ignore import MAX_BYTES, Ignore, Rules, rules_of
+from backstaff.fs.project_files import Closed, project_files
 from backstaff.fs.root import Root
-from backstaff.fs.survey import survey
 from tests.py.fs.repositories import RandomRepository, alone, by_git, git
 
 COUNTS: Counter[str] = Counter()
@@ -33,10 +33,9 @@ def _alone() -> Iterator[None]:
 def by_us(root: Path, path: str = ".") -> tuple[set[str], int]:
     """What is not ignored below PATH in ROOT, as git lists it, and how much was left out."""
     with Root(str(root)) as opened, opened.resolve(path) as place:
-        found = survey(place, Budget())
-    paths = {f"{folder.path}/{name}".lstrip("/") for folder in found.start for name in folder.names}
-    paths |= {f"{folder.path}/" for folder in found.start if folder.repository}
-    return paths, found.start.ignored
+        found = project_files(place, Budget())
+    closed = {f"{path}/" for path in found.closed(Closed.REPOSITORY)}
+    return closed.union(found.paths), found.ignored
 
 
 @settings(max_examples=settings().max_examples // 4)

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
+from backstaff.fs.git import NoGit
 from backstaff.fs.handles import DEEPEST
-from backstaff.fs.survey import Folder
+from backstaff.fs.project_files import Directory, ProjectFiles
 from backstaff.server import Reply
 from backstaff.tools.workspace import _map
 from backstaff.tools.workspace.project_overview import TOOL
@@ -499,44 +500,47 @@ def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
 # ---------------------------------------------------------------------------- limits
 
 
-def folder(path: str, files: list[str], *below: Folder) -> Folder:
-    inner = tuple(one.name for one in below)
-    listed = "".join(f"\0{name}" for name in files)
-    return Folder(path.rpartition("/")[2], path, listed, len(files), (), inner, below)
+def project(files: dict[str, list[str]]) -> ProjectFiles:
+    """A project with these FILES by directory, in pre-order."""
+    paths: list[str] = []
+    directories = []
+    for path, names in files.items():
+        first = len(paths)
+        paths += [f"{path}/{name}" if path else name for name in names]
+        directories.append(Directory(path, first, len(paths)))
+    return ProjectFiles(paths, directories, NoGit.ABSENT)
 
 
 def test_hot_directory_is_opened_before_larger_ones() -> None:
-    large = [
-        folder(f"l{n}", [], *(folder(f"l{n}/p{m}", [f"{x}.c" for x in range(9)]) for m in range(4)))
-        for n in range(6)
-    ]
-    hot = folder("hot", ["h.c"], folder("hot/sub", ["s.c"]))
-    start = _map.planted(
-        folder("", [], *large, hot), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0}, Budget()
-    )
+    files: dict[str, list[str]] = {"": []}
+    for n in range(6):
+        files[f"l{n}"] = []
+        files |= {f"l{n}/p{m}": [f"{x}.c" for x in range(9)] for m in range(4)}
+    files |= {"hot": ["h.c"], "hot/sub": ["s.c"]}
+    start = _map.planted(project(files), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0}, Budget())
     named = [line.path for line in _map.drawn(start, 130, "", Budget()).lines]
     assert named[1:3] == ["hot", "hot/sub"], named
 
 
-def random_start(seed: int) -> Folder:
+def random_project(seed: int) -> ProjectFiles:
     """A few directories, with names and kinds that are as short or as long as their counts."""
     random = Random(seed)  # noqa: S311 - a test repeats it
 
-    def files(most: int) -> list[str]:
+    def names(most: int) -> list[str]:
         kinds = ("", ".q", ".verylongknd", f".longkind{random.randrange(9)}")
         return [f"{number}{random.choice(kinds)}" for number in range(random.randrange(most))]
 
-    below = []
+    files = {"": names(9)}
     for number in range(random.randrange(9)):
         path = "d" * random.choice((1, 1, 9)) + str(number)
-        inner = [folder(f"{path}/e{n}", files(4)) for n in range(random.randrange(3))]
-        below.append(folder(path, files(4), *inner))
-    return folder("", files(9), *below)
+        files[path] = names(4)
+        files |= {f"{path}/e{n}": names(4) for n in range(random.randrange(3))}
+    return project(files)
 
 
 @pytest.mark.parametrize("seed", [*range(20), 326, 673, 1143, 1279])
 def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
-    start = _map.planted(random_start(seed), {}, Budget())
+    start = _map.planted(random_project(seed), {}, Budget())
     least = _map.least(start, "")
     for room in (least, least + 3, least + 20, least + 60):
         found = _map.drawn(start, room, "", Budget())

@@ -28,7 +28,7 @@ from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
 from backstaff.fs.budget import Budget
-from backstaff.fs.survey import Folder
+from backstaff.fs.project_files import Closed, ProjectFiles
 from backstaff.render.names import literal, word
 
 TRIALS = (
@@ -172,10 +172,10 @@ def _is_kind(extension: str) -> bool:
 # ---------------------------------------------------------------------------- the tree
 
 
-def planted(start: Folder, heat: Mapping[str, float], budget: Budget) -> Directory:
-    """The tree of what is below START and in it, without directories that hold no file.
+def planted(project: ProjectFiles, heat: Mapping[str, float], budget: Budget) -> Directory:
+    """The tree of a PROJECT, without directories that hold no file.
 
-    HEAT is what each file weighs, by its path from START, 0 if it is not in there. Raises
+    HEAT is what each file weighs, by its path from the start, 0 if it is not in there. Raises
     `DeadlineExceeded`.
     """
     found: dict[str, Directory] = {}
@@ -183,26 +183,21 @@ def planted(start: Folder, heat: Mapping[str, float], budget: Budget) -> Directo
     for path, weight in heat.items():
         above, _, name = path.rpartition("/")
         hot.setdefault(above, {})[name] = weight
-    for folder in budget.checked(start):
-        found[folder.path] = _directory(folder, hot.get(folder.path, {}))
-        if folder.path:
-            found[folder.path.rpartition("/")[0]].below.append(found[folder.path])
+    for directory in budget.checked(project.directories):
+        path, names = directory.path, project.names(directory)
+        weights = hot.get(path, {})
+        there = {name: weights[name] for name in weights.keys() & set(names)} if weights else {}
+        closed = _CLOSED[directory.closed] if directory.closed else ""
+        found[path] = Directory(path, names, directory.links, there, closed=closed)
+        if path:
+            found[path.rpartition("/")[0]].below.append(found[path])
     for here in budget.checked(reversed(found.values())):
         _sum_up(here)
     return found[""]
 
 
-def _directory(folder: Folder, heat: Mapping[str, float]) -> Directory:
-    names = folder.names
-    hot = {name: heat[name] for name in heat.keys() & set(names)} if heat else heat
-    return Directory(folder.path, names, folder.links, hot, closed=_closed(folder))
-
-
-def _closed(folder: Folder) -> str:
-    """Why nobody looks into FOLDER, as the map has it; empty if one does."""
-    if folder.repository:
-        return "git"
-    return "?" if folder.unreadable else ""
+_CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
+"""How the map shows why a directory was not entered."""
 
 
 def _sum_up(here: Directory) -> None:

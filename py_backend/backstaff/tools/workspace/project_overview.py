@@ -26,8 +26,8 @@ from backstaff.errors import (
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
+from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
-from backstaff.fs.survey import Survey, survey
 from backstaff.render.lines import all_files
 from backstaff.render.names import labels, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -182,10 +182,10 @@ def _insist(facts: Facts, tokens: int, limit: int) -> None:
 def _facts(place: Place, context: Context) -> Facts:
     if place.kind is not Kind.DIRECTORY:
         raise NotADirectory("it is not a directory", last=True)
-    surveyed = survey(place, context.budget.share(WALK_SHARE))
-    branch, commits, warnings = _history(surveyed, context.budget.share(WALK_SHARE))
+    found = project_files(place, context.budget.share(WALK_SHARE))
+    branch, commits, warnings = _history(found, context.budget.share(WALK_SHARE))
     budget = context.budget.at_least(LEAST_SECONDS)
-    start = planted(surveyed.start, Counter(chain.from_iterable(commits)), budget)
+    start = planted(found, Counter(chain.from_iterable(commits)), budget)
     prefix = "" if place.relative == "." else f"{place.relative}/"
     return Facts(
         name=PurePath(context.root.path).name or "/",
@@ -197,22 +197,23 @@ def _facts(place: Place, context: Context) -> Facts:
         build=[
             prefix + path + name
             for path, names in (
-                ("", start.names),
-                *((f"{folder.path}/", folder.names) for folder in surveyed.start.below),
+                (f"{directory.path}/" if directory.path else "", found.names(directory))
+                for directory in found.directories
+                if "/" not in directory.path
             )
             for name in budget.within(names)
             if _is_build_file(name)
         ],
         edited=[prefix + path for path in _edited(commits, start)],
-        notes=list(_notes(surveyed)),
+        notes=list(_notes(found)),
         warnings=tuple(warnings),
-        complete=not surveyed.expired,
+        complete=not found.expired,
     )
 
 
-def _history(surveyed: Survey, budget: Budget) -> tuple[str | None, list[list[str]], list[str]]:
+def _history(found: ProjectFiles, budget: Budget) -> tuple[str | None, list[list[str]], list[str]]:
     """The branch, the files of the latest commits, and why either is missing if it should not."""
-    repository = surveyed.repository
+    repository = found.repository
     if isinstance(repository, NoGit):
         expected = repository in (NoGit.ABSENT, NoGit.NO_WORK_TREE)
         return None, [], [] if expected else [f"Nothing is known of edits: {repository}"]
@@ -264,18 +265,17 @@ def _all(start: Directory) -> Iterator[Directory]:
         waiting += here.below
 
 
-def _notes(surveyed: Survey) -> Iterator[str]:
+def _notes(found: ProjectFiles) -> Iterator[str]:
     """What a reader should know of the counts."""
-    if surveyed.expired:
+    if found.expired:
         yield "the time was up: not everything is counted"
-    folders = list(surveyed.start)
-    if surveyed.start.ignored and not any(folder.listed for folder in folders):
+    if found.ignored and not found.paths:
         yield IGNORED
-    if surveyed.uncertain:
+    if found.tracked_unknown:
         yield "files that are tracked though ignored are missing"
-    if any(folder.repository for folder in folders):
+    if found.closed(Closed.REPOSITORY):
         yield REPOSITORY
-    if any(folder.unreadable for folder in folders):
+    if found.closed(Closed.UNREADABLE):
         yield "dir/(?) cannot be read"
 
 

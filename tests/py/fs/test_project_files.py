@@ -1,4 +1,4 @@
-"""A survey is what is there now: whatever changed since the one before, and whoever asks."""
+"""The files of a project are those that are there now, whatever changed and whoever asks."""
 
 import errno
 import os
@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backstaff.errors import Cancelled, PermissionRefused
-from backstaff.fs import folders, survey
+from backstaff.fs import project_files
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.handles import Descriptors
+from backstaff.fs.project_files import Closed, ProjectFiles
 from backstaff.fs.root import Root
-from backstaff.fs.survey import Folder, Survey
+from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, settled, stamp_of
 from tests.py.fs.repositories import RandomRepository, alone, git
 from tests.py.processes import as_nobody
 from tests.py.trees import Plant
@@ -37,29 +37,23 @@ def _alone() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
-    survey.forget()
+    project_files.forget()
 
 
-def surveyed(root: Path, path: str = ".", budget: Budget | None = None, **how: bool) -> Survey:
+def found_in(
+    root: Path, path: str = ".", budget: Budget | None = None, **how: bool
+) -> ProjectFiles:
     with Root(str(root)) as opened, opened.resolve(path) as place:
-        return survey.survey(place, budget or Budget(), **how)
+        return project_files.project_files(place, budget or Budget(), **how)
 
 
-def files(found: Survey) -> list[str]:
-    return [f"{one.path}/{name}".lstrip("/") for one in found.start for name in one.names]
+def files(found: ProjectFiles) -> list[str]:
+    return list(found.paths)
 
 
-def entries(folder: Folder) -> list[tuple[str, Kind]]:
-    """All names with their kinds."""
-    kinds = dict.fromkeys(folder.names, Kind.FILE) | dict.fromkeys(folder.links, Kind.SYMLINK)
-    return sorted((kinds | dict.fromkeys(folder.directories, Kind.DIRECTORY)).items())
-
-
-def flat(start: Folder) -> list[tuple[object, ...]]:
-    return [
-        (one.path, entries(one), one.count, one.ignored, one.size, one.unreadable, one.repository)
-        for one in start
-    ]
+def whole(found: ProjectFiles) -> tuple[object, ...]:
+    """Everything that was found, for comparing."""
+    return list(found.paths), list(found.directories), found.ignored, found.rules_cut
 
 
 def settle(root: Path) -> None:
@@ -68,23 +62,23 @@ def settle(root: Path) -> None:
     while True:
         probe.write_text("")
         newest = max(path.lstat().st_ctime_ns for path in (root, *root.rglob("*")))
-        if probe.stat().st_ctime_ns - newest > 2 * folders.RACY_NS:
+        if probe.stat().st_ctime_ns - newest > 2 * RACY_NS:
             return
 
 
-def fresh(root: Path) -> list[tuple[object, ...]]:
-    survey.forget()
-    return flat(surveyed(root).start)
+def fresh(root: Path) -> tuple[object, ...]:
+    project_files.forget()
+    return whole(found_in(root))
 
 
-def anew(root: Path) -> list[tuple[object, ...]]:
-    """What a survey tells that knows nothing; what is kept stays."""
+def anew(root: Path) -> tuple[object, ...]:
+    """What a walk finds that knows nothing. The files that are kept stay."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(survey, "_CACHE", survey._Cache())  # noqa: SLF001
-        return flat(surveyed(root).start)
+        patch.setattr(project_files, "_KEPT", Recent(0, lambda _: 1))
+        return whole(found_in(root))
 
 
-def test_folder_tells_names_kinds_and_counts(tree: Plant) -> None:
+def test_files_and_directories_stand_in_the_order_of_the_walk(tree: Plant) -> None:
     root = tree(
         {
             "b": "",
@@ -95,51 +89,45 @@ def test_folder_tells_names_kinds_and_counts(tree: Plant) -> None:
             ".gitignore": "b\n",
         }
     )
-    start = surveyed(root).start
-    assert entries(start) == [
-        (".gitignore", Kind.FILE),
-        ("B", Kind.DIRECTORY),
-        ("a", Kind.DIRECTORY),
-    ]
-    assert [one.path for one in start] == ["", "B", "a"]
-    assert entries(start.below[1]) == [("x", Kind.FILE), ("y", Kind.SYMLINK)]
-    assert (start.ignored, start.size) == (1, 9)
+    found = found_in(root)
+    assert files(found) == [".gitignore", "a/x", "a/y"]
+    assert [one.path for one in found.directories] == ["", "B", "a"]
+    assert [found.names(one) for one in found.directories] == [[".gitignore"], [], ["x", "y"]]
+    assert [list(one.links) for one in found.directories] == [[], [], ["y"]]
+    assert found.ignored == 1
 
 
-def test_without_a_change_nothing_is_made_anew(tree: Plant) -> None:
+def test_without_a_change_nothing_is_read_again(tree: Plant) -> None:
     root = tree({"a/b/c": "", "a/d": "", ".gitignore": "*.o\n"})
     settle(root)
-    first = surveyed(root).start
-    assert surveyed(root).start is first
+    first = found_in(root).paths
+    assert found_in(root).paths is first
 
 
 def test_what_changed_just_before_it_was_read_has_no_stamp(tree: Plant) -> None:
     status = tree({"a": ""}).stat()
     newest = max(status.st_mtime_ns, status.st_ctime_ns)
-    racy = [folders.stamp(status, newest + age) for age in (-1, 0, folders.RACY_NS)]
-    assert racy == [folders.UNSETTLED] * 3
-    assert folders.stamp(status, newest + folders.RACY_NS + 1) == folders.exactly(status)
-    assert folders.exactly(status) != folders.UNSETTLED
+    racy = [settled(status, newest + age) for age in (-1, 0, RACY_NS)]
+    assert racy == [UNSETTLED] * 3
+    assert settled(status, newest + RACY_NS + 1) == stamp_of(status)
+    assert stamp_of(status) != UNSETTLED
 
 
-def test_only_what_changed_is_made_anew(tree: Plant) -> None:
+def test_new_file_deep_below_is_found(tree: Plant) -> None:
     root = tree({"a/b/c": "", "d/e/f": "", "d/.gitignore": "*.o\n"})
     settle(root)
-    first = surveyed(root).start
+    assert files(found_in(root)) == ["a/b/c", "d/.gitignore", "d/e/f"]
     (root / "a/b/new").touch()
-    second = surveyed(root).start
-    assert files(surveyed(root)) == ["a/b/c", "a/b/new", "d/.gitignore", "d/e/f"]
-    assert second.below[1] is first.below[1]
-    assert second.below[0] is not first.below[0]
+    assert files(found_in(root)) == ["a/b/c", "a/b/new", "d/.gitignore", "d/e/f"]
 
 
 @pytest.mark.parametrize("name", [".gitignore", "a/.gitignore"])
 def test_rules_that_change_in_place_count(tree: Plant, name: str) -> None:
     root = tree({name: "x\n", "a/x": "", "a/y": ""})
     settle(root)
-    assert files(surveyed(root)) == sorted([name, "a/y"])
+    assert files(found_in(root)) == sorted([name, "a/y"])
     (root / name).write_text("y\n")
-    assert files(surveyed(root)) == sorted([name, "a/x"])
+    assert files(found_in(root)) == sorted([name, "a/x"])
 
 
 def test_rules_of_the_repository_and_the_user_that_change_count(tree: Plant) -> None:
@@ -147,23 +135,23 @@ def test_rules_of_the_repository_and_the_user_that_change_count(tree: Plant) -> 
     git(root, "init", "-q")
     (root / ".git/info/exclude").write_text("x\n")
     settle(root)
-    assert files(surveyed(root)) == ["a/y", "a/z"]
+    assert files(found_in(root)) == ["a/y", "a/z"]
     (root / ".git/info/exclude").write_text("y\n")
-    assert files(surveyed(root)) == ["a/x", "a/z"]
+    assert files(found_in(root)) == ["a/x", "a/z"]
     (root / ".git/more").write_text("z\n")
     git(root, "config", "core.excludesFile", ".git/more")
-    assert files(surveyed(root)) == ["a/x"]
+    assert files(found_in(root)) == ["a/x"]
 
 
 def test_file_that_becomes_tracked_or_is_no_longer_counts(tree: Plant) -> None:
     root = tree({"a/x.o": "", "a/y": "", ".gitignore": "*.o\n"})
     git(root, "init", "-q")
     settle(root)
-    assert files(surveyed(root)) == [".gitignore", "a/y"]
+    assert files(found_in(root)) == [".gitignore", "a/y"]
     git(root, "add", "-f", "a/x.o")
-    assert files(surveyed(root)) == [".gitignore", "a/x.o", "a/y"]
+    assert files(found_in(root)) == [".gitignore", "a/x.o", "a/y"]
     git(root, "rm", "-q", "--cached", "a/x.o")
-    assert files(surveyed(root)) == [".gitignore", "a/y"]
+    assert files(found_in(root)) == [".gitignore", "a/y"]
 
 
 def test_file_that_is_tracked_though_ignored_stays_when_others_become_tracked(tree: Plant) -> None:
@@ -175,12 +163,12 @@ def test_file_that_is_tracked_though_ignored_stays_when_others_become_tracked(tr
     (root / "b/c/e").unlink()
     settle(root)
     there = [".gitignore", "b-", "z", "a/x.o", "b/c/d"]
-    assert files(surveyed(root)) == there
+    assert files(found_in(root)) == there
     git(root, "add", "z")
-    assert files(surveyed(root)) == there
-    assert files(surveyed(root)) == there
+    assert files(found_in(root)) == there
+    assert files(found_in(root)) == there
     git(root, "rm", "-q", "--cached", "b/c/d")
-    assert files(surveyed(root)) == [".gitignore", "b-", "z", "a/x.o"]
+    assert files(found_in(root)) == [".gitignore", "b-", "z", "a/x.o"]
 
 
 CHANGES = {
@@ -227,7 +215,7 @@ def test_nothing_is_stale_when(tree: Plant, changes: tuple[str, ...]) -> None:
     for change in ("git init -q", *changes):
         subprocess.run(["sh", "-ec", change], cwd=root, check=True)  # noqa: S603, S607
         settle(root)
-        assert flat(surveyed(root).start) == anew(root), change
+        assert whole(found_in(root)) == anew(root), change
 
 
 def test_hidden_directory_that_could_not_be_read_stays_hidden(
@@ -243,8 +231,8 @@ def test_hidden_directory_that_could_not_be_read_stays_hidden(
 
     with monkeypatch.context() as patch:
         patch.setattr(Descriptors, "enter_to_list", fail)
-        assert [one.path for one in surveyed(root).start if one.unreadable] == ["b"]
-    assert files(surveyed(root)) == [".gitignore", "y", "b/kept"]
+        assert found_in(root).closed(Closed.UNREADABLE) == ["b"]
+    assert files(found_in(root)) == [".gitignore", "y", "b/kept"]
 
 
 def test_directory_that_becomes_a_repository_is_entered_no_longer(tree: Plant) -> None:
@@ -252,33 +240,33 @@ def test_directory_that_becomes_a_repository_is_entered_no_longer(tree: Plant) -
     git(root, "init", "-q")
     (root / "a/.git").mkdir()
     settle(root)
-    assert files(surveyed(root)) == ["y", "a/x"]
+    assert files(found_in(root)) == ["y", "a/x"]
     git(root / "a", "init", "-q")
-    found = surveyed(root)
+    found = found_in(root)
     assert files(found) == ["y"]
-    assert [one.path for one in found.start if one.repository] == ["a"]
-    assert files(surveyed(root, "a")) == ["x"]
+    assert found.closed(Closed.REPOSITORY) == ["a"]
+    assert files(found_in(root, "a")) == ["x"]
 
 
 def test_rules_start_anew_in_a_repository_that_is_entered(tree: Plant) -> None:
     root = tree({".gitignore": "x\n", "a/x": "", "a/y": "", "a/.gitignore": "y\n", "x": ""})
     git(root / "a", "init", "-q")
-    assert surveyed(root).repository is NoGit.NO_WORK_TREE
-    assert files(surveyed(root)) == [".gitignore", "a/.gitignore", "a/x"]
+    assert found_in(root).repository is NoGit.NO_WORK_TREE
+    assert files(found_in(root)) == [".gitignore", "a/.gitignore", "a/x"]
 
 
 def test_everything_is_there_on_request_but_for_dot_git(tree: Plant) -> None:
     root = tree({".gitignore": "x\n", "a/x": "", "b/c": ""})
     git(root, "init", "-q")
     git(root / "b", "init", "-q")
-    assert files(surveyed(root, everything=True)) == [".gitignore", "a/x", "b/c"]
+    assert files(found_in(root, include_ignored=True)) == [".gitignore", "a/x", "b/c"]
 
 
 def test_rules_above_the_start_count(tree: Plant) -> None:
     root = tree({".gitignore": "/a/b/x\n", "a/b/x": "", "a/b/y": "", "a/x": ""})
     for _ in range(2):
-        assert files(surveyed(root, "a/b")) == ["y"]
-        assert files(surveyed(root / "a/b")) == (["x", "y"] if not _ else ["y"])
+        assert files(found_in(root, "a/b")) == ["y"]
+        assert files(found_in(root / "a/b")) == (["x", "y"] if not _ else ["y"])
         git(root, "init", "-q")
 
 
@@ -291,7 +279,7 @@ def test_what_a_mutation_leaves_is_what_is_there(folder: Path) -> None:
             mutate(repository, chance, number)
         if number % 3 == 0:
             settle(repository.root)
-        assert flat(surveyed(repository.root).start) == anew(repository.root), number
+        assert whole(found_in(repository.root)) == anew(repository.root), number
 
 
 def mutate(repository: RandomRepository, chance: random.Random, number: int) -> None:
@@ -329,12 +317,12 @@ def mutate(repository: RandomRepository, chance: random.Random, number: int) -> 
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 1 << 40))
-def test_second_survey_is_like_the_first(seed: int) -> None:
+def test_second_walk_finds_what_the_first_did(seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name).resolve() / "R"
         RandomRepository(root, seed, exotic=True).make()
-        survey.forget()
-        assert flat(surveyed(root).start) == flat(surveyed(root).start) == fresh(root)
+        project_files.forget()
+        assert whole(found_in(root)) == whole(found_in(root)) == fresh(root)
 
 
 def test_calls_at_once_share_what_is_kept(tree: Plant) -> None:
@@ -343,7 +331,7 @@ def test_calls_at_once_share_what_is_kept(tree: Plant) -> None:
 
     def ask() -> None:
         while not stop.is_set():
-            found = surveyed(root)
+            found = found_in(root)
             names = [name for name in files(found) if "/f" in name]
             if len(names) != 150:
                 wrong.append(files(found))
@@ -362,29 +350,29 @@ def test_calls_at_once_share_what_is_kept(tree: Plant) -> None:
 
 
 def test_what_is_kept_is_bounded(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "MAX_KEPT", 12)
+    monkeypatch.setattr(project_files._KEPT, "most", 12)  # noqa: SLF001
     one = tree({f"f{number}": "" for number in range(8)}, "one")
     two = tree({f"f{number}": "" for number in range(8)}, "two")
     settle(one)
     settle(two)
-    first = surveyed(one).start
-    assert surveyed(one).start is first
-    surveyed(two)
-    assert surveyed(one).start is not first
+    first = found_in(one).paths
+    assert found_in(one).paths is first
+    found_in(two)
+    assert found_in(one).paths is not first
 
 
 def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
     root = tree({"a/x": "", "b": ""})
     (root / "a").chmod(0)
-    found = as_nobody(lambda: surveyed(root))
-    assert [one.path for one in found.start if one.unreadable] == ["a"]
+    found = as_nobody(lambda: found_in(root))
+    assert found.closed(Closed.UNREADABLE) == ["a"]
     assert files(found) == ["b"]
     (root / "a").chmod(0o755)
     root.chmod(0o311)
 
     def refused() -> bool:
         with pytest.raises(PermissionRefused):
-            surveyed(root)
+            found_in(root)
         return True
 
     assert as_nobody(refused)
@@ -393,8 +381,8 @@ def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
 def test_time_that_is_up_is_told_and_nothing_is_kept(tree: Plant) -> None:
     root = tree({"a/x": "", "b/y": ""})
     settle(root)
-    assert surveyed(root, budget=Budget(time.monotonic() - 1)).expired
-    assert files(surveyed(root)) == ["a/x", "b/y"]
+    assert found_in(root, budget=Budget(time.monotonic() - 1)).expired
+    assert files(found_in(root)) == ["a/x", "b/y"]
 
 
 def test_call_that_is_taken_back_ends(tree: Plant) -> None:
@@ -403,10 +391,10 @@ def test_call_that_is_taken_back_ends(tree: Plant) -> None:
     budget.cancelled.set()
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     with pytest.raises(Cancelled):
-        surveyed(root, budget=budget)
+        found_in(root, budget=budget)
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
 
 def test_link_is_never_entered(tree: Plant) -> None:
     root = tree({"a/x": "", "loop": {"link": "."}, "out": {"link": "/etc"}})
-    assert files(surveyed(root)) == ["loop", "out", "a/x"]
+    assert files(found_in(root)) == ["loop", "out", "a/x"]

@@ -1,0 +1,482 @@
+"""The files of a project: everything below a directory that git does not ignore.
+
+This is the walk of `fs.walk` with git's rules as its filter. In a work tree the rules are those of
+the repository and the user, and a tracked file is a file of the project even where a rule would
+hide it. Without git or a work tree, the `.gitignore` files from the root downwards count, and the
+user's own rules; a repository further down starts with no rules but its own.
+
+A repository within a work tree is one closed directory, as for git; it can be walked by itself.
+`.git` and special files never belong to a project, and links are leaves. Rules are read wherever
+git reads them, which can be above the root; nothing else is, and no answer shows them.
+
+The files are kept for the next call (`_Kept`). That call compares the time stamps of all
+directories and rules with those on the disk, and walks again if any differs. So no answer is
+stale, as far as the file system dates changes at once; a file system on a network may be late.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from stat import S_ISDIR
+from typing import NamedTuple
+
+from backstaff.errors import PathError, PermissionRefused
+from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, look
+from backstaff.fs.file import read
+from backstaff.fs.git import NoGit, Repository, TrackedFiles, default_excludes, find_repository
+from backstaff.fs.handles import HANDLES
+from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, rules_of
+from backstaff.fs.root import Place
+from backstaff.fs.stamp import UNSETTLED, Recent, Stamp, settled, stamp_of
+from backstaff.fs.walk import Step, Walk
+
+MAX_KEPT = 500_000
+"""Files of all projects that are kept: 500,000 paths take about 50 MB."""
+
+_DOT_GIT = ".git"
+_POINTER = b"gitdir: "
+_BRANCH = b"ref: refs/heads/"
+_DIRECTORY = Kind.DIRECTORY
+_AT_ONCE = 32
+"""Stamps that are compared between two looks at the clock."""
+
+
+class Closed(StrEnum):
+    """Why a directory was not entered."""
+
+    REPOSITORY = "a repository of its own"
+    UNREADABLE = "it cannot be read"
+
+
+class Directory(NamedTuple):
+    """A directory of a project: its `path` from the start, "" for the start itself.
+
+    Its files and links are `ProjectFiles.paths[first:end]`; `links` names the links. A closed
+    directory was not entered.
+    """
+
+    path: str
+    first: int
+    end: int
+    links: Sequence[str] = ()
+    closed: Closed | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectFiles:
+    """The files below a directory. Paths are relative to it.
+
+    `paths` holds files and links by directory, in pre-order, and by code point in each; the
+    `directories` stand in the same order. `ignored` counts the names that were left out, where an
+    ignored directory is one name. `expired` says that the time was up and files are missing;
+    `tracked_unknown`, that git could not name the tracked files, so that ignored ones are missing;
+    `rules_cut`, that a file of rules was too long to be read whole. The `repository` can be asked
+    while the place is open.
+    """
+
+    paths: Sequence[str]
+    directories: Sequence[Directory]
+    repository: Repository | NoGit
+    ignored: int = 0
+    expired: bool = False
+    tracked_unknown: bool = False
+    rules_cut: bool = False
+
+    def names(self, directory: Directory) -> list[str]:
+        """The names of the files and links in DIRECTORY."""
+        prefix = len(directory.path) + 1 if directory.path else 0
+        found = self.paths[directory.first : directory.end]
+        return [path[prefix:] for path in found]
+
+    def closed(self, why: Closed) -> list[str]:
+        """The directories that were not entered because of WHY."""
+        return [one.path for one in self.directories if one.closed is why]
+
+
+def project_files(place: Place, budget: Budget, *, include_ignored: bool = False) -> ProjectFiles:
+    """Walk below the directory PLACE, or return the files that are kept if nothing has changed.
+
+    With INCLUDE_IGNORED, no rule counts, and repositories are entered. Raises `PathError` if PLACE
+    cannot be read, and `Cancelled`.
+    """
+    directory = place.listing()
+    project = _root_path(place)
+    repository = find_repository(directory, project, budget)
+    sources = _sources(place, directory, repository, include_ignored=include_ignored)
+    index = _index_stamp(repository)
+    key = (project, place.relative, include_ignored)
+    kept = _KEPT.get(key)
+    if kept is not None and kept.is_current(directory, sources, index, budget):
+        return replace(kept.found, repository=repository)
+    tracked: TrackedFiles | NoGit = TrackedFiles()
+    if isinstance(repository, Repository) and not include_ignored:
+        tracked = repository.tracked(budget)
+    project_walk = _ProjectWalk(directory, repository, sources, tracked, budget)
+    found = project_walk.run()
+    if not (found.expired or found.tracked_unknown):
+        watches = project_walk.watches()
+        _KEPT.put(key, _Kept(found, sources, index, project_walk.start_stamp, watches))
+    return found
+
+
+def forget() -> None:
+    """Keep the files of no project."""
+    _KEPT.clear()
+
+
+def _root_path(place: Place) -> str:
+    """The path of the root that PLACE was found in."""
+    inside = "" if place.relative == "." else f"/{place.relative}"
+    return place.path.removesuffix(inside) or "/"
+
+
+def _index_stamp(repository: Repository | NoGit) -> Stamp | None:
+    """The stamp of git's index, which changes whenever the tracked files do."""
+    if isinstance(repository, NoGit):
+        return None
+    now = time.time_ns()
+    try:
+        return settled(HANDLES.stat(repository.index, repository.directory), now)
+    except OSError:
+        return UNSETTLED
+
+
+# ------------------------------------------------------------------ the rules above the start
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSources:
+    """The rules that hold at the start of a walk. Equal ones have the same effect.
+
+    `contents` are those of the user's file, of info/exclude and of the `.gitignore` files above,
+    one in each of the directories that lead to `names`. `ignored` says that the start is itself
+    ignored, so that only tracked files count.
+    """
+
+    work_tree: bool = False
+    ignore_case: bool = False
+    include_ignored: bool = False
+    names: Sequence[str] = ()
+    contents: Sequence[bytes] = ()
+    ignore: Ignore = field(default_factory=Ignore, compare=False)
+    ignored: bool = field(default=False, compare=False)
+
+
+def _sources(
+    place: Place, directory: int, repository: Repository | NoGit, *, include_ignored: bool
+) -> RuleSources:
+    if include_ignored:
+        return RuleSources(include_ignored=True)
+    if isinstance(repository, Repository):
+        depth, ignore_case = repository.depth, repository.ignore_case
+        users, exclude = repository.excludes_file, repository.exclude
+    else:
+        depth = 0 if place.relative == "." else place.relative.count("/") + 1
+        ignore_case = False
+        users, exclude = default_excludes(), "../" * depth + ".git/info/exclude"
+    if users and not users.startswith("/"):
+        users = "../" * depth + users
+    names = tuple(place.path.split("/")[-depth:]) if depth else ()
+    # The user's own file may be a link. One that came with the project may not.
+    general = [_content(users, directory, follow=True), _content(exclude, directory)]
+    above = [_content("../" * up + FILE, directory) for up in range(depth, 0, -1)]
+    ignore, ignored = Ignore(), False
+    for content in general:
+        ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
+    for content, name in zip(above, names, strict=True):
+        ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
+        ignored |= ignore.ignores(name, directory=True)
+        ignore = ignore.below(name)
+    return RuleSources(
+        work_tree=isinstance(repository, Repository),
+        ignore_case=ignore_case,
+        names=names,
+        contents=(*general, *above),
+        ignore=ignore,
+        ignored=ignored,
+    )
+
+
+def _content(file: str, directory: int, *, follow: bool = False) -> bytes:
+    """The content of FILE as far as it counts; empty if it cannot be read.
+
+    FOLLOW is for the files of git and of the user: a link in the tree is no file of rules.
+    """
+    try:
+        return read(file, directory, MAX_BYTES + 1, follow=follow).head if file else b""
+    except PathError:
+        return b""
+
+
+# ------------------------------------------------------------------ the walk
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What tells whether a directory has changed: the `stamps` of these `names` in it.
+
+    `entered` are the directories in it that have a watch of their own.
+    """
+
+    names: list[str]
+    stamps: list[Stamp]
+    entered: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _ProjectWalk:
+    """One walk over the files of a project, and the stamps of what it read."""
+
+    start: int
+    repository: Repository | NoGit
+    sources: RuleSources
+    tracked_or_not: TrackedFiles | NoGit
+    budget: Budget
+    paths: list[str] = field(default_factory=list)
+    directories: list[Directory] = field(default_factory=list)
+    ignored: int = 0
+    rules_cut: bool = False
+    _tracked: TrackedFiles = field(init=False)
+    _inherited: dict[str, tuple[Ignore, bool]] = field(init=False)
+    """The rules from above of each directory ahead, and whether these ignore all that is in it."""
+    _stamps: dict[str, Stamp] = field(default_factory=dict)
+    _watches: dict[str, _Watch] = field(default_factory=dict)
+    _children: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin with the rules from above the start."""
+        known = self.tracked_or_not
+        self._tracked = TrackedFiles() if isinstance(known, NoGit) else known
+        self._inherited = {"": (self.sources.ignore, self.sources.ignored)}
+        self.rules_cut = any(not rules.whole for rules, _ in self.sources.ignore.layers)
+
+    def run(self) -> ProjectFiles:
+        """Walk. Raises `PathError` if the start cannot be read."""
+        if expired := self.budget.expired():
+            self.directories.append(Directory("", 0, 0))
+        else:
+            with Walk(self.start, self._arrange, self.budget) as walk:
+                for step in walk:
+                    if (problem := walk.enter(step)) is not None:
+                        self._note_unreadable(step, problem)
+            expired = walk.expired
+        return ProjectFiles(
+            self.paths,
+            self.directories,
+            self.repository,
+            self.ignored,
+            expired or self.budget.expired(),
+            isinstance(self.tracked_or_not, NoGit),
+            self.rules_cut,
+        )
+
+    def _arrange(self, directory: int, path: str) -> Sequence[Named]:
+        """Note the files in the open DIRECTORY; return the directories to enter."""
+        inherited, all_ignored = self._inherited.pop(path)
+        prefix = f"{path}/" if path else ""
+        now = time.time_ns()
+        self._stamps[path] = settled(HANDLES.status(directory), now)
+        found = files, directories, links = groups_in(directory, self.budget)
+        ignore = inherited
+        if self._has_dot_git(found) and path:
+            if self.sources.work_tree:
+                if self._is_closed(directory, path):
+                    self._close(path, Closed.REPOSITORY)
+                    return ()
+            else:
+                ignore = Ignore()  # the rules start anew in a repository that is entered
+        elif path in self._tracked.gitlinks:
+            self._close(path, Closed.REPOSITORY)
+            return ()
+        kept: frozenset[str] = frozenset()
+        if not self.sources.include_ignored:
+            ignore = self._with_own_rules(ignore, directory, path, files)
+            if all_ignored or ignore.layers:
+                kept = self._leave_out(found, ignore, prefix, all_ignored=all_ignored)
+        if directories:
+            directories.sort()
+            self._children[path] = directories
+            for name in directories:
+                below = ignore.below(name) if ignore.layers else ignore
+                self._inherited[prefix + name] = (below, all_ignored or name in kept)
+        first = len(self.paths)
+        if links:
+            files += links
+        files.sort()
+        self.paths += [prefix + name for name in files] if prefix else files
+        end = len(self.paths)
+        self.directories.append(Directory(path, first, end, sorted(links) if links else ()))
+        return [(name, _DIRECTORY) for name in directories]
+
+    def _close(self, path: str, why: Closed) -> None:
+        """Note the directory PATH, which is not entered because of WHY."""
+        here = len(self.paths)
+        self.directories.append(Directory(path, here, here, closed=why))
+
+    def _has_dot_git(self, found: Grouped) -> bool:
+        """Whether `.git` was FOUND. Take it away: it never belongs to a project."""
+        for names in found:
+            if _DOT_GIT in names:
+                names.remove(_DOT_GIT)
+                return True
+        return False
+
+    def _is_closed(self, directory: int, path: str) -> bool:
+        """Whether the open DIRECTORY, which has a `.git`, is another repository for git.
+
+        Git enters a directory with tracked files whatever its `.git` is, and no submodule.
+        """
+        if path in self._tracked.gitlinks:
+            return True
+        if self._tracked.below(path):
+            return False
+        status = look(_DOT_GIT, directory)
+        kind = Kind.UNKNOWN if status is None else kind_of(status)
+        try:
+            if kind is Kind.FILE and read(_DOT_GIT, directory, len(_POINTER)).head != _POINTER:
+                return self._watch(directory, path, _DOT_GIT, verdict=False)
+            if kind is Kind.DIRECTORY and all(
+                (inner := look(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
+                for name in ("objects", "refs")
+            ):
+                head = read(f"{_DOT_GIT}/HEAD", directory, len(_BRANCH)).head
+                if head == _BRANCH:
+                    # An ordinary repository is known at sight.
+                    return self._watch(directory, path, _DOT_GIT, f"{_DOT_GIT}/HEAD", verdict=True)
+        except PathError:
+            if kind is Kind.FILE:
+                return True  # git takes a file that it cannot read for a repository
+        # Git decides about a link, a file that names a repository, and a broken repository. No
+        # stamp tells when that changes.
+        self._stamps[path] = UNSETTLED
+        repository = self.repository
+        return isinstance(repository, Repository) and repository.is_repository(
+            directory, self.budget
+        )
+
+    def _watch(self, directory: int, path: str, *names: str, verdict: bool) -> bool:
+        """Watch NAMES in the open DIRECTORY, as they led to the VERDICT."""
+        now = time.time_ns()
+        statuses = [look(name, directory) for name in names]
+        stamps = [settled(one, now) if one else UNSETTLED for one in statuses]
+        self._watches[path] = _Watch(list(names), stamps)
+        return verdict
+
+    def _with_own_rules(
+        self, ignore: Ignore, directory: int, path: str, files: Sequence[str]
+    ) -> Ignore:
+        """The rules from above, IGNORE, and those of the open DIRECTORY itself."""
+        content, name = b"", f"{path}/{FILE}" if path else FILE
+        if FILE in files:
+            now = time.time_ns()
+            try:
+                head, status, _ = read(FILE, directory, MAX_BYTES + 1)
+            except PathError:
+                watch = _Watch([FILE], [UNSETTLED])
+            else:
+                content, watch = head, _Watch([FILE], [settled(status, now)])
+            self._watches[path] = watch
+        elif name in self._tracked.left_out and isinstance(self.repository, Repository):
+            content = self.repository.content(name, self.budget)
+        if not content:
+            return ignore
+        rules = rules_of(content, ignore_case=self.sources.ignore_case)
+        self.rules_cut |= not rules.whole
+        return ignore.under(rules)
+
+    def _leave_out(
+        self, found: Grouped, ignore: Ignore, prefix: str, *, all_ignored: bool
+    ) -> frozenset[str]:
+        """Take the ignored names out of FOUND; return those that stay, as git tracks them."""
+        ignored = set().union(*found) if all_ignored else ignore.of(found, self.budget)
+        if not ignored:
+            return frozenset()
+        tracked, directories = self._tracked, ignored.intersection(found[1])
+        kept = {name for name in ignored if tracked.has(prefix + name)}
+        kept |= {name for name in directories if tracked.below(prefix + name)}
+        ignored -= kept
+        self.ignored += len(ignored)
+        for names in found:
+            names[:] = [name for name in names if name not in ignored]
+        return frozenset(kept)
+
+    def _note_unreadable(self, step: Step, problem: PathError) -> None:
+        """Note the directory STEP, which could not be entered because of PROBLEM."""
+        now = time.time_ns()
+        status = look(step.name, step.directory)
+        # The stamp of a directory changes with its permissions, and with nothing else that helps.
+        watched = status is not None and isinstance(problem, PermissionRefused)
+        self._stamps[step.path] = settled(status, now) if status and watched else UNSETTLED
+        self._inherited.pop(step.path, None)
+        self._close(step.path, Closed.UNREADABLE)
+
+    @property
+    def start_stamp(self) -> Stamp:
+        """The stamp of the start."""
+        return self._stamps[""]
+
+    def watches(self) -> dict[str, _Watch]:
+        """What to compare before the files are taken for current, by directory."""
+        watches = {"": _Watch([], []), **self._watches}
+        for path, names in self._children.items():
+            prefix = f"{path}/" if path else ""
+            watch = watches.setdefault(path, _Watch([], []))
+            watch.names += names
+            watch.stamps += [self._stamps[prefix + name] for name in names]
+            watch.entered += [
+                name
+                for name in names
+                if prefix + name in self._children or prefix + name in self._watches
+            ]
+        return watches
+
+
+# ------------------------------------------------------------------ what is kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The files of a project, with everything that they depend on."""
+
+    found: ProjectFiles
+    sources: RuleSources
+    index: Stamp | None
+    start: Stamp
+    watches: Mapping[str, _Watch]
+
+    def is_current(
+        self, directory: int, sources: RuleSources, index: Stamp | None, budget: Budget
+    ) -> bool:
+        """Whether a walk of the open DIRECTORY would find the same."""
+        if sources != self.sources or index != self.index or index == UNSETTLED:
+            return False
+        if stamp_of(HANDLES.status(directory)) != self.start:
+            return False
+        changed = False
+
+        def compare(opened: int, path: str) -> Sequence[Named]:
+            nonlocal changed
+            watch = self.watches[path]
+            for first in range(0, len(watch.names), _AT_ONCE):
+                if budget.expired():
+                    break
+                names = watch.names[first : first + _AT_ONCE]
+                try:
+                    stamps = list(map(stamp_of, HANDLES.lstats(names, opened)))
+                except OSError:
+                    stamps = []  # one of them is gone
+                if stamps != watch.stamps[first : first + _AT_ONCE]:
+                    changed = True
+                    return ()
+            return [(name, _DIRECTORY) for name in watch.entered]
+
+        with Walk(directory, compare, budget) as walk:
+            for step in walk:
+                if changed or walk.enter(step) is not None:
+                    return False
+            return not (changed or walk.expired)
+
+
+_KEPT: Recent[tuple[str, str, bool], _Kept] = Recent(MAX_KEPT, lambda kept: len(kept.found.paths))
