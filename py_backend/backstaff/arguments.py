@@ -7,31 +7,16 @@ JSON) and `NIL`, Lisp's nil, which is false, empty or absent by the type of the 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from sys import float_info
 
 from backstaff.errors import ErrorCode, ToolError
+from backstaff.lisp_values import NIL, Nil, Symbol
 
 MAX_NAMED, MAX_NAME = 5, 200
 """Arguments that do not exist, and characters of each, in a message."""
 MAX_ITEMS = 1000
 """Items of a list: some tools compare each of them with each name that they read."""
-
-
-class Nil(Enum):
-    """Lisp's nil, of which only the parameter's type tells what it means."""
-
-    NIL = "nil"
-
-
-NIL = Nil.NIL
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """A Lisp symbol or keyword, by its name (keywords keep their colon)."""
-
-    name: str
 
 
 class ParameterType(StrEnum):

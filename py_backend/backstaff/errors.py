@@ -106,6 +106,17 @@ class Unreachable(PathError):
     CODE = ErrorCode.IO_ERROR
 
 
+def path_error(error: OSError) -> PathError:
+    """The `PathError` for what the operating system said."""
+    match error:
+        case FileNotFoundError():
+            return NotFound("it does not exist")
+        case PermissionError():
+            return PermissionRefused("permission denied")
+        case _:
+            return Unreachable((error.strerror or "input/output error").lower())
+
+
 class SettingsError(Exception):
     """A configuration file that cannot be used; the message names file, line, key and what fits."""
 

@@ -12,8 +12,8 @@ from typing import Any
 from backstaff.arguments import Parameter, ParameterType, decode
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
+from backstaff.fs.paths import components, normalized
 from backstaff.fs.root import Root
-from backstaff.fs.spelling import components, spelt
 from backstaff.registry import Registry, table
 from backstaff.render.lines import clipped, shortened
 from backstaff.render.names import MAX_ECHO, quote
@@ -242,7 +242,7 @@ class Server:
         """The settings of TOOL below ROOT, and a warning if those of the file are not used."""
         chosen = self.settings.of(table(tool_id, tool), tool.settings)
         source, built_in = self.settings.source, tool.settings()
-        if not source or chosen == built_in or root.within(components(spelt(source))) is None:
+        if not source or chosen == built_in or root.within(components(normalized(source))) is None:
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"
         return built_in, [f"The settings file {quote(source)} {problem}"]

@@ -10,11 +10,12 @@ from backstaff.errors import ErrorCode
 from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.render.canonical import to_json
-from backstaff.render.values import Verbatim, Word
+from backstaff.result import Keyword, Verbatim
 
 __all__ = [
     "NO_SETTINGS",
     "Context",
+    "Keyword",
     "NoSettings",
     "Parameter",
     "ParameterType",
@@ -23,7 +24,6 @@ __all__ = [
     "Risk",
     "Safety",
     "Tool",
-    "Word",
 ]
 
 Arguments = TypeVar("Arguments")
@@ -144,7 +144,7 @@ class Tool(Generic[Arguments]):
             "required": parameters["required"],
             "arguments": [_argument(parameter) for parameter in self.parameters],
             "safety_level": self.safety,
-            "categories": [Word(word) for word in self.categories],
+            "categories": [Keyword(word) for word in self.categories],
             "side_effecting": self.side_effecting,
             "requires_approval": self.requires_approval,
             "risk": self.risk,
@@ -161,6 +161,6 @@ def _schema_names_kept(parameters: dict[str, Any]) -> dict[str, object]:
 def _argument(parameter: Parameter) -> dict[str, object]:
     """A parameter as adapters want it: by position, with its type as a word."""
     published = parameter.schema()
-    items = {"items": Word("string")} if "items" in published else {}
+    items = {"items": Keyword("string")} if "items" in published else {}
     required = {"required": True} if parameter.required else {}
     return {"name": parameter.name} | published | {"type": parameter.type} | items | required

@@ -11,7 +11,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TypeVar
 
-from backstaff.errors import NotFound, PathError, PermissionRefused, Unreachable
+from backstaff.errors import path_error
 from backstaff.fs.budget import Budget
 from backstaff.fs.handles import HANDLES
 
@@ -87,7 +87,7 @@ def _read(
                 if len(chunk) < stride:
                     break
     except OSError as error:
-        raise refusal(error) from error
+        raise path_error(error) from error
     return found
 
 
@@ -142,25 +142,14 @@ def groups_in(directory: int, budget: Budget) -> Grouped:
         directories = [one.name for one in others if one.is_dir(follow_symlinks=False)]
         return files, directories, [one.name for one in others if one.is_symlink()]
     except OSError as error:
-        raise refusal(error) from error
+        raise path_error(error) from error
 
 
 lstat = HANDLES.lstat
 """The status of a NAME in an open DIRECTORY, links not followed. Raises OSError."""
 
 
-def refusal(error: OSError) -> PathError:
-    """The `PathError` that says what the operating system said."""
-    match error:
-        case FileNotFoundError():
-            return NotFound("it does not exist")
-        case PermissionError():
-            return PermissionRefused("permission denied")
-        case _:
-            return Unreachable((error.strerror or "input/output error").lower())
-
-
-def look(name: str, directory: int) -> os.stat_result | None:
+def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
     """The status of NAME in the open DIRECTORY; None where the system would not tell it."""
     try:
         return lstat(name, directory)

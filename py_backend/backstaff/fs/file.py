@@ -11,9 +11,9 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from backstaff.errors import NotAFile, PathError
+from backstaff.errors import NotAFile, PathError, path_error
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, kind_of, refusal
+from backstaff.fs.entry import Kind, kind_of
 from backstaff.fs.handles import HANDLES
 
 STRIDE = 32
@@ -41,7 +41,7 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
     try:
         status = (HANDLES.stat if follow else HANDLES.lstat)(name, directory)
     except OSError as error:
-        raise refusal(error) from error
+        raise path_error(error) from error
     return _insist(status)
 
 
@@ -56,7 +56,7 @@ def regulars(
         try:
             status = ask(name, directory)
         except OSError as error:
-            yield name, refusal(error)
+            yield name, path_error(error)
             continue
         yield name, status if stat.S_ISREG(status.st_mode) else not_a_file(kind_of(status))
 
@@ -83,7 +83,7 @@ def read(
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise refusal(error) from error
+        raise path_error(error) from error
     return Content(head, status, status.st_size <= most)
 
 

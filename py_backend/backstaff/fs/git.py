@@ -55,7 +55,7 @@ _ENVIRONMENT = {
     "GIT_SSH_COMMAND": "/bin/false",
     "GIT_PAGER": "cat",
     "GIT_ATTR_NOSYSTEM": "1",
-    "LC_ALL": "C",  # a refusal is told from a failure by git's words
+    "LC_ALL": "C",  # a path_error is told from a failure by git's words
     "PATH": "/usr/bin:/bin",
 }
 _OVERRIDES = (

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from backstaff.errors import PathError, PermissionRefused
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, look
+from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, lstat_or_none
 from backstaff.fs.file import read
 from backstaff.fs.git import NoGit, Repository, TrackedFiles, default_excludes, find_repository
 from backstaff.fs.handles import HANDLES
@@ -332,13 +332,13 @@ class _ProjectWalk:
             return True
         if self._tracked.below(path):
             return False
-        status = look(_DOT_GIT, directory)
+        status = lstat_or_none(_DOT_GIT, directory)
         kind = Kind.UNKNOWN if status is None else kind_of(status)
         try:
             if kind is Kind.FILE and read(_DOT_GIT, directory, len(_POINTER)).head != _POINTER:
                 return self._watch(directory, path, _DOT_GIT, verdict=False)
             if kind is Kind.DIRECTORY and all(
-                (inner := look(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
+                (inner := lstat_or_none(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
                 for name in ("objects", "refs")
             ):
                 head = read(f"{_DOT_GIT}/HEAD", directory, len(_BRANCH)).head
@@ -359,7 +359,7 @@ class _ProjectWalk:
     def _watch(self, directory: int, path: str, *names: str, verdict: bool) -> bool:
         """Watch NAMES in the open DIRECTORY, as they led to the VERDICT."""
         now = time.time_ns()
-        statuses = [look(name, directory) for name in names]
+        statuses = [lstat_or_none(name, directory) for name in names]
         stamps = [settled(one, now) if one else UNSETTLED for one in statuses]
         self._watches[path] = _Watch(list(names), stamps)
         return verdict
@@ -405,7 +405,7 @@ class _ProjectWalk:
     def _note_unreadable(self, step: Step, problem: PathError) -> None:
         """Note the directory STEP, which could not be entered because of PROBLEM."""
         now = time.time_ns()
-        status = look(step.name, step.directory)
+        status = lstat_or_none(step.name, step.directory)
         # The stamp of a directory changes with its permissions, and with nothing else that helps.
         watched = status is not None and isinstance(problem, PermissionRefused)
         self._stamps[step.path] = settled(status, now) if status and watched else UNSETTLED

@@ -28,10 +28,11 @@ from backstaff.errors import (
     NotFound,
     OutsideRoot,
     Unreachable,
+    path_error,
 )
-from backstaff.fs.entry import Kind, kind_of, lstat, refusal
+from backstaff.fs.entry import Kind, kind_of, lstat
 from backstaff.fs.handles import HANDLES
-from backstaff.fs.spelling import absolute, components, joined, spelt
+from backstaff.fs.paths import absolute, components, join, normalized
 
 MAX_PATH_BYTES = 4096
 MAX_LINKS = 40
@@ -62,15 +63,25 @@ class Place:
 
     @property
     def kind(self) -> Kind:
-        """What it is."""
+        """The kind of the place."""
         return kind_of(self.status)
+
+    @property
+    def prefix(self) -> str:
+        """The text before a name in this directory in a path from the root: `src/`, or "" there."""
+        return "" if self.relative == "." else f"{self.relative}/"
+
+    @property
+    def path_as_directory(self) -> str:
+        """The absolute path with a slash at its end: `/home/me/project/src/`."""
+        return self.path.rstrip("/") + "/"
 
     def listing(self) -> int:
         """Open the directory for reading its names; the place closes it. Raises `PathError`."""
         try:
             descriptor = HANDLES.reopen_to_list(self.directory)
         except OSError as error:
-            raise refusal(error) from error
+            raise path_error(error) from error
         self._open.append(descriptor)
         return descriptor
 
@@ -103,9 +114,9 @@ class Root:
     def __init__(self, given: str) -> None:
         """Open the directory GIVEN (absolute). Raises `PathError` with a message for the user."""
         real, self._descriptor = _open_root(given)
-        self.components = components(spelt(real))
-        self.path = joined(self.components)
-        self._aliases = [self.components, components(spelt(given))]
+        self.components = components(normalized(real))
+        self.path = join(self.components)
+        self._aliases = [self.components, components(normalized(given))]
 
     def resolve(self, text: str) -> Place:
         """Find the thing that TEXT names, inside this root, links included. Raises `PathError`.
@@ -116,6 +127,14 @@ class Root:
         text = _checked(text)
         with _Resolution(self, text) as resolution:
             return resolution.run()
+
+    def directory(self, text: str) -> Place:
+        """Find the directory that TEXT names, as `resolve` does. Raises `PathError`."""
+        place = self.resolve(text)
+        if place.kind is not Kind.DIRECTORY:
+            with place:
+                raise NotADirectory("it is not a directory", last=True)
+        return place
 
     def within(self, components: list[str]) -> list[str] | None:
         """What follows the root in the COMPONENTS of an absolute path; None if it is outside."""
@@ -129,7 +148,7 @@ class Root:
         try:
             return HANDLES.duplicate(self._descriptor)
         except OSError as error:
-            raise refusal(error) from error
+            raise path_error(error) from error
 
     def close(self) -> None:
         """Let the directory go."""
@@ -204,7 +223,7 @@ class _Resolution:
 
     def _take(self, text: str) -> None:
         """Put the components of TEXT, an argument or a link's target, before the pending ones."""
-        text = spelt(text)
+        text = normalized(text)
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
         if absolute(text):
@@ -230,7 +249,7 @@ class _Resolution:
         above = here[:-1] if name == ".." else [*here, name]
         if above == self.root.components[: len(above)]:
             self.above = None if above == self.root.components else above
-        elif (target := _listed_link(joined(here), name)) is not None:
+        elif (target := _listed_link(join(here), name)) is not None:
             self._expand(target)
         else:
             raise OutsideRoot("it is outside the project root")
@@ -282,7 +301,7 @@ class _Resolution:
 
     def _missing(self, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
-            return refusal(error)
+            return path_error(error)
         if self._leads_out(self.root.components + self.names, ["", *self.pending]):
             return OutsideRoot("it is outside the project root")
         return NotFound("it does not exist", dangling=self.through_link)
@@ -293,7 +312,7 @@ class _Resolution:
         try:
             status = HANDLES.status(self.stack[-1])
         except OSError as error:
-            raise refusal(error) from error
+            raise path_error(error) from error
         name = self.names[-1] if self.names else "."
         return self._place(name, self.stack.pop(), status, self.names)
 
@@ -302,7 +321,7 @@ class _Resolution:
 
     def _place(self, name: str, descriptor: int, status: os.stat_result, names: list[str]) -> Place:
         return Place(
-            path=joined(self.root.components + names),
+            path=join(self.root.components + names),
             relative="/".join(names) or ".",
             name=name,
             directory=descriptor,
@@ -339,7 +358,7 @@ def _checked(text: str) -> str:
         raise InvalidPath("the path holds a NUL character")
     if len(name) > MAX_PATH_BYTES:
         raise InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes")
-    return spelt(os.fsdecode(name))
+    return normalized(os.fsdecode(name))
 
 
 def _open_root(given: str) -> tuple[str, int]:
@@ -371,4 +390,4 @@ def _at_root(given: str) -> tuple[str, int]:
     except NotADirectoryError as error:
         raise NotADirectory(f"the project root {given!r} is not a directory") from error
     except OSError as error:
-        raise refusal(error) from error
+        raise path_error(error) from error

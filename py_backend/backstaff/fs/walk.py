@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from backstaff.errors import DeadlineExceeded, PathError, Unreachable
+from backstaff.errors import DeadlineExceeded, PathError, Unreachable, path_error
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, Named, lstat, refusal
+from backstaff.fs.entry import Kind, Named, lstat
 from backstaff.fs.handles import DEEPEST, HANDLES
 
 Arrange = Callable[[int, str], Iterable[Named]]
@@ -64,7 +64,7 @@ class Walk:
         try:
             start = HANDLES.duplicate(self.start)
         except OSError as error:
-            raise refusal(error) from error
+            raise path_error(error) from error
         self._push(start, "")
         return self
 
@@ -97,7 +97,7 @@ class Walk:
         try:
             directory = HANDLES.enter_to_list(step.name, step.directory)
         except OSError as error:
-            return refusal(error)
+            return path_error(error)
         try:
             self._push(directory, step.path)
         except PathError as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 
 from backstaff.render.names import lossy
-from backstaff.render.values import Form, Rows
+from backstaff.result import RowFormat, Rows
 
 
 def to_json(value: object) -> str:
@@ -20,7 +20,7 @@ def to_json(value: object) -> str:
 
 def rows_to_json(rows: Rows) -> list[str]:
     """`to_json` of each of the objects that ROWS stands for, made a column at a time."""
-    return list(rows.written(Form("{", ",", "}", lambda key: f"{to_json(key)}:", _column)))
+    return list(rows.written(RowFormat("{", ",", "}", lambda key: f"{to_json(key)}:", _column)))
 
 
 def _column(values: Sequence[object]) -> Iterable[str] | str:

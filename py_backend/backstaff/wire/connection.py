@@ -14,15 +14,16 @@ from dataclasses import dataclass, field
 from math import inf
 
 from backstaff import __version__
-from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
+from backstaff.arguments import Parameter, ParameterType, decode
 from backstaff.errors import ErrorCode, ToolError
+from backstaff.lisp_values import NIL, Symbol
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
 from backstaff.server import Call, Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
-from backstaff.wire.workers import MAX_STUCK, Workers
+from backstaff.workers import MAX_STUCK, Workers
 
 logger = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from types import NoneType
 
 import sexpdata
 
-from backstaff.arguments import NIL, Symbol
+from backstaff.lisp_values import NIL, Symbol
 from backstaff.render.names import lossy
-from backstaff.render.values import Form, Rows, Verbatim, Word
+from backstaff.result import Keyword, RowFormat, Rows, Verbatim
 
 _UID = re.compile(rb"\s*\(\s*([a-z-]+)\s+(\d{1,15})(?=[\s)])")
 _WITHOUT_ARGUMENTS = re.compile(rb"\(call (\d{1,15}) (ping|describe) nil\)\n?")
@@ -195,7 +195,7 @@ class _Writer:
                 return "nil"
             case True:
                 return "t"
-            case StrEnum() | Word():
+            case StrEnum() | Keyword():
                 return _keyword(value)
             case str():
                 return self.quote(value)
@@ -219,7 +219,7 @@ class _Writer:
     def rows(self, rows: Rows) -> str:
         if not len(rows):
             return "nil"
-        form = Form("(", " ", ")", lambda key: f"{_keyword(key)} ", self.column)
+        form = RowFormat("(", " ", ")", lambda key: f"{_keyword(key)} ", self.column)
         return f"({' '.join(rows.written(form))})"
 
     def column(self, values: Sequence[object]) -> Iterable[str] | str:
@@ -231,7 +231,7 @@ class _Writer:
                 return map(str, values)
             case types if types <= {NoneType}:
                 return self.text(None)
-            case types if all(issubclass(kind, StrEnum | Word) for kind in types):
+            case types if all(issubclass(kind, StrEnum | Keyword) for kind in types):
                 if values.count(values[0]) == len(values):
                     return self.text(values[0])
                 words = {value: self.text(value) for value in set(values)}

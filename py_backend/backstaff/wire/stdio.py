@@ -8,7 +8,7 @@ import threading
 from backstaff.server import Server
 from backstaff.wire.connection import Connection
 from backstaff.wire.frame import BadFrame
-from backstaff.wire.workers import Workers
+from backstaff.workers import Workers
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from backstaff.server import Server
 from backstaff.wire.connection import Connection
 from backstaff.wire.frame import HEADER_BYTES, BadFrame
 from backstaff.wire.peer import same_user
-from backstaff.wire.workers import Workers
+from backstaff.workers import Workers
 
 logger = logging.getLogger(__name__)
 

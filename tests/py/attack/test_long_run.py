@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from backstaff.render.canonical import to_json
-from backstaff.wire.workers import MAX_WORKERS
+from backstaff.workers import MAX_WORKERS
 from tests.py.attack.attackers import BUG, MARKS, SWAPS, TOOLS, random_arguments, with_a_secret
 from tests.py.attack.figures import seconds, tally
 from tests.py.epc import DEADLINE, Client, Start

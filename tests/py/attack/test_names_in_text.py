@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from backstaff.render.names import lossy, visible
-from backstaff.render.values import Rows
+from backstaff.result import Rows
 from backstaff.server import Reply
-from backstaff.tools.workspace._map import kind_of_name
+from backstaff.tools.workspace._best_map import kind_of_name
 from tests.py.attack.attackers import BUG, TOOLS, takes_path
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.servers import fitting, server_at

@@ -15,7 +15,7 @@ import sexpdata
 from backstaff.server import Server
 from backstaff.wire.connection import Connection
 from backstaff.wire.frame import HEADER_BYTES, MAX_REQUEST_BYTES, BadFrame
-from backstaff.wire.workers import Job, Workers
+from backstaff.workers import Job, Workers
 from tests.py.attack.figures import tally
 from tests.py.epc import frame
 

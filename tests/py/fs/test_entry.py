@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.errors import Cancelled, NotFound, PathError, PermissionRefused, Unreachable
+from backstaff.errors import (
+    Cancelled,
+    NotFound,
+    PathError,
+    PermissionRefused,
+    Unreachable,
+    path_error,
+)
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import (
     Kind,
@@ -20,7 +27,6 @@ from backstaff.fs.entry import (
     link_target,
     lstat,
     names_in,
-    refusal,
 )
 from tests.py.trees import Plant
 
@@ -124,10 +130,10 @@ def test_kind_of_a_device_is_told() -> None:
     ],
 )
 def test_errors_of_the_system_have_a_kind(number: int, kind: type[PathError]) -> None:
-    told = refusal(OSError(number, os.strerror(number)))
+    told = path_error(OSError(number, os.strerror(number)))
     assert type(told) is kind
     assert told.message
 
 
 def test_error_without_words_gets_some() -> None:
-    assert refusal(OSError()).message == "input/output error"
+    assert path_error(OSError()).message == "input/output error"

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from backstaff.errors import InvalidPath
-from backstaff.fs.handles import Descriptors, Handles, Names, has_descriptors, is_plain_windows_name
-from backstaff.fs.spelling import absolute, components, joined, spelt
+from backstaff.fs.handles import Descriptors, Handles, has_descriptors
+from backstaff.fs.handles_windows import PathHandles, is_plain_windows_name
+from backstaff.fs.paths import absolute, components, join, normalized
 from tests.py.trees import Plant
 
 HERE = Path(__file__)
@@ -46,7 +47,7 @@ def test_all_answers_are_the_same_without_descriptors() -> None:
     assert "skipped" not in done.stdout
 
 
-@pytest.fixture(params=[Descriptors, Names], ids=["descriptors", "names"])
+@pytest.fixture(params=[Descriptors, PathHandles], ids=["descriptors", "names"])
 def handles(request: pytest.FixtureRequest) -> Handles:
     """Either way of holding directories."""
     made: Handles = request.param()
@@ -54,9 +55,9 @@ def handles(request: pytest.FixtureRequest) -> Handles:
 
 
 @pytest.fixture
-def names() -> Names:
+def names() -> PathHandles:
     """The fallback."""
-    return Names()
+    return PathHandles()
 
 
 @pytest.fixture
@@ -107,7 +108,7 @@ def swapped(root: Path) -> Iterator[None]:
     yield
 
 
-QUESTIONS: dict[str, Callable[[Names, int], object]] = {
+QUESTIONS: dict[str, Callable[[PathHandles, int], object]] = {
     "enter": lambda names, inner: names.enter("sub", inner),
     "scan": lambda names, inner: names.scan(inner).close(),
     "lstat": lambda names, inner: names.lstat("same", inner),
@@ -121,7 +122,7 @@ QUESTIONS: dict[str, Callable[[Names, int], object]] = {
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_directory_swapped_for_a_link_is_noticed_before(
-    names: Names, root: Path, question: str
+    names: PathHandles, root: Path, question: str
 ) -> None:
     inner = names.enter("d", names.root(str(root)))
     swap = swapped(root)
@@ -136,7 +137,7 @@ def test_directory_swapped_for_a_link_is_noticed_before(
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_directory_swapped_for_a_link_is_noticed_after(
-    names: Names, root: Path, question: str, monkeypatch: pytest.MonkeyPatch
+    names: PathHandles, root: Path, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It is swapped once the look before is over: what the question then finds is thrown away.
     inner = names.enter("d", names.root(str(root)))
@@ -145,22 +146,22 @@ def test_directory_swapped_for_a_link_is_noticed_after(
         outside.symlink_to("secret")
     else:
         outside.write_text("")
-    real = Names._sure  # noqa: SLF001  # to come between two looks
+    real = PathHandles._sure  # noqa: SLF001  # to come between two looks
 
-    def swap_after(names: Names, directory: int) -> str:
+    def swap_after(names: PathHandles, directory: int) -> str:
         path = real(names, directory)
         if directory == inner:
             next(swapped(root))
         return path
 
     before = len(list(Path("/proc/self/fd").iterdir()))
-    monkeypatch.setattr(Names, "_sure", swap_after)
+    monkeypatch.setattr(PathHandles, "_sure", swap_after)
     refused({errno.ESTALE}, lambda: QUESTIONS[question](names, inner))
     assert len(list(Path("/proc/self/fd").iterdir())) == before, "what was opened stays open"
 
 
 def test_file_replaced_while_it_is_opened_is_refused(
-    names: Names, root: Path, monkeypatch: pytest.MonkeyPatch
+    names: PathHandles, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     top = names.root(str(root))
     real = os.open
@@ -174,12 +175,12 @@ def test_file_replaced_while_it_is_opened_is_refused(
     refused({errno.ESTALE}, lambda: names.open_file("f", top, follow=False))
 
 
-def test_root_reached_through_a_link_is_refused(names: Names, root: Path) -> None:
+def test_root_reached_through_a_link_is_refused(names: PathHandles, root: Path) -> None:
     (root.parent / "other").symlink_to(root.parent)
     refused({errno.ESTALE}, lambda: names.root(str(root.parent / "other" / "R")))
 
 
-def test_every_handle_is_let_go(names: Names, root: Path) -> None:
+def test_every_handle_is_let_go(names: PathHandles, root: Path) -> None:
     top = names.root(str(root))
     inner = names.enter("d", top)
     refused({errno.ENOENT}, lambda: names.enter("missing", inner))
@@ -189,7 +190,9 @@ def test_every_handle_is_let_go(names: Names, root: Path) -> None:
         names.status(top)
 
 
-def test_junctions_are_refused(names: Names, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_junctions_are_refused(
+    names: PathHandles, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     top = names.root(str(root))
     real = os.lstat
 
@@ -210,7 +213,7 @@ def test_junctions_are_refused(names: Names, root: Path, monkeypatch: pytest.Mon
 )
 def test_name_that_means_something_else_on_windows_is_not_there(root: Path, name: str) -> None:
     assert not is_plain_windows_name(name)
-    names = Names(windows=True)
+    names = PathHandles(windows=True)
     top = names.root(str(root))
     asks: tuple[Callable[[str, int], object], ...]
     asks = (names.enter, names.lstat, names.stat, names.readlink)
@@ -233,7 +236,7 @@ def test_name_that_means_itself_on_windows_is_taken(name: str) -> None:
     ],
 )
 def test_windows_path_is_taken_apart(text: str, parts: list[str]) -> None:
-    text = spelt(text, windows=True)
+    text = normalized(text, windows=True)
     assert components(text) == parts
     assert absolute(text, windows=True) is (parts[0].lower() == "c:")
 
@@ -244,12 +247,12 @@ def test_windows_path_is_taken_apart(text: str, parts: list[str]) -> None:
 )
 def test_windows_path_on_no_drive_is_refused(text: str) -> None:
     with pytest.raises(InvalidPath):
-        spelt(text, windows=True)
+        normalized(text, windows=True)
 
 
 def test_path_is_put_together() -> None:
-    assert joined(["C:", "x"], windows=True) == "C:/x"
-    assert joined(["C:"], windows=True) == "C:/"
-    assert joined(["x", "y"], windows=False) == "/x/y"
-    assert joined([], windows=False) == "/"
-    assert spelt("C:\\x", windows=False) == "C:\\x"
+    assert join(["C:", "x"], windows=True) == "C:/x"
+    assert join(["C:"], windows=True) == "C:/"
+    assert join(["x", "y"], windows=False) == "/x/y"
+    assert join([], windows=False) == "/"
+    assert normalized("C:\\x", windows=False) == "C:\\x"

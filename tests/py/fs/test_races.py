@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.render.values import Rows
+from backstaff.result import Rows
 from backstaff.server import Reply
 from tests.py.processes import DEADLINE, fork
 from tests.py.servers import server_at

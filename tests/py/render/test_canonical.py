@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backstaff.fs.entry import Kind
 from backstaff.render.canonical import rows_to_json, to_json
-from backstaff.render.values import Rows, Verbatim, Word
+from backstaff.result import Keyword, Rows, Verbatim
 
 scalars = st.none() | st.booleans() | st.integers() | st.text()
 values = st.recursive(
@@ -37,7 +37,7 @@ def test_what_cannot_be_utf8_is_replaced() -> None:
 
 
 def test_words_are_strings_and_tables_are_objects() -> None:
-    rows = Rows({"name": ["a", "b"], "kind": [Kind.FILE, Word("directory")]})
+    rows = Rows({"name": ["a", "b"], "kind": [Kind.FILE, Keyword("directory")]})
     assert to_json({"rows": rows, "more": Verbatim(x=(1, 2))}) == (
         '{"rows":[{"name":"a","kind":"file"},{"name":"b","kind":"directory"}],"more":{"x":[1,2]}}'
     )
@@ -45,7 +45,7 @@ def test_words_are_strings_and_tables_are_objects() -> None:
     assert to_json(MappingProxyType({"a": 1})) == '{"a":1}'
 
 
-cell = scalars | st.sampled_from([*Kind, Word("100%s")]) | st.just("clich\udce9")
+cell = scalars | st.sampled_from([*Kind, Keyword("100%s")]) | st.just("clich\udce9")
 column = st.one_of(
     *(
         st.lists(kind, min_size=3, max_size=3)

@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backstaff.errors import path_error
 from backstaff.fs import entry
 from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
-from backstaff.render.values import Rows
+from backstaff.result import Rows
 from backstaff.server import Reply
 from backstaff.tool import Context
 from backstaff.tools.agent_q import list_directory
-from backstaff.tools.agent_q._rows import Listed
+from backstaff.tools.agent_q._listing_rows import Listed
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
 from tests.py.trees import Plant
@@ -347,7 +348,7 @@ def test_directory_that_cannot_be_read_to_its_end_is_told(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def entries_in(_: int, __: Budget) -> None:
-        raise entry.refusal(OSError(errno.EIO, os.strerror(errno.EIO)))
+        raise path_error(OSError(errno.EIO, os.strerror(errno.EIO)))
 
     monkeypatch.setattr(list_directory, "entries_in", entries_in)
     reply = listing(tree({"d/": None}), "d")

@@ -23,8 +23,8 @@ from backstaff.settings import Settings, load
 from backstaff.tool import Context, Result
 from backstaff.tools.commands import (
     _catalog,
-    _facts,
-    _folders,
+    _directories,
+    _format,
     list_commands,
     search_commands,
 )
@@ -57,7 +57,7 @@ class Project:
         return path
 
     def call(self, tool: str, context: Mapping[str, object] | None = None, **given: Any) -> Reply:  # noqa: ANN401  # a model's
-        own = {_folders.TABLE: _folders.Settings(self.directory)}
+        own = {_directories.TABLE: _directories.Settings(self.directory)}
         server = Server(REGISTRY, Settings(own), str(self.root))
         return server.call(tool, given, {"json": True, **(context or {})})
 
@@ -235,7 +235,7 @@ def test_the_next_page_is_asked_for_as_the_text_says(project: Project) -> None:
     ],
 )
 def test_last_modified_tells_every_time_that_a_file_can_have(nanoseconds: int, shown: str) -> None:
-    assert _facts.last_modified(_catalog.Stamp(nanoseconds, 0, 0, 0, 0)) == shown
+    assert _format.last_modified(_catalog.Stamp(nanoseconds, 0, 0, 0, 0)) == shown
 
 
 @pytest.mark.parametrize(
@@ -756,7 +756,7 @@ def test_many_threads_see_the_same(project: Project) -> None:
 def context(project: Project) -> Iterator[Context]:
     """A context whose time is up."""
     with Root(str(project.root)) as root:
-        yield Context(root=root, budget=Budget(deadline=0), settings=_folders.Settings())
+        yield Context(root=root, budget=Budget(deadline=0), settings=_directories.Settings())
 
 
 def test_when_the_time_is_up_the_answer_is_partial_and_says_so(

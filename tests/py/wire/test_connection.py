@@ -17,7 +17,7 @@ from backstaff.tool import Context, Result
 from backstaff.wire import connection
 from backstaff.wire.connection import CAPABILITIES, PROTOCOL, Connection
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, BadFrame
-from backstaff.wire.workers import MAX_WAITING, MAX_WORKERS, Workers
+from backstaff.workers import MAX_WAITING, MAX_WORKERS, Workers
 from tests.py.epc import DEADLINE, Answer, frame, parsed
 from tests.py.servers import Nothing, Run, registry_of, saying, server_at
 from tests.py.trees import Plant

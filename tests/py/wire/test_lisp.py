@@ -9,8 +9,8 @@ import sexpdata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.arguments import NIL, Symbol
-from backstaff.render.values import Rows, Verbatim, Word
+from backstaff.lisp_values import NIL, Symbol
+from backstaff.result import Keyword, Rows, Verbatim
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable, head, read, write
 
 # ---------------------------------------------------------------------------- reading
@@ -283,13 +283,13 @@ class Colour(StrEnum):
         (2**70, b"1180591620717411303424"),
         (1.5, b"1.5"),
         ("", b'""'),
-        (Word("directory"), b":directory"),
+        (Keyword("directory"), b":directory"),
         (Colour.RED, b":red"),
         (Symbol("return"), b"return"),
         ({"limit_reached": True, "a": None}, b"(:limit-reached t :a nil)"),
         (Verbatim({"show_hidden": 1}), b"(:show_hidden 1)"),
         (Verbatim(), b"nil"),
-        ([1, "a", [Word("x")], ()], b'(1 "a" (:x) nil)'),
+        ([1, "a", [Keyword("x")], ()], b'(1 "a" (:x) nil)'),
         (Rows({"name": []}), b"nil"),
         (Rows({}), b"nil"),
     ],
@@ -402,7 +402,7 @@ def test_escaped_lisp_of_anything_is_ascii_without_a_number_sign(what: object) -
     assert b"#" not in written
 
 
-words = st.sampled_from([*Colour, Word("w"), Word("100%s")])
+words = st.sampled_from([*Colour, Keyword("w"), Keyword("100%s")])
 cell = st.none() | scalars | names | words
 column = st.one_of(
     *(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from backstaff.fs.entry import Kind
 from backstaff.render.names import lossy
-from backstaff.render.values import Rows, Word
+from backstaff.result import Keyword, Rows
 from backstaff.wire.frame import frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, write
 
@@ -22,7 +22,9 @@ RAW = 0x3FFF00
 """Emacs has the byte B of a name that is not UTF-8 as the character RAW + B."""
 
 names = st.text(max_size=8) | st.binary(max_size=6).map(os.fsdecode)
-scalars = st.none() | st.booleans() | st.integers() | names | st.sampled_from([*Kind, Word("w%s")])
+scalars = (
+    st.none() | st.booleans() | st.integers() | names | st.sampled_from([*Kind, Keyword("w%s")])
+)
 cells = st.one_of(*(st.lists(kind, min_size=2, max_size=2) for kind in (names, st.none(), scalars)))
 tables = st.dictionaries(st.sampled_from(["name", "size_bytes", "kind"]), cells, min_size=1)
 values = st.recursive(
@@ -67,7 +69,7 @@ def in_emacs(what: object) -> object:  # noqa: PLR0911  # a return a type
             return ["l"]
         case True:
             return ["y", ord("t")]
-        case Kind() | Word():
+        case Kind() | Keyword():
             return ["y", *map(ord, ":" + what)]
         case str():
             return ["s", *map(code, what)]
@@ -97,7 +99,7 @@ def in_sexpdata(what: object) -> object:  # noqa: PLR0911  # a return a type
     match what:
         case None | False:
             return []
-        case Kind() | Word():
+        case Kind() | Keyword():
             return f":{what}"
         case str():
             return lossy(what)

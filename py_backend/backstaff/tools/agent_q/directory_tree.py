@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import NamedTuple
 
-from backstaff.errors import NotADirectory, PathError
-from backstaff.fs.entry import Kind, kind_of, link_target, look
+from backstaff.errors import PathError
+from backstaff.fs.entry import Kind, kind_of, link_target, lstat_or_none
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
 from backstaff.render.lines import all_files, some_of
 from backstaff.render.names import MAX_ECHO, show
 from backstaff.render.sizes import show_size
-from backstaff.render.values import Rows, Word
+from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._below import EXCLUDE_PATTERNS, Exclusions, arranged
-from backstaff.tools.agent_q._page import Page, Settings, left_out
-from backstaff.tools.agent_q._words import directory_refusal
+from backstaff.tools.agent_q._exclusions import EXCLUDE_PATTERNS, Exclusions, arranged
+from backstaff.tools.agent_q._refusals import directory_refusal
+from backstaff.tools.agent_q._text_page import Page, Settings, left_out
 
 REMEDY = "give a directory as path, or exclude_patterns"
 LATE = "... not read to its end, as the time was up\n"
@@ -41,7 +41,7 @@ class Row(NamedTuple):
     """An entry, as the data have it; sizes are in bytes, None where the system told none."""
 
     path: str
-    type: Word
+    type: Keyword
     size: int | None
     kind: Kind
     target: str | None
@@ -60,15 +60,13 @@ class Tree:
 def run(arguments: Arguments, context: Context) -> Result:
     """Show the tree; refusals are worded as list_directory's."""
     try:
-        with context.root.resolve(arguments.path) as place:
+        with context.root.directory(arguments.path) as place:
             return _answer(place, arguments, context)
     except PathError as error:
         raise directory_refusal(error, arguments.path) from error
 
 
 def _answer(place: Place, arguments: Arguments, context: Context) -> Result:
-    if place.kind is not Kind.DIRECTORY:
-        raise NotADirectory("it is not a directory", last=True)
     exclusions = Exclusions.of(arguments.exclude_patterns)
     limit = context.text_limit(context.settings.max_output_bytes)
     tree = Tree(Page(limit))
@@ -117,7 +115,7 @@ def _show(page: Page[Row], step: Step, *, readable: bool) -> None:
     """Add the row of STEP; only here is anything statted."""
     indent = "  " * step.depth
     if step.kind is Kind.DIRECTORY:
-        row = Row(step.path, Word("directory"), None, Kind.DIRECTORY, None)
+        row = Row(step.path, Keyword("directory"), None, Kind.DIRECTORY, None)
         label = f"[DIR]  {show(step.name)}/" + ("" if readable else " (cannot be read)")
     else:
         row = _file(step)
@@ -127,12 +125,12 @@ def _show(page: Page[Row], step: Step, *, readable: bool) -> None:
 
 
 def _file(step: Step) -> Row:
-    status = look(step.name, step.directory)
+    status = lstat_or_none(step.name, step.directory)
     if status is None:
-        return Row(step.path, Word("file"), None, Kind.UNKNOWN, None)
+        return Row(step.path, Keyword("file"), None, Kind.UNKNOWN, None)
     kind = kind_of(status)
     target = link_target(step.name, step.directory) if kind is Kind.SYMLINK else None
-    return Row(step.path, Word("file"), status.st_size, kind, target)
+    return Row(step.path, Keyword("file"), status.st_size, kind, target)
 
 
 def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:
@@ -155,7 +153,7 @@ def _excluding(arguments: Arguments, exclusions: Exclusions) -> str:
 
 
 def _absolute(place: Place) -> str:
-    return place.path.rstrip("/") + "/"
+    return place.path_as_directory
 
 
 def _rows(rows: list[Row]) -> Rows:

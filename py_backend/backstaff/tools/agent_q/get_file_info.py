@@ -16,9 +16,9 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.render.names import show
 from backstaff.render.sizes import show_size
-from backstaff.render.values import Word
+from backstaff.result import Keyword
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._words import refusal
+from backstaff.tools.agent_q._refusals import refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ def _data(place: Place) -> dict[str, object]:
     directory = place.kind is Kind.DIRECTORY
     modified, accessed = status.st_mtime_ns // 10**9, status.st_atime_ns // 10**9
     return {
-        "path": place.path.rstrip("/") + "/" if directory else place.path,
-        "type": Word("directory" if directory else "file"),
+        "path": place.path_as_directory if directory else place.path,
+        "type": Keyword("directory" if directory else "file"),
         "size": status.st_size,
         "modified": _local(modified),
         "accessed": _local(accessed),

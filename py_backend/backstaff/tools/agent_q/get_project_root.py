@@ -11,11 +11,11 @@ from enum import StrEnum
 
 from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, entries_in, kind_of, look
+from backstaff.fs.entry import Kind, entries_in, kind_of, lstat_or_none
 from backstaff.fs.root import Place
 from backstaff.render.names import show
 from backstaff.tool import Context, Result, ResultKind, Tool
-from backstaff.tools.agent_q._words import refusal
+from backstaff.tools.agent_q._refusals import refusal
 
 _GIT_KINDS = (Kind.DIRECTORY, Kind.FILE, Kind.SYMLINK)
 
@@ -47,7 +47,7 @@ def run(_: Arguments, context: Context) -> Result:
     try:
         with context.root.resolve(".") as place:
             detection = _detect(place, context.budget)
-            path = place.path.rstrip("/") + "/"
+            path = place.path_as_directory
     except PathError as error:
         raise refusal(error, ".", "Directory") from error
     return Result(
@@ -57,7 +57,7 @@ def run(_: Arguments, context: Context) -> Result:
 
 
 def _detect(place: Place, budget: Budget) -> Detection:
-    git = look(".git", place.directory)
+    git = lstat_or_none(".git", place.directory)
     if git and (kind := kind_of(git)) in _GIT_KINDS:
         return Detection(Method.GIT, f"Git repository root (.git {kind})", ".git")
     if system := _system(place, budget):

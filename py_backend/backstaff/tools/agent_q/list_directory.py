@@ -9,17 +9,17 @@ with a line that tells how many entries are left out; the data then hold the sam
 
 from dataclasses import dataclass, field, replace
 
-from backstaff.errors import NotADirectory, PathError
+from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, entries_in, facts
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, size
 from backstaff.render.names import labels, quote, show
-from backstaff.render.values import Rows
+from backstaff.result import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._page import MAX_OUTPUT_BYTES
-from backstaff.tools.agent_q._rows import SHORTEST_ROW_BYTES, Listed, by_name
-from backstaff.tools.agent_q._words import directory_refusal
+from backstaff.tools.agent_q._listing_rows import SHORTEST_ROW_BYTES, Listed, by_name
+from backstaff.tools.agent_q._refusals import directory_refusal
+from backstaff.tools.agent_q._text_page import MAX_OUTPUT_BYTES
 
 READING_SHARE = 0.6
 """The part of the time in which names are read, and then statuses; they are ordered in the rest."""
@@ -64,15 +64,13 @@ class Found:
 def run(arguments: Arguments, context: Context) -> Result:
     """List the directory; refusals are worded as the contract's table of error cases."""
     try:
-        with context.root.resolve(arguments.path) as place:
+        with context.root.directory(arguments.path) as place:
             return _listing(place, arguments, context)
     except PathError as error:
         raise directory_refusal(error, arguments.path) from error
 
 
 def _listing(place: Place, arguments: Arguments, context: Context) -> Result:
-    if place.kind is not Kind.DIRECTORY:
-        raise NotADirectory("it is not a directory", last=True)
     directory = place.listing()
     found = _find(directory, arguments, context)
     limit = context.text_limit(context.settings.max_output_bytes)
@@ -185,7 +183,7 @@ def _header(place: Place, found: Found, form: str) -> str:
 
 
 def _absolute(place: Place) -> str:
-    return place.path.rstrip("/") + "/"
+    return place.path_as_directory
 
 
 def _relative(place: Place) -> str:

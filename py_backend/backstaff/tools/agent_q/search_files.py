@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
+from backstaff.errors import ErrorCode, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
@@ -27,12 +27,12 @@ from backstaff.render.lines import (
     shortened,
 )
 from backstaff.render.names import quote, show, word
-from backstaff.render.values import Rows
+from backstaff.result import Rows
 from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._below import EXCLUDE_PATTERNS, Exclusions, arranged
-from backstaff.tools.agent_q._page import Page, Settings, left_out
-from backstaff.tools.agent_q._words import directory_refusal
+from backstaff.tools.agent_q._exclusions import EXCLUDE_PATTERNS, Exclusions, arranged
+from backstaff.tools.agent_q._refusals import directory_refusal
+from backstaff.tools.agent_q._text_page import Page, Settings, left_out
 
 REMEDY = "narrow the pattern, give a path, or exclude_patterns"
 
@@ -73,7 +73,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Search; refusals are worded as list_directory's."""
     globs = _globs(arguments.pattern)
     try:
-        with context.root.resolve(arguments.path) as place:
+        with context.root.directory(arguments.path) as place:
             return _answer(place, globs, arguments, context)
     except PathError as error:
         raise directory_refusal(error, arguments.path) from error
@@ -95,8 +95,6 @@ def _as_glob(pattern: str) -> str:
 
 
 def _answer(place: Place, globs: Globs, arguments: Arguments, context: Context) -> Result:
-    if place.kind is not Kind.DIRECTORY:
-        raise NotADirectory("it is not a directory", last=True)
     exclusions = Exclusions.of(arguments.exclude_patterns)
     limit = context.text_limit(context.settings.max_output_bytes)
     search = Search(Page(limit))
@@ -127,7 +125,7 @@ def _text(search: Search, pattern: str, notes: tuple[str, ...], limit: int, reme
 def _data(search: Search, place: Place, notes: tuple[str, ...]) -> dict[str, object]:
     rows = search.page.rows
     return {
-        "path": place.path.rstrip("/") + "/",
+        "path": place.path_as_directory,
         "total": search.page.total,
         "shown": len(rows),
         "unreadable": len(search.unreadable),

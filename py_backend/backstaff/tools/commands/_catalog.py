@@ -24,7 +24,7 @@ from backstaff.frontmatter.values import Value
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
 from backstaff.render.names import quote
-from backstaff.tools.commands._folders import SUFFIX, Folder, Folders
+from backstaff.tools.commands._directories import SUFFIX, Folder, Folders
 
 FIRST_BYTES = 4096
 HEAD_BYTES = 64 * 1024

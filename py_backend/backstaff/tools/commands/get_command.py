@@ -35,19 +35,19 @@ from backstaff.render.sizes import show_size
 from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, command_of, label
-from backstaff.tools.commands._facts import (
-    command_labels,
-    folder_in_output,
-    last_modified,
-    modified_epoch,
-)
-from backstaff.tools.commands._folders import (
+from backstaff.tools.commands._directories import (
     SUFFIX,
     TABLE,
     Folders,
     Settings,
     is_command_file,
     open_folders,
+)
+from backstaff.tools.commands._format import (
+    command_labels,
+    folder_in_output,
+    last_modified,
+    modified_epoch,
 )
 
 MAX_CONTENT_BYTES = 1 << 20

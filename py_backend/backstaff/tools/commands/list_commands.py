@@ -19,10 +19,11 @@ from enum import StrEnum
 from functools import partial
 
 from backstaff.render.lines import bracketed, fitted, left_out
-from backstaff.render.values import Rows
+from backstaff.result import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import Command, read_catalog
-from backstaff.tools.commands._facts import (
+from backstaff.tools.commands._directories import TABLE, Settings, open_folders
+from backstaff.tools.commands._format import (
     DEFAULT_TEXT_BYTES,
     command_labels,
     counted,
@@ -31,7 +32,6 @@ from backstaff.tools.commands._facts import (
     line,
     modified_epoch,
 )
-from backstaff.tools.commands._folders import TABLE, Settings, open_folders
 
 MAX_PAGE_SIZE = 100
 

@@ -32,14 +32,14 @@ from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.render.names import quote
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.commands._catalog import HEAD_BYTES, Command, read_catalog
-from backstaff.tools.commands._facts import (
+from backstaff.tools.commands._directories import TABLE, Folders, Settings, open_folders
+from backstaff.tools.commands._format import (
     DEFAULT_TEXT_BYTES,
     command_labels,
     counted,
     folder_in_output,
     line,
 )
-from backstaff.tools.commands._folders import TABLE, Folders, Settings, open_folders
 
 MAX_QUERY_CHARACTERS = 500
 MAX_WORDS = 16

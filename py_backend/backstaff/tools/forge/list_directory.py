@@ -35,7 +35,7 @@ from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
 from backstaff.render.canonical import rows_to_json, to_json
 from backstaff.render.names import labels, lossy, quote, show
-from backstaff.render.values import Rows
+from backstaff.result import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 
 DEFAULT_OUTPUT_BYTES = 1 << 20
@@ -192,7 +192,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     _check(arguments, context.settings)
     path = normalized(arguments.path)
     try:
-        with context.root.resolve(path) as place:
+        with context.root.directory(path) as place:
             listing = _listed(place, path, depth, arguments, context)
     except PathError as error:
         raise _refusal(error) from error
@@ -262,8 +262,6 @@ def _refusal(error: PathError) -> ToolError:
 
 
 def _listed(place: Place, path: str, depth: int, arguments: Arguments, context: Context) -> Listing:
-    if place.kind is not Kind.DIRECTORY:
-        raise NotADirectory("it is not a directory", last=True)
     kept: list[Entry] = []
     arrange = _arranger(arguments, kept, context.budget)
     with Walk(place.listing(), arrange, context.budget) as walk:

@@ -19,19 +19,17 @@ from pathlib import PurePath
 from backstaff.errors import (
     DeadlineExceeded,
     ErrorCode,
-    NotADirectory,
     PathError,
     ToolError,
 )
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files
 from backstaff.render.names import labels, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.workspace._map import (
+from backstaff.tools.workspace._best_map import (
     Directory,
     Line,
     Map,
@@ -41,7 +39,7 @@ from backstaff.tools.workspace._map import (
     map_word,
     planted,
 )
-from backstaff.tools.workspace._words import refusal
+from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS = 20_000
 COMMITS = 1000
@@ -137,7 +135,7 @@ class Facts:
 def run(arguments: Arguments, context: Context) -> Result:
     """Survey the directory and tell of it within the limit."""
     try:
-        with context.root.resolve(arguments.path) as place:
+        with context.root.directory(arguments.path) as place:
             facts = _facts(place, context)
     except PathError as error:
         raise refusal(error, arguments.path) from error
@@ -180,13 +178,11 @@ def _insist(facts: Facts, tokens: int, limit: int) -> None:
 
 
 def _facts(place: Place, context: Context) -> Facts:
-    if place.kind is not Kind.DIRECTORY:
-        raise NotADirectory("it is not a directory", last=True)
     found = project_files(place, context.budget.share(WALK_SHARE))
     branch, commits, warnings = _history(found, context.budget.share(WALK_SHARE))
     budget = context.budget.at_least(LEAST_SECONDS)
     start = planted(found, Counter(chain.from_iterable(commits)), budget)
-    prefix = "" if place.relative == "." else f"{place.relative}/"
+    prefix = place.prefix
     return Facts(
         name=PurePath(context.root.path).name or "/",
         prefix=prefix,

@@ -22,9 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from backstaff.errors import DeadlineExceeded, NotADirectory, PathError, ToolError
+from backstaff.errors import DeadlineExceeded, PathError, ToolError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.ignore import MAX_LINES
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
@@ -34,7 +33,7 @@ from backstaff.render.names import labels, quote, show, word
 from backstaff.search import suggestions
 from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.workspace._words import refusal
+from backstaff.tools.workspace._refusals import refusal
 
 DEFAULT_TEXT_BYTES = 1 << 20
 MAX_RESULTS = 1000
@@ -117,9 +116,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Survey the directory, search what is there, and tell a page of it."""
     Query.parse(arguments.query, arguments.kind)  # a bad query is refused before a bad path
     try:
-        with context.root.resolve(arguments.path) as place:
-            if place.kind is not Kind.DIRECTORY:
-                raise NotADirectory("it is not a directory", last=True)
+        with context.root.directory(arguments.path) as place:
             query = Query.parse(from_there(arguments.query, place.path), arguments.kind)
             return _searched(query, arguments, context, place)
     except PathError as error:
@@ -143,7 +140,7 @@ def _searched(query: Query, arguments: Arguments, context: Context, place: Place
     except DeadlineExceeded as error:
         raise DeadlineExceeded(_too_slow(len(index.paths))) from error
     _LATEST[:] = [matches]
-    prefix = "" if place.relative == "." else f"{place.relative}/"
+    prefix = place.prefix
     paths = [prefix + path for path in page[arguments.offset :]]
     why = () if len(matches) else _why(query, arguments, context, place, found, index)
     beyond = _beyond(arguments.offset, len(matches))
@@ -248,7 +245,7 @@ def _why(  # noqa: PLR0913, PLR0917 - the whole situation explains
         everything = _index(project_files(place, walking, include_ignored=True))
         if count := _count(query, everything, context.budget):
             yield f"{_matching(count, 'ignored ')}: include_ignored shows them"
-    prefix = "" if place.relative == "." else f"{place.relative}/"
+    prefix = place.prefix
     directories = [directory.path for directory in found.directories if directory.path]
     where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
     searched = suggestions.Searched(index.paths, directories, where, budget, prefix)

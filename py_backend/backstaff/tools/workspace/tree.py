@@ -188,7 +188,7 @@ def _refusal(error: PathError, path: str) -> ToolError:
 
 
 def _grown(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
-    base = "" if place.relative == "." else f"{place.relative}/"
+    base = place.prefix
     tree = Tree(_node(place.name, place.relative, 0, Kind.DIRECTORY))
     tree.limit_reached = arguments.max_entries == 1
     if tree.limit_reached or arguments.max_depth == 0:

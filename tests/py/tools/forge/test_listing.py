@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.render.values import Rows
+from backstaff.result import Rows
 from tests.py.tools.forge.calls import ENTRY_KEYS, KEYS, entries_of, listed, output, paths, plain
 from tests.py.tools.forge.model import written
 from tests.py.trees import Plant

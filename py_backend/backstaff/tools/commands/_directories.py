@@ -156,9 +156,7 @@ def _opened(directory: str, root: Root, stack: ExitStack) -> Folder:
 
 
 def _folder(label: str, path: str, root: Root, stack: ExitStack, *, free: bool) -> Folder:
-    place = stack.enter_context(root.resolve(path))
-    if place.kind is not Kind.DIRECTORY:
-        raise NotADirectory("it is not a directory", last=True)
+    place = stack.enter_context(root.directory(path))
     return Folder(label, place, place.listing(), root, free)
 
 

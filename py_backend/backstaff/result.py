@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import repeat
 
 
-class Word(str):
+class Keyword(str):
     """A word of a closed set: a keyword in Lisp, a string in JSON. So is a StrEnum's member."""
 
     __slots__ = ()
@@ -16,7 +16,7 @@ class Verbatim(dict[str, object]):
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class RowFormat:
     """How a language writes a row: what stands around and between its cells, and in each.
 
     `label` writes a column's key, `column` its values: each as a string, or all as the same one.
@@ -43,7 +43,7 @@ class Rows:
         """How many rows there are."""
         return len(next(iter(self.columns.values()), ()))
 
-    def written(self, form: Form) -> Iterator[str]:
+    def written(self, form: RowFormat) -> Iterator[str]:
         """Each row in the FORM."""
         labels = map(form.label, self.columns)
         columns = list(map(form.column, self.columns.values()))

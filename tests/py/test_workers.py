@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from backstaff import workers as module
 from backstaff.tool import Context, Result
-from backstaff.wire import workers as module
 from backstaff.wire.connection import Connection
-from backstaff.wire.workers import GRACE_S, IDLE_S, MAX_STUCK, MAX_WORKERS, Workers
+from backstaff.workers import GRACE_S, IDLE_S, MAX_STUCK, MAX_WORKERS, Workers
 from tests.py.epc import DEADLINE, frame, parsed
 from tests.py.servers import Nothing, registry_of, saying, server_at
 from tests.py.wire.jobs import Doing

@@ -9,7 +9,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
 from backstaff.render.names import show, show_all, width, widths
 from backstaff.render.sizes import show_sizes
-from backstaff.render.values import Rows, Word
+from backstaff.result import Keyword, Rows
 
 MINIMUM_NAME_COLUMN = 19
 SHORTEST_ROW_BYTES = len("[DIR]  x/\n")
@@ -64,8 +64,8 @@ class Listed:
         return Rows(
             {
                 "name": names,
-                "type": [Word("directory")] * len(self.directories)
-                + [Word("file")] * len(self.files),
+                "type": [Keyword("directory")] * len(self.directories)
+                + [Keyword("file")] * len(self.files),
                 "size": [facts and facts[SIZE] for facts in self.facts],
                 "modified": [facts and facts[MODIFIED_NS] // 10**9 for facts in self.facts],
                 "kind": kinds,

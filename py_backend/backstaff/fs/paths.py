@@ -1,4 +1,4 @@
-"""How paths are spelt: on POSIX as they are; on Windows with a drive, and with either slash.
+"""How paths are normalized: on POSIX as they are; on Windows with a drive, and with either slash.
 
 Everything above this module sees one form: components between single slashes. A Windows drive is
 the first component (`C:`), so that an absolute path is its components joined, there as here.
@@ -13,7 +13,7 @@ WINDOWS = os.name == "nt"
 _DRIVE = re.compile("[A-Za-z]:")
 
 
-def spelt(text: str, *, windows: bool = WINDOWS) -> str:
+def normalized(text: str, *, windows: bool = WINDOWS) -> str:
     r"""TEXT with plain slashes only. Raises `InvalidPath` (safety S12).
 
     On Windows a path that starts on no drive is refused: `//server` opens the network, `//?/` a
@@ -30,16 +30,16 @@ def spelt(text: str, *, windows: bool = WINDOWS) -> str:
 
 
 def absolute(text: str, *, windows: bool = WINDOWS) -> bool:
-    """Whether TEXT, spelt, is an absolute path."""
+    """Whether TEXT, normalized, is an absolute path."""
     return bool(_DRIVE.match(text)) if windows else text.startswith("/")
 
 
 def components(text: str) -> list[str]:
-    """The names in TEXT, spelt, without those that say nothing."""
+    """The names in TEXT, normalized, without those that say nothing."""
     return [part for part in text.split("/") if part not in ("", ".")]
 
 
-def joined(parts: list[str], *, windows: bool = WINDOWS) -> str:
+def join(parts: list[str], *, windows: bool = WINDOWS) -> str:
     """The absolute path of these components."""
     path = "/".join(parts)
     if not windows:

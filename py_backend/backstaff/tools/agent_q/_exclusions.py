@@ -13,7 +13,7 @@ from backstaff.fs.walk import Arrange
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote
 from backstaff.tool import Parameter, ParameterType
-from backstaff.tools.agent_q._rows import by_name
+from backstaff.tools.agent_q._listing_rows import by_name
 
 EXCLUDE_PATTERNS = Parameter(
     name="exclude_patterns",
