@@ -8,22 +8,21 @@ as `p/`, so `**/x/**` matches x itself. A `./` at the start changes nothing.
 A bracket that belongs to no class stands for itself, as in a shell, if the pattern has as many `[`
 as `]`: in `[[id]].ts` the class is `[[id]`, in `a[/]b` there is none, as no class holds a slash.
 
-pathspec's pattern does the matching, bracex expands the braces. The regular expressions are ours:
-those that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long name. In a glob everything
-between two stars has a fixed length, so its leftmost match is as good as any, and is put into an
-atomic group that is never tried again; the same holds for whole segments between two `**`.
+pathspec decides which of several patterns match, and bracex expands the braces. The expressions are
+ours (`fs.wildcards`): those that pathspec makes of `*a*a*a*a*b` backtrack for minutes on a long
+name.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from backstaff.fs.budget import Budget
 
-if TYPE_CHECKING:
-    from pathspec.pattern import RegexPattern
+if TYPE_CHECKING:  # pathspec takes 40 ms to load, and most starts never see a glob
+    from backstaff.fs.glob_pattern import GlobPattern
 
 MAX_PATTERNS = 100
 MAX_PATTERN_CHARACTERS = 1024
@@ -36,11 +35,7 @@ TOGETHER = 4096
 STRIDE = 16
 """Paths between two looks at the clock: to match one of 4 KB can take 10 milliseconds."""
 
-_CLASS = r"\[[!^]?+\]?+(?:\\[^/]|[^\\\]/])*\]"
-_TOKEN = re.compile(rf"\\(?P<escaped>.)|(?P<class>{_CLASS})|(?P<plain>[^\\])", re.DOTALL)
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
-_SEGMENT = re.compile(rf"((?:\\[^/]|{_CLASS}|[^/\\])*)(\\?/|\Z|\\\Z)", re.DOTALL)
-_MEMBER = re.compile(r"\\?(?P<first>.)(?:-\\?(?P<last>.))?", re.DOTALL)
 
 
 class BadGlob(ValueError):
@@ -57,45 +52,34 @@ def compile_globs(patterns: tuple[str, ...]) -> "Globs":
         raise BadGlob(f"the braces stand for more than {MAX_EXPANSIONS} patterns")
     if sum(len(plain) for _, plain in expanded) > MAX_EXPANDED_CHARACTERS:
         raise BadGlob(f"the braces stand for more than {MAX_EXPANDED_CHARACTERS} characters")
-    compiled = [(plain, _compiled(pattern, plain)) for pattern, plain in expanded]
-    return Globs(
-        [(_literal(plain), regex) for plain, regex in compiled],
-        {_literal(_last_name(plain)) for plain, _ in compiled},
-    )
+    return Globs([_compiled(pattern, plain) for pattern, plain in expanded])
 
 
 class Globs:
     """Compiled patterns."""
 
-    def __init__(
-        self, single: Sequence[tuple[str, re.Pattern[str]]], in_names: Collection[str]
-    ) -> None:
-        """Match what any of SINGLE matches, each after a literal that is in all that it matches.
+    def __init__(self, patterns: Sequence["GlobPattern"]) -> None:
+        """Match what any of PATTERNS matches."""
+        from pathspec import PathSpec
 
-        One of the literals IN_NAMES is in the last name of whatever matches, unless a directory
-        above it matches, too.
+        self._patterns = patterns
+        self._spec = PathSpec(patterns, backend="simple")
+        self._in_names = {pattern.name_literal for pattern in patterns}
+
+    def match(self, path: str) -> bool:
+        """Whether any pattern matches the relative PATH, written `a/b` without a slash at its end.
+
+        The cost is linear in the length of the path for each pattern.
         """
-        self._single = single
-        self._in_names = in_names
-
-    @cached_property
-    def _whole(self) -> "RegexPattern":
-        """All patterns in one, for a path and a slash.
-
-        It matches `p/` or, but for the slash, `p`: so one look at `p/` tells both.
-        """
-        from pathspec.pattern import RegexPattern  # late: most starts never see a glob
-
-        alternatives = "|".join(regex.pattern for _, regex in self._single)
-        return RegexPattern(re.compile(rf"\A(?:{alternatives})/?\Z"), include=True)
+        return self._spec.match_file(path + "/")
 
     def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
-        """Which of NAMES match as `PREFIX + name`; PREFIX is empty or a directory and a slash.
+        """The NAMES that match as `PREFIX + name`. PREFIX is empty or a directory and a slash.
 
-        Only a name that holds what must be in it is tried, and most directories have none. Raises
+        Only a name that holds one of the literals is tried, and most directories have none. Raises
         `DeadlineExceeded`.
         """
-        matches_prefix = bool(prefix) and self._whole.match_file(prefix) is not None
+        matches_prefix = bool(prefix) and self._spec.match_file(prefix)
         found: set[str] = set()
         for first in range(0, len(names), TOGETHER):
             budget.check()
@@ -109,26 +93,19 @@ class Globs:
         return found
 
     def files(self, paths: Sequence[str], budget: Budget) -> list[int]:
-        """Which of PATHS, by their places, match as they are: files need no slash at their end.
+        """The positions in PATHS of the files that match. Raises `DeadlineExceeded`.
 
-        A path is only tried where it holds what must be in it, which is a tenth of the work. Raises
-        `DeadlineExceeded`.
+        Only a path that holds the literal of a pattern is tried, which is a tenth of the work.
         """
         found: set[int] = set()
-        for literal, regex in self._single:
-            matches = regex.fullmatch
+        for pattern in self._patterns:
+            matches = pattern.match_file
             budget.check()
+            literal = pattern.literal
             tried = [number for number, path in enumerate(paths) if literal in path]
             checked = budget.checked(tried, STRIDE)
             found.update([number for number in checked if matches(paths[number])])
         return sorted(found)
-
-    def match(self, path: str) -> bool:
-        """Whether any pattern matches the relative PATH, written `a/b` without a slash at its end.
-
-        The cost is linear in the length of the path for each pattern.
-        """
-        return self._whole.match_file(path + "/") is not None
 
 
 def _expanded(pattern: str) -> Sequence[str]:
@@ -159,108 +136,17 @@ def _is_balanced(pattern: str, pair: str) -> bool:
     return depth == 0
 
 
-def _compiled(pattern: str, plain: str) -> re.Pattern[str]:
-    """PLAIN, one of the expansions of PATTERN, as an expression for whole paths."""
+def _compiled(pattern: str, plain: str) -> "GlobPattern":
+    """PLAIN, one of the expansions of PATTERN, ready to match."""
+    from backstaff.fs.glob_pattern import TOKEN, GlobPattern
+
+    alone = any(match["plain"] in ("[", "]") for match in TOKEN.finditer(plain))
+    if alone and not _is_balanced(plain, "[]"):
+        raise _bad(pattern, "has unbalanced brackets")
     try:
-        return re.compile(_regex(plain))
+        return GlobPattern(plain)
     except (re.error, ValueError, RecursionError, OverflowError) as error:
         raise _bad(pattern, str(error)) from error
-
-
-def _regex(pattern: str) -> str:
-    alone = any(match["plain"] in ("[", "]") for match in _TOKEN.finditer(pattern))
-    if alone and not _is_balanced(pattern, "[]"):
-        raise ValueError("has unbalanced brackets")
-    segments = list(_segments(pattern))
-    blocks: list[list[str]] = [[]]
-    for segment in segments:
-        if segment == "**":
-            blocks.append([])
-        else:
-            blocks[-1].append(_segment_regex(segment))
-    first, *others = blocks
-    if not others:
-        return "/".join(first)
-    *middle, last = others
-    start = "".join(f"{segment}/" for segment in first)
-    between = "".join(f"(?>(?:[^/]+/)*?{'/'.join(block)}/)" for block in middle if block)
-    end = f"(?:[^/]+/)*?{'/'.join(last)}" if last else "(?s:.*)"
-    return start + between + end
-
-
-def _segments(pattern: str) -> Iterator[str]:
-    """The parts between the slashes; a class holds none."""
-    end = -1
-    while end < len(pattern):
-        match = _SEGMENT.match(pattern, end + 1)
-        if match is None or match[2] == "\\":
-            raise ValueError("ends with a backslash")
-        yield match[1]
-        end = match.end() - 1 if match[2] else match.end()
-
-
-def _segment_regex(segment: str) -> str:
-    """One segment: chunks between stars, each but the last at its leftmost place and final."""
-    chunks = [""]
-    for match in _TOKEN.finditer(segment):
-        if match["plain"] == "*":
-            chunks.append("")
-        else:
-            chunks[-1] += _token_regex(match)
-    first, *rest = chunks
-    if not rest:
-        return first
-    *middle, last = rest
-    if not any(chunks):
-        return "[^/]+"  # a name is never empty, so `src/*` does not match `src/`
-    return first + "".join(f"(?>[^/]*?{chunk})" for chunk in middle if chunk) + f"[^/]*{last}"
-
-
-def _literal(pattern: str) -> str:
-    """The longest run of characters that whatever matches PATTERN has in one of its names."""
-    runs = [""]
-    for match in _TOKEN.finditer(pattern):
-        plain = match["escaped"] or match["plain"]
-        if plain is None or plain == "/" or match["plain"] in ("*", "?"):
-            runs.append("")
-        else:
-            runs[-1] += plain
-    return max(runs, key=len)
-
-
-def _last_name(pattern: str) -> str:
-    """The last segment of PATTERN that stands for one name; empty if there is none.
-
-    What follows it (`**` and nothing) lets whatever is in a directory match that matches itself.
-    """
-    names = [segment for segment in _segments(pattern) if segment not in ("", "**")]
-    return names[-1] if names else ""
-
-
-def _token_regex(match: re.Match[str]) -> str:
-    if match["class"]:
-        return _class_regex(match["class"])
-    if match["plain"] == "?":
-        return "[^/]"
-    return re.escape(match["escaped"] or match["plain"])
-
-
-def _class_regex(text: str) -> str:
-    negated = text[1] in "!^"
-    members = text[2:-1] if negated else text[1:-1]
-    if "[:" in members:
-        raise ValueError("uses a named character class, which is not supported")
-    ranges = "".join(_member_regex(match) for match in _MEMBER.finditer(members))
-    return f"(?!/)[{'^' if negated else ''}{ranges}]"
-
-
-def _member_regex(match: re.Match[str]) -> str:
-    first, last = match["first"], match["last"]
-    if last is None:
-        return re.escape(first)
-    if last < first:
-        raise ValueError(f"has a range that runs backwards: {match[0]!r}")
-    return f"{re.escape(first)}-{re.escape(last)}"
 
 
 def _bad(pattern: str, reason: str) -> BadGlob:
