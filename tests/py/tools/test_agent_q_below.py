@@ -495,7 +495,7 @@ def test_text_keeps_within_any_limit_in_whole_rows(project: Path, name: str) -> 
 def test_nothing_is_statted_that_is_not_shown(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({f"{number:03}": "" for number in range(300)})
     looked: list[str] = []
-    monkeypatch.setattr(directory_tree, "look", lambda name, _: looked.append(name))
+    monkeypatch.setattr(directory_tree, "lstat_or_none", lambda name, _: looked.append(name))
     reply = shown_tree(root, {"max_output_bytes": 500})
     assert len(entries(reply)) <= len(looked) < 30
 
