@@ -1,4 +1,4 @@
-"""How long a call may go on: its deadline and its cancellation, looked at between entries."""
+"""The deadline and the cancellation of a call, which every loop looks at."""
 
 import threading
 import time
@@ -92,5 +92,5 @@ class Budget:
         return replace(self, deadline=now + part * (self.deadline - now))
 
     def at_least(self, seconds: float) -> "Budget":
-        """The same with so many SECONDS from now, even where that is more than there were."""
+        """The same with at least so many SECONDS from now, even past the deadline."""
         return replace(self, deadline=max(self.deadline, time.monotonic() + seconds))

@@ -1,6 +1,6 @@
-"""What stands in one open directory: names with kinds, and the lstat of those that are wanted.
+"""The entries of one open directory: names with kinds, and their status where it is wanted.
 
-Everything works on an open descriptor and on single names, so nothing is looked up by path again.
+Every function takes an open descriptor and single names, so no path is looked up again.
 """
 
 import os
@@ -43,12 +43,12 @@ _KINDS = {
 
 
 def kind_of(status: os.stat_result) -> Kind:
-    """The kind that an lstat tells."""
+    """The kind in an lstat."""
     return _KINDS.get(stat.S_IFMT(status.st_mode), Kind.UNKNOWN)
 
 
 Named = tuple[str, Kind]
-"""A name and the kind that its directory tells: UNKNOWN for a special file, or if not asked."""
+"""A name and its kind by the directory itself, which calls special files UNKNOWN."""
 
 
 def names_in(directory: int, budget: Budget) -> list[str]:
@@ -66,7 +66,7 @@ def entries_in(directory: int, budget: Budget) -> list[Named]:
 
 
 Facts = tuple[int, int, int]
-"""What a listing tells of an entry: its mode, size in bytes and modification in nanoseconds."""
+"""The facts in a listing: mode, size in bytes, modification time in nanoseconds."""
 MODE, SIZE, MODIFIED_NS = range(3)
 facts_of = attrgetter("st_mode", "st_size", "st_mtime_ns")
 """The `Facts` in a status."""
@@ -117,9 +117,9 @@ Grouped = tuple[list[str], list[str], list[str]]
 
 
 def groups_in(directory: int, budget: Budget) -> Grouped:
-    """The names in the open DIRECTORY, in no order; as `entries_in`, at half the cost.
+    """The names in the open DIRECTORY, in no order; like `entries_in` at half the cost.
 
-    The time is not looked at before some have been read.
+    At least one stride is read before the first look at the clock.
     """
     files: list[str] = []
     others: list[os.DirEntry[str]] = []
@@ -150,7 +150,7 @@ lstat = HANDLES.lstat
 
 
 def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
-    """The status of NAME in the open DIRECTORY; None where the system would not tell it."""
+    """The status of NAME in the open DIRECTORY; None if the system refuses it."""
     try:
         return lstat(name, directory)
     except OSError:
@@ -158,10 +158,10 @@ def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
 
 
 def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | None]:
-    """What the system says of each of NAMES in the open DIRECTORY.
+    """The facts of each of NAMES in the open DIRECTORY. Links are not followed.
 
-    It is None where the system would not tell, and for the rest of them when the time is up. Links
-    are not followed. Only the facts are kept: a status is thirty times as big.
+    A name has None if the system refuses its status or the time is up. Statuses are not kept, as
+    one is thirty times as big as its facts.
     """
     found: list[Facts | None] = []
     for number, name in enumerate(names):
@@ -175,14 +175,15 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | 
 
 
 def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:
-    """The kind that the facts of each entry tell; UNKNOWN for None. Many files have few modes."""
+    """The kind in the facts of each entry; UNKNOWN for None."""
+    # Many files have few modes.
     modes = [told[MODE] if told else 0 for told in entries]
     kinds = {mode: _KINDS.get(stat.S_IFMT(mode), Kind.UNKNOWN) for mode in set(modes)}
     return [kinds[mode] for mode in modes]
 
 
 def link_target(name: str, directory: int) -> str | None:
-    """What the link NAME in the open DIRECTORY holds, as text; None if it is no link any more."""
+    """The target of the link NAME in the open DIRECTORY; None if it is no link any more."""
     try:
         return HANDLES.readlink(name, directory)
     except OSError:

@@ -1,9 +1,8 @@
-"""Reading the head of one file: a regular file or nothing, never waiting, never more than asked.
+"""Reading the head of one regular file, without waiting and never more than asked for.
 
-What a name stands for is looked at before it is opened, as opening alone can do something to a
-device; then it is opened without waiting for a writer, a carrier or a lease, and looked at again,
-as it may have been replaced in between. Reading a fifo, a terminal or `/dev/zero` so comes to an
-error in any case.
+The name is statted before it is opened, as opening alone can do something to a device. It is opened
+without waiting for a writer, a carrier or a lease. Then the open file is statted, as another may
+have taken the name in between. So a fifo, a terminal or `/dev/zero` always ends in an error.
 """
 
 import os
@@ -17,11 +16,11 @@ from backstaff.fs.entry import Kind, kind_of
 from backstaff.fs.handles import HANDLES
 
 STRIDE = 32
-"""Files between two looks at the clock: a status can come from far away."""
+"""Files between two looks at the clock: on a network, each status takes a while."""
 
 
 class Content(NamedTuple):
-    """The first bytes of a file, its status just before they were read, and if they are `whole`."""
+    """The first bytes of a file, and its status just before. `whole` says that they are all."""
 
     head: bytes
     status: os.stat_result
@@ -35,8 +34,8 @@ class Content(NamedTuple):
 def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_result:
     """The status of the regular file NAME in the open DIRECTORY. Raises `PathError`.
 
-    A link is not a regular file, unless FOLLOW lets it stand for what it leads to, wherever that
-    is: so FOLLOW is for folders that a person has chosen, and never for what came with a project.
+    A link is not a regular file, unless FOLLOW is true; then it counts as its target, wherever that
+    is. So FOLLOW is for directories that a person has chosen, and never for those of a project.
     """
     try:
         status = (HANDLES.stat if follow else HANDLES.lstat)(name, directory)
@@ -48,7 +47,7 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
 def regulars(
     names: Iterable[str], directory: int, budget: Budget, *, follow: bool = False
 ) -> Iterator[tuple[str, os.stat_result | PathError]]:
-    """What `regular` returns or raises for each of NAMES, until the time is up."""
+    """Yield each of NAMES with the status or error that `regular` has, until the time is up."""
     ask = HANDLES.stat if follow else HANDLES.lstat
     for number, name in enumerate(names):
         if not number % STRIDE and budget.expired():
@@ -71,7 +70,7 @@ def read(
 ) -> Content:
     """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`.
 
-    LOOKED is what `regular` says of it, if that was asked just now.
+    LOOKED is the status that `regular` returned just now, if it was asked.
     """
     if looked is None:
         regular(name, directory, follow=follow)

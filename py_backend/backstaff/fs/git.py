@@ -1,14 +1,12 @@
-"""Asking git about a directory that is held open: a few questions that only read.
+"""Asking git about an open directory: a few questions that only read.
 
-git decides by the files of a repository what it does, and a repository can be hostile: its
-configuration names programs (a monitor of the file system, hooks, a pager, a signature checker)
-and may fetch what is missing. So git is run by its absolute path, which must lie outside the
-project, without a shell and a terminal, in an environment of our own, with everything switched off
-that starts another program or writes. The directory is handed over as a descriptor, as everywhere
-in here; git's answer is names and no more, and whoever shows them looks for them in the open
-directory. Output and time are bounded, and git is killed where it passes them.
+A repository can be hostile. Its configuration names programs, such as hooks and a pager, and git may
+fetch missing objects. So git is run by an absolute path outside the project, without a shell or terminal, in an environment of our own, and everything is
+switched off that starts a program or writes. Git gets the directory as a descriptor. Its answers
+are names, which the callers look for in the open directory. Output and time are bounded, and a git
+that passes its bounds is killed.
 
-Whatever goes wrong is an answer: a `NoGit`, and the caller does without.
+A failure is an answer, too: a `NoGit`, and the caller does without.
 """
 
 import os
@@ -31,20 +29,20 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 1 << 27
 MAX_ERRORS = 1 << 12
 MAX_SECONDS = 5.0
-"""More than half a million files take; a fifo in the place of a file of git's takes for ever."""
+"""Half a million files take less. A fifo in the place of a file of git's takes for ever."""
 FIRST_SECONDS = 1.0
-"""The first question is answered in milliseconds, or something is wrong with the repository."""
+"""Git answers the first question in milliseconds, or something is wrong with the repository."""
 TICK = 0.05
-"""Seconds between two looks at whether the call was taken back."""
+"""Seconds between two looks at whether the call was cancelled."""
 
 _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _HELD = "/proc/self/fd/%d"
 _TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
 _CHUNK = 1 << 16
 _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-"""What decides where the user's own configuration is. No other variable reaches git."""
+"""Variables that say where the user's own configuration is. No other variable reaches git."""
 _ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",  # else a look at the index may write it anew
+    "GIT_OPTIONAL_LOCKS": "0",  # else a look at the index may write it
     "GIT_NO_LAZY_FETCH": "1",
     # A git from before 2024 does not know the line above, and fetches by a command that the
     # repository names. This list goes before any `protocol.*.allow` of a repository.
@@ -55,7 +53,7 @@ _ENVIRONMENT = {
     "GIT_SSH_COMMAND": "/bin/false",
     "GIT_PAGER": "cat",
     "GIT_ATTR_NOSYSTEM": "1",
-    "LC_ALL": "C",  # a path_error is told from a failure by git's words
+    "LC_ALL": "C",  # `_meaning` reads git's messages
     "PATH": "/usr/bin:/bin",
 }
 _OVERRIDES = (
@@ -127,13 +125,13 @@ class TrackedFiles:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The work tree that an open directory is in, to be asked while the directory is open.
+    """The work tree around an open directory. It can be asked while the directory is open.
 
     `depth` says how many levels the directory lies below the top of the work tree. `index` and
     `exclude` (info/exclude) are paths as git names them, absolute or relative to the directory;
     `excludes_file` (core.excludesFile) is absolute or relative to the top, or empty. A `foreign`
-    one lies outside of the work tree and does not name it: a `.git` that came with a project can
-    lead to any repository of the user's, whose branch and history are not the project's.
+    repository lies outside of the work tree and does not name it. A `.git` that came with a project
+    can lead to any repository of the user's, whose branch and history are not the project's.
     """
 
     program: str
@@ -146,7 +144,7 @@ class Repository:
     foreign: bool = False
 
     def branch(self, budget: Budget) -> str | NoGit:
-        """The name of the branch, also before its first commit; "" if HEAD is detached."""
+        """The name of the branch, even before its first commit; "" if HEAD is detached."""
         if self.foreign:
             return NoGit.ELSEWHERE
         answer = _ask(self, budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
@@ -190,7 +188,7 @@ class Repository:
 
 
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
-    """The work tree that the open DIRECTORY is in; git is not taken from within PROJECT, a path."""
+    """The work tree around the open DIRECTORY. A git inside PROJECT, a path, is not run."""
     program = _program(project, os.environ.get("PATH", ""))
     if program is None or not has_descriptors() or not os.path.exists(_HELD % directory):
         return NoGit.ABSENT
@@ -201,14 +199,14 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     if isinstance(facts, NoGit):
         return facts
     if isinstance(values, NoGit):
-        values = b""  # a git from before 2020 tells no scopes
+        values = b""  # a git from before 2020 has no --show-scope
     return _described(bare, os.fsdecode(facts), os.fsdecode(values))
 
 
 def _may_be_in_one(directory: int) -> bool:
-    """Whether anything in the open DIRECTORY or above has a name that only a repository needs.
+    """Whether the open DIRECTORY or one above holds a `.git` or a `HEAD`; True in doubt.
 
-    Where nothing has, git need not be started to say that there is none. In doubt there may be one.
+    Else git need not be started to say that there is no repository.
     """
     above = "."
     try:
@@ -236,7 +234,7 @@ def _is_there(path: str, directory: int) -> bool:
 
 
 def _both(bare: Repository, budget: Budget) -> tuple[bytes | NoGit, bytes | NoGit]:
-    """The answers to `_QUESTION` and `_SETTINGS`, which git works out side by side."""
+    """The answers to `_QUESTION` and `_SETTINGS`, from two processes at the same time."""
     budget = budget.at_most(FIRST_SECONDS)
     where = _started(bare, budget, _QUESTION)
     if isinstance(where, NoGit):
@@ -249,7 +247,7 @@ def _both(bare: Repository, budget: Budget) -> tuple[bytes | NoGit, bytes | NoGi
 
 
 _OF_A_REPOSITORY = (".git", "HEAD")
-"""One is in a work tree; a bare repository, and what is in a `.git`, has the other."""
+"""A work tree has the first; a bare repository, and a `.git` directory, the second."""
 _QUESTION = (
     "rev-parse",
     "--is-inside-work-tree",
@@ -328,7 +326,7 @@ def default_excludes() -> str:
 
 @lru_cache(maxsize=16)
 def _program(project: str, path: str) -> str | None:
-    """The git in one of the system's own places, else the first on PATH that is not in PROJECT."""
+    """The git in a directory of the system, else the first one on PATH outside PROJECT."""
     system = [f"{folder}/git" for folder in _PLACES]
     others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
     outside = (other for other in others if not _is_within(os.path.realpath(other), project))
@@ -348,10 +346,10 @@ def _is_program(path: str) -> bool:
 
 
 def _commits(answer: bytes) -> Iterator[list[str]]:
-    """The paths of each commit in what git's log prints for `_EACH_COMMIT`, -z and --name-only.
+    """Yield the paths of each commit in the output of `git log -z --name-only` (`_EACH_COMMIT`).
 
-    Between NULs that is: nothing, the commit, nothing, then the paths, of which the first has a
-    newline before it. A path is never empty, so what one is called cannot be taken for a commit.
+    Between its NULs stand: nothing, the commit, nothing, then the paths, the first after a newline.
+    A path is never empty, so no name of a file can pass for a commit.
     """
     parts = iter(answer.split(b"\0"))
     next(parts)
@@ -363,7 +361,7 @@ def _commits(answer: bytes) -> Iterator[list[str]]:
 
 @dataclass(slots=True)
 class Asked:
-    """A git that was started and works while others do; its answer has to be taken, or it ended."""
+    """A git that is running. Take its answer, or end it."""
 
     _process: "subprocess.Popen[bytes]"
     _budget: Budget
@@ -371,7 +369,7 @@ class Asked:
     _printed: dict[int, bytearray] = field(default_factory=dict)
 
     def answer(self, fine: tuple[int, ...]) -> bytes | NoGit:
-        """What it prints, if its exit status is among FINE. Raises `Cancelled`."""
+        """The output, if the exit status is among FINE. Raises `Cancelled`."""
         out, errors = self._pipes()
         self._until = monotonic() + MAX_SECONDS
         try:
@@ -385,7 +383,7 @@ class Asked:
         return _meaning(bytes(self._printed[errors]))
 
     def end(self) -> None:
-        """Kill it, if it is still there, with whatever it has started."""
+        """Kill git if it still runs, and all that it has started."""
         import signal
 
         if self._process.poll() is None:
@@ -403,7 +401,7 @@ class Asked:
         return out.fileno(), errors.fileno()
 
     def _read(self, out: int, errors: int) -> NoGit | None:
-        """Take in what is printed until both ends are closed, of errors only the first."""
+        """Read the output until both pipes are closed, and the first errors."""
         import selectors
 
         self._printed = {out: bytearray(), errors: bytearray()}
@@ -449,7 +447,7 @@ def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> 
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
-    # It ends a git that hangs when this server has been killed and cannot.
+    # timeout(1) ends a git that hangs when this server was killed meanwhile.
     guard = next(
         (
             [path, "-s", "KILL", str(int(MAX_SECONDS) + 1)]

@@ -1,12 +1,10 @@
-"""How directories are held, and names in them are asked about: one class for each way.
+"""Open directories as handles, and questions about single names in them.
 
-A *handle* is a number that stands for one held directory. `Descriptors`, the way of every POSIX
-system, holds the directory itself, so that whatever is renamed or swapped meanwhile, the handle
-leads to the directory that was entered. Systems without descriptors of directories hold real paths
-(`fs.handles_windows`).
+A *handle* is a number that stands for one open directory. On POSIX it is a descriptor
+(`Descriptors`): whatever is renamed or swapped meanwhile, it leads to the directory that was
+entered. Systems without descriptors of directories hold real paths (`fs.handles_windows`).
 
-`HANDLES` is the way of this system. All other modules of `fs` ask only it, by handle and single
-name, so that none of them has to know which of the two it is.
+All other modules of `fs` use `HANDLES`, the class for this system, and need not know which it is.
 """
 
 import os
@@ -22,8 +20,8 @@ _DIRECTORY = (
     | getattr(os, "O_CLOEXEC", 0)
 )
 _LIST = os.O_RDONLY | _DIRECTORY
-# O_PATH needs search permission only (a 0311 directory can be passed through) and touches no
-# device or dead mount; where it does not exist, a plain read-only open is the nearest thing.
+# O_PATH needs search permission only, so a 0311 directory can be passed through, and it touches no
+# device or dead mount. Where it does not exist, a plain read-only open is the nearest thing.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
 READ = (
     os.O_RDONLY
@@ -32,8 +30,8 @@ READ = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-# "." can be named only with search permission, which reading a directory and asking about it do not
-# take; this name for a descriptor, where the system has it, takes none.
+# To open "." takes search permission, and to read a directory does not. This name for a descriptor,
+# where the system has it, takes none.
 _HELD = "/proc/self/fd/%d"
 
 DEEPEST = 100
@@ -41,18 +39,18 @@ DEEPEST = 100
 
 
 class Handles(Protocol):
-    """A way of holding directories. Everything raises OSError; no NAME holds a separator."""
+    """A way to hold directories. Every method raises OSError; no NAME holds a separator."""
 
     def root(self, path: str) -> int:
         """Hold the directory at the real PATH."""
         ...
 
     def enter(self, name: str, directory: int) -> int:
-        """Hold the directory NAME, never through a link, for whatever stands in it."""
+        """Hold the directory NAME, never through a link, to ask about names in it."""
         ...
 
     def enter_to_list(self, name: str, directory: int) -> int:
-        """Hold the directory NAME, never through a link, for reading its names."""
+        """Hold the directory NAME, never through a link, to read its names."""
         ...
 
     def reopen_to_list(self, directory: int) -> int:
@@ -68,7 +66,7 @@ class Handles(Protocol):
         ...
 
     def scan(self, directory: int, /) -> "os._ScandirIterator[str]":
-        """The entries of DIRECTORY, which is held for reading its names."""
+        """The entries of DIRECTORY, which is held to read its names."""
         ...
 
     def status(self, directory: int, /) -> os.stat_result:
@@ -76,19 +74,19 @@ class Handles(Protocol):
         ...
 
     def lstat(self, name: str, directory: int) -> os.stat_result:
-        """The status of NAME itself, be it a link."""
+        """The status of NAME, without following a link."""
         ...
 
     def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
-        """The status of each of NAMES itself; raises OSError at the first that has none."""
+        """The status of each of NAMES, as `lstat` has it."""
         ...
 
     def stat(self, name: str, directory: int) -> os.stat_result:
-        """The status of what NAME leads to, wherever that is."""
+        """The status of NAME. A link is followed, wherever it leads."""
         ...
 
     def readlink(self, name: str, directory: int) -> str:
-        """What the link NAME holds."""
+        """The target of the link NAME."""
         ...
 
     def open_file(self, name: str, directory: int, *, follow: bool) -> int:
@@ -96,7 +94,7 @@ class Handles(Protocol):
         ...
 
     def accessible(self, name: str, directory: int, mode: int) -> bool:
-        """Whether access(2) grants MODE on NAME itself, or on DIRECTORY if NAME is "."."""
+        """Whether access(2) grants MODE on NAME, or on DIRECTORY if NAME is "."."""
         ...
 
 
@@ -104,10 +102,10 @@ _scan: Callable[[int], "os._ScandirIterator[str]"] = os.scandir
 
 
 class Descriptors:
-    """Descriptors of directories: what was entered stays what it is, whatever is swapped.
+    """Descriptors of directories. A swap of names changes nothing about an open descriptor.
 
-    No name is ever looked up twice, and none is looked up by more than one component. Against
-    somebody who renames at full speed: no escape in millions of tries (safety 3.2).
+    No name is looked up twice, and no path has more than one component. Renaming at full speed did
+    not get out of the root in millions of tries.
     """
 
     # A walk calls these for every directory, and a method around them would take as long again.
@@ -121,7 +119,7 @@ class Descriptors:
         return os.open(path, _PASS)
 
     def enter(self, name: str, directory: int) -> int:
-        """Open NAME to pass through it; search permission is enough."""
+        """Open NAME to pass through it. Search permission is enough."""
         return os.open(name, _PASS, dir_fd=directory)
 
     def enter_to_list(self, name: str, directory: int) -> int:
@@ -129,7 +127,7 @@ class Descriptors:
         return os.open(name, _LIST, dir_fd=directory)
 
     def reopen_to_list(self, directory: int) -> int:
-        """Open DIRECTORY for reading; also one that may be read and not searched."""
+        """Open DIRECTORY for reading, even without search permission."""
         try:
             return os.open(".", _LIST, dir_fd=directory)
         except PermissionError:
@@ -139,20 +137,20 @@ class Descriptors:
             return os.open(held, _LIST & ~NO_FOLLOW)
 
     def lstat(self, name: str, directory: int) -> os.stat_result:
-        """What fstatat(2) says."""
+        """Call fstatat(2)."""
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
 
     def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
-        """What fstatat(2) says of each."""
+        """Call fstatat(2) for each."""
         ask = os.stat
         return [ask(name, dir_fd=directory, follow_symlinks=False) for name in names]
 
     def stat(self, name: str, directory: int) -> os.stat_result:
-        """What fstatat(2) says, links followed."""
+        """Call fstatat(2), following links."""
         return os.stat(name, dir_fd=directory)
 
     def readlink(self, name: str, directory: int) -> str:
-        """What readlinkat(2) says."""
+        """Call readlinkat(2)."""
         return os.readlink(name, dir_fd=directory)
 
     def open_file(self, name: str, directory: int, *, follow: bool) -> int:
@@ -160,7 +158,7 @@ class Descriptors:
         return os.open(name, READ if follow else READ | NO_FOLLOW, dir_fd=directory)
 
     def accessible(self, name: str, directory: int, mode: int) -> bool:
-        """What faccessat(2) says."""
+        """Call faccessat(2)."""
         if name != ".":
             return os.access(name, mode, dir_fd=directory, follow_symlinks=False)
         return os.access(".", mode, dir_fd=directory) or os.access(_HELD % directory, mode)
@@ -181,4 +179,4 @@ def _of_this_system() -> Handles:
 
 
 HANDLES: Handles = _of_this_system()
-"""The way of this system."""
+"""The class for this system."""

@@ -21,18 +21,18 @@ class _Held:
 
 @dataclass(slots=True)
 class PathHandles:
-    """The strict fallback: real paths, made sure of before and after each question.
+    """Directories held by real paths, which are checked before and after each question.
 
     A held directory is its strict real path and its identity (device and file number). Before each
     question about a name in it, and again after, the path must still be real, free of links and
-    mount-like reparse points on all its length, and lead to that very directory; else the answer is
-    thrown away and the question fails ("it changed while it was looked at").
+    mount-like reparse points on all its length, and lead to the same directory. Else the answer is
+    thrown away, and the question fails with "it changed while it was looked at".
 
     **The promise is weaker than that of `Descriptors`.** Words and links that leave the root are
-    refused all the same, and a swap that lasts is noticed; but a directory that is swapped for a
-    link after the look before, and swapped back before the look after, can show names, sizes and
-    times, and for an instant contents, from outside. Whoever can write in the project at that speed
-    is not kept out on such a system.
+    refused all the same, and a swap that lasts is noticed. But a directory that is swapped for a
+    link after the first check, and swapped back before the second, can show names, sizes and times
+    from outside, and for an instant contents. A program that writes in the project at that speed is
+    not kept out on such a system.
     """
 
     windows: bool = os.name == "nt"
@@ -73,7 +73,7 @@ class PathHandles:
         return self._between(directory, os.scandir, lambda entries: entries.close())
 
     def status(self, directory: int) -> os.stat_result:
-        """The status of the directory that is made sure of."""
+        """The status by path."""
         return self._between(directory, os.lstat)
 
     def lstat(self, name: str, directory: int) -> os.stat_result:
@@ -85,7 +85,7 @@ class PathHandles:
         return [self.lstat(name, directory) for name in names]
 
     def stat(self, name: str, directory: int) -> os.stat_result:
-        """The status of what the path leads to."""
+        """The status by path, following links."""
         return self._between(directory, lambda path: os.stat(self._child(path, name)))
 
     def readlink(self, name: str, directory: int) -> str:
@@ -93,7 +93,7 @@ class PathHandles:
         return self._between(directory, lambda path: os.readlink(self._child(path, name)))
 
     def open_file(self, name: str, directory: int, *, follow: bool) -> int:
-        """Open by path; what was opened must be what was looked at."""
+        """Open by path. The open file must be the one that was statted before."""
 
         def ask(path: str) -> int:
             child = self._child(path, name)
@@ -107,7 +107,7 @@ class PathHandles:
         return self._between(directory, ask, os.close)
 
     def accessible(self, name: str, directory: int, mode: int) -> bool:
-        """What access(2) says of the path; of a link it is what is said of its target."""
+        """Call access(2), which follows a link."""
 
         def ask(path: str) -> bool:
             return os.access(path if name == "." else self._child(path, name), mode)
@@ -138,7 +138,7 @@ class PathHandles:
         ask: Callable[[str], Found],
         discard: Callable[[Found], None] = lambda _: None,
     ) -> Found:
-        """What ASK says of the path of DIRECTORY, which is made sure of before and after."""
+        """The answer of ASK for the path of DIRECTORY, which is checked before and after."""
         found = ask(self._sure(directory))
         try:
             self._sure(directory)
@@ -167,7 +167,7 @@ _DEVICES = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
 
 
 def is_plain_windows_name(name: str) -> bool:
-    """Whether NAME means on Windows a thing of this name: no stream, device, or cut ending."""
+    """Whether Windows takes NAME literally: it is no stream or device, and its end is not cut."""
     if any(sign in name for sign in ':/\\*?"<>|') or name != name.rstrip(" ."):
         return False
     return name.partition(".")[0].rstrip(" ").lower() not in _DEVICES

@@ -1,7 +1,7 @@
-"""How paths are normalized: on POSIX as they are; on Windows with a drive, and with either slash.
+"""Paths in one spelling for all systems: components between single slashes.
 
-Everything above this module sees one form: components between single slashes. A Windows drive is
-the first component (`C:`), so that an absolute path is its components joined, there as here.
+On Windows, either slash is taken, and the drive (`C:`) is the first component. So an absolute path
+is its components joined, there as here.
 """
 
 import os
@@ -14,10 +14,10 @@ _DRIVE = re.compile("[A-Za-z]:")
 
 
 def normalized(text: str, *, windows: bool = WINDOWS) -> str:
-    r"""TEXT with plain slashes only. Raises `InvalidPath` (safety S12).
+    r"""TEXT with plain slashes only. Raises `InvalidPath`.
 
-    On Windows a path that starts on no drive is refused: `//server` opens the network, `//?/` a
-    device, and what `C:x` and `/x` mean depends on hidden state.
+    On Windows a path that starts on no drive is refused: `//server` opens the network, `//?/` opens
+    a device, and the meaning of `C:x` and `/x` depends on hidden state.
     """
     if not windows:
         return text
@@ -35,7 +35,7 @@ def absolute(text: str, *, windows: bool = WINDOWS) -> bool:
 
 
 def components(text: str) -> list[str]:
-    """The names in TEXT, normalized, without those that say nothing."""
+    """The names in TEXT, which is normalized. Empty ones and `.` do not count."""
     return [part for part in text.split("/") if part not in ("", ".")]
 
 

@@ -7,7 +7,7 @@ user's own rules; a repository further down starts with no rules but its own.
 
 A repository within a work tree is one closed directory, as for git; it can be walked by itself.
 `.git` and special files never belong to a project, and links are leaves. Rules are read wherever
-git reads them, which can be above the root; nothing else is, and no answer shows them.
+git reads them, which can be above the root. Nothing else is read there, and no answer shows them.
 
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
 directories and rules with those on the disk, and walks again if any differs. So no answer is
@@ -215,7 +215,7 @@ def _content(file: str, directory: int, *, follow: bool = False) -> bytes:
 
 @dataclass(slots=True)
 class _Watch:
-    """What tells whether a directory has changed: the `stamps` of these `names` in it.
+    """A directory has changed if any of these `names` in it has another stamp than before.
 
     `entered` are the directories in it that have a watch of their own.
     """
@@ -348,8 +348,8 @@ class _ProjectWalk:
         except PathError:
             if kind is Kind.FILE:
                 return True  # git takes a file that it cannot read for a repository
-        # Git decides about a link, a file that names a repository, and a broken repository. No
-        # stamp tells when that changes.
+        # Git decides about a link, a file that names a repository, and a broken repository. Its
+        # decision can change without any stamp here.
         self._stamps[path] = UNSETTLED
         repository = self.repository
         return isinstance(repository, Repository) and repository.is_repository(
@@ -406,7 +406,8 @@ class _ProjectWalk:
         """Note the directory STEP, which could not be entered because of PROBLEM."""
         now = time.time_ns()
         status = lstat_or_none(step.name, step.directory)
-        # The stamp of a directory changes with its permissions, and with nothing else that helps.
+        # Only a change of permissions changes the stamp. After other failures, the next walk tries
+        # again.
         watched = status is not None and isinstance(problem, PermissionRefused)
         self._stamps[step.path] = settled(status, now) if status and watched else UNSETTLED
         self._inherited.pop(step.path, None)
@@ -418,7 +419,7 @@ class _ProjectWalk:
         return self._stamps[""]
 
     def watches(self) -> dict[str, _Watch]:
-        """What to compare before the files are taken for current, by directory."""
+        """The watches of all directories that hold directories or rules, by path."""
         watches = {"": _Watch([], []), **self._watches}
         for path, names in self._children.items():
             prefix = f"{path}/" if path else ""

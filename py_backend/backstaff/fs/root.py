@@ -3,15 +3,15 @@
 Theory of operation. A `Root` holds the project directory open. `Root.resolve` splits the path
 itself and opens one component after the other relative to the descriptor before it, never
 following a link: a link is read and its target takes the link's place among the components.
-`..` pops a stack of descriptors. So nothing is checked first and used later: what is handed on is
-the open descriptor itself, and a directory swapped for a link meanwhile leads nowhere else.
+`..` pops a stack of descriptors. So nothing is checked first and used later: the caller gets the
+open descriptor itself, and a directory that is swapped for a link meanwhile leads nowhere else.
 
-Above the root, components are compared with the names of the root's own ancestors (`../project/src`
-and absolute paths come back in that way). A name that is none of them may be a link that leads
-back, as `/home` is where homes are in `/var/home`: the ancestor is listed, and only what its list
-calls a link is read. Nothing else out there is opened or statted, so no mount is entered, and a
-path only ever arrives through the root's own descriptor. Any other name is outside. Outside is told
-before missing, so that no answer says whether something exists out there.
+Above the root, components are compared with the names of the root's own ancestors. In that way
+`../project/src` and absolute paths come back in. Any other name may be a link that leads back, as
+`/home` does where homes are in `/var/home`. So the ancestor is listed, and the name is read if the
+list calls it a link. Nothing else out there is opened or statted, so no mount is entered, and a
+path only ever arrives through the root's own descriptor. Every other name is outside. An error says
+"outside" before it says "missing", so that no answer shows whether something exists out there.
 """
 
 import errno
@@ -45,12 +45,12 @@ _NOT_THERE = {errno.ENOENT, errno.ENAMETOOLONG}
 
 @dataclass(slots=True)
 class Place:
-    """Something that was found inside the root, held open. Use it as a context manager.
+    """A file or directory inside the root, held open. Use it as a context manager.
 
     `path` is absolute and real, without a trailing slash (but for "/"); `relative` is the same
     from the root, "." for the root itself. `directory` is the descriptor of the place itself if it
-    is a directory, else of the directory that holds it under `name`. `through_link` tells that the
-    last component named was a symbolic link.
+    is a directory, else of the directory that holds it under `name`. `through_link` says that the
+    last component of the given path was a symbolic link.
     """
 
     path: str
@@ -90,7 +90,7 @@ class Place:
         name = "." if self.kind is Kind.DIRECTORY else self.name
         try:
             return HANDLES.accessible(name, self.directory, mode)
-        except OSError:  # by name, where it is not what was found any more
+        except OSError:  # something else has this name by now
             return False
 
     def __enter__(self) -> Self:
@@ -105,10 +105,10 @@ class Place:
 
 
 class Root:
-    """The project directory, held open: what tools may look at ends here.
+    """The project directory, held open. Tools look at nothing outside of it.
 
-    It is reached by its real path and by the path it was given under; a root that was renamed or
-    replaced since is found anew with the next `Root`, as one is made for each call.
+    Absolute paths may name it by its real path or by the path that it was opened with. Each call
+    makes its own `Root`, so a project that was renamed or replaced is found by the next call.
     """
 
     def __init__(self, given: str) -> None:
@@ -119,10 +119,10 @@ class Root:
         self._aliases = [self.components, components(normalized(given))]
 
     def resolve(self, text: str) -> Place:
-        """Find the thing that TEXT names, inside this root, links included. Raises `PathError`.
+        """Find the file or directory TEXT inside this root. Raises `PathError`.
 
         TEXT is relative to the root or absolute, and literal: no `~`, `$VAR`, glob or drive is
-        expanded. "" and "." are the root.
+        expanded. "" and "." are the root. Links count as long as they stay inside.
         """
         text = _checked(text)
         with _Resolution(self, text) as resolution:
@@ -137,7 +137,7 @@ class Root:
         return place
 
     def within(self, components: list[str]) -> list[str] | None:
-        """What follows the root in the COMPONENTS of an absolute path; None if it is outside."""
+        """The COMPONENTS of an absolute path below the root; None if the path is outside."""
         for alias in self._aliases:
             if components[: len(alias)] == alias:
                 return components[len(alias) :]
@@ -165,10 +165,11 @@ class Root:
 
 @dataclass(slots=True)
 class _Resolution:
-    """One path on its way: what is still to be walked, and where the walk stands.
+    """The state of resolving one path.
 
-    `stack` holds a descriptor for the root and for each name in `names`. `above` is None inside
-    the root; else it holds the names of the root's ancestor at which the walk stands, untouched.
+    `pending` are the components ahead. `stack` has a descriptor for the root and for each name in
+    `names`. `above` is None inside the root. Outside, it holds the names of the root's ancestor that
+    the path has reached, which is not touched.
     """
 
     root: Root
@@ -332,7 +333,7 @@ class _Resolution:
 
 
 def _listed_link(path: str, name: str) -> str | None:
-    """What NAME holds if the list of the directory PATH calls it a link; else None."""
+    """The target of NAME if the list of the directory PATH calls it a link, else None."""
     held: list[int] = []
     try:
         held.append(HANDLES.root(path))
@@ -349,7 +350,7 @@ def _listed_link(path: str, name: str) -> str | None:
 
 
 def _checked(text: str) -> str:
-    """TEXT as the operating system will name it, or `InvalidPath`."""
+    """TEXT in the spelling of the operating system. Raises `InvalidPath`."""
     try:
         name = os.fsencode(text)
     except UnicodeEncodeError as error:
@@ -362,7 +363,7 @@ def _checked(text: str) -> str:
 
 
 def _open_root(given: str) -> tuple[str, int]:
-    """The real path of GIVEN and a descriptor of that very directory."""
+    """The real path of GIVEN, and a descriptor of the directory at that path."""
     given = _checked(given)
     if not absolute(given):
         raise InvalidPath("the project root must be an absolute path")

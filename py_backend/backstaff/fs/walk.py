@@ -1,10 +1,10 @@
 """The one walk: pre-order below an open directory, by descriptor, never through a link.
 
-Each directory is opened by its name relative to the descriptor of its parent, with O_NOFOLLOW, so
-something swapped for a link meanwhile is not entered but told as unreadable. Nothing is
-statted unless the caller asks. The caller orders each directory and decides what is entered, so it
-can stop anywhere. As many descriptors are open as the walk is deep, `DEEPEST` at most; a directory
-that is deeper is told as unreadable, and a walk that starts there can read it.
+Each directory is opened by its name relative to the descriptor of its parent, with O_NOFOLLOW. So a
+directory that is swapped for a link meanwhile is not entered; it counts as unreadable. Nothing is
+statted unless the caller asks. The caller orders each directory and chooses those to enter, so it
+can stop anywhere. The walk holds a descriptor for each level, `DEEPEST` at most. A deeper directory
+counts as unreadable; a walk that starts there can read it.
 """
 
 import os
@@ -20,8 +20,8 @@ from backstaff.fs.handles import DEEPEST, HANDLES
 Arrange = Callable[[int, str], Iterable[Named]]
 """Reads an open directory, given with its path ("" for the start), and filters and orders it.
 
-It reads at once, raising `PathError`, but may go on ordering as the walk proceeds. It may raise
-`DeadlineExceeded`: then nothing of this directory is told, and the walk ends.
+It reads at once, raising `PathError`, but may go on ordering as the walk proceeds. If it raises
+`DeadlineExceeded`, the walk shows nothing of this directory, and ends.
 """
 
 
@@ -49,8 +49,8 @@ class _Level(NamedTuple):
 class Walk:
     """An iterator over the entries below an open directory; use it as a context manager.
 
-    After a step that is a directory, `enter` makes the walk go into it next. `expired` tells that
-    the budget's time was up and entries are missing.
+    After a step that is a directory, `enter` makes the walk go into it next. `expired` says that
+    the time was up and entries are missing.
     """
 
     start: int
@@ -76,7 +76,7 @@ class Walk:
     def __iter__(self) -> Iterator[Step]:
         """Yield the steps in pre-order. Raises `Cancelled`."""
         levels, expired = self._levels, self.budget.expired
-        new = tuple.__new__  # what Step() calls in the end, at half the cost
+        new = tuple.__new__  # half the cost of Step(), which calls it in the end
         while levels:
             level, depth = levels[-1], len(levels)
             directory, prefix, entries = level
@@ -91,7 +91,7 @@ class Walk:
                 HANDLES.close(levels.pop().directory)
 
     def enter(self, step: Step) -> PathError | None:
-        """Go into STEP, the directory just yielded, next; or tell why it cannot be read."""
+        """Go into STEP, the directory just yielded; or return the reason why it cannot be read."""
         if len(self._levels) >= DEEPEST:
             return Unreachable("it is too deep")
         try:

@@ -22,9 +22,9 @@ class Token(NamedTuple):
 
 STAR = Token("[^/]*")
 ANY = Token("[^/]")
-SPAN = Token("(?:[^/]+/)*?")
-"""Any number of whole names, as `**/` stands for."""
-SPAN_SOME = Token("(?:[^/]+/)+?")
+SPAN = Token("(?:[^/]*/)*?")
+"""Any number of whole names, as `**/` stands for. For git, `b**/x` spans the rest of a name, too."""
+SPAN_SOME = Token("(?:[^/]*/)+?")
 REST = Token("(?s:.*)")
 """The rest of the path, as `**` at the end of a pattern stands for."""
 NOTHING = Token("(?!)")

@@ -116,6 +116,7 @@ def ignored(content: bytes, path: str, *, directory: bool = False) -> bool:
         (b"[[:digit:]]", "7", True),
         (b"[a", "[a", False),
         (b"b**/x", "bfoo/bar/x", True),
+        (b"b**/x", "b/x", True),
         (b"*", ".hidden", True),
     ],
 )
