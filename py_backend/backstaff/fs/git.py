@@ -1,10 +1,10 @@
 """Asking git about an open directory: a few questions that only read.
 
-A repository can be hostile. Its configuration names programs, such as hooks and a pager, and git may
-fetch missing objects. So git is run by an absolute path outside the project, without a shell or terminal, in an environment of our own, and everything is
-switched off that starts a program or writes. Git gets the directory as a descriptor. Its answers
-are names, which the callers look for in the open directory. Output and time are bounded, and a git
-that passes its bounds is killed.
+A repository can be hostile. Its configuration names programs, such as hooks and a pager, and git
+may fetch missing objects. So git is run by an absolute path outside the project, without a shell or
+terminal, in an environment of our own, and everything is switched off that starts a program or
+writes. Git gets the directory as a descriptor. Its answers are names, which the callers look for in
+the open directory. Output and time are bounded, and a git that passes its bounds is killed.
 
 A failure is an answer, too: a `NoGit`, and the caller does without.
 """

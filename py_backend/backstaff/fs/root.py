@@ -168,8 +168,8 @@ class _Resolution:
     """The state of resolving one path.
 
     `pending` are the components ahead. `stack` has a descriptor for the root and for each name in
-    `names`. `above` is None inside the root. Outside, it holds the names of the root's ancestor that
-    the path has reached, which is not touched.
+    `names`. `above` is None inside the root. Outside, it has the names of the ancestor of the root
+    that the path has reached, which is not touched.
     """
 
     root: Root

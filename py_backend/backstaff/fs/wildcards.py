@@ -23,7 +23,7 @@ class Token(NamedTuple):
 STAR = Token("[^/]*")
 ANY = Token("[^/]")
 SPAN = Token("(?:[^/]*/)*?")
-"""Any number of whole names, as `**/` stands for. For git, `b**/x` spans the rest of a name, too."""
+"""Any number of whole names, as `**/` stands for; in git's `b**/x`, also the end of a name."""
 SPAN_SOME = Token("(?:[^/]*/)+?")
 REST = Token("(?s:.*)")
 """The rest of the path, as `**` at the end of a pattern stands for."""
