@@ -9,7 +9,6 @@ All other modules of `fs` use `HANDLES`, the class for this system, and need not
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 # Whether a flag exists is a matter of the system; one that does not exist cannot be asked for.
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -38,96 +37,37 @@ DEEPEST = 100
 """Directories that one walk holds at once: four walks leave others more than half of 1,024."""
 
 
-class Handles(Protocol):
-    """A way to hold directories. Every method raises OSError; no NAME holds a separator."""
-
-    def root(self, path: str) -> int:
-        """Hold the directory at the real PATH."""
-        ...
-
-    def enter(self, name: str, directory: int) -> int:
-        """Hold the directory NAME, never through a link, to ask about names in it."""
-        ...
-
-    def enter_to_list(self, name: str, directory: int) -> int:
-        """Hold the directory NAME, never through a link, to read its names."""
-        ...
-
-    def reopen_to_list(self, directory: int) -> int:
-        """Hold DIRECTORY once more, for reading its names."""
-        ...
-
-    def duplicate(self, directory: int, /) -> int:
-        """Hold DIRECTORY once more."""
-        ...
-
-    def close(self, directory: int, /) -> None:
-        """Let DIRECTORY go."""
-        ...
-
-    def scan(self, directory: int, /) -> "os._ScandirIterator[str]":
-        """The entries of DIRECTORY, which is held to read its names."""
-        ...
-
-    def status(self, directory: int, /) -> os.stat_result:
-        """The status of DIRECTORY itself."""
-        ...
-
-    def lstat(self, name: str, directory: int) -> os.stat_result:
-        """The status of NAME, without following a link."""
-        ...
-
-    def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
-        """The status of each of NAMES, as `lstat` has it."""
-        ...
-
-    def stat(self, name: str, directory: int) -> os.stat_result:
-        """The status of NAME. A link is followed, wherever it leads."""
-        ...
-
-    def readlink(self, name: str, directory: int) -> str:
-        """The target of the link NAME."""
-        ...
-
-    def open_file(self, name: str, directory: int, *, follow: bool) -> int:
-        """A descriptor that reads the file NAME without waiting; links only if FOLLOW."""
-        ...
-
-    def accessible(self, name: str, directory: int, mode: int) -> bool:
-        """Whether access(2) grants MODE on NAME, or on DIRECTORY if NAME is "."."""
-        ...
-
-
 _scan: Callable[[int], "os._ScandirIterator[str]"] = os.scandir
 
 
 class Descriptors:
     """Descriptors of directories. A swap of names changes nothing about an open descriptor.
 
-    No name is looked up twice, and no path has more than one component. Renaming at full speed did
-    not get out of the root in millions of tries.
+    Every method raises OSError, and no NAME holds a slash. No name is looked up twice, and no path
+    has more than one component. Renaming at full speed did not get out of the root in millions of
+    tries.
     """
 
     # A walk calls these for every directory, and a method around them would take as long again.
-    duplicate = staticmethod(os.dup)
-    close = staticmethod(os.close)
-    scan = staticmethod(_scan)
-    status = staticmethod(os.fstat)
+    duplicate: Callable[[int], int] = staticmethod(os.dup)
+    close: Callable[[int], None] = staticmethod(os.close)
+    scan: Callable[[int], "os._ScandirIterator[str]"] = staticmethod(_scan)
+    status: Callable[[int], os.stat_result] = staticmethod(os.fstat)
 
     def root(self, path: str) -> int:
         """Open the directory at the real PATH."""
         return os.open(path, _PASS)
 
     def enter(self, name: str, directory: int) -> int:
-        """Open NAME to pass through it. Search permission is enough."""
+        """Open the directory NAME, never through a link, to ask about names in it."""
         return os.open(name, _PASS, dir_fd=directory)
 
     def enter_to_list(self, name: str, directory: int) -> int:
-        """Open NAME for reading."""
+        """Open the directory NAME, never through a link, to read its names."""
         return os.open(name, _LIST, dir_fd=directory)
 
     def reopen_to_list(self, directory: int) -> int:
-        """Open DIRECTORY for reading, even without search permission."""
+        """Open DIRECTORY once more to read its names, even without search permission."""
         try:
             return os.open(".", _LIST, dir_fd=directory)
         except PermissionError:
@@ -137,28 +77,28 @@ class Descriptors:
             return os.open(held, _LIST & ~NO_FOLLOW)
 
     def lstat(self, name: str, directory: int) -> os.stat_result:
-        """Call fstatat(2)."""
+        """The status of NAME, without following a link."""
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
 
     def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
-        """Call fstatat(2) for each."""
+        """The status of each of NAMES, as `lstat` has it."""
         ask = os.stat
         return [ask(name, dir_fd=directory, follow_symlinks=False) for name in names]
 
     def stat(self, name: str, directory: int) -> os.stat_result:
-        """Call fstatat(2), following links."""
+        """The status of NAME. A link is followed, wherever it leads."""
         return os.stat(name, dir_fd=directory)
 
     def readlink(self, name: str, directory: int) -> str:
-        """Call readlinkat(2)."""
+        """The target of the link NAME."""
         return os.readlink(name, dir_fd=directory)
 
     def open_file(self, name: str, directory: int, *, follow: bool) -> int:
-        """Open relative to DIRECTORY."""
+        """A descriptor that reads the file NAME without waiting; links only if FOLLOW."""
         return os.open(name, READ if follow else READ | NO_FOLLOW, dir_fd=directory)
 
     def accessible(self, name: str, directory: int, mode: int) -> bool:
-        """Call faccessat(2)."""
+        """Whether access(2) grants MODE on NAME, or on DIRECTORY if NAME is "."."""
         if name != ".":
             return os.access(name, mode, dir_fd=directory, follow_symlinks=False)
         return os.access(".", mode, dir_fd=directory) or os.access(_HELD % directory, mode)
@@ -170,7 +110,7 @@ def has_descriptors() -> bool:
     return by_directory and os.scandir in os.supports_fd and hasattr(os, "O_DIRECTORY")
 
 
-def _of_this_system() -> Handles:
+def _of_this_system() -> Descriptors:
     if has_descriptors():
         return Descriptors()
     from backstaff.fs.handles_windows import PathHandles
@@ -178,5 +118,5 @@ def _of_this_system() -> Handles:
     return PathHandles()
 
 
-HANDLES: Handles = _of_this_system()
+HANDLES = _of_this_system()
 """The class for this system."""

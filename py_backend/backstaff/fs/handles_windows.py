@@ -4,11 +4,12 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
-from backstaff.fs.handles import NO_FOLLOW, READ
+from backstaff.fs.handles import NO_FOLLOW, READ, Descriptors
 
 Found = TypeVar("Found")
 
@@ -19,8 +20,7 @@ class _Held:
     identity: tuple[int, int]
 
 
-@dataclass(slots=True)
-class PathHandles:
+class PathHandles(Descriptors):
     """Directories held by real paths, which are checked before and after each question.
 
     A held directory is its strict real path and its identity (device and file number). Before each
@@ -35,9 +35,15 @@ class PathHandles:
     not kept out on such a system.
     """
 
-    windows: bool = os.name == "nt"
-    _held: dict[int, _Held] = field(default_factory=dict)
-    _next: "count[int]" = field(default_factory=lambda: count(1))
+    def __init__(self, *, windows: bool = os.name == "nt") -> None:
+        """Hold nothing yet. WINDOWS says whose names are refused."""
+        self.windows = windows
+        self._held: dict[int, _Held] = {}
+        self._next = count(1)
+        self.duplicate = self._duplicate
+        self.close = self._held.__delitem__
+        self.scan = self._scan
+        self.status = partial(self._between, ask=os.lstat)
 
     def root(self, path: str) -> int:
         """Hold PATH, which has to be its own real path."""
@@ -58,23 +64,13 @@ class PathHandles:
 
     def reopen_to_list(self, directory: int) -> int:
         """Hold it once more."""
-        return self.duplicate(directory)
+        return self._duplicate(directory)
 
-    def duplicate(self, directory: int) -> int:
-        """Hold it once more."""
+    def _duplicate(self, directory: int) -> int:
         return self._keep(self._held[directory])
 
-    def close(self, directory: int) -> None:
-        """Forget the handle."""
-        del self._held[directory]
-
-    def scan(self, directory: int) -> "os._ScandirIterator[str]":
-        """Scan by path."""
+    def _scan(self, directory: int) -> "os._ScandirIterator[str]":
         return self._between(directory, os.scandir, lambda entries: entries.close())
-
-    def status(self, directory: int) -> os.stat_result:
-        """The status by path."""
-        return self._between(directory, os.lstat)
 
     def lstat(self, name: str, directory: int) -> os.stat_result:
         """The status by path."""

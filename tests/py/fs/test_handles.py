@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from backstaff.errors import InvalidPath
-from backstaff.fs.handles import Descriptors, Handles, has_descriptors
+from backstaff.fs.handles import Descriptors, has_descriptors
 from backstaff.fs.handles_windows import PathHandles, is_plain_windows_name
 from backstaff.fs.paths import absolute, components, join, normalized
 from tests.py.trees import Plant
@@ -48,9 +48,9 @@ def test_all_answers_are_the_same_without_descriptors() -> None:
 
 
 @pytest.fixture(params=[Descriptors, PathHandles], ids=["descriptors", "names"])
-def handles(request: pytest.FixtureRequest) -> Handles:
+def handles(request: pytest.FixtureRequest) -> Descriptors:
     """Either way of holding directories."""
-    made: Handles = request.param()
+    made: Descriptors = request.param()
     return made
 
 
@@ -74,7 +74,7 @@ def refused(numbers: set[int], ask: Callable[[], object]) -> None:
     assert caught.value.errno in numbers, caught.value
 
 
-def test_both_ways_tell_the_same(handles: Handles, root: Path) -> None:
+def test_both_ways_tell_the_same(handles: Descriptors, root: Path) -> None:
     top = handles.root(str(root))
     inner = handles.enter("d", top)
     listed = handles.enter_to_list("d", top)
