@@ -14,7 +14,7 @@ import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from time import monotonic
@@ -195,12 +195,21 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     if not _may_be_in_one(directory):
         return NoGit.NO_WORK_TREE
     bare = Repository(program, directory, 0, "", "", "", ignore_case=False)
-    facts, values = _both(bare, budget)
+    budget = budget.at_most(FIRST_SECONDS)
+    question = _started(bare, budget, _QUESTION)
+    if isinstance(question, NoGit):
+        return question
+    try:  # two processes work at the same time
+        values = _ask(bare, budget, *_SETTINGS, fine=(0, 1))
+        facts = question.answer((0,))
+    finally:
+        question.end()
     if isinstance(facts, NoGit):
         return facts
-    if isinstance(values, NoGit):
-        values = b""  # a git from before 2020 has no --show-scope
-    return _described(bare, os.fsdecode(facts), os.fsdecode(values))
+    # A git from before 2020 has no --show-scope, and fails.
+    return _described(
+        bare, os.fsdecode(facts), "" if isinstance(values, NoGit) else os.fsdecode(values)
+    )
 
 
 def _may_be_in_one(directory: int) -> bool:
@@ -208,42 +217,26 @@ def _may_be_in_one(directory: int) -> bool:
 
     Else git need not be started to say that there is no repository.
     """
+
+    def identity(path: str) -> tuple[int, int]:
+        status = os.stat(path, dir_fd=directory)
+        return status.st_dev, status.st_ino
+
     above = "."
     try:
-        top = _identity("/", directory)
-        while not any(_is_there(f"{above}/{name}", directory) for name in _OF_A_REPOSITORY):
-            if _identity(above, directory) == top:
+        top = identity("/")
+        while True:
+            for name in _OF_A_REPOSITORY:
+                try:
+                    os.stat(f"{above}/{name}", dir_fd=directory, follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                return True
+            if identity(above) == top:
                 return False
             above += "/.."
     except OSError:
-        pass
-    return True
-
-
-def _identity(path: str, directory: int) -> tuple[int, int]:
-    status = os.stat(path, dir_fd=directory)
-    return status.st_dev, status.st_ino
-
-
-def _is_there(path: str, directory: int) -> bool:
-    try:
-        os.stat(path, dir_fd=directory, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def _both(bare: Repository, budget: Budget) -> tuple[bytes | NoGit, bytes | NoGit]:
-    """The answers to `_QUESTION` and `_SETTINGS`, from two processes at the same time."""
-    budget = budget.at_most(FIRST_SECONDS)
-    where = _started(bare, budget, _QUESTION)
-    if isinstance(where, NoGit):
-        return where, where
-    try:
-        settings = _ask(bare, budget, *_SETTINGS, fine=(0, 1))
-        return where.answer((0,)), settings
-    finally:
-        where.end()
+        return True
 
 
 _OF_A_REPOSITORY = (".git", "HEAD")
@@ -264,14 +257,19 @@ _EACH_COMMIT = "--format=tformat:%x00%H%x00"
 _TRUE = ("", "true", "yes", "on", "1")
 
 
-def _described(bare: Repository, facts: str, values: str) -> Repository | NoGit:
-    inside, *told = facts.removesuffix("\n").split("\n")
+def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit:
+    """BARE with git's ANSWER to `_QUESTION`, and the VALUES that `_SETTINGS` printed."""
+    inside, *facts = answer.removesuffix("\n").split("\n")
     if inside != "true":
         return NoGit.NO_WORK_TREE
-    if len(told) != 5:  # noqa: PLR2004 - the five that are asked for, if no path holds a newline
+    if len(facts) != 5:  # noqa: PLR2004 - the five that are asked for, if no path holds a newline
         return NoGit.BROKEN
-    up, index, exclude, git_directory, top = told
-    settings = list(_settings(values))
+    up, index, exclude, git_directory, top = facts
+    settings: list[tuple[str, str, str]] = []
+    parts = iter(values.split("\0")[:-1])
+    for scope, setting in zip(parts, parts, strict=False):  # such as "global", "core.worktree\n/a"
+        key, _, value = setting.partition("\n")
+        settings.append((scope, key, value))
     core = {key: value for _, key, value in settings}
     # A project's own setting may name a file of the project's, and no other file of the user's.
     mine = [
@@ -306,14 +304,6 @@ def _is_own(git_directory: str, top: str, worktree: str) -> bool:
             return os.path.realpath(file.read(1 << 12).rstrip("\n")) == f"{top}/.git"
     except OSError:
         return False
-
-
-def _settings(values: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the scope (such as `global`), the key and the value of each setting."""
-    parts = iter(values.split("\0")[:-1])
-    for scope, setting in zip(parts, parts, strict=False):
-        key, _, value = setting.partition("\n")
-        yield scope, key, value
 
 
 def default_excludes() -> str:
@@ -366,21 +356,22 @@ class Asked:
     _process: "subprocess.Popen[bytes]"
     _budget: Budget
     _until: float = 0.0
-    _printed: dict[int, bytearray] = field(default_factory=dict)
 
     def answer(self, fine: tuple[int, ...]) -> bytes | NoGit:
         """The output, if the exit status is among FINE. Raises `Cancelled`."""
-        out, errors = self._pipes()
+        out, errors = self._process.stdout, self._process.stderr
+        if out is None or errors is None:
+            raise ValueError("git was started without pipes")
         self._until = monotonic() + MAX_SECONDS
+        printed = {out.fileno(): bytearray(), errors.fileno(): bytearray()}
+        output, complaint = printed.values()
         try:
-            trouble = self._read(out, errors) or self._wait()
+            trouble = self._read(printed, output, complaint) or self._wait()
         finally:
             self.end()
         if trouble is not None:
             return trouble
-        if self._process.returncode in fine:
-            return bytes(self._printed[out])
-        return _meaning(bytes(self._printed[errors]))
+        return bytes(output) if self._process.returncode in fine else _meaning(bytes(complaint))
 
     def end(self) -> None:
         """Kill git if it still runs, and all that it has started."""
@@ -394,19 +385,14 @@ class Asked:
             if pipe is not None:
                 pipe.close()
 
-    def _pipes(self) -> tuple[int, int]:
-        out, errors = self._process.stdout, self._process.stderr
-        if out is None or errors is None:
-            raise ValueError("git was started without pipes")
-        return out.fileno(), errors.fileno()
-
-    def _read(self, out: int, errors: int) -> NoGit | None:
-        """Read the output until both pipes are closed, and the first errors."""
+    def _read(
+        self, printed: dict[int, bytearray], output: bytearray, complaint: bytearray
+    ) -> NoGit | None:
+        """Read both pipes into PRINTED until they are closed; of the COMPLAINT, the beginning."""
         import selectors
 
-        self._printed = {out: bytearray(), errors: bytearray()}
         with selectors.DefaultSelector() as selector:
-            for pipe in self._printed:
+            for pipe in printed:
                 selector.register(pipe, selectors.EVENT_READ)
             while selector.get_map():
                 if self._is_late():
@@ -414,9 +400,9 @@ class Asked:
                 for key, _ in selector.select(TICK):
                     if not (chunk := os.read(key.fd, _CHUNK)):
                         selector.unregister(key.fd)
-                    self._printed[key.fd] += chunk
-                del self._printed[errors][MAX_ERRORS:]
-                if len(self._printed[out]) > MAX_OUTPUT:
+                    printed[key.fd] += chunk
+                del complaint[MAX_ERRORS:]
+                if len(output) > MAX_OUTPUT:
                     return NoGit.TOO_MUCH
         return None
 

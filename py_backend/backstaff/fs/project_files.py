@@ -102,7 +102,8 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     cannot be read, and `Cancelled`.
     """
     directory = place.listing()
-    project = _root_path(place)
+    inside = "" if place.relative == "." else f"/{place.relative}"
+    project = place.path.removesuffix(inside) or "/"
     repository = find_repository(directory, project, budget)
     sources = _sources(place, directory, repository, include_ignored=include_ignored)
     index = _index_stamp(repository)
@@ -124,12 +125,6 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
 def forget() -> None:
     """Keep the files of no project."""
     _KEPT.clear()
-
-
-def _root_path(place: Place) -> str:
-    """The path of the root that PLACE was found in."""
-    inside = "" if place.relative == "." else f"/{place.relative}"
-    return place.path.removesuffix(inside) or "/"
 
 
 def _index_stamp(repository: Repository | NoGit) -> Stamp | None:
@@ -279,17 +274,18 @@ class _ProjectWalk:
         now = time.time_ns()
         self._stamps[path] = settled(HANDLES.status(directory), now)
         found = files, directories, links = groups_in(directory, self.budget)
-        ignore = inherited
-        if self._has_dot_git(found) and path:
-            if self.sources.work_tree:
-                if self._is_closed(directory, path):
-                    self._close(path, Closed.REPOSITORY)
-                    return ()
-            else:
-                ignore = Ignore()  # the rules start anew in a repository that is entered
-        elif path in self._tracked.gitlinks:
+        ignore, has_dot_git = inherited, False
+        for names in found:
+            if _DOT_GIT in names:
+                names.remove(_DOT_GIT)
+                has_dot_git = bool(path)
+        if path in self._tracked.gitlinks or (
+            has_dot_git and self.sources.work_tree and self._is_closed(directory, path)
+        ):
             self._close(path, Closed.REPOSITORY)
             return ()
+        if has_dot_git and not self.sources.work_tree:
+            ignore = Ignore()  # the rules start anew in a repository that is entered
         kept: frozenset[str] = frozenset()
         if not self.sources.include_ignored:
             ignore = self._with_own_rules(ignore, directory, path, files)
@@ -315,21 +311,11 @@ class _ProjectWalk:
         here = len(self.paths)
         self.directories.append(Directory(path, here, here, closed=why))
 
-    def _has_dot_git(self, found: Grouped) -> bool:
-        """Whether `.git` was FOUND. Take it away: it never belongs to a project."""
-        for names in found:
-            if _DOT_GIT in names:
-                names.remove(_DOT_GIT)
-                return True
-        return False
-
     def _is_closed(self, directory: int, path: str) -> bool:
         """Whether the open DIRECTORY, which has a `.git`, is another repository for git.
 
-        Git enters a directory with tracked files whatever its `.git` is, and no submodule.
+        Git enters a directory with tracked files, whatever its `.git` is.
         """
-        if path in self._tracked.gitlinks:
-            return True
         if self._tracked.below(path):
             return False
         status = lstat_or_none(_DOT_GIT, directory)

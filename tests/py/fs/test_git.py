@@ -276,7 +276,8 @@ def test_git_that_hangs_ends_without_the_server(
         nobody = Repository(str(program), directory, 0, "", "", "", ignore_case=False)
         process = asking._started(nobody, Budget(), ("ls-files",))  # noqa: SLF001
         assert isinstance(process, Asked)
-        out, _ = process._pipes()  # noqa: SLF001
+        assert process._process.stdout is not None  # noqa: SLF001
+        out = process._process.stdout.fileno()  # noqa: SLF001
         assert select.select([out], [], [], MOST_SECONDS_TO_END)[0], "git lives on"
         assert os.read(out, 1) == b""
         process.end()
