@@ -15,7 +15,7 @@ from backstaff.fs.root import Root
 from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
 from backstaff.render.names import visible
-from backstaff.server import Reply, Server, settle
+from backstaff.server import Reply, Server, enable_garbage_collection
 from backstaff.settings import Settings, default_file, load
 
 HAND_OVER_SECONDS = 0.0005
@@ -112,7 +112,7 @@ def _serve(options: argparse.Namespace) -> int:
     # python-epc costs 80 ms to import, so only the transport that is used is.
     transport = import_module(f"backstaff.wire.{'stdio' if options.stdio else 'tcp'}")
     server = _server(options)
-    settle()
+    enable_garbage_collection()
     status = transport.serve(server)
     # Whatever a worker is doing, or stuck in: its client is gone. Nothing is shut down before, as
     # the stuck one may hold a lock of the log; each line of that was written when it came.
@@ -120,7 +120,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _call(options: argparse.Namespace) -> int:
-    settle()
+    enable_garbage_collection()
     server = _server(options)
     arguments = json_object(options.json)
     Root(server.root).close()  # a root that is not there is misuse, not an answer of the tool

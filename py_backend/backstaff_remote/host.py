@@ -12,7 +12,7 @@ from typing import Never
 
 from backstaff.errors import SettingsError, ToolError
 from backstaff.registry import Registry, discover
-from backstaff.server import Server, settle
+from backstaff.server import Server, enable_garbage_collection
 from backstaff.settings import Settings, parse
 from backstaff.wire import stdio
 
@@ -35,7 +35,7 @@ def main(say: Say, how: str, settings_bytes: int) -> Never:
         os._exit(EXIT_SETTINGS)
     _silence_terminal()
     server = Server(registry, settings, NO_ROOT)
-    settle()
+    enable_garbage_collection()
     status = stdio.serve(server)
     logging.shutdown()
     os._exit(status)  # whatever a worker is doing: the client is gone
