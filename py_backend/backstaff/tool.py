@@ -1,4 +1,4 @@
-"""The shape of a contract: what a tool is, what it is called with, what it returns."""
+"""The shape of a contract: a tool, the context of its calls, its result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,19 +30,19 @@ Arguments = TypeVar("Arguments")
 
 
 class Safety(StrEnum):
-    """Agent-Q's safety levels that occur here."""
+    """Agent-Q's safety levels, as far as they occur."""
 
     SAFE = "safe"
 
 
 class Risk(StrEnum):
-    """The risk levels of the SRD that occur here."""
+    """The SRD's risk levels, as far as they occur."""
 
     LOW = "low"
 
 
 class ResultKind(StrEnum):
-    """What a result is like, so that a client can choose a view for it."""
+    """Kinds of results, so that a client can choose a view."""
 
     LISTING = "listing"
     FILE_INFO = "file-info"
@@ -62,11 +62,11 @@ NO_SETTINGS = NoSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the trusted side says about a call; a model's arguments never reach in here.
+    """The trusted side's part of a call; a model's arguments never get in here.
 
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
-    is what is left in the model's window. `settings` is an instance of the tool's settings class.
-    With `text_only`, nobody reads the data, and a tool can leave out what is costly to make.
+    is the free room of the model's window. `settings` is an instance of the tool's settings class.
+    With `text_only` nobody reads the data, and a tool need not make it.
     """
 
     root: Root
@@ -77,7 +77,7 @@ class Context:
     settings: Any = NO_SETTINGS
 
     def text_limit(self, default: int) -> int:
-        """The bytes that the text may take: the caller's wish or DEFAULT, within the window."""
+        """Return the bytes of text allowed: the caller's limit or DEFAULT, within the window."""
         limit = default if self.max_output_bytes is None else self.max_output_bytes
         capacity = self.available_capacity_bytes
         return limit if capacity is None else min(limit, capacity)
@@ -85,12 +85,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    r"""What a tool found out.
+    r"""The findings of a tool.
 
     `text` is for a model and never empty; `data` is the same for programs: mappings with
     snake_case keys, lists, `Rows`, scalars, StrEnum members for closed sets. `output` is the
-    contract's JSON output where it differs from `data`. `labels` makes pairs of a string in `data`
-    and its form in text, for the odd names: `("a\nb", '"a\\nb"')`.
+    contract's JSON output where it differs from `data`. `labels` returns pairs of an odd string in
+    `data` and its form in text: `("a\nb", '"a\\nb"')`.
     """
 
     text: str
@@ -101,18 +101,18 @@ class Result:
     labels: Callable[[], Sequence[tuple[str, str]]] = tuple
 
     def json(self) -> str:
-        """The contract's output as canonical JSON."""
+        """Return the contract's output as canonical JSON."""
         return to_json(self.data if self.output is None else self.output)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool(Generic[Arguments]):
-    """A tool: its definition, word for word as its contract has it, and its work.
+    """A tool: its definition, word for word from its contract, and its work.
 
-    `arguments` is the frozen dataclass that the values of `parameters` fill, by name; `run` gets
-    it. `settings` is the frozen dataclass of the tool's configuration table `[tools.TABLE]`.
-    `allow_truncation` False forbids adapters to cut the text. `invalid` is the contract's error
-    code for arguments that do not fit.
+    `run` gets an instance of the frozen dataclass `arguments`, made of the values of `parameters`
+    by name. `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
+    `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
+    arguments that do not fit.
     """
 
     name: str
@@ -132,14 +132,15 @@ class Tool(Generic[Arguments]):
     table: str = ""
 
     def definition(self, toolset: str) -> dict[str, object]:
-        """What `describe` says of this tool, with snake_case keys."""
+        """Return the part of `describe` about this tool, with snake_case keys."""
         parameters = schema(self.parameters)
+        properties = {one.name: Verbatim(one.schema()) for one in self.parameters}
         return {
             "id": f"{toolset}/{self.name}",
             "name": self.name,
             "toolset": toolset,
             "description": self.description,
-            "parameters": _schema_names_kept(parameters),
+            "parameters": parameters | {"properties": Verbatim(properties)},
             "schema_json": to_json(parameters),
             "required": parameters["required"],
             "arguments": [_argument(parameter) for parameter in self.parameters],
@@ -153,13 +154,8 @@ class Tool(Generic[Arguments]):
         }
 
 
-def _schema_names_kept(parameters: dict[str, Any]) -> dict[str, object]:
-    properties = {name: Verbatim(schema) for name, schema in parameters["properties"].items()}
-    return parameters | {"properties": Verbatim(properties)}
-
-
 def _argument(parameter: Parameter) -> dict[str, object]:
-    """A parameter as adapters want it: by position, with its type as a word."""
+    """Return a parameter for adapters that take arguments by position, its type as a keyword."""
     published = parameter.schema()
     items = {"items": Keyword("string")} if "items" in published else {}
     required = {"required": True} if parameter.required else {}
