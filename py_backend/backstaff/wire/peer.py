@@ -1,4 +1,4 @@
-"""Who is at the other end of a loopback connection: on Linux the kernel's table tells the user."""
+"""The user at the other end of a loopback connection, from Linux's table of connections."""
 
 import os
 import socket
@@ -12,9 +12,9 @@ _ESTABLISHED = "01"
 def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
     """Whether the peer of the IPv4 loopback CONNECTION runs as this process's user.
 
-    Its end must be open still: of one that is closed the table tells no user, but 0, which is root.
-    Where there is no such TABLE (not Linux) nothing is known, and the answer is True: there the
-    loopback address and the single admitted client are all the protection there is.
+    Its end must still be open: for a closed one the table has 0, which is root. Without a TABLE
+    (not on Linux) the answer is True: the loopback address and the single admitted client are then
+    all the protection.
     """
     try:
         lines = table.read_text("ascii").splitlines()
