@@ -236,8 +236,8 @@ class Server:
 
     def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Return the settings of TOOL below ROOT, and a warning if the file's are not used."""
-        chosen = self.settings.of(table(tool_id, tool), tool.settings)
         source, built_in = self.settings.source, tool.settings()
+        chosen = self.settings.tables.get(table(tool_id, tool), built_in)
         if not source or chosen == built_in or root.within(components(normalized(source))) is None:
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"

@@ -79,10 +79,6 @@ class Settings:
     policy: Policy = Policy()
     source: str = field(default="", compare=False)
 
-    def of(self, table: str, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
-        """Return the settings of TABLE, an instance of MAKE; the built-in ones without a file."""
-        return self.tables[table] if table in self.tables else make()
-
 
 AnyPath = str | os.PathLike[str]
 Tables = Mapping[str, Callable[..., Any]]

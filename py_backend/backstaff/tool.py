@@ -13,7 +13,6 @@ from backstaff.render.canonical import to_json
 from backstaff.result import Keyword, Verbatim
 
 __all__ = [
-    "NO_SETTINGS",
     "Context",
     "Keyword",
     "NoSettings",
@@ -21,24 +20,10 @@ __all__ = [
     "ParameterType",
     "Result",
     "ResultKind",
-    "Risk",
-    "Safety",
     "Tool",
 ]
 
 Arguments = TypeVar("Arguments")
-
-
-class Safety(StrEnum):
-    """Agent-Q's safety levels, as far as they occur."""
-
-    SAFE = "safe"
-
-
-class Risk(StrEnum):
-    """The SRD's risk levels, as far as they occur."""
-
-    LOW = "low"
 
 
 class ResultKind(StrEnum):
@@ -57,9 +42,6 @@ class NoSettings:
     """The settings of a tool that has none."""
 
 
-NO_SETTINGS = NoSettings()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """The trusted side's part of a call; a model's arguments never get in here.
@@ -74,7 +56,7 @@ class Context:
     max_output_bytes: int | None = None
     available_capacity_bytes: int | None = None
     text_only: bool = False
-    settings: Any = NO_SETTINGS
+    settings: Any = NoSettings()
 
     def text_limit(self, default: int) -> int:
         """Return the bytes of text allowed: the caller's limit or DEFAULT, within the window."""
@@ -122,10 +104,6 @@ class Tool(Generic[Arguments]):
     run: Callable[[Arguments, Context], Result]
     result_kind: ResultKind
     categories: tuple[str, ...] = ()
-    safety: Safety = Safety.SAFE
-    risk: Risk = Risk.LOW
-    side_effecting: bool = False
-    requires_approval: bool = False
     allow_truncation: bool = True
     invalid: str = ErrorCode.INVALID_ARGUMENT
     settings: Callable[..., Any] = NoSettings
@@ -144,11 +122,12 @@ class Tool(Generic[Arguments]):
             "schema_json": to_json(parameters),
             "required": parameters["required"],
             "arguments": [_argument(parameter) for parameter in self.parameters],
-            "safety_level": self.safety,
+            # The same for every tool, as this server only reads.
+            "safety_level": Keyword("safe"),
             "categories": [Keyword(word) for word in self.categories],
-            "side_effecting": self.side_effecting,
-            "requires_approval": self.requires_approval,
-            "risk": self.risk,
+            "side_effecting": False,
+            "requires_approval": False,
+            "risk": Keyword("low"),
             "result_kind": self.result_kind,
             "allow_truncation": self.allow_truncation,
         }

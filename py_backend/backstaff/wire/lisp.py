@@ -33,6 +33,7 @@ _HAS_OCTAL = re.compile(r"\\[0-7]")
 _SURROGATES = re.compile(
     r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u(d[89a-f][0-9a-f]{2})|.)", re.DOTALL
 )
+_CONSTANTS = {":false": False, ":json-false": False, ":null": None}
 
 FIRST_RAW, LAST_RAW = 0x80, 0xFF
 BYTE_0 = 0xDC00
@@ -98,7 +99,11 @@ def _without_octal(match: re.Match[str]) -> str:
 def _value(item: object) -> object:
     match item:
         case sexpdata.Symbol():
-            return _symbol(str(item))
+            name = str(item)
+            if name.startswith("#") and name != "##":
+                known = "strings, numbers, lists, vectors, symbols and keywords"
+                raise Unreadable(f"the request holds {name[:20]!r}; only {known} can be sent", None)
+            return _CONSTANTS.get(name, Symbol(name))
         case sexpdata.Quoted():
             return Symbol("'")
         case sexpdata.Delimiters():
@@ -126,24 +131,6 @@ def _values(items: Iterable[object]) -> list[object]:
     return found
 
 
-def _symbol(name: str) -> object:
-    match name:
-        case ":false" | ":json-false":
-            return False
-        case ":null":
-            return None
-        case _ if name.startswith("#") and name != "##":
-            known = "strings, numbers, lists, vectors, symbols and keywords"
-            raise Unreadable(f"the request holds {name[:20]!r}; only {known} can be sent", None)
-        case _:
-            return Symbol(name)
-
-
-def write(value: object, dialect: "Dialect") -> bytes:
-    """Return VALUE as Lisp in the DIALECT, ready to be framed."""
-    return dialect.finish(_Writer(dialect.quote).text(value))
-
-
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """A way to write strings: `quote` writes one, `finish` encodes a whole message."""
@@ -151,41 +138,8 @@ class Dialect:
     quote: Callable[[str], str]
     finish: Callable[[str], bytes]
 
-
-def _quote_plain(text: str) -> str:
-    return '"' + lossy(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _finish_escaped(text: str) -> bytes:
-    text = text.replace("#", "\\u0023")
-    if "\\\\" not in text:  # then each `\\n` is a newline, and a bare one is read faster
-        text = text.replace("\\n", "\n")
-    if "\\ud" in text:
-        text = _SURROGATES.sub(_joined, text)
-    return text.encode("ascii", "surrogateescape")
-
-
-def _joined(match: re.Match[str]) -> str:
-    r"""Join the pair `\ud83d\ude00`; a lone `\udcff` becomes the byte ff, other halves are lost."""
-    high, low, lone = match.groups()
-    if high:  # Lisp does not join them
-        code = 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
-        return f"\\U{code:08x}"
-    if not lone:
-        return match[0]
-    code = int(lone, 16)
-    return chr(code) if FIRST_RAW <= code - BYTE_0 <= LAST_RAW else "\\ufffd"
-
-
-PLAIN = Dialect(_quote_plain, str.encode)
-ESCAPED = Dialect(encode_basestring_ascii, _finish_escaped)
-
-
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    quote: Callable[[str], str]
-
-    def text(self, value: object) -> str:  # noqa: PLR0911  # a return a type
+    def text(self, value: object) -> str:  # noqa: PLR0911  # one for each type
+        """Return VALUE as Lisp, before `finish`."""
         match value:
             case None | False:
                 return "nil"
@@ -230,3 +184,37 @@ class _Writer:
 
 def _keyword(key: str) -> str:
     return ":" + key.replace("_", "-")
+
+
+def _quote_plain(text: str) -> str:
+    return '"' + lossy(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _finish_escaped(text: str) -> bytes:
+    text = text.replace("#", "\\u0023")
+    if "\\\\" not in text:  # then each `\\n` is a newline, and a bare one is read faster
+        text = text.replace("\\n", "\n")
+    if "\\ud" in text:
+        text = _SURROGATES.sub(_joined, text)
+    return text.encode("ascii", "surrogateescape")
+
+
+def _joined(match: re.Match[str]) -> str:
+    r"""Join the pair `\ud83d\ude00`; a lone `\udcff` becomes the byte ff, other halves are lost."""
+    high, low, lone = match.groups()
+    if high:  # Lisp does not join them
+        code = 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
+        return f"\\U{code:08x}"
+    if not lone:
+        return match[0]
+    code = int(lone, 16)
+    return chr(code) if FIRST_RAW <= code - BYTE_0 <= LAST_RAW else "\\ufffd"
+
+
+PLAIN = Dialect(_quote_plain, str.encode)
+ESCAPED = Dialect(encode_basestring_ascii, _finish_escaped)
+
+
+def write(value: object, dialect: Dialect) -> bytes:
+    """Return VALUE as Lisp in the DIALECT, ready to be framed."""
+    return dialect.finish(dialect.text(value))
