@@ -5,7 +5,7 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from sys import float_info
@@ -95,7 +95,7 @@ def decode(
     name becomes a warning. Raises `ToolError` that names the argument, its value and the values
     that fit.
     """
-    given = dict(_pairs(raw))
+    given = _given(raw)
     unknown = [_shown_name(name) for name in sorted(given.keys() - {p.name for p in parameters})]
     values: dict[str, object] = {}
     for parameter in parameters:
@@ -164,40 +164,52 @@ def _fits(parameter: Parameter, value: float) -> bool:
 
 
 def _shown(value: object) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return "a huge number" if abs(value) >= 10**15 else f"the number {value}"
-        case str():
-            return "a string"
-        case Symbol():
-            return "a symbol"
-        case list():
-            return "a list"
-        case _:
-            return "an object"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return "a huge number" if abs(value) >= 10**15 else f"the number {value}"
+    kinds = {str: "a string", Symbol: "a symbol", list: "a list"}
+    return kinds.get(type(value), "an object")
 
 
 def _refusal(parameter: Parameter, message: str) -> ToolError:
     return ToolError(parameter.code or ErrorCode.INVALID_ARGUMENT, message)
 
 
-def _pairs(raw: object) -> Iterator[tuple[str, object]]:
-    """Return the (name, value) pairs of RAW; of a name given twice, Lisp's first one is last."""
+def _given(raw: object) -> dict[str, object]:
+    """Return the values in RAW by snake_case name. Of a name given twice, Lisp takes the first."""
+    pairs: Iterable[tuple[object, object]]
     match raw:
         case None | Nil.NIL:
-            return iter(())
-        case dict():
-            return iter([(_name(key), value) for key, value in raw.items()])
+            return {}
         case str():
-            return _pairs(json_object(raw))
+            return _given(json_object(raw))
+        case dict():
+            pairs = raw.items()
         case [Symbol(name=name), *_] if name.startswith(":"):
-            return reversed(list(_plist_pairs(raw)))
+            if len(raw) % 2:
+                raise _unreadable("the plist has a keyword without a value")
+            if not all(isinstance(key, Symbol) and key.name.startswith(":") for key in raw[::2]):
+                raise _unreadable("the plist has something else where a keyword should stand")
+            pairs = reversed(list(zip(raw[::2], raw[1::2], strict=True)))
         case list():
-            return reversed([_alist_pair(item) for item in raw])
+            pairs = reversed([_alist_pair(item) for item in raw])
         case _:
             raise _unreadable("they are neither a plist, an alist nor a JSON object")
+    names = ((key.name if isinstance(key, Symbol) else str(key), value) for key, value in pairs)
+    return {name.removeprefix(":").replace("-", "_"): value for name, value in names}
+
+
+def _alist_pair(item: object) -> tuple[Symbol | str, object]:
+    match item:
+        case [(Symbol() | str()) as key, Symbol(name="."), value]:
+            return key, value
+        case [(Symbol() | str()) as key]:
+            return key, NIL
+        case [(Symbol() | str()) as key, *values]:
+            return key, values
+        case _:
+            raise _unreadable("the alist has something else where a pair should stand")
 
 
 def json_object(text: str) -> dict[str, object]:
@@ -215,32 +227,6 @@ def json_object(text: str) -> dict[str, object]:
             return value
         reason = "the JSON is not an object"
     raise _unreadable(reason)
-
-
-def _plist_pairs(raw: Sequence[object]) -> Iterator[tuple[str, object]]:
-    if len(raw) % 2:
-        raise _unreadable("the plist has a keyword without a value")
-    for key, value in zip(raw[::2], raw[1::2], strict=True):
-        if not (isinstance(key, Symbol) and key.name.startswith(":")):
-            raise _unreadable("the plist has something else where a keyword should stand")
-        yield _name(key.name), value
-
-
-def _alist_pair(item: object) -> tuple[str, object]:
-    match item:
-        case [(Symbol() | str()) as key, Symbol(name="."), value]:
-            return _name(key), value
-        case [(Symbol() | str()) as key]:
-            return _name(key), NIL
-        case [(Symbol() | str()) as key, *values]:
-            return _name(key), values
-        case _:
-            raise _unreadable("the alist has something else where a pair should stand")
-
-
-def _name(key: object) -> str:
-    text = key.name if isinstance(key, Symbol) else str(key)
-    return text.removeprefix(":").replace("-", "_")
 
 
 def _unreadable(reason: str) -> ToolError:

@@ -5,7 +5,6 @@ import os
 import sys
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from backstaff import __version__, log
 from backstaff.arguments import Parameter, json_object
@@ -42,28 +41,25 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_USAGE
 
 
-class _Parser(argparse.ArgumentParser):
-    """Its help has a fixed width: asking the terminal would cost each start an import."""
-
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401  # argparse's
-        width = partial(argparse.HelpFormatter, width=HELP_COLUMNS)
-        super().__init__(formatter_class=width, **options)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="backstaff", description="A read-only navigation back end for agents and people."
+    # Python would ask the terminal for its width, which costs each start an import.
+    width = partial(argparse.HelpFormatter, width=HELP_COLUMNS)
+    parser = argparse.ArgumentParser(
+        prog="backstaff",
+        description="A read-only navigation back end for agents and people.",
+        formatter_class=width,
     )
     parser.add_argument("--version", action="version", version=f"backstaff {__version__}")
     parser.set_defaults(log_file=None, log_level="warning")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    serve = commands.add_parser("serve", help="answer EPC calls")
+    add = partial(commands.add_parser, formatter_class=width)
+    serve = add("serve", help="answer EPC calls")
     serve.set_defaults(command=_serve)
     serve.add_argument(
         "--stdio", action="store_true", help="over stdin and stdout (default: TCP, port printed)"
     )
-    call = commands.add_parser("call", help="call one tool and print its answer")
+    call = add("call", help="call one tool and print its answer")
     call.set_defaults(command=_call)
     call.add_argument("id", help="the tool, e.g. agent-q/list_directory")
     call.add_argument("json", nargs="?", default="{}", help="its arguments as a JSON object")
@@ -80,10 +76,10 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--log-file", metavar="FILE", help="log there and not to stderr")
         command.add_argument("--log-level", choices=LEVELS, default="warning")
 
-    tools = commands.add_parser("tools", help="print the definitions of the tools")
+    tools = add("tools", help="print the definitions of the tools")
     tools.set_defaults(command=_tools)
     tools.add_argument("--json", action="store_true", help="as JSON")
-    bundle = commands.add_parser("bundle", help="print what a start on another host needs")
+    bundle = add("bundle", help="print what a start on another host needs")
     bundle.set_defaults(command=_bundle)
     return parser
 

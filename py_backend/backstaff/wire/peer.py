@@ -21,7 +21,10 @@ def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
     except OSError:
         return True
     try:
-        here, there = map(_as_listed, (connection.getsockname(), connection.getpeername()))
+        here, there = (
+            f"{int.from_bytes(socket.inet_aton(host), 'little'):08X}:{port:04X}"
+            for host, port in (connection.getsockname(), connection.getpeername())
+        )
     except OSError:  # it has hung up
         return False
     peers = [
@@ -30,9 +33,3 @@ def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
         if (fields[_LOCAL], fields[_REMOTE]) == (there, here)
     ]
     return peers == [(_ESTABLISHED, os.getuid())]
-
-
-def _as_listed(address: tuple[str, int]) -> str:
-    host, port = address
-    number = int.from_bytes(socket.inet_aton(host), "little")
-    return f"{number:08X}:{port:04X}"
