@@ -98,7 +98,7 @@ def default_file() -> str | None:
     except FileNotFoundError:
         return None
     except OSError:
-        return path  # `load` says what is wrong with it
+        return path  # `load` reports the problem
     return path
 
 

@@ -113,6 +113,13 @@ class Tool(Generic[Arguments]):
         """Return the part of `describe` about this tool, with snake_case keys."""
         parameters = schema(self.parameters)
         properties = {one.name: Verbatim(one.schema()) for one in self.parameters}
+        # Adapters that call by position want a list, with each type as a keyword.
+        arguments = []
+        for one in self.parameters:
+            items = {"items": Keyword("string")} if one.type is ParameterType.ARRAY else {}
+            required = {"required": True} if one.required else {}
+            keywords = {"type": one.type} | items | required
+            arguments.append({"name": one.name} | one.schema() | keywords)
         return {
             "id": f"{toolset}/{self.name}",
             "name": self.name,
@@ -121,7 +128,7 @@ class Tool(Generic[Arguments]):
             "parameters": parameters | {"properties": Verbatim(properties)},
             "schema_json": to_json(parameters),
             "required": parameters["required"],
-            "arguments": [_argument(parameter) for parameter in self.parameters],
+            "arguments": arguments,
             # The same for every tool, as this server only reads.
             "safety_level": Keyword("safe"),
             "categories": [Keyword(word) for word in self.categories],
@@ -131,11 +138,3 @@ class Tool(Generic[Arguments]):
             "result_kind": self.result_kind,
             "allow_truncation": self.allow_truncation,
         }
-
-
-def _argument(parameter: Parameter) -> dict[str, object]:
-    """Return a parameter for adapters that take arguments by position, its type as a keyword."""
-    published = parameter.schema()
-    items = {"items": Keyword("string")} if "items" in published else {}
-    required = {"required": True} if parameter.required else {}
-    return {"name": parameter.name} | published | {"type": parameter.type} | items | required

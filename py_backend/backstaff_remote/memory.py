@@ -50,7 +50,7 @@ class MemoryLoader(SourceFileLoader):
 
 
 class MemoryFinder:
-    """Finds the modules of one folder of FILES, as the import system asks of a path's entry."""
+    """Finds the modules of one directory of FILES, as the import system wants."""
 
     def __init__(self, folder: str, files: Files, loads: Loads) -> None:
         """Look in FOLDER. Raises ImportError if the payload has no such directory."""
