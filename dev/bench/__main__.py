@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from backstaff.server import settle
+from backstaff.server import enable_garbage_collection
 from dev.bench import emacs, search, servers, walks
 from dev.bench.folders import FULL, QUICK, folders
 from dev.bench.plot import svg
@@ -47,7 +47,7 @@ def measured(*, quick: bool) -> Report:
     """The report of a run; QUICK shows only that everything runs."""
     made = folders(CACHE, QUICK if quick else FULL)
     mcp = "left out of a quick run" if quick else servers.mcp_command(CACHE)
-    settle()  # what runs in this process shall collect garbage as a server does
+    enable_garbage_collection()  # what runs in this process shall collect garbage as a server does
     missing = {"mcp": mcp} if isinstance(mcp, str) else {}
     measures: Measures = {}
     elc = emacs.compiled(CACHE)

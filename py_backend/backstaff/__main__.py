@@ -1,15 +1,15 @@
-"""Where Python starts the package. It stays small: Python keeps no bytecode of what it starts."""
+"""Python starts the package here. Keep it small: Python compiles this file at every start."""
 
 import gc
 
-gc.disable()  # what is made until the start is over stays, and looking through it takes time
+gc.disable()  # the objects of a start stay, so looking for garbage among them wastes time
 
 import os
 import sys
 
 if not __package__:
     # Run as a file by an isolated interpreter (`python -I .../backstaff/__main__.py`), which puts
-    # neither this folder nor the working directory on the path: so a project's own files named
+    # neither this directory nor the working directory on the path: so a project's own files named
     # like ours or like a library's can never be imported.
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 

@@ -1,11 +1,11 @@
-"""Arguments: what a tool says it takes, and the one place where a caller's values are judged.
+"""Arguments: the parameters of tools, and the one place that checks a caller's values.
 
-The wire hands over *raw* values: str, int, float, bool, None (absent), list, `Symbol`, dict (from
-JSON) and `NIL`, Lisp's nil, which is false, empty or absent by the type of the parameter it is for.
+A raw value is a str, int, float, bool, None (absent), list, `Symbol`, dict (from JSON) or `NIL`,
+Lisp's nil, which means false, empty or absent: the parameter's type decides.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from sys import float_info
@@ -14,9 +14,9 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.lisp_values import NIL, Nil, Symbol
 
 MAX_NAMED, MAX_NAME = 5, 200
-"""Arguments that do not exist, and characters of each, in a message."""
+"""Unknown arguments that a message names, and characters of each."""
 MAX_ITEMS = 1000
-"""Items of a list: some tools compare each of them with each name that they read."""
+"""Items of a list: some tools compare each item with each name that they read."""
 
 
 class ParameterType(StrEnum):
@@ -29,6 +29,7 @@ class ParameterType(StrEnum):
     ARRAY = "array"
 
 
+_OF_NIL: Mapping[ParameterType, object] = {ParameterType.BOOLEAN: False, ParameterType.ARRAY: []}
 _EXPECTED = {
     ParameterType.STRING: "a string",
     ParameterType.BOOLEAN: "true or false",
@@ -40,16 +41,13 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a tool.
+    """One parameter of a tool. An array's items are strings.
 
-    `default`, `minimum`, `maximum` and `choices` are part of the published schema and enforced.
-    `setting` names the field of the tool's settings that fills in for an omitted argument, and
-    goes before `default`. `absent` is the value of an omitted argument of which the schema
-    publishes no default. `limits` are enforced like minimum and maximum, but not published, as
-    the contract tells them elsewhere. `whole` asks a `number` to be integral. `code` is the error
-    code for a
-    value that does not fit, where the contract has one for it; else the tool's own is used.
-    An array's items are strings.
+    An omitted argument gets its value from the field `setting` of the tool's settings, or from
+    `default`, or from `absent`, a default that the schema does not publish. The schema publishes
+    `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
+    prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
+    fit, where the contract has one; else the tool's own is used.
     """
 
     name: str
@@ -67,7 +65,7 @@ class Parameter:
     code: str = ""
 
     def schema(self) -> dict[str, object]:
-        """The JSON Schema of this parameter, keys in the order the contracts write them."""
+        """Return the JSON Schema of this parameter, keys in the order of the contracts."""
         optional = {
             "items": {"type": "string"} if self.type is ParameterType.ARRAY else None,
             "enum": [str(choice) for choice in self.choices] or None,
@@ -91,199 +89,144 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
 def decode(
     parameters: Sequence[Parameter], raw: object, settings: object = None
 ) -> tuple[dict[str, object], list[str]]:
-    """Judge the RAW arguments: the values by parameter name, and warnings.
+    """Return the values of the RAW arguments by parameter name, and warnings.
 
-    RAW is a keyword plist, an alist, a JSON object (parsed, or as one string), or nothing. Unknown
-    names are left out and become a warning. Raises `ToolError`, with the parameter's own code or
-    INVALID_ARGUMENT, naming the argument, what came and what fits.
+    RAW is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. An unknown
+    name becomes a warning. Raises `ToolError` that names the argument, its value and the values
+    that fit.
     """
-    given = dict(_pairs(raw))
-    names = {parameter.name for parameter in parameters}
-    unknown = [_shown_name(name) for name in sorted(given.keys() - names)]
-    _check_presence(parameters, given, unknown)
-    values = {parameter.name: _value(parameter, given, settings) for parameter in parameters}
+    given = _given(raw)
+    unknown = [_shown_name(name) for name in sorted(given.keys() - {p.name for p in parameters})]
+    values: dict[str, object] = {}
+    for parameter in parameters:
+        value = given.get(parameter.name)
+        values[parameter.name] = _OF_NIL.get(parameter.type) if value is NIL else value
+        if parameter.required and values[parameter.name] is None:
+            # An unknown argument may be the missing one, misspelt.
+            more = len(unknown) - MAX_NAMED
+            named = ", ".join(unknown[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+            seen = f"; there is no argument {named}" if unknown else ""
+            raise _refusal(parameter, f"Missing required argument '{parameter.name}'{seen}")
+    for parameter in parameters:
+        value = values[parameter.name]
+        if value is not None:
+            values[parameter.name] = _checked(parameter, value)
+        elif parameter.setting:
+            values[parameter.name] = getattr(settings, parameter.setting)
+        else:
+            default = parameter.default
+            values[parameter.name] = parameter.absent if default is None else default
     return values, [f"Unknown argument ignored: {name}" for name in unknown]
 
 
-def _check_presence(
-    parameters: Sequence[Parameter], given: Mapping[str, object], unknown: Sequence[str]
-) -> None:
-    """Refuse if something required is missing; what is UNKNOWN may be how it was misspelt."""
-    for parameter in parameters:
-        if parameter.required and _nil_by_type(parameter, given.get(parameter.name)) is None:
-            more = len(unknown) - MAX_NAMED
-            others = f" and {more} more" if more > 0 else ""
-            named = ", ".join(unknown[:MAX_NAMED])
-            seen = f"; there is no argument {named}{others}" if unknown else ""
-            raise _refusal(parameter, f"Missing required argument '{parameter.name}'{seen}")
-
-
 def _shown_name(name: str) -> str:
-    """NAME on one line, whatever a model made of it."""
+    """Return NAME, which may hold anything, on one line."""
     name = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
     return name if name.isidentifier() else json.dumps(name)
 
 
-def _value(parameter: Parameter, given: Mapping[str, object], settings: object) -> object:
-    value = _nil_by_type(parameter, given.get(parameter.name))
-    if value is not None:
-        return _checked(parameter, value)
-    if parameter.setting:
-        return getattr(settings, parameter.setting)
-    return parameter.absent if parameter.default is None else parameter.default
-
-
-def _nil_by_type(parameter: Parameter, value: object) -> object:
-    if value is not NIL:
-        return value
-    match parameter.type:
-        case ParameterType.BOOLEAN:
-            return False
-        case ParameterType.ARRAY:
-            return []
-        case _:
-            return None
-
-
 def _checked(parameter: Parameter, value: object) -> object:
-    match parameter.type, value:
+    argument, kind = f"Argument '{parameter.name}'", parameter.type
+    match kind, value:
         case ParameterType.BOOLEAN, bool():
             return value
         case ParameterType.STRING, str():
-            return _chosen(parameter, value)
-        case ((ParameterType.NUMBER | ParameterType.INTEGER), (int() | float())) if not isinstance(
-            value, bool
+            if parameter.choices and value not in parameter.choices:
+                fitting = ", ".join(f"'{choice}'" for choice in parameter.choices)
+                raise _refusal(parameter, f"{argument} must be one of {fitting}")
+            return value
+        case ((ParameterType.NUMBER | ParameterType.INTEGER), int() | float()) if _fits(
+            parameter, value
         ):
-            return _in_range(parameter, _number(parameter, value))
+            number = int(value) if value == int(value) else value
+            low, high = parameter.limits or (parameter.minimum, parameter.maximum)
+            if (low is None or number >= low) and (high is None or number <= high):
+                return number
+            bounds = f"at least {low}" if high is None else f"at most {high}"
+            bounds = bounds if low is None or high is None else f"from {low} to {high}"
+            raise _refusal(parameter, f"{argument} must be {bounds}, but it is {number}")
         case ParameterType.ARRAY, list() if all(isinstance(item, str) for item in value):
             if len(value) > MAX_ITEMS:
-                message = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
-                raise _refusal(parameter, f"Argument '{parameter.name}' {message}")
+                problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
+                raise _refusal(parameter, f"{argument} {problem}")
             return tuple(value)
-        case _:
-            raise _misfit(parameter, value)
+    expected = "a whole number" if parameter.whole else _EXPECTED[kind]
+    mixed = kind is ParameterType.ARRAY and isinstance(value, list)
+    found = "a list of other things" if mixed else _shown(value)
+    raise _refusal(parameter, f"{argument} must be {expected}, not {found}")
 
 
-def _chosen(parameter: Parameter, value: str) -> str:
-    if parameter.choices and value not in parameter.choices:
-        fitting = ", ".join(f"'{choice}'" for choice in parameter.choices)
-        raise _refusal(parameter, f"Argument '{parameter.name}' must be one of {fitting}")
-    return value
-
-
-def _number(parameter: Parameter, value: float) -> float:
+def _fits(parameter: Parameter, value: float) -> bool:
     whole = parameter.whole or parameter.type is ParameterType.INTEGER
     # Neither NaN nor an infinity passes, nor an integer that no float can hold.
-    if not abs(value) <= float_info.max or (whole and value != int(value)):
-        raise _misfit(parameter, value)
-    return int(value) if value == int(value) else value
-
-
-def _in_range(parameter: Parameter, value: float) -> float:
-    low, high = parameter.limits or (parameter.minimum, parameter.maximum)
-    if (low is None or value >= low) and (high is None or value <= high):
-        return value
-    match low, high:
-        case _, None:
-            limits = f"at least {low}"
-        case None, _:
-            limits = f"at most {high}"
-        case _:
-            limits = f"from {low} to {high}"
-    message = f"Argument '{parameter.name}' must be {limits}, but it is {value}"
-    raise _refusal(parameter, message)
-
-
-def _misfit(parameter: Parameter, value: object) -> ToolError:
-    expected = "a whole number" if parameter.whole else _EXPECTED[parameter.type]
-    mixed = parameter.type is ParameterType.ARRAY and isinstance(value, list)
-    found = "a list of other things" if mixed else _shown(value)
-    message = f"Argument '{parameter.name}' must be {expected}, not {found}"
-    return _refusal(parameter, message)
+    finite = not isinstance(value, bool) and abs(value) <= float_info.max
+    return finite and not (whole and value != int(value))
 
 
 def _shown(value: object) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return "a huge number" if abs(value) >= 10**15 else f"the number {value}"
-        case str():
-            return "a string"
-        case Symbol():
-            return "a symbol"
-        case list():
-            return "a list"
-        case _:
-            return "an object"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return "a huge number" if abs(value) >= 10**15 else f"the number {value}"
+    kinds = {str: "a string", Symbol: "a symbol", list: "a list"}
+    return kinds.get(type(value), "an object")
 
 
 def _refusal(parameter: Parameter, message: str) -> ToolError:
     return ToolError(parameter.code or ErrorCode.INVALID_ARGUMENT, message)
 
 
-def _pairs(raw: object) -> Iterator[tuple[str, object]]:
-    """The (name, value) pairs of RAW; of a name given twice Lisp's first counts, as in Lisp."""
+def _given(raw: object) -> dict[str, object]:
+    """Return the values in RAW by snake_case name. Of a name given twice, Lisp takes the first."""
+    pairs: Iterable[tuple[object, object]]
     match raw:
         case None | Nil.NIL:
-            return iter(())
-        case dict():
-            return iter([(_name(key), value) for key, value in raw.items()])
+            return {}
         case str():
-            return _pairs(json_object(raw))
+            return _given(json_object(raw))
+        case dict():
+            pairs = raw.items()
         case [Symbol(name=name), *_] if name.startswith(":"):
-            return reversed(list(_plist_pairs(raw)))
+            if len(raw) % 2:
+                raise _unreadable("the plist has a keyword without a value")
+            if not all(isinstance(key, Symbol) and key.name.startswith(":") for key in raw[::2]):
+                raise _unreadable("the plist has something else where a keyword should stand")
+            pairs = reversed(list(zip(raw[::2], raw[1::2], strict=True)))
         case list():
-            return reversed([_alist_pair(item) for item in raw])
+            pairs = reversed([_alist_pair(item) for item in raw])
         case _:
             raise _unreadable("they are neither a plist, an alist nor a JSON object")
+    names = ((key.name if isinstance(key, Symbol) else str(key), value) for key, value in pairs)
+    return {name.removeprefix(":").replace("-", "_"): value for name, value in names}
 
 
-def json_object(text: str) -> dict[str, object]:
-    """The JSON object that TEXT is. Raises `ToolError`."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(f"the string is not JSON: {_reason(error)}") from error
-    if not isinstance(value, dict):
-        raise _unreadable("the JSON is not an object")
-    return value
-
-
-def _reason(error: ValueError | RecursionError) -> str:
-    match error:
-        case json.JSONDecodeError():
-            return f"{error.msg} at character {error.pos + 1}"
-        case RecursionError():
-            return "it is too deep"
-        case _:
-            return "a number in it is too long"
-
-
-def _plist_pairs(raw: Sequence[object]) -> Iterator[tuple[str, object]]:
-    if len(raw) % 2:
-        raise _unreadable("the plist has a keyword without a value")
-    for key, value in zip(raw[::2], raw[1::2], strict=True):
-        if not (isinstance(key, Symbol) and key.name.startswith(":")):
-            raise _unreadable("the plist has something else where a keyword should stand")
-        yield _name(key.name), value
-
-
-def _alist_pair(item: object) -> tuple[str, object]:
+def _alist_pair(item: object) -> tuple[Symbol | str, object]:
     match item:
         case [(Symbol() | str()) as key, Symbol(name="."), value]:
-            return _name(key), value
+            return key, value
         case [(Symbol() | str()) as key]:
-            return _name(key), NIL
+            return key, NIL
         case [(Symbol() | str()) as key, *values]:
-            return _name(key), values
+            return key, values
         case _:
             raise _unreadable("the alist has something else where a pair should stand")
 
 
-def _name(key: object) -> str:
-    text = key.name if isinstance(key, Symbol) else str(key)
-    return text.removeprefix(":").replace("-", "_")
+def json_object(text: str) -> dict[str, object]:
+    """Parse TEXT as a JSON object. Raises `ToolError`."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        reason = f"the string is not JSON: {error.msg} at character {error.pos + 1}"
+    except RecursionError:
+        reason = "the string is not JSON: it is too deep"
+    except ValueError:
+        reason = "the string is not JSON: a number in it is too long"
+    else:
+        if isinstance(value, dict):
+            return value
+        reason = "the JSON is not an object"
+    raise _unreadable(reason)
 
 
 def _unreadable(reason: str) -> ToolError:

@@ -1,8 +1,8 @@
-"""The log: to a file, or to stderr, for which nobody is ever kept waiting.
+"""The log, to a file or to stderr. Writing to stderr never waits.
 
-Whoever started the server may not read its stderr just now, or not at all (a stock EPC client reads
-nothing but its socket while it waits). Writing to a full pipe would then stop the server for good,
-so what has no room there is dropped, and the log says so when there is room again.
+The client may not read the server's stderr just now, or not at all (a stock EPC client reads only
+its socket while it waits), and writing to a full pipe would stop the server for good. So lines are
+dropped while the pipe is full, and the log says how many when there is room again.
 """
 
 import errno
@@ -14,43 +14,41 @@ from typing import IO
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 PIECE = 1024
-"""Characters that surely find room in a pipe that is ready: the system promises 4096 bytes."""
+"""Characters that fit into a pipe that is ready: the system promises 4096 bytes."""
 
 
 def start(file: str | None, level: str) -> None:
-    """Log what is of LEVEL or above to FILE (None: stderr). Raises OSError if it cannot be opened.
+    """Log messages of LEVEL or above to FILE (None: stderr). Raises OSError if it cannot be opened.
 
-    A new file is the user's alone, as a log names paths and what was asked. A link is not followed,
-    and a pipe that nobody reads is not waited for. A log that cannot be written later, as on a full
-    disk, is no reason to say so for each line.
+    A new file is the user's alone, as a log names paths and arguments. A link is not followed, and
+    a pipe without a reader is not waited for.
     """
-    logging.raiseExceptions = False
-    handler = logging.StreamHandler(_opened(file)) if file else Unwaiting(sys.stderr)
+    logging.raiseExceptions = False  # on a full disk, do not print an error for each line
+    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    handler: logging.StreamHandler[IO[str]] = Unwaiting(sys.stderr)
+    if file:
+        try:
+            stream = open(  # noqa: SIM115  # open until the process ends
+                file,
+                "a",
+                errors="backslashreplace",
+                opener=lambda path, more: os.open(path, more | flags, 0o600),
+            )
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise OSError(errno.ELOOP, "the log is a link, and none is followed", file) from error
+        handler = logging.StreamHandler(stream)
     logging.basicConfig(handlers=[handler], level=level.upper(), format=FORMAT)
 
 
-def _opened(file: str) -> IO[str]:
-    flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        return open(
-            file,
-            "a",
-            errors="backslashreplace",
-            opener=lambda path, more: os.open(path, more | flags, 0o600),
-        )
-    except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise OSError(errno.ELOOP, "the log is a link, and none is followed", file) from error
-
-
 class Unwaiting(logging.StreamHandler[IO[str]]):
-    """Writes to a stream as far as it takes something at once, and drops the rest."""
+    """Writes as much as the stream accepts at once, and drops the rest."""
 
     lost = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write RECORD, after a word on those that were lost."""
+        """Write RECORD, after a note of the lines that were lost."""
         try:
             text = self.format(record) + self.terminator
             if self.lost and self._write(f"({self.lost} lines of the log were lost)\n"):
@@ -60,16 +58,13 @@ class Unwaiting(logging.StreamHandler[IO[str]]):
             self.handleError(record)
 
     def _write(self, text: str) -> bool:
-        """Whether all of TEXT could be written."""
+        """Return whether all of TEXT could be written."""
         for start in range(0, len(text), PIECE):
-            if not self._has_room():
-                return False
+            try:
+                if not select.select([], [self.stream], [], 0)[1]:
+                    return False
+            except (OSError, ValueError):
+                pass  # no descriptor, or a system whose select takes only sockets
             self.stream.write(text[start : start + PIECE])
             self.flush()
         return True
-
-    def _has_room(self) -> bool:
-        try:
-            return bool(select.select([], [self.stream], [], 0)[1])
-        except (OSError, ValueError):  # no descriptor, or a system that asks only sockets
-            return True

@@ -1,4 +1,4 @@
-"""What results are made of, beside plain mappings, lists and scalars."""
+"""The parts of results, beside plain mappings, lists and scalars."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,20 +6,20 @@ from itertools import repeat
 
 
 class Keyword(str):
-    """A word of a closed set: a keyword in Lisp, a string in JSON. So is a StrEnum's member."""
+    """A word of a closed set: a keyword in Lisp, a string in JSON, as a StrEnum's members are."""
 
     __slots__ = ()
 
 
 class Verbatim(dict[str, object]):
-    """A mapping whose keys are names from a contract: no writer may restyle them."""
+    """A mapping whose keys are a contract's names; writers keep `max_depth` as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowFormat:
-    """How a language writes a row: what stands around and between its cells, and in each.
+    """A language's form of a row, such as "(", " " and ")" for Lisp.
 
-    `label` writes a column's key, `column` its values: each as a string, or all as the same one.
+    `label` writes a column's key. `column` writes its values: each, or one text for all of them.
     """
 
     start: str
@@ -31,20 +31,20 @@ class RowFormat:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table, kept by columns so that a writer can work on a whole column at once.
+    """An array of objects, kept by columns so that a writer works on a whole column at once.
 
-    `columns` maps a snake_case key to its values, all of one length. It stands for an array of
-    objects, in JSON and in Lisp. Values are str, int, bool, None or words of a closed set.
+    `columns` maps a snake_case key to its values, all of one length. Values are str, int, bool,
+    None or words of a closed set.
     """
 
     columns: Mapping[str, Sequence[object]]
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return len(next(iter(self.columns.values()), ()))
 
     def written(self, form: RowFormat) -> Iterator[str]:
-        """Each row in the FORM."""
+        """Yield each row in the FORM."""
         labels = map(form.label, self.columns)
         columns = list(map(form.column, self.columns.values()))
         cells = (

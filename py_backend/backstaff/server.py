@@ -34,16 +34,16 @@ CONTEXT_PARAMETERS = (
     Parameter(name="text_only", type=ParameterType.BOOLEAN, absent=False),
 )
 
-
 MAX_MESSAGE = 2000
+"""Bytes of an error's message."""
 MAX_WARNINGS, MAX_WARNING = 100, 1000
-"""Bytes of an error's message; warnings, and bytes of each."""
+"""Warnings in a reply, and bytes of each."""
 NEW_OBJECTS = 50_000
-"""How many objects come before Python looks for garbage: a large answer is many, and none of it."""
+"""New objects before a garbage collection: a large answer makes many, and none is garbage."""
 
 
-def settle() -> None:
-    """End a start, in which nothing was collected: what is there now stays, garbage may come."""
+def enable_garbage_collection() -> None:
+    """Freeze the objects made at the start, and turn the garbage collector on."""
     gc.freeze()
     gc.set_threshold(NEW_OBJECTS, 10, 10)
     gc.enable()
@@ -51,11 +51,11 @@ def settle() -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """The answer to one call: a tool's failure is a value too.
+    r"""The answer to one call, also where the tool failed.
 
-    `text` is fit for a model and never empty; `error` is None when all went well, else the
-    mapping of code, message and details; `json` is there when it was asked for, `data` unless only
-    the text was. `labels` pairs odd strings of `data` with their form in text.
+    `text` is for a model and never empty. `error` holds code, message and details of a failure.
+    `json` is None unless the context asked for it; `data` is None if it asked for text only.
+    `labels` pairs odd strings of `data` with their form in text: `("a\nb", '"a\\nb"')`.
     """
 
     tool: str
@@ -74,18 +74,15 @@ class Reply:
         return self.error is None
 
     def fields(self) -> dict[str, object]:
-        """The envelope, keys in the order they are written."""
-        outcome = {"error": self.error} if self.error is not None else {}
-        asked = {"json": self.json} if self.json is not None else {}
-        labels = {"labels": list(map(list, self.labels))} if self.labels else {}
+        """Return the reply as it is sent; `labels`, `json` and `error` only where there are any."""
         return {
             "ok": self.ok,
             "tool": self.tool,
             "text": self.text,
             "data": self.data,
-            **labels,
-            **asked,
-            **outcome,
+            **({"labels": list(map(list, self.labels))} if self.labels else {}),
+            **({"json": self.json} if self.json is not None else {}),
+            **({"error": self.error} if self.error is not None else {}),
             "truncated": self.truncated,
             "warnings": list(self.warnings),
             "elapsed_ms": self.elapsed_ms,
@@ -93,15 +90,15 @@ class Reply:
 
 
 def failure(tool: str, error: ToolError) -> Reply:
-    """The reply that tells of ERROR."""
+    """Return the reply for ERROR."""
     message = shortened(error.message, MAX_MESSAGE)
-    facts = {"code": error.code, "message": message, **error.details}
-    return Reply(tool=tool, text=f"Error: {message}", error=facts)
+    fields = {"code": error.code, "message": message, **error.details}
+    return Reply(tool=tool, text=f"Error: {message}", error=fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call, decoded but for the tool's arguments: `context` has every key of the context."""
+    """One call with its decoded context; the tool's arguments are still as they came."""
 
     tool_id: str
     arguments: object
@@ -110,12 +107,12 @@ class Call:
 
     @property
     def seconds(self) -> float:
-        """How long the call may take once it runs."""
+        """The seconds that the call may take once it runs."""
         return float(self.context["deadline_ms"] / 1000)
 
     @property
     def text_limit(self) -> int | None:
-        """How many bytes the text may have, if the caller says so."""
+        """The bytes that the text may have; None without a limit."""
         limits = [self.context[name] for name in ("max_output_bytes", "available_capacity_bytes")]
         return min((limit for limit in limits if limit is not None), default=None)
 
@@ -158,14 +155,14 @@ class Server:
         return Call(tool_id, arguments, decoded, warnings)
 
     def fail(self, call: Call, error: ToolError) -> Reply:
-        """Return the reply to a CALL that does not end, or is never begun."""
+        """Return the reply to a CALL that hangs, or was rejected."""
         return self._fitting(failure(call.tool_id, error), call)
 
     def _fitting(self, reply: Reply, call: Call) -> Reply:
-        """Return REPLY with a text within the limit of CALL, unless its tool forbids to cut it.
+        """Return REPLY with its text cut to the limit of CALL, unless its tool forbids that.
 
-        A tool keeps to the limit by itself. This is for the smallest ones, in which its heads and
-        notes have no room, and for tools whose answers are short.
+        Most tools keep to the limit. But some answers are short and have no limit of their own,
+        and the smallest limits leave no room for a tool's heads and notes.
         """
         limit = call.text_limit
         if limit is None or (reply.ok and not self.registry.by_id[reply.tool].allow_truncation):
@@ -188,14 +185,20 @@ class Server:
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
         asked = call.context
-        self._admit(call.tool_id, approved=asked["approved"])
+        match self.settings.policy.verdict(call.tool_id):  # SRD FR-LD-DEF-05
+            case Verdict.DENY:
+                message = f"The policy of this server denies the tool {call.tool_id}"
+                raise ToolError(ErrorCode.POLICY_DENIED, message)
+            case Verdict.PROMPT if not asked["approved"]:
+                message = f"The tool {call.tool_id} needs the approval of a person first"
+                raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
         tool = self.registry.by_id[call.tool_id]
         with Root(os.fspath(asked["root"] or self.root)) as root:
             settings, unused = self._settings(call.tool_id, tool, root)
             try:
                 values, warnings = decode(tool.parameters, call.arguments, settings)
             except ToolError as error:
-                # The contract may have a code of its own for arguments that do not fit.
+                # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
             context = Context(
@@ -206,8 +209,11 @@ class Server:
                 text_only=asked["text_only"],
                 settings=settings,
             )
-            context.budget.expired()  # the call may have been cancelled while it waited
+            context.budget.expired()  # raises if the call was cancelled while it waited
             result = tool.run(tool.arguments(**values), context)
+        warnings = [*call.warnings, *warnings, *unused, *result.warnings]
+        more = len(warnings) - MAX_WARNINGS
+        shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
         return Reply(
             tool=call.tool_id,
             text=result.text,
@@ -215,47 +221,30 @@ class Server:
             labels=() if context.text_only else result.labels(),
             json=result.json() if asked["json"] else None,
             truncated=result.truncated,
-            warnings=_bounded((*call.warnings, *warnings, *unused, *result.warnings)),
+            warnings=(*shown, f"{more} more warnings") if more > 0 else tuple(shown),
         )
 
     def definitions(self) -> list[dict[str, object]]:
-        """What `describe` answers: each tool's definition, and what the policy says of it.
+        """Answer `describe`: each tool's definition, with the policy's verdict on it.
 
-        Raises `ToolError` if a tool cannot be used: its author is to see that here.
+        Raises `ToolError` if a tool cannot be used, so that its author sees the reason.
         """
         return [
             definition | {"policy": self.settings.policy.verdict(str(definition["id"]))}
             for definition in self.registry.definitions()
         ]
 
-    def _admit(self, tool_id: str, *, approved: bool) -> None:
-        """Raise unless the policy lets the call through (SRD FR-LD-DEF-05)."""
-        match self.settings.policy.verdict(tool_id):
-            case Verdict.DENY:
-                message = f"The policy of this server denies the tool {tool_id}"
-                raise ToolError(ErrorCode.POLICY_DENIED, message)
-            case Verdict.PROMPT if not approved:
-                message = f"The tool {tool_id} needs the approval of a person first"
-                raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
-
     def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
-        """The settings of TOOL below ROOT, and a warning if those of the file are not used."""
-        chosen = self.settings.of(table(tool_id, tool), tool.settings)
+        """Return the settings of TOOL below ROOT, and a warning if the file's are not used."""
         source, built_in = self.settings.source, tool.settings()
+        chosen = self.settings.tables.get(table(tool_id, tool), built_in)
         if not source or chosen == built_in or root.within(components(normalized(source))) is None:
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"
         return built_in, [f"The settings file {quote(source)} {problem}"]
 
 
-def _bounded(warnings: Sequence[str]) -> tuple[str, ...]:
-    """The first of WARNINGS, and how many more there are."""
-    first = tuple(shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS])
-    more = len(warnings) - len(first)
-    return (*first, f"{more} more warnings") if more else first
-
-
 def unexpected() -> ToolError:
-    """What a client is told of a bug."""
+    """Return the error that a client gets for a bug."""
     message = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
     return ToolError(ErrorCode.INTERNAL, message)

@@ -1,15 +1,14 @@
-"""Settings: one TOML file of the user's, read once at start, frozen and typed.
+"""Settings: the user's TOML file, read once at the start, frozen and typed.
 
-The file is `--config FILE`, else `$XDG_CONFIG_HOME/backstaff/config.toml`. Where it lies inside the
-root of a call, that call uses nothing of it but the policy, which can only forbid: the file may be
-the project's and not the user's. Only a file that does not exist is no file: any other that cannot
-be read stops the start, as the policy in it would not hold.
+The file is `--config FILE`, else `$XDG_CONFIG_HOME/backstaff/config.toml`. A file inside the root
+of a call may be the project's and not the user's: that call uses only its policy, which can only
+forbid. A missing file is fine. Any other file that cannot be read stops the start, as its policy
+would not hold.
 
 Each tool has a table of its own, `[tools.NAME]` or `[tools."toolset/name"]`, whose fields and
-defaults are those of the tool's settings dataclass; a field's metadata may bound it (`limits`,
-lowest and highest) or list its `choices`. A file that holds anything unknown or of the wrong type
-is refused as a whole, naming file, line, key and what was expected: half-applied limits would be
-worse than none.
+defaults are those of the tool's settings dataclass. A field's metadata may bound it (`limits`,
+lowest and highest) or list its `choices`. An unknown key or a value of the wrong type refuses the
+whole file, naming file, line, key and the expected value: half-applied limits would be worse.
 """
 
 import os
@@ -37,7 +36,7 @@ _TYPES: Mapping[object, tuple[tuple[type, ...], str]] = {
 
 
 class Verdict(StrEnum):
-    """What the policy says of a tool."""
+    """The policy's decision on a tool."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -46,10 +45,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`[policy]`: globs over tool ids (SRD FR-LD-DEF-05).
+    """`[policy]`: globs over tool ids (SRD FR-LD-DEF-05), such as `deny = ["agent-q/*"]`.
 
-    `deny` goes before `prompt`, and that before `allow`; where `allow` names anything, what is in
-    none of the lists is denied.
+    `deny` goes before `prompt`, and `prompt` before `allow`. Unless `allow` is empty, a tool that
+    no list names is denied.
     """
 
     allow: tuple[str, ...] = ()
@@ -57,7 +56,7 @@ class Policy:
     prompt: tuple[str, ...] = ()
 
     def verdict(self, tool_id: str) -> Verdict:
-        """Whether the tool may be called, and whether a person has to agree."""
+        """Return whether the tool may be called, and whether a person has to agree."""
 
         def listed(globs: tuple[str, ...]) -> bool:
             return any(fnmatchcase(tool_id, glob) for glob in globs)
@@ -71,18 +70,14 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings that a file made, by the name of the table, and the policy over all tools.
+    """The settings of each table of a file, and its policy. `source` is the file's real path.
 
-    `source` is the real path of that file. Without a file they are the built-in ones.
+    Without a file, `tables` is empty and the built-in settings hold.
     """
 
     tables: Mapping[str, Any] = field(default_factory=dict)
     policy: Policy = Policy()
     source: str = field(default="", compare=False)
-
-    def of(self, table: str, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
-        """What TABLE holds, an instance of MAKE; the built-in settings if no file was read."""
-        return self.tables[table] if table in self.tables else make()
 
 
 AnyPath = str | os.PathLike[str]
@@ -91,9 +86,9 @@ Tables = Mapping[str, Callable[..., Any]]
 
 
 def default_file() -> str | None:
-    """The user's configuration file; None if none exists. It may be one that cannot be read."""
+    """Return the user's configuration file, readable or not; None if there is none."""
     home = os.environ.get("XDG_CONFIG_HOME", "")
-    if not os.path.isabs(home):  # then the variable counts for nothing, as its specification says
+    if not os.path.isabs(home):  # the XDG specification says to ignore the variable then
         home = os.path.expanduser("~/.config")
     path = os.path.join(home, "backstaff", "config.toml")
     if not os.path.isabs(path):  # there is no home
@@ -103,15 +98,14 @@ def default_file() -> str | None:
     except FileNotFoundError:
         return None
     except OSError:
-        return path  # `load` says what is wrong with it
+        return path  # `load` reports the problem
     return path
 
 
 def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None) -> Settings:
-    """The settings in the file PATH. Raises `SettingsError`.
+    """Read the settings in the file PATH. Raises `SettingsError`.
 
-    Where TOOL_IDS are given, a glob of the policy that fits none of them is refused: a misspelt
-    denial would deny nothing.
+    Refuses a glob of the policy that fits none of TOOL_IDS: a misspelt denial would deny nothing.
     """
     try:
         _refuse_unsafe(path, os.stat(path))  # before it is opened: a fifo would wait for a writer
@@ -128,13 +122,29 @@ def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None)
 def parse(
     path: AnyPath, data: bytes, tables: Tables, tool_ids: Collection[str] | None = None
 ) -> Settings:
-    """The settings in DATA, which a message calls PATH. Raises `SettingsError`, as `load` does."""
-    text = _text(path, data)
-    document = _Document(path, text, _parsed(path, text))
-    document.refuse_unknown(document.values, ("policy", "tools"))
-    policy = document.table("policy", document.section("policy"), Policy)
-    document.refuse_idle(policy, tool_ids)
-    tools = document.section("tools")
+    """Read the settings in DATA; messages name the file PATH. Raises `SettingsError` as `load`."""
+    import tomllib  # here, as most starts have no file to read and the import costs more than one
+
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: is not UTF-8 at byte {error.start}") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > MAX_LINE_BYTES:
+            raise SettingsError(f"{path}:{number}: the line is longer than {MAX_LINE_BYTES}")
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: is not TOML: {error}") from error
+    document = _Document(path, text)
+    document.refuse_unknown(values, ("policy", "tools"))
+    policy = document.table("policy", values.get("policy", {}), Policy)
+    for verdict in fields(Policy):
+        for glob in getattr(policy, verdict.name):
+            if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
+                problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
+                raise document.refusal(f"policy.{verdict.name}", problem)
+    tools = document.mapping(values.get("tools", {}), "tools")
     document.refuse_unknown(tools, tables, "tools")
     built = {
         name: document.table(f"tools.{name}", tools.get(name, {}), make)
@@ -143,21 +153,10 @@ def parse(
     return Settings(MappingProxyType(built), policy)
 
 
-def _text(path: AnyPath, data: bytes) -> str:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"{path}: is not UTF-8 at byte {error.start}") from error
-    for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > MAX_LINE_BYTES:
-            raise SettingsError(f"{path}:{number}: the line is longer than {MAX_LINE_BYTES}")
-    return text
-
-
 def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:
-    """Raise unless only this user (or root) decides what the file says, and it is one of a size.
+    """Raise if another user can change the file, or if it is special or too large.
 
-    Whoever can write the settings can lift the policy and choose the folder of the commands.
+    Whoever writes the settings can lift the policy and choose the directory of the commands.
     """
     if not stat.S_ISREG(status.st_mode):
         raise SettingsError(f"{path}: is not a regular file")
@@ -172,23 +171,12 @@ def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:
         raise SettingsError(f"{path}: the file is larger than {MAX_FILE_BYTES} bytes")
 
 
-def _parsed(path: AnyPath, text: str) -> dict[str, Any]:
-    import tomllib  # here, as most starts have no file to read and the import costs more than one
-
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise SettingsError(f"{path}: is not TOML: {error}") from error
-
-
 @dataclass(frozen=True, slots=True)
 class _Document:
+    """The text of a file, to name the line of a problem."""
+
     path: AnyPath
     text: str
-    values: dict[str, Any]
-
-    def section(self, name: str) -> dict[str, Any]:
-        return self.mapping(self.values.get(name, {}), name)
 
     def mapping(self, value: object, name: str) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -222,25 +210,16 @@ class _Document:
                 name = f"{where}.{key}" if where else key
                 raise self.refusal(name, f"is not known; known here: {', '.join(known) or 'none'}")
 
-    def refuse_idle(self, policy: Policy, tool_ids: Collection[str] | None) -> None:
-        for verdict in fields(Policy):
-            for glob in getattr(policy, verdict.name):
-                if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
-                    problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
-                    raise self.refusal(f"policy.{verdict.name}", problem)
-
     def refusal(self, name: str, problem: str) -> SettingsError:
-        return SettingsError(f"{self.path}:{self.line_of(name)}: {name} {problem}")
-
-    def line_of(self, name: str) -> int:
-        """The line on which the last part of the dotted NAME stands (tomllib tells none)."""
+        """Return the error for the dotted NAME, with its line, which tomllib does not give."""
         table, _, key = name.rpartition(".")
         opening = rf"^[ \t]*\[[^#\n]*{_whole(table.removeprefix('tools.'))}"
         header = re.search(opening, self.text, re.MULTILINE) if table else None
         start = header.start() if header else 0
         given = re.compile(rf"^[^#\n]*?{_whole(key)}[\"']?[ \t]*[]=.]", re.MULTILINE)
         found = given.search(self.text, start)
-        return self.text.count("\n", 0, found.start() if found else start) + 1
+        line = self.text.count("\n", 0, found.start() if found else start) + 1
+        return SettingsError(f"{self.path}:{line}: {name} {problem}")
 
 
 def _whole(word: str) -> str:

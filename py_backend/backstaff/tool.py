@@ -1,4 +1,4 @@
-"""The shape of a contract: what a tool is, what it is called with, what it returns."""
+"""The shape of a contract: a tool, the context of its calls, its result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,6 @@ from backstaff.render.canonical import to_json
 from backstaff.result import Keyword, Verbatim
 
 __all__ = [
-    "NO_SETTINGS",
     "Context",
     "Keyword",
     "NoSettings",
@@ -21,28 +20,14 @@ __all__ = [
     "ParameterType",
     "Result",
     "ResultKind",
-    "Risk",
-    "Safety",
     "Tool",
 ]
 
 Arguments = TypeVar("Arguments")
 
 
-class Safety(StrEnum):
-    """Agent-Q's safety levels that occur here."""
-
-    SAFE = "safe"
-
-
-class Risk(StrEnum):
-    """The risk levels of the SRD that occur here."""
-
-    LOW = "low"
-
-
 class ResultKind(StrEnum):
-    """What a result is like, so that a client can choose a view for it."""
+    """Kinds of results, so that a client can choose a view."""
 
     LISTING = "listing"
     FILE_INFO = "file-info"
@@ -57,16 +42,13 @@ class NoSettings:
     """The settings of a tool that has none."""
 
 
-NO_SETTINGS = NoSettings()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the trusted side says about a call; a model's arguments never reach in here.
+    """The trusted side's part of a call; a model's arguments never get in here.
 
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
-    is what is left in the model's window. `settings` is an instance of the tool's settings class.
-    With `text_only`, nobody reads the data, and a tool can leave out what is costly to make.
+    is the free room of the model's window. `settings` is an instance of the tool's settings class.
+    With `text_only` nobody reads the data, and a tool need not make it.
     """
 
     root: Root
@@ -74,10 +56,10 @@ class Context:
     max_output_bytes: int | None = None
     available_capacity_bytes: int | None = None
     text_only: bool = False
-    settings: Any = NO_SETTINGS
+    settings: Any = NoSettings()
 
     def text_limit(self, default: int) -> int:
-        """The bytes that the text may take: the caller's wish or DEFAULT, within the window."""
+        """Return the bytes of text allowed: the caller's limit or DEFAULT, within the window."""
         limit = default if self.max_output_bytes is None else self.max_output_bytes
         capacity = self.available_capacity_bytes
         return limit if capacity is None else min(limit, capacity)
@@ -85,12 +67,12 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    r"""What a tool found out.
+    r"""The findings of a tool.
 
     `text` is for a model and never empty; `data` is the same for programs: mappings with
     snake_case keys, lists, `Rows`, scalars, StrEnum members for closed sets. `output` is the
-    contract's JSON output where it differs from `data`. `labels` makes pairs of a string in `data`
-    and its form in text, for the odd names: `("a\nb", '"a\\nb"')`.
+    contract's JSON output where it differs from `data`. `labels` returns pairs of an odd string in
+    `data` and its form in text: `("a\nb", '"a\\nb"')`.
     """
 
     text: str
@@ -101,18 +83,18 @@ class Result:
     labels: Callable[[], Sequence[tuple[str, str]]] = tuple
 
     def json(self) -> str:
-        """The contract's output as canonical JSON."""
+        """Return the contract's output as canonical JSON."""
         return to_json(self.data if self.output is None else self.output)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool(Generic[Arguments]):
-    """A tool: its definition, word for word as its contract has it, and its work.
+    """A tool: its definition, word for word from its contract, and its work.
 
-    `arguments` is the frozen dataclass that the values of `parameters` fill, by name; `run` gets
-    it. `settings` is the frozen dataclass of the tool's configuration table `[tools.TABLE]`.
-    `allow_truncation` False forbids adapters to cut the text. `invalid` is the contract's error
-    code for arguments that do not fit.
+    `run` gets an instance of the frozen dataclass `arguments`, made of the values of `parameters`
+    by name. `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
+    `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
+    arguments that do not fit.
     """
 
     name: str
@@ -122,45 +104,37 @@ class Tool(Generic[Arguments]):
     run: Callable[[Arguments, Context], Result]
     result_kind: ResultKind
     categories: tuple[str, ...] = ()
-    safety: Safety = Safety.SAFE
-    risk: Risk = Risk.LOW
-    side_effecting: bool = False
-    requires_approval: bool = False
     allow_truncation: bool = True
     invalid: str = ErrorCode.INVALID_ARGUMENT
     settings: Callable[..., Any] = NoSettings
     table: str = ""
 
     def definition(self, toolset: str) -> dict[str, object]:
-        """What `describe` says of this tool, with snake_case keys."""
+        """Return the part of `describe` about this tool, with snake_case keys."""
         parameters = schema(self.parameters)
+        properties = {one.name: Verbatim(one.schema()) for one in self.parameters}
+        # Adapters that call by position want a list, with each type as a keyword.
+        arguments = []
+        for one in self.parameters:
+            items = {"items": Keyword("string")} if one.type is ParameterType.ARRAY else {}
+            required = {"required": True} if one.required else {}
+            keywords = {"type": one.type} | items | required
+            arguments.append({"name": one.name} | one.schema() | keywords)
         return {
             "id": f"{toolset}/{self.name}",
             "name": self.name,
             "toolset": toolset,
             "description": self.description,
-            "parameters": _schema_names_kept(parameters),
+            "parameters": parameters | {"properties": Verbatim(properties)},
             "schema_json": to_json(parameters),
             "required": parameters["required"],
-            "arguments": [_argument(parameter) for parameter in self.parameters],
-            "safety_level": self.safety,
+            "arguments": arguments,
+            # The same for every tool, as this server only reads.
+            "safety_level": Keyword("safe"),
             "categories": [Keyword(word) for word in self.categories],
-            "side_effecting": self.side_effecting,
-            "requires_approval": self.requires_approval,
-            "risk": self.risk,
+            "side_effecting": False,
+            "requires_approval": False,
+            "risk": Keyword("low"),
             "result_kind": self.result_kind,
             "allow_truncation": self.allow_truncation,
         }
-
-
-def _schema_names_kept(parameters: dict[str, Any]) -> dict[str, object]:
-    properties = {name: Verbatim(schema) for name, schema in parameters["properties"].items()}
-    return parameters | {"properties": Verbatim(properties)}
-
-
-def _argument(parameter: Parameter) -> dict[str, object]:
-    """A parameter as adapters want it: by position, with its type as a word."""
-    published = parameter.schema()
-    items = {"items": Keyword("string")} if "items" in published else {}
-    required = {"required": True} if parameter.required else {}
-    return {"name": parameter.name} | published | {"type": parameter.type} | items | required

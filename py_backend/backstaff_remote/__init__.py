@@ -1,9 +1,9 @@
-"""How the server comes to another host: what starts it there, and the sources it needs.
+"""Starts the server on another host, with the sources it needs.
 
-A room of its own beside the package `backstaff`, which writes nothing anywhere: the first program
-that runs on a host keeps what it was sent, in a private cache directory. Who runs what:
+The package `backstaff` writes nothing anywhere. This one does: the first program on a host keeps
+the payload in a private cache directory.
 
-- `bundle` runs here, below Emacs: it collects what a start elsewhere needs.
+- `bundle` runs here, for Emacs: it collects the first program and the payload.
 - `stage0` runs on the host, off the command line: it finds the payload there, or asks for it.
-- `memory` and `host` are the payload's own: they import the rest of it from memory, and serve.
+- `memory` and `host` come with the payload: they import the rest of it from memory, and serve.
 """

@@ -1,9 +1,9 @@
-"""Collects what a start on another host needs: the program for its command line, and the payload.
+"""Collects the parts of a start on another host: the program for its command line, the payload.
 
-A payload is what this very Python would run here: the package and the libraries it imports. There
-are two. One holds code, for a host whose Python has the same bytecode, and starts twice as fast;
-the other holds sources, for any. The bytes of either depend on nothing else, so that a host that
-has kept them once need not be sent them again.
+A payload holds the package and the libraries it imports, as this Python has them. There are two.
+One holds code, for a host whose Python has the same bytecode, and starts twice as fast; the other
+holds sources, for any Python. The bytes of a payload depend on nothing else, so a host that keeps
+them gets them only once.
 """
 
 import ast
@@ -22,7 +22,7 @@ from types import CodeType
 from backstaff_remote.memory import FOLDER
 
 PACKAGES = ("backstaff", "backstaff_remote", "bracex", "pathspec", "sexpdata", "yaml")
-"""All that is imported there; epc is TCP's alone."""
+"""All that the host imports; only TCP uses epc."""
 LEFT_OUT = (
     "backstaff/__main__.py",
     "backstaff/command_line.py",
@@ -43,36 +43,39 @@ module.install(files, {loads})
 from backstaff_remote.host import main
 main(say, how, int(sys.argv[7]))
 """
-"""What stage 0 runs of a payload, with its own `files`, `how` and `say`."""
-_LOADS_CODE, _LOADS_SOURCE = "marshal.loads", "bytes"
+"""Stage 0 runs this part of a payload, with its own `files`, `how` and `say`."""
 _CODE_FORMAT = 2
-"""The last format of `marshal` in which the same code always makes the same bytes."""
+"""In later formats of `marshal`, the same code may make other bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What goes to a host."""
+    """The program for `python3 -c`, a line of ASCII, and the payloads.
+
+    `code` is for a Python whose bytecode has the number `magic` (hex digits), `source` for others.
+    """
 
     program: str
-    """For `python3 -c`: one line of ASCII."""
     magic: str
-    """The bytecode that `code` is of, in hex digits."""
     code: bytes
-    """The payload for a Python of that bytecode."""
     source: bytes
-    """The payload for any other."""
 
 
 def collect() -> Bundle:
-    """The bundle of what is installed here. Raises ImportError if something is missing."""
+    """Bundle the installed packages. Raises ImportError if one is missing."""
     modules = dict(_modules())
-    source = _payload({name: path.read_bytes() for name, path in modules.items()}, _LOADS_SOURCE)
-    code = _payload({name: _code(name, path) for name, path in modules.items()}, _LOADS_CODE)
-    return Bundle(_program(), MAGIC_NUMBER.hex(), code, source)
+    source = {name: path.read_bytes() for name, path in modules.items()}
+    code = {name: _code(name, path) for name, path in modules.items()}
+    return Bundle(
+        _program(),
+        MAGIC_NUMBER.hex(),
+        _payload(code, "marshal.loads"),
+        _payload(source, "bytes"),
+    )
 
 
 def digest(payload: bytes) -> str:
-    """The name of PAYLOAD in a cache: its SHA-256, in hex digits."""
+    """Return the name of PAYLOAD in a cache: its SHA-256, in hex digits."""
     return hashlib.sha256(payload).hexdigest()
 
 
@@ -86,17 +89,17 @@ def _modules() -> Iterator[tuple[str, Path]]:
         spec = find_spec(package)
         if spec is None or spec.origin is None:
             raise ImportError(f"{sys.executable} has no {package}")
-        origin = Path(spec.origin)
-        inside = sorted(origin.parent.rglob("*.py")) if origin.name == "__init__.py" else [origin]
-        top = origin.parents[1] if origin.name == "__init__.py" else origin.parent
-        for path in inside:
+        top, paths = Path(spec.origin).parent, [Path(spec.origin)]
+        if paths[0].name == "__init__.py":
+            top, paths = top.parent, sorted(top.rglob("*.py"))
+        for path in paths:
             name = path.relative_to(top).as_posix()
             if name not in LEFT_OUT:
                 yield name, path
 
 
 def _code(name: str, path: Path) -> bytes:
-    """The code of a module, marshalled for itself: most starts need half of the modules."""
+    """Marshal the code of one module by itself: most starts need half of the modules."""
     module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     code = SourceFileLoader(module, str(path)).get_code(module)
     if code is None:
@@ -105,7 +108,7 @@ def _code(name: str, path: Path) -> bytes:
 
 
 def _placed(code: CodeType, filename: str) -> CodeType:
-    """CODE as if compiled from FILENAME: where things lie here is nobody's business there."""
+    """Return CODE as if compiled from FILENAME, as the paths here are nobody's business there."""
     constants = tuple(
         _placed(value, filename) if isinstance(value, CodeType) else value
         for value in code.co_consts
@@ -114,7 +117,7 @@ def _placed(code: CodeType, filename: str) -> CodeType:
 
 
 def _program() -> str:
-    """Stage 0, without what only its readers need: the docstring and the annotations."""
+    """Return stage 0 without its docstring and annotations."""
     tree = ast.parse(Path(__file__).with_name("stage0.py").read_text("utf-8"))
     tree.body = tree.body[1:]
     for node in ast.walk(tree):

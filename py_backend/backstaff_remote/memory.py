@@ -1,7 +1,7 @@
 """Imports the payload's modules from memory. The payload runs this file first.
 
-The modules live below a folder that does not exist, so that all else, `pkgutil` and tracebacks
-among it, works as with any folder on the path. A payload has either sources or marshalled code.
+The modules seem to lie in a directory that does not exist, so `pkgutil`, tracebacks and the rest
+work as with any directory on the path. A payload has either sources or marshalled code.
 """
 
 import sys
@@ -11,13 +11,13 @@ from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 
 FOLDER = "/<backstaff>"
-"""Where the modules seem to be; a payload names its files relative to it."""
+"""The seeming directory of the modules; a payload names its files relative to it."""
 
 Files = Mapping[str, bytes]
-"""What came of each module, by the path of its file below FOLDER."""
+"""The content of the payload, by the path of each module below FOLDER."""
 
 Loads = Callable[[bytes], bytes | CodeType]
-"""What makes the source or the code of a module from what came."""
+"""Turns the content of a module into its source or its code."""
 
 
 class MemoryLoader(SourceFileLoader):
@@ -29,18 +29,18 @@ class MemoryLoader(SourceFileLoader):
         self._files, self._loads = files, loads
 
     def get_data(self, path: str) -> bytes:
-        """The source, which is also what a traceback quotes. Raises OSError if there is none."""
+        """Return the source, also for tracebacks. Raises OSError if there is none."""
         content = self._content(path)
         if not isinstance(content, bytes):
             raise FileNotFoundError(path)
         return content
 
     def path_stats(self, path: str) -> Mapping[str, object]:
-        """Refuse: there is no file, and so no bytecode beside it that could be looked for."""
+        """Refuse: there is no file, and so no bytecode beside it."""
         raise OSError(path)
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """The code that came, or that of the source."""
+        """Return the code of the payload, or compile its source."""
         content = self._content(self.path)
         return content if isinstance(content, CodeType) else super().get_code(fullname)
 
@@ -50,16 +50,16 @@ class MemoryLoader(SourceFileLoader):
 
 
 class MemoryFinder:
-    """Finds the modules of one folder of FILES, as the import system asks of a path's entry."""
+    """Finds the modules of one directory of FILES, as the import system wants."""
 
     def __init__(self, folder: str, files: Files, loads: Loads) -> None:
-        """Look in FOLDER. Raises ImportError if it is none of the payload's."""
+        """Look in FOLDER. Raises ImportError if the payload has no such directory."""
         if not (folder + "/").startswith(FOLDER + "/"):
             raise ImportError(folder)
         self._folder, self._files, self._loads = folder, files, loads
 
     def find_spec(self, name: str, _target: ModuleType | None = None) -> ModuleSpec | None:
-        """The spec of the module NAME, whose last part is looked for here."""
+        """Return the spec of the module NAME, whose last part is a file here."""
         stem = f"{self._folder}/{name.rpartition('.')[2]}"
         for path, inside in ((f"{stem}/__init__.py", [stem]), (f"{stem}.py", None)):
             if path.removeprefix(FOLDER + "/") in self._files:
@@ -70,7 +70,7 @@ class MemoryFinder:
         return None
 
     def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
-        """What is right in this folder: (name, is it a package), as `pkgutil` asks."""
+        """Yield (name, is it a package) for each module in this directory, for `pkgutil`."""
         start = self._folder.removeprefix(FOLDER).removeprefix("/") + "/"
         for path in self._files:
             name, _, rest = path.removeprefix(start).partition("/")
@@ -81,6 +81,6 @@ class MemoryFinder:
 
 
 def install(files: Files, loads: Loads) -> None:
-    """Let the import system find what is in FILES, before anything of the host's."""
+    """Let the import system find the modules in FILES before the host's own."""
     sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, files, loads))
     sys.path.insert(0, FOLDER)

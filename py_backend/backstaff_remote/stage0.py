@@ -2,18 +2,18 @@
 
 It stands on the command line of the host's Python, `python3 -I -S -X utf8 -c PROGRAM NONCE MAGIC
 SHA SIZE SHA SIZE ...`, so it is small, and so plain that a Python that is too old can run it and
-say so. The first SHA and SIZE are those of the payload for a Python whose bytecode is MAGIC, in hex
-digits; the others are those of the payload for any.
+say so. The first SHA and SIZE are of the payload for a Python whose bytecode is MAGIC, in hex
+digits; the second are of the payload for any Python.
 
-Everything it says is a line `BS-WORD:ECNON:TEXT`, with the nonce turned round: neither what a login
-shell prints nor an echoed command line can look like it. NEED asks for the payload of the hash that
-it names on stdin, FAIL tells why there will be no server; READY is the payload's own word.
+It prints lines `BS-WORD:ECNON:TEXT`, with the nonce reversed: neither the output of a login shell
+nor an echoed command line can look like one. NEED asks for the payload of the named hash on stdin,
+FAIL says why there will be no server; READY comes from the payload.
 
 The cache is `backstaff` below XDG_CACHE_HOME, if that is absolute, or ~/.cache; a file's name is
-its hash. Only the bytes whose hash the client sent are run, and those very bytes: nothing is
-opened twice. The directory must be this user's own, mode 0700, no link; it is made only where its
-parent is this user's too (root in a user's home leaves nothing behind). Where any of this fails
-the payload runs without a cache.
+its hash. Only bytes with the client's hash run, and exactly the checked bytes: nothing is opened
+twice. The directory must be this user's own, mode 0700, no link; it is made only where its parent
+is this user's too (root in a user's home leaves nothing behind). Where any of this fails the
+payload runs without a cache.
 """
 
 import hashlib

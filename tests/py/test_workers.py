@@ -1,4 +1,4 @@
-"""Workers that are stuck: their calls are abandoned, counted, and replaced up to a limit (E10)."""
+"""Workers that are stuck: their calls are abandoned, counted, and replaced up to a limit."""
 
 import threading
 import time
@@ -77,11 +77,11 @@ def test_overdue_job_is_abandoned_once_and_not_before(
     assert pool.submit(job)
     disk.has(1)
     clock.now += 5 + GRACE_S
-    pool.look()
+    pool.check_deadlines()
     assert job.abandoned == []
     clock.now += 0.1
-    pool.look()
-    pool.look()
+    pool.check_deadlines()
+    pool.check_deadlines()
     assert job.abandoned == [1]
 
 
@@ -92,9 +92,9 @@ def test_stuck_workers_are_replaced_and_their_jobs_counted(
     assert all(pool.submit(job) for job in jobs)
     disk.has(len(jobs))
     clock.now += 100
-    pool.look()
+    pool.check_deadlines()
     assert sorted(count for job in jobs for count in job.abandoned) == [1, 2, 3]
-    assert not pool.full_of_stuck
+    assert not pool.saturated
     done = [threading.Event() for _ in range(3 * MAX_WORKERS)]
     assert all(pool.submit(Doing(event.set)) for event in done)
     assert all(event.wait(DEADLINE) for event in done)
@@ -109,12 +109,12 @@ def test_jobs_that_wait_behind_stuck_ones_are_run_by_their_replacements(
     disk.has(MAX_WORKERS)
     assert not quick.is_set()
     clock.now += 10
-    pool.look()
+    pool.check_deadlines()
     assert quick.wait(DEADLINE)
     assert [len(job.abandoned) for job in stuck] == [0, 1, 1, 1]
 
 
-def test_with_too_many_stuck_workers_all_others_are_turned_away(
+def test_with_too_many_stuck_workers_all_others_are_rejected(
     pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
     stuck = [Doing(disk.hang) for _ in range(MAX_WORKERS)]
@@ -122,16 +122,16 @@ def test_with_too_many_stuck_workers_all_others_are_turned_away(
     assert all(pool.submit(job) for job in (*stuck, *waiting))
     disk.has(MAX_WORKERS)
     clock.now += 100
-    pool.look()
-    assert pool.full_of_stuck
+    pool.check_deadlines()
+    assert pool.saturated
     assert max(count for job in stuck for count in job.abandoned) == MAX_STUCK
-    away = sum(job.turned_away for job in waiting)
+    away = sum(job.rejected for job in waiting)
     assert away >= len(waiting) - MAX_STUCK + 1, "no more were begun than workers were replaced"
     assert not pool.submit(Doing(disk.hang))
     disk.has(len(waiting) - away)
     clock.now += 100
-    pool.look()
-    assert [job.turned_away + len(job.abandoned) for job in waiting] == [1] * len(waiting)
+    pool.check_deadlines()
+    assert [job.rejected + len(job.abandoned) for job in waiting] == [1] * len(waiting)
 
 
 def test_workers_that_come_back_are_taken_on_again(
@@ -140,8 +140,8 @@ def test_workers_that_come_back_are_taken_on_again(
     assert all(pool.submit(Doing(disk.hang)) for _ in range(MAX_WORKERS))
     disk.has(MAX_WORKERS)
     clock.now += 100
-    pool.look()
-    assert pool.full_of_stuck
+    pool.check_deadlines()
+    assert pool.saturated
     back = threading.Event()
     real = pool._is_done  # noqa: SLF001  # to know when they are
 
@@ -223,13 +223,13 @@ def test_jobs_that_only_take_too_long_are_abandoned_and_turn_nobody_away(
 ) -> None:
     jobs = [Doing(toil.go_on) for toil in toils]
     assert all(pool.submit(job) for job in jobs)
-    pool.look()
+    pool.check_deadlines()
     for toil in toils:
         toil.has_worked()
     clock.now += 100
-    pool.look()
+    pool.check_deadlines()
     assert [(job.slow, job.abandoned) for job in jobs] == [(1, [0])] * MAX_STUCK
-    assert not pool.full_of_stuck
+    assert not pool.saturated
     done = threading.Event()
     assert pool.submit(Doing(done.set))
     assert done.wait(DEADLINE)
@@ -244,16 +244,16 @@ def test_job_that_stops_computing_and_hangs_counts_as_stuck(
         disk.hang()
 
     assert pool.submit(Doing(work_and_hang))
-    pool.look()
+    pool.check_deadlines()
     toils[0].has_worked()
     clock.now += 100
-    pool.look()
-    assert not pool.full_of_stuck
+    pool.check_deadlines()
+    assert not pool.saturated
     assert pool._stuck < 1  # noqa: SLF001
     toils[0].enough.set()
     disk.has(1)
-    pool.look()  # it has worked since the last look
-    pool.look()
+    pool.check_deadlines()  # it has worked since the last look
+    pool.check_deadlines()
     assert pool._stuck == 1  # noqa: SLF001
 
 
@@ -263,10 +263,10 @@ def test_call_that_takes_too_long_does_not_blame_a_disk(
 ) -> None:
     talk = Talk(folder, pool, toil=toils[0].run)
     talk.send("(call 1 test/toil (nil (:deadline-ms 2000)))")
-    pool.look()
+    pool.check_deadlines()
     toils[0].has_worked()
     clock.now += 100
-    pool.look()
+    pool.check_deadlines()
     error = talk.answers(1)[1][":error"]
     assert error[":code"] == "DEADLINE_EXCEEDED"
     assert error[":message"].startswith("The call took too long and was abandoned; ask for less")
@@ -282,9 +282,9 @@ def test_there_are_so_many_threads_at_most_and_then_the_server_is_busy(
     for toil in toils:
         toil.has_worked()
     clock.now += 100
-    pool.look()
+    pool.check_deadlines()
     assert not pool.submit(Doing(threading.Event().set))
-    assert not pool.full_of_stuck
+    assert not pool.saturated
 
 
 # ---------------------------------------------------------------------------- with a connection
@@ -318,7 +318,7 @@ def test_call_to_a_dead_file_system_is_answered_at_its_deadline(
     talk.send("(call 1 test/dead (nil (:deadline-ms 2000)))")
     disk.has(1)
     clock.now += 2 + GRACE_S + 0.1
-    pool.look()
+    pool.check_deadlines()
     value = talk.answers(1)[1]
     assert value[":error"][":code"] == "DEADLINE_EXCEEDED"
     assert value[":error"][":stuck-workers"] == 1
@@ -339,7 +339,7 @@ def test_client_is_told_to_move_when_too_many_workers_are_stuck(
     talk.send(*(f"(call {uid} test/dead ())" for uid in uids))
     disk.has(MAX_WORKERS)
     clock.now += 1000
-    pool.look()
+    pool.check_deadlines()
     errors = [value[":error"] for value in talk.answers(MAX_WORKERS).values()]
     assert [error[":code"] for error in errors] == ["DEADLINE_EXCEEDED"] * MAX_WORKERS
     assert [":server-stuck" in error for error in errors].count(True) == 1
@@ -360,7 +360,7 @@ def test_cancelled_call_that_does_not_return_is_answered_soon(
     talk.send("(call 2 cancel (1))")
     assert talk.answers(1) == {2: True}
     clock.now += GRACE_S + 0.1
-    pool.look()
+    pool.check_deadlines()
     assert talk.answers(1)[1][":error"][":code"] == "CANCELLED"
 
 
@@ -378,8 +378,8 @@ def test_slow_reader_is_no_stuck_file_system(folder: Path, pool: Workers, clock:
     connection.receive(frame(b"(call 1 test/fine ())"))
     assert sending.wait(DEADLINE)
     clock.now += 1000
-    pool.look()
-    assert not pool.full_of_stuck
+    pool.check_deadlines()
+    assert not pool.saturated
     assert pool._stuck == 0  # noqa: SLF001
     read.set()
     done = threading.Event()
@@ -427,7 +427,7 @@ def test_call_is_answered_where_no_thread_can_be_started(
 def quick_watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the watching thread look often, and give no grace."""
     with monkeypatch.context() as patch:
-        patch.setattr(module, "LOOK_S", 0.005)
+        patch.setattr(module, "CHECK_S", 0.005)
         patch.setattr(module, "GRACE_S", 0.005)
         yield
 

@@ -1,8 +1,8 @@
-"""One EPC connection: bytes in, calls out, replies back. It waits for nothing itself.
+"""One EPC connection without any I/O: bytes come in, replies go out, and nothing here waits.
 
-A transport feeds `Connection.receive` with what it reads and gives it a `send` that writes whole
-frames. Small questions (`hello`, `ping`, `cancel`, `describe`, `methods`) are answered at once by
-the thread that reads; a tool's call goes to the workers and is answered when it is done.
+A transport passes the bytes that it reads to `Connection.receive`, and provides a `send` that
+writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `describe` and
+`methods` at once; workers run the calls of tools, and answer each when it is done.
 """
 
 import logging
@@ -38,38 +38,36 @@ _HELLO = (
 )
 
 
-class Misuse(Exception):
-    """A call that is no proper EPC: an unknown method, arguments of the wrong shape."""
-
-
 class Connection:
     """The server's end of one connection."""
 
     def __init__(self, server: Server, send: Callable[[bytes], None], workers: Workers) -> None:
         """Answer with SEND, which writes one whole frame and may be called by any thread."""
+        self.workers = workers
         self._server = server
         self._send = send
-        self._workers = workers
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
         self._running: set[_RunningCall] = set()
         self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
-            "describe": ("", "The definition of every tool.", self._describe),
-            "ping": ("", "Answer t at once.", self._ping),
+            "describe": ("", "The definition of every tool.", lambda _: server.definitions()),
+            "ping": ("", "Answer t at once.", lambda _: True),
             "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
         }
 
     def receive(self, data: bytes) -> None:
-        """Take in DATA as it comes and answer what is whole. Raises `BadFrame`: then hang up."""
+        """Answer the requests that DATA completes. Raises `BadFrame`: then hang up."""
         for incoming in self._frames.feed(data):
             try:
                 self._handle(incoming)
             except Unreadable as error:
-                self._answer_unreadable(error)
+                logger.warning("unreadable request: %s", error.reason)
+                if error.uid is not None:
+                    self._reply(error.uid, "return-error", f"backstaff: {error.reason}")
 
     def close(self) -> None:
-        """The client is gone: stop what still runs for it."""
+        """Stop the running calls, as the client is gone."""
         for call in list(self._running):
             call.cancelled.set()
 
@@ -86,7 +84,7 @@ class Connection:
                 name = "nil" if method is NIL else str(method)
                 self._reply(uid, "epc-error", f"No such tool: {shortened(name, MAX_ECHO)}")
             case Message("methods", uid, []):
-                self._give(uid, self._signatures, [])
+                self._answer(uid, self._signatures, [])
             case Message("return" | "return-error" | "epc-error"):
                 logger.info("answer to a question never asked: %s %s", message.kind, message.uid)
             case _:
@@ -96,35 +94,35 @@ class Connection:
         if not isinstance(arguments, list):
             self._reply(uid, "epc-error", "The arguments of a call must be a list")
         elif method in self._methods:
-            self._give(uid, self._methods[method][2], arguments)
+            self._answer(uid, self._methods[method][2], arguments)
         elif arguments and isinstance(arguments[0], Symbol):
             self._reply(uid, "return-error", f"{method} takes its plist as one argument, a list")
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
-            self._run(uid, method, *[*arguments, None, None][:2])
+            self._start(uid, method, arguments)
 
-    def _give(
+    def _answer(
         self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
     ) -> None:
         try:
             self._reply(uid, "return", answer(arguments))
-        except (Misuse, ToolError) as error:
+        except ToolError as error:
             self._reply(uid, "return-error", str(error))
 
-    def _run(self, uid: int, method: str, arguments: object, context: object) -> None:
+    def _start(self, uid: int, method: str, arguments: Sequence[object]) -> None:
         try:
-            call = self._server.prepare(method, arguments, context)
+            call = self._server.prepare(method, *arguments)
         except ToolError as error:
             if error.code == ErrorCode.UNKNOWN_TOOL:
                 self._reply(uid, "epc-error", str(error))
             else:
-                self._send_reply(uid, failure(method, error))
+                self._reply(uid, "return", failure(method, error).fields())
             return
         running = _RunningCall(self, uid, call)
         self._running.add(running)
-        if not self._workers.submit(running):
-            running.turn_away()
+        if not self.workers.submit(running):
+            running.reject()
 
     def run(self, running: "_RunningCall") -> None:
         """Run a call and send its reply.
@@ -132,9 +130,9 @@ class Connection:
         A reply that no frame can hold, text and data together, is made again with a limit in
         proportion: 20 MB become at most 15.
         """
-        call, cancelled = running.call, running.cancelled
+        call = running.call
         for _ in range(3):
-            reply = self._server.run(call, cancelled)
+            reply = self._server.run(call, running.cancelled)
             body = self._encoded(running.uid, reply)
             if len(body) < MAX_FRAME_BYTES or not reply.ok:
                 break
@@ -144,36 +142,28 @@ class Connection:
 
     def fail(self, running: "_RunningCall", error: ToolError) -> None:
         """Answer a call with ERROR, unless it has been answered."""
-        reply = self._server.fail(running.call, error)
-        self._finish(running, self._encoded(running.uid, reply))
+        self._finish(running, self._encoded(running.uid, self._server.fail(running.call, error)))
 
     def _finish(self, running: "_RunningCall", body: bytes) -> None:
-        """Send the BODY of a reply. Of a worker and its watcher, the first one does."""
+        """Send the BODY of a reply. Both a worker and its watcher may try: the first one does."""
         try:
             self._running.remove(running)
         except KeyError:
             return
         running.answered = True
+        if len(body) >= MAX_FRAME_BYTES:
+            tool = running.call.tool_id
+            logger.warning("reply of %s has %d bytes", tool, len(body))
+            message = (
+                f"The reply has {len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be"
+                " sent; ask for less (a smaller directory, fewer entries, a lower limit)"
+            )
+            too_large = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(body))
+            body = self._encoded(running.uid, failure(tool, too_large))
         try:
-            self._send_body(running.uid, running.call.tool_id, body)
+            self._send(frame(body))
         except OSError as error:
             logger.info("the client went before the answer to %s: %s", running.uid, error)
-
-    def no_room(self) -> ToolError:
-        """Explain why a call is not accepted."""
-        if self._workers.full_of_stuck:
-            message = (
-                "This server takes no more calls, as too many hang in a file system that gives no"
-                " answer; start a new one (in Emacs the next call does)"
-            )
-            return ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
-        message = "Too many calls are waiting; try again when some are answered"
-        if self._workers.without_threads:
-            message = (
-                "The system lets the server start no thread for the call: this user has as many"
-                " processes as the limit allows (ulimit -u); try again when some have ended"
-            )
-        return ToolError(ErrorCode.BUSY, message)
 
     def _encoded(self, uid: int, reply: Reply) -> bytes:
         try:
@@ -182,37 +172,18 @@ class Connection:
             logger.exception("the reply of %s cannot be written", reply.tool)
             return self._message(uid, "return", failure(reply.tool, unexpected()).fields())
 
-    def _send_reply(self, uid: int, reply: Reply) -> None:
-        self._send_body(uid, reply.tool, self._encoded(uid, reply))
-
-    def _send_body(self, uid: int, tool: str, body: bytes) -> None:
-        """Send BODY; one that no frame can hold becomes an error that names its size."""
-        if len(body) >= MAX_FRAME_BYTES:
-            logger.warning("reply of %s has %d bytes", tool, len(body))
-            message = (
-                f"The reply has {len(body)} bytes, more than the {MAX_FRAME_BYTES} that can be"
-                " sent; ask for less (a smaller directory, fewer entries, a lower limit)"
-            )
-            error = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(body))
-            body = self._message(uid, "return", failure(tool, error).fields())
-        self._send(frame(body))
-
     def _reply(self, uid: int, kind: str, value: object) -> None:
         self._send(frame(self._message(uid, kind, value)))
 
     def _message(self, uid: int, kind: str, value: object) -> bytes:
         return lisp.write([Symbol(kind), uid, value], self._dialect)
 
-    def _answer_unreadable(self, error: Unreadable) -> None:
-        logger.warning("unreadable request: %s", error.reason)
-        if error.uid is not None:
-            self._reply(error.uid, "return-error", f"backstaff: {error.reason}")
-
     def _hello(self, arguments: Sequence[object]) -> object:
         options, _ = decode(_HELLO, arguments[0] if arguments else None)
         wanted = options["protocol"]
         if wanted not in (None, PROTOCOL):
-            raise Misuse(f"This server speaks protocol {PROTOCOL}, not {wanted}; update the older")
+            message = f"This server speaks protocol {PROTOCOL}, not {wanted}; update the older"
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         self._dialect = ESCAPED if options["escapes"] else PLAIN
         return {
             "protocol": PROTOCOL,
@@ -224,12 +195,6 @@ class Connection:
             "escapes": options["escapes"],
         }
 
-    def _describe(self, _: Sequence[object]) -> object:
-        return self._server.definitions()
-
-    def _ping(self, _: Sequence[object]) -> object:
-        return True
-
     def _cancel(self, arguments: Sequence[object]) -> object:
         match arguments:
             case [int() as uid]:
@@ -237,16 +202,16 @@ class Connection:
                 for call in meant:
                     call.cancelled.set()
                 return bool(meant)
-        raise Misuse("cancel takes the UID of a call")
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "cancel takes the UID of a call")
 
     def _signatures(self, _: Sequence[object]) -> list[object]:
-        """What EPC's own `methods` answers: name, arguments and docstring of everything."""
-        registry = self._server.registry
-        names = {**{name: name for name in registry.by_id}, **registry.aliases}
+        """Answer EPC's `methods`: the name, arguments and docstring of each method and tool."""
+        tools = self._server.registry.by_id
+        names = {**{name: name for name in tools}, **self._server.registry.aliases}
         return [
             *([Symbol(name), spec, words] for name, (spec, words, _) in self._methods.items()),
             *(
-                [Symbol(name), "ARGUMENTS &optional CONTEXT", registry.by_id[tool].description]
+                [Symbol(name), "ARGUMENTS &optional CONTEXT", tools[tool].description]
                 for name, tool in names.items()
             ),
         ]
@@ -263,20 +228,15 @@ class _RunningCall:
     answered: bool = False
 
     def run(self) -> None:
-        """Do the work and answer."""
         self.connection.run(self)
 
     def allowed(self) -> float:
-        """Return the seconds it may take: 0 once cancelled, unlimited while the reply is sent.
-
-        A client that reads slowly holds a worker up, but that is no stuck file system.
-        """
+        # A client that reads slowly holds a worker up, but that is no stuck file system.
         if self.answered:
             return inf
         return 0 if self.cancelled.is_set() else self.call.seconds
 
     def abandon(self, stuck: int, *, works: bool) -> None:
-        """Answer for a worker that does not return; STUCK counts these, unless it WORKS."""
         code = ErrorCode.CANCELLED if self.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED
         self.cancelled.set()  # should the worker ever return, it stops
         message = (
@@ -286,9 +246,24 @@ class _RunningCall:
             else "The file system gave no answer in the time allowed, and the call was abandoned;"
             " something may be wrong with a disk or a mounted share below that path"
         )
-        full = {"server_stuck": True} if stuck >= MAX_STUCK else {}
-        self.connection.fail(self, ToolError(code, message, stuck_workers=stuck, **full))
+        saturated = {"server_stuck": True} if stuck >= MAX_STUCK else {}
+        self.connection.fail(self, ToolError(code, message, stuck_workers=stuck, **saturated))
 
-    def turn_away(self) -> None:
-        """Answer that there is no room."""
-        self.connection.fail(self, self.connection.no_room())
+    def reject(self) -> None:
+        workers = self.connection.workers
+        if workers.saturated:
+            message = (
+                "This server takes no more calls, as too many hang in a file system that gives no"
+                " answer; start a new one (in Emacs the next call does)"
+            )
+            error = ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
+        elif workers.without_threads:
+            message = (
+                "The system lets the server start no thread for the call: this user has as many"
+                " processes as the limit allows (ulimit -u); try again when some have ended"
+            )
+            error = ToolError(ErrorCode.BUSY, message)
+        else:
+            message = "Too many calls are waiting; try again when some are answered"
+            error = ToolError(ErrorCode.BUSY, message)
+        self.connection.fail(self, error)

@@ -1,16 +1,16 @@
 r"""The Lisp on the wire: requests read by sexpdata, replies written here.
 
-Replies are written by joining strings, as sexpdata's writer costs ten times what listing the
-directory costs. They come in two dialects:
+Joining strings writes replies, as sexpdata's writer costs ten times the listing of a directory.
+There are two dialects:
 
-- `PLAIN`, for any EPC client: strings are UTF-8 in which only the quote and the backslash are
-  escaped, what every reader understands. Bytes of an undecodable name become U+FFFD.
-- `ESCAPED`, which our own client asks for in `hello`: strings are ASCII. Emacs reads such a frame
-  without decoding it, and a frame never holds a `#`, so the client can refuse the read syntax that
-  could make objects. Bytes of an undecodable name travel bare, and then are the only bytes over
-  0x7f, so that Emacs can open what is named.
+- `PLAIN`, for any EPC client: strings are UTF-8, with escapes for the quote and the backslash only,
+  as every reader understands these. Bytes of an undecodable name become U+FFFD.
+- `ESCAPED`, which our own client asks for in `hello`: strings are ASCII, so Emacs reads a frame
+  without decoding it. A frame never holds a `#`, so the client can refuse the read syntax that
+  makes objects. Bytes of an undecodable name travel bare, as the only bytes over 0x7f: Emacs can
+  then open the file.
 
-Values are those of `backstaff.tool.Result`: False, None and empty lists are nil.
+`backstaff.tool.Result` says which values there are. False, None and empty lists are nil.
 """
 
 import re
@@ -33,7 +33,7 @@ _HAS_OCTAL = re.compile(r"\\[0-7]")
 _SURROGATES = re.compile(
     r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u(d[89a-f][0-9a-f]{2})|.)", re.DOTALL
 )
-
+_CONSTANTS = {":false": False, ":json-false": False, ":null": None}
 
 FIRST_RAW, LAST_RAW = 0x80, 0xFF
 BYTE_0 = 0xDC00
@@ -41,7 +41,7 @@ BYTE_0 = 0xDC00
 
 
 class Unreadable(Exception):
-    """A message that cannot be understood. `uid` is whom to answer, None if that is unknown too."""
+    """A message that cannot be understood. `uid` is None if the message does not show it."""
 
     def __init__(self, reason: str, uid: int | None) -> None:
         super().__init__(reason)
@@ -59,19 +59,22 @@ class Message:
 
 
 def head(body: bytes) -> tuple[str, int | None]:
-    """The kind and uid at the start of a message, without reading the rest."""
+    """Return the kind and uid at the start of a message, without reading the rest."""
     match = _UID.match(body)
     return (match[1].decode(), int(match[2])) if match else ("", None)
 
 
 def read(body: bytes) -> Message:
-    """The message in BODY, its values as `backstaff.arguments` takes them. Raises `Unreadable`."""
+    """Parse BODY; its values are as `backstaff.arguments` takes them. Raises `Unreadable`."""
     if bare := _WITHOUT_ARGUMENTS.fullmatch(body):
-        # A ping is to cost little, and sexpdata takes as long for it as all the rest together.
+        # A ping should cost little, and sexpdata takes as long for it as all the rest together.
         return Message("call", int(bare[1]), [Symbol(bare[2].decode()), NIL])
     _, uid = head(body)
+    text = body.decode("utf-8", "surrogateescape")
+    if _HAS_OCTAL.search(text):
+        text = _OCTAL_OR_OTHER.sub(_without_octal, text)
     try:
-        parsed = _value(sexpdata.parse(_bytes_named(body.decode("utf-8", "surrogateescape"))))
+        parsed = _value(sexpdata.parse(text))
     except RecursionError:
         raise Unreadable("the request nests too deep", uid) from None
     except Unreadable as error:
@@ -84,14 +87,8 @@ def read(body: bytes) -> Message:
     raise Unreadable("the request is not of the form (call UID METHOD ARGUMENTS)", uid)
 
 
-def _bytes_named(text: str) -> str:
-    r"""TEXT with Emacs's octal escapes (`\351`, a raw byte) replaced; sexpdata knows none."""
-    if not _HAS_OCTAL.search(text):
-        return text
-    return _OCTAL_OR_OTHER.sub(_byte_named, text)
-
-
-def _byte_named(match: re.Match[str]) -> str:
+def _without_octal(match: re.Match[str]) -> str:
+    r"""Replace Emacs's octal escapes (`\351`, a raw byte), which sexpdata does not know."""
     if match[1] is None:
         return match[0]
     code = int(match[1], 8) & 0xFF
@@ -102,7 +99,11 @@ def _byte_named(match: re.Match[str]) -> str:
 def _value(item: object) -> object:
     match item:
         case sexpdata.Symbol():
-            return _symbol(str(item))
+            name = str(item)
+            if name.startswith("#") and name != "##":
+                known = "strings, numbers, lists, vectors, symbols and keywords"
+                raise Unreadable(f"the request holds {name[:20]!r}; only {known} can be sent", None)
+            return _CONSTANTS.get(name, Symbol(name))
         case sexpdata.Quoted():
             return Symbol("'")
         case sexpdata.Delimiters():
@@ -114,82 +115,31 @@ def _value(item: object) -> object:
 
 
 def _values(items: Iterable[object]) -> list[object]:
-    """The values of ITEMS. A string with text properties, `#("a" 0 1 (face bold))`, is "a"."""
+    """Convert ITEMS. A string with text properties, `#("a" 0 1 (face bold))`, becomes "a"."""
     found = []
     rest = iter(items)
-    for item in rest:  # sexpdata gives the `#` as a symbol and what follows it as a list
-        is_sharp = isinstance(item, sexpdata.Symbol) and str(item) == "#"
-        found.append(_without_properties(next(rest, None)) if is_sharp else _value(item))
+    for item in rest:
+        if not (isinstance(item, sexpdata.Symbol) and str(item) == "#"):
+            found.append(_value(item))
+            continue
+        match next(rest, None):  # sexpdata reads the `#` as a symbol before a list
+            case [str() as text, *intervals] if len(intervals) % len(("FROM", "TO", "PLIST")) == 0:
+                found.append(text)
+            case _:
+                reason = "the request holds a '#' that begins no string with text properties"
+                raise Unreadable(reason, None)
     return found
-
-
-def _without_properties(item: object) -> str:
-    match item:
-        case [str() as text, *intervals] if len(intervals) % len(("FROM", "TO", "PLIST")) == 0:
-            return text
-    raise Unreadable("the request holds a '#' that begins no string with text properties", None)
-
-
-def _symbol(name: str) -> object:
-    match name:
-        case ":false" | ":json-false":
-            return False
-        case ":null":
-            return None
-        case _ if name.startswith("#") and name != "##":
-            known = "strings, numbers, lists, vectors, symbols and keywords"
-            raise Unreadable(f"the request holds {name[:20]!r}; only {known} can be sent", None)
-        case _:
-            return Symbol(name)
-
-
-def write(value: object, dialect: "Dialect") -> bytes:
-    """VALUE as Lisp in the DIALECT, ready to be framed."""
-    return dialect.finish(_Writer(dialect.quote).text(value))
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How strings are written: `quote` one by one, `finish` over a whole message."""
+    """A way to write strings: `quote` writes one, `finish` encodes a whole message."""
 
     quote: Callable[[str], str]
     finish: Callable[[str], bytes]
 
-
-def _quote_plain(text: str) -> str:
-    return '"' + lossy(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _finish_escaped(text: str) -> bytes:
-    text = text.replace("#", "\\u0023")
-    if "\\\\" not in text:  # then each `\\n` is a newline, which costs the reader less as it is
-        text = text.replace("\\n", "\n")
-    if "\\ud" in text:
-        text = _SURROGATES.sub(_joined, text)
-    return text.encode("ascii", "surrogateescape")
-
-
-def _joined(match: re.Match[str]) -> str:
-    r"""Lisp does not join `\ud83d\ude00`; a lone `\udcff` is the byte ff; other halves are lost."""
-    high, low, lone = match.groups()
-    if high:
-        code = 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
-        return f"\\U{code:08x}"
-    if not lone:
-        return match[0]
-    code = int(lone, 16)
-    return chr(code) if FIRST_RAW <= code - BYTE_0 <= LAST_RAW else "\\ufffd"
-
-
-PLAIN = Dialect(_quote_plain, str.encode)
-ESCAPED = Dialect(encode_basestring_ascii, _finish_escaped)
-
-
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    quote: Callable[[str], str]
-
-    def text(self, value: object) -> str:  # noqa: PLR0911  # a return a type
+    def text(self, value: object) -> str:  # noqa: PLR0911  # one for each type
+        """Return VALUE as Lisp, before `finish`."""
         match value:
             case None | False:
                 return "nil"
@@ -204,26 +154,18 @@ class _Writer:
             case Symbol():
                 return value.name
             case Rows():
-                return self.rows(value)
+                form = RowFormat("(", " ", ")", lambda key: f"{_keyword(key)} ", self.column)
+                return f"({' '.join(value.written(form))})" if len(value) else "nil"
             case Mapping():
-                return self.plist(value)
+                keyword = ":{}".format if isinstance(value, Verbatim) else _keyword
+                pairs = (f"{keyword(key)} {self.text(item)}" for key, item in value.items())
+                return f"({' '.join(pairs)})" if value else "nil"
             case list() | tuple():
                 return f"({' '.join(map(self.text, value))})" if value else "nil"
         raise TypeError(f"{type(value).__name__} has no Lisp form")
 
-    def plist(self, value: Mapping[str, object]) -> str:
-        keyword = _verbatim_keyword if isinstance(value, Verbatim) else _keyword
-        pairs = (f"{keyword(key)} {self.text(item)}" for key, item in value.items())
-        return f"({' '.join(pairs)})" if value else "nil"
-
-    def rows(self, rows: Rows) -> str:
-        if not len(rows):
-            return "nil"
-        form = RowFormat("(", " ", ")", lambda key: f"{_keyword(key)} ", self.column)
-        return f"({' '.join(rows.written(form))})"
-
     def column(self, values: Sequence[object]) -> Iterable[str] | str:
-        """A column, by the quickest way that its types allow; one string if all are the same."""
+        """Write a column by the fastest way for its types; one string if all values are equal."""
         match set(map(type, values)):
             case types if types == {str}:
                 return map(self.quote, values)  # type: ignore[arg-type]  # all str
@@ -244,5 +186,35 @@ def _keyword(key: str) -> str:
     return ":" + key.replace("_", "-")
 
 
-def _verbatim_keyword(key: str) -> str:
-    return f":{key}"
+def _quote_plain(text: str) -> str:
+    return '"' + lossy(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _finish_escaped(text: str) -> bytes:
+    text = text.replace("#", "\\u0023")
+    if "\\\\" not in text:  # then each `\\n` is a newline, and a bare one is read faster
+        text = text.replace("\\n", "\n")
+    if "\\ud" in text:
+        text = _SURROGATES.sub(_joined, text)
+    return text.encode("ascii", "surrogateescape")
+
+
+def _joined(match: re.Match[str]) -> str:
+    r"""Join the pair `\ud83d\ude00`; a lone `\udcff` becomes the byte ff, other halves are lost."""
+    high, low, lone = match.groups()
+    if high:  # Lisp does not join them
+        code = 0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00
+        return f"\\U{code:08x}"
+    if not lone:
+        return match[0]
+    code = int(lone, 16)
+    return chr(code) if FIRST_RAW <= code - BYTE_0 <= LAST_RAW else "\\ufffd"
+
+
+PLAIN = Dialect(_quote_plain, str.encode)
+ESCAPED = Dialect(encode_basestring_ascii, _finish_escaped)
+
+
+def write(value: object, dialect: Dialect) -> bytes:
+    """Return VALUE as Lisp in the DIALECT, ready to be framed."""
+    return dialect.finish(dialect.text(value))

@@ -1,4 +1,4 @@
-"""Who is at the other end of a loopback connection: on Linux the kernel's table tells the user."""
+"""The user at the other end of a loopback connection, from Linux's table of connections."""
 
 import os
 import socket
@@ -12,16 +12,19 @@ _ESTABLISHED = "01"
 def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
     """Whether the peer of the IPv4 loopback CONNECTION runs as this process's user.
 
-    Its end must be open still: of one that is closed the table tells no user, but 0, which is root.
-    Where there is no such TABLE (not Linux) nothing is known, and the answer is True: there the
-    loopback address and the single admitted client are all the protection there is.
+    Its end must still be open: for a closed one the table has 0, which is root. Without a TABLE
+    (not on Linux) the answer is True: the loopback address and the single admitted client are then
+    all the protection.
     """
     try:
         lines = table.read_text("ascii").splitlines()
     except OSError:
         return True
     try:
-        here, there = map(_as_listed, (connection.getsockname(), connection.getpeername()))
+        here, there = (
+            f"{int.from_bytes(socket.inet_aton(host), 'little'):08X}:{port:04X}"
+            for host, port in (connection.getsockname(), connection.getpeername())
+        )
     except OSError:  # it has hung up
         return False
     peers = [
@@ -30,9 +33,3 @@ def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
         if (fields[_LOCAL], fields[_REMOTE]) == (there, here)
     ]
     return peers == [(_ESTABLISHED, os.getuid())]
-
-
-def _as_listed(address: tuple[str, int]) -> str:
-    host, port = address
-    number = int.from_bytes(socket.inet_aton(host), "little")
-    return f"{number:08X}:{port:04X}"

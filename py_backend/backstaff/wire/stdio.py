@@ -1,4 +1,4 @@
-"""EPC over stdin and stdout: no port that another user could reach, and it ends with its client."""
+"""EPC over stdin and stdout: no other user can reach it, and it ends with its client."""
 
 import logging
 import os
@@ -17,8 +17,14 @@ EXIT_BAD_FRAME = 76
 
 
 def serve(server: Server) -> int:
-    """Serve until stdin ends; return the exit status. To be called once, by the main thread."""
-    incoming, outgoing = _take_standard_streams()
+    """Serve until stdin ends; return the exit status. Only the main thread calls this, and once."""
+    # Descriptors 0 and 1 are the protocol's alone; a stray `print` goes to stderr from here on.
+    incoming, outgoing = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
     lock = threading.Lock()
 
     def send(data: bytes) -> None:
@@ -38,18 +44,7 @@ def serve(server: Server) -> int:
 
 
 def write_whole(descriptor: int, data: bytes) -> None:
-    """Write all of DATA, however many writes it takes."""
+    """Write all of DATA, in as many writes as it takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-def _take_standard_streams() -> tuple[int, int]:
-    """Keep descriptors 0 and 1 for the protocol; a stray `print` goes to stderr from here on."""
-    incoming, outgoing = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    return incoming, outgoing

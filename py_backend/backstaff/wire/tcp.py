@@ -1,9 +1,9 @@
 """EPC over TCP for stock clients: python-epc's server, with our connection core inside.
 
-It listens on 127.0.0.1 alone, prints its port as the first line of stdout (what `epc:start-epc`
-waits for), admits one client of the same user, then stops listening, and ends with that client. The
-client is whoever speaks EPC first: a page in a browser that scans ports is of the same user, too.
-Our own Emacs client uses stdio, which needs no such care.
+It listens on 127.0.0.1 only, and prints its port as the first line of stdout, where
+`epc:start-epc` waits for it. It admits one client of the same user, then stops listening, and ends
+with that client: the first connection that speaks EPC, as a browser's page that scans ports belongs
+to the same user, too. Our own Emacs client uses stdio and needs no such care.
 """
 
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 16
 MAX_SILENT = 16
-"""Connections that may wait without a word; one more, and the first of them is closed."""
+"""Silent connections that may wait; one more, and the oldest is closed."""
 
 
 class _Handler(EPCHandler):  # type: ignore[misc]  # python-epc is untyped
@@ -66,25 +66,29 @@ class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
     def client(self) -> tuple[socket.socket, Any]:
         """Wait for the first connection of this user that begins a frame, and stop listening.
 
-        Whoever says nothing may wait; whoever says something else is hung up on.
+        A silent connection may wait; one that sends something else is closed.
         """
         silent: dict[socket.socket, Any] = {}
-        self.socket.settimeout(0)  # who has hung up meanwhile is not waited for
+        self.socket.settimeout(0)  # accepting a connection that is gone again must not wait
         while True:
             for ready in select.select([self.socket, *silent], [], [])[0]:
                 if ready is self.socket:
                     self._let_in(silent)
-                elif ready not in silent:  # it had to make room just now
                     continue
-                elif _begins_a_frame(ready):
+                if ready not in silent:  # closed just now, to make room
+                    continue
+                try:
+                    start = ready.recv(HEADER_BYTES, socket.MSG_PEEK)
+                except OSError:
+                    start = b""
+                address = silent.pop(ready)
+                if start and all(byte in string.hexdigits.encode() for byte in start):
                     self.server_close()
-                    address = silent.pop(ready)
                     for other in silent:
                         other.close()
                     return ready, address
-                else:
-                    logger.warning("%s speaks no EPC: hung up", silent.pop(ready))
-                    ready.close()
+                logger.warning("%s speaks no EPC: hung up", address)
+                ready.close()
 
     def _let_in(self, silent: dict[socket.socket, Any]) -> None:
         try:
@@ -104,27 +108,14 @@ class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
             oldest.close()
 
 
-def _begins_a_frame(connection: socket.socket) -> bool:
-    """Whether the first bytes that CONNECTION sent, which stay unread, can be a frame's length."""
-    try:
-        start = connection.recv(HEADER_BYTES, socket.MSG_PEEK)
-    except OSError:
-        return False
-    return bool(start) and all(byte in string.hexdigits.encode() for byte in start)
-
-
 def serve(server: Server) -> int:
     """Serve one client until it goes; return the exit status."""
-    _silence_python_epc()
-    listening = _OneClient(server)
-    listening.print_port(sys.stdout)
-    sys.stdout = sys.stderr  # where a stray `print` goes from here on
-    listening.process_request(*listening.client())
-    return 0
-
-
-def _silence_python_epc() -> None:
-    """Its logger prints every message to stderr; what is worth telling, we log ourselves."""
+    # python-epc's logger prints every message to stderr; ours has all that matters.
     theirs = logging.getLogger("epc")
     theirs.handlers.clear()
     theirs.setLevel(logging.CRITICAL)
+    listening = _OneClient(server)
+    listening.print_port(sys.stdout)
+    sys.stdout = sys.stderr  # for a stray `print`
+    listening.process_request(*listening.client())
+    return 0

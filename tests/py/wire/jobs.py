@@ -12,7 +12,7 @@ class Doing:
     seconds: float = 10
     abandoned: list[int] = field(default_factory=list)
     slow: int = 0
-    turned_away: int = 0
+    rejected: int = 0
 
     def run(self) -> None:
         self.work()
@@ -24,5 +24,5 @@ class Doing:
         self.abandoned.append(stuck)
         self.slow += works
 
-    def turn_away(self) -> None:
-        self.turned_away += 1
+    def reject(self) -> None:
+        self.rejected += 1
