@@ -1,8 +1,8 @@
-"""What can go wrong, as values with a code: the one vocabulary of failures. Imports nothing.
+"""Failures as values with a code. Imports nothing.
 
-A `ToolError` is an expected failure: its message is the caller's, so it says what was wrong and
-what to do, and never holds a traceback or a path that the caller did not name. Anything else that
-is raised is a bug, and the caller learns only that there was one.
+A `ToolError` is an expected failure. Its message is for the caller: it says what was wrong and what
+to do, and never holds a traceback or a path that the caller did not name. Any other exception is a
+bug, and the caller learns only that there was one.
 """
 
 from enum import StrEnum
@@ -65,7 +65,7 @@ class OutsideRoot(PathError):
 
 
 class NotFound(PathError):
-    """Nothing is there. `dangling` tells that the last component is a link with no target."""
+    """Nothing is there. `dangling` says that the last component is a link without a target."""
 
     CODE = ErrorCode.NOT_FOUND
 
@@ -75,7 +75,7 @@ class NotFound(PathError):
 
 
 class NotADirectory(PathError):
-    """A directory was needed and something else is there. `last` tells that it ends the path."""
+    """A directory was needed and something else is there. `last` says that it ends the path."""
 
     CODE = ErrorCode.NOT_DIRECTORY
 
@@ -122,9 +122,9 @@ class SettingsError(Exception):
 
 
 class DeadlineExceeded(ToolError):
-    """The time was up, and what there is by then is no answer."""
+    """The time was up, and the part that was read is no answer."""
 
-    def __init__(self, message: str = "The time was up before all was looked at") -> None:
+    def __init__(self, message: str = "Timed out before everything was read") -> None:
         super().__init__(ErrorCode.DEADLINE_EXCEEDED, message)
 
 
