@@ -33,11 +33,11 @@ from backstaff.tools.workspace._best_map import (
     Directory,
     Line,
     Map,
-    drawn,
+    best_map,
+    build_tree,
     kind_of_name,
-    least,
     map_word,
-    planted,
+    minimum_size,
 )
 from backstaff.tools.workspace._refusals import refusal
 
@@ -149,7 +149,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     _insist(facts, arguments.max_tokens, limit)
     head = _head(facts, limit)
     room = limit - _bytes(head) - _bytes(_tail(facts, None))
-    found = drawn(facts.start, room, facts.prefix, context.budget)
+    found = best_map(facts.start, room, facts.prefix, context.budget)
     lines = "".join(line.text for line in found.lines)
     hides = found.files < facts.start.total or any(line.folded[0] for line in found.lines)
     return Result(
@@ -163,7 +163,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 def _insist(facts: Facts, tokens: int, limit: int) -> None:
     """Raise unless what is of use fits in LIMIT bytes."""
-    needed = sum(map(_bytes, (_title(facts), _tail(facts, None)))) + least(
+    needed = sum(map(_bytes, (_title(facts), _tail(facts, None)))) + minimum_size(
         facts.start, facts.prefix
     )
     if tokens * 5 // 2 < needed:
@@ -181,7 +181,7 @@ def _facts(place: Place, context: Context) -> Facts:
     found = project_files(place, context.budget.share(WALK_SHARE))
     branch, commits, warnings = _history(found, context.budget.share(WALK_SHARE))
     budget = context.budget.at_least(LEAST_SECONDS)
-    start = planted(found, Counter(chain.from_iterable(commits)), budget)
+    start = build_tree(found, Counter(chain.from_iterable(commits)), budget)
     prefix = place.prefix
     return Facts(
         name=PurePath(context.root.path).name or "/",
@@ -280,7 +280,9 @@ def _notes(found: ProjectFiles) -> Iterator[str]:
 
 def _head(facts: Facts, limit: int) -> str:
     """The first lines: the title, and what else has room."""
-    needed = _bytes(_title(facts)) + _bytes(_tail(facts, None)) + least(facts.start, facts.prefix)
+    needed = (
+        _bytes(_title(facts)) + _bytes(_tail(facts, None)) + minimum_size(facts.start, facts.prefix)
+    )
     room = min(int(limit * HEAD_SHARE), limit - needed)
     lines = [_title(facts)]
     rows = [
@@ -386,19 +388,24 @@ def _names(facts: Facts, found: Map) -> Iterator[str]:
     """Yield every name and path in the data."""
     yield from (facts.name, facts.branch or "", *facts.read_first, *facts.build, *facts.edited)
     for line in found.lines:
-        yield from ((facts.prefix + line.path).rstrip("/"), *line.files)
-        yield from (facts.prefix + path for path, *_ in line.collapsed)
+        yield from ((facts.prefix + line.directory.path).rstrip("/"),)
+        yield from (file.name for file in line.files)
+        yield from (facts.prefix + one.path for one in line.collapsed)
 
 
 def _line_data(line: Line, prefix: str) -> dict[str, object]:
     return {
-        "path": (prefix + line.path).rstrip("/") or ".",
-        "names": line.files,
-        "links": line.links,
+        "path": (prefix + line.directory.path).rstrip("/") or ".",
+        "names": tuple(file.name for file in line.files),
+        "links": tuple(file.name for file in line.files if file.link),
         "omitted": [{"kind": kind or None, "files": count} for count, kind in line.omitted],
         "collapsed": [
-            {"path": prefix + path, "files": count, "closed": closed or None}
-            for path, count, closed in line.collapsed
+            {
+                "path": prefix + one.path,
+                "files": None if one.closed else one.total,
+                "closed": one.closed or None,
+            }
+            for one in line.collapsed
         ],
         "more_directories": line.folded[0],
         "more_files": line.folded[1],
