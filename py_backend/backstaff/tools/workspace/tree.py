@@ -4,12 +4,12 @@ Counting is the contract's: every returned node counts, the root too, and `limit
 as soon as `max_entries` is reached. The data are its TreeOutput. The text is for a model: the
 totals, then a line for each directory whose children are shown, then notes on missing names:
 
-    Tree of src/ with 4 directories, 2 files, 1 symlink, itself included
-    src/ core/ docs/… main.py latest@
-    src/core/ deep/ a.py …
+    Tree of src/ with 3 directories, 1 file, 1 symlink, itself included
+    src/ core/… docs/… main.py latest@
     [dir/… is not opened: give it as path, or raise max_depth (at most 12)]
 
-`docs/…` was not opened, `latest@` is a link, and names may be missing where `…` ends a line.
+`docs/…` is a directory that was not opened, and `latest@` is a link. Where `…` ends a line, names
+may be missing.
 
 Beyond the contract: special files are no nodes. A directory that cannot be read is a node without
 children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
@@ -359,10 +359,11 @@ class _Page:
             return f"a line that ends with … may miss names: {call}"
         if short and (self.is_cut or asked.max_entries == MAX_ENTRIES):
             # This tool shows no more of the root's line, but workspace/search_files does.
-            last = short[0].words[-1:] or ["/"]
-            query = "**" if last[0].endswith(("/", "/…")) else "*"
-            call = all_files(root, query, self.limit)
-            return f"all files: {call}" if call else "a line that ends with … misses names"
+            last = short[0].words[-1] if short[0].words else "/"
+            all_of_them = all_files(root, "**" if last.endswith(("/", "/…")) else "*", self.limit)
+            if all_of_them:
+                return f"all files: {all_of_them}"
+            return "a line that ends with … misses names"
         return None
 
 
