@@ -44,10 +44,11 @@ LINE_SHARE = 0.25
 """The part of the room that another line may take for its directories."""
 HEAT_SHARE = 0.8
 """How much the edits count in a directory's weight; the rest is the number of files."""
-MOST_MISSES = 40
+MOST_FAILURES = 40
 """After so many directories whose line has no room, no other is tried."""
 MOST_KINDS = 2
-LEAST_NAMED = 5
+MIN_DIRECTORIES = 5
+"""Directories that the first line of the smallest map names."""
 MOST_NAMED = 25_000
 """Names that have room in the longest map, if each is one letter and a blank."""
 MOST_RANKED = 100_000
@@ -244,8 +245,8 @@ def best_map(start: Directory, room: int, prefix: str, budget: Budget) -> Map:
 
 
 def minimum_size(start: Directory, prefix: str) -> int:
-    """The bytes of the least map that is of use: its first line names a few directories."""
-    labels = sum(size(one.label) + 1 for one in start.below[:LEAST_NAMED])
+    """The bytes of the smallest map that is of use: its first line names a few directories."""
+    labels = sum(size(one.label) + 1 for one in start.below[:MIN_DIRECTORIES])
     return _bare_size(start, prefix) + labels
 
 
@@ -289,15 +290,15 @@ class _Draft:
 
         waiting = [weighed(below) for below in start.below]
         heapify(waiting)
-        misses = 0
-        while waiting and misses < MOST_MISSES:
+        failures = 0
+        while waiting and failures < MOST_FAILURES:
             *_, here = heappop(waiting)
             if here.closed:
                 continue
             self.open(here)
             if self.size > room:
                 self.close(here)
-                misses += 1
+                failures += 1
             else:
                 for below in here.below:
                     heappush(waiting, weighed(below))
@@ -309,15 +310,16 @@ class _Draft:
             (line.directory for line in self.lines.values()),
             key=lambda here: (-here.heat, here.path),
         )
-        names = 1
+        names = 0
         while growing:
             names += max(1, names // 10)  # not one by one, as all of a line is written anew
-            growing = [
-                here
-                for here in growing
-                if len(self.lines[here.path].files) < len(here.files)
-                and self.write(here, names, self.room)
-            ]
+            candidates, growing = growing, []
+            for here in candidates:
+                named = len(self.lines[here.path].files)
+                if named < len(here.files) and (
+                    named >= names or self.write(here, names, self.room)
+                ):
+                    growing.append(here)
 
     def open(self, here: Directory) -> None:
         """Give HERE a line with one name. The line above no longer names HERE."""

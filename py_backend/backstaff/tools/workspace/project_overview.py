@@ -43,7 +43,7 @@ COMMITS = 1000
 LATE_COMMITS = 30
 WALK_SHARE = 0.5
 """The part of the time for counting files; the rest is for the map."""
-LEAST_SECONDS = 0.5
+MIN_SECONDS = 0.5
 """The time that the map has in any case."""
 BULK = 100
 """A commit of more files, such as an import, is no sign of where people work."""
@@ -168,7 +168,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _facts(place: Place, context: Context) -> Facts:
     found = project_files(place, context.budget.share(WALK_SHARE))
     branch, commits, warnings = _history(found, context.budget.share(WALK_SHARE))
-    budget = context.budget.at_least(LEAST_SECONDS)
+    budget = context.budget.at_least(MIN_SECONDS)
     start = build_tree(found, Counter(chain.from_iterable(commits)), budget)
     prefix = place.prefix
     build = [

@@ -40,7 +40,7 @@ MAX_NAMED = 5
 """The most directories in a note."""
 WALK_SHARE = 0.75
 """The part of the time for collecting paths; the rest is for the query."""
-LEAST_SECONDS = 0.5
+MIN_SECONDS = 0.5
 """The time that the query has in any case."""
 
 
@@ -152,7 +152,7 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
     query = Query.parse(from_there(asked.query, place.path), asked.kind)
     walking = context.budget.share(WALK_SHARE)
     found = project_files(place, walking, include_ignored=asked.include_ignored)
-    index, budget = _index(found), context.budget.at_least(LEAST_SECONDS)
+    index, budget = _index(found), context.budget.at_least(MIN_SECONDS)
     try:
         same = (one for one in _LATEST if one.index is index and one.query == query)
         matches = next(same, None)
