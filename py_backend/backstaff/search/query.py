@@ -18,7 +18,7 @@ from backstaff.search.ranking import best, subsequence
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
-LEAST_RANKED = 300
+MIN_RANKED = 300
 """Matches ranked at once: the next pages of an answer then need no ranking."""
 BATCH = 4096
 """Paths between two looks at the clock. Matching that many takes about a millisecond."""
@@ -134,7 +134,7 @@ class Matches:
             if len(ranked) < min(count, len(self.positions)):
                 index, query = self.index, self.query
                 paths = index.folded if query.ignore_case else index.paths
-                most = max(count, LEAST_RANKED)
+                most = max(count, MIN_RANKED)
                 ranked = self._ranked = best(query.words, paths, self.positions, most, budget)
         return [self.index.paths[position] for position in ranked[:count]]
 

@@ -1,4 +1,4 @@
-"""Suggestions: why a search found no file, and what would find one.
+"""Suggestions: why a search found no file, and which query would find one.
 
 Each function returns one line for an empty answer, or None. It uses only the paths that the search
 has already read, and gives up after `SECONDS`.
@@ -18,7 +18,7 @@ from backstaff.render.names import quote, word
 
 SECONDS = 1.0
 """How long a search for reasons may take."""
-LEAST_SIMILARITY = 0.4
+MIN_SIMILARITY = 0.4
 
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
@@ -29,7 +29,7 @@ CompileGlob = Callable[[str], Globs]
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search looked at: paths of files and directories, relative to the start.
+    """The paths of the searched files and directories, relative to the start.
 
     `where` names the start in a sentence, such as `src/`. `prefix` goes before each path in an
     answer. `budget` is that of the call.
@@ -85,23 +85,23 @@ def nearest_names(text: str, searched: Searched) -> str | None:
 
 
 def similar(
-    text: str, paths: Sequence[str], budget: Budget, least: float = LEAST_SIMILARITY
+    text: str, paths: Sequence[str], budget: Budget, minimum: float = MIN_SIMILARITY
 ) -> list[str]:
     """Return up to `EXAMPLES` of PATHS whose names are most similar to the last name in TEXT.
 
-    The similarity is Dice's, from LEAST to 1: twice the pairs of adjacent characters that both
+    The similarity is Dice's, from MINIMUM to 1: twice the pairs of adjacent characters that both
     names have, divided by the pairs of both. Case does not matter. Raises `DeadlineExceeded`.
     """
     wanted = _SPECIAL_OR_BLANK.sub("", _name(text.rstrip("/")).casefold())
     pairs = {wanted[at : at + 2] for at in range(len(wanted) - 1)}
     # Names of very different lengths share too few pairs.
-    shortest, longest = len(pairs) * least / 2, len(pairs) * 2 / least
+    shortest, longest = len(pairs) * minimum / 2, len(pairs) * 2 / minimum
     scored = (
         (-2 * sum(map(name.__contains__, pairs)) / (len(pairs) + len(name) - 1), position)
         for position, name in enumerate(map(str.casefold, map(_name, budget.checked(paths))))
         if pairs and shortest < len(name) <= longest
     )
-    likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= least))
+    likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= minimum))
     return [paths[position] for _, position in likely]
 
 

@@ -76,7 +76,7 @@ def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int
     query, index = Query.parse(text, "fuzzy"), index_of(given)
     everything = query.match(index, ENDLESS).best(len(given), ENDLESS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query_module, "LEAST_RANKED", 0)
+        patch.setattr(query_module, "MIN_RANKED", 0)
         assert query.match(index_of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
 
 

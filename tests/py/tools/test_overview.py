@@ -517,8 +517,8 @@ def test_hot_directory_is_opened_before_larger_ones() -> None:
         files[f"l{n}"] = []
         files |= {f"l{n}/p{m}": [f"{x}.c" for x in range(9)] for m in range(4)}
     files |= {"hot": ["h.c"], "hot/sub": ["s.c"]}
-    start = _best_map.planted(project(files), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0}, Budget())
-    named = [line.path for line in _best_map.drawn(start, 130, "", Budget()).lines]
+    start = _best_map.build_tree(project(files), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0}, Budget())
+    named = [line.directory.path for line in _best_map.best_map(start, 130, "", Budget()).lines]
     assert named[1:3] == ["hot", "hot/sub"], named
 
 
@@ -540,10 +540,10 @@ def random_project(seed: int) -> ProjectFiles:
 
 @pytest.mark.parametrize("seed", [*range(20), 326, 673, 1143, 1279])
 def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
-    start = _best_map.planted(random_project(seed), {}, Budget())
-    least = _best_map.least(start, "")
-    for room in (least, least + 3, least + 20, least + 60):
-        found = _best_map.drawn(start, room, "", Budget())
+    start = _best_map.build_tree(random_project(seed), {}, Budget())
+    minimum = _best_map.minimum_size(start, "")
+    for room in (minimum, minimum + 3, minimum + 20, minimum + 60):
+        found = _best_map.best_map(start, room, "", Budget())
         assert sum(line.size for line in found.lines) <= room, room
 
 

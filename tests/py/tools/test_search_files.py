@@ -190,8 +190,9 @@ def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
         70,
         100,
         (),
+        expired=False,
     )
-    result = search_files._told(answer, limit)  # noqa: SLF001
+    result = answer.result(limit)
     shown = result.text.splitlines()[1:]
     files = list(cast("list[str]", result.data["files"]))
     assert [line for line in shown if not line.startswith("[")] == files

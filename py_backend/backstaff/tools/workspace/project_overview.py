@@ -1,13 +1,14 @@
-"""workspace/project_overview: what a project is, in as many tokens as a model can spare.
+"""workspace/project_overview: an outline of a project in as many tokens as a model can spare.
 
-First a head: the name, the git branch, how many files there are and of what kinds, what to read
-first, what builds it, what was edited lately. Then a map (`_map`): the directories that matter
-most, a line each, the others by their names and the number of files in them. A last line says how
-much is not named and how to see it. What git ignores is neither named nor counted.
+First comes a head: the name, the git branch, the number of files and their kinds, the files to read
+first, the build files, the files edited lately. Then comes a map (`_best_map`): the directories
+that matter most, a line each, the others by their names and the number of files in them. The last
+line says how many files are not named and how to see them. Ignored files are neither named nor
+counted.
 
 `max_tokens` is enforced in bytes, 2.5 to a token: the vocabularies that were measured make fewer
-tokens of such lines (value.md 1a.1). Weight comes from the git history where there is one, else
-from the number of files. The same project gives the same text.
+tokens of lines with paths. Weight comes from the git history where there is one, else from the
+number of files. The same project gives the same text.
 """
 
 from collections import Counter
@@ -16,59 +17,47 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, chain, takewhile
 from pathlib import PurePath
 
-from backstaff.errors import (
-    DeadlineExceeded,
-    ErrorCode,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.git import NoGit
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
-from backstaff.render.lines import all_files
+from backstaff.render.lines import all_files, size
 from backstaff.render.names import labels, show, word
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.workspace._best_map import (
     Directory,
     Line,
     Map,
-    drawn,
+    best_map,
+    build_tree,
     kind_of_name,
-    least,
     map_word,
-    planted,
+    minimum_size,
 )
 from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS = 20_000
 COMMITS = 1000
-"""So many of the latest commits tell where people work."""
+"""The number of the latest commits that give files their weight."""
 LATE_COMMITS = 30
 WALK_SHARE = 0.5
-"""The part of the time in which files are counted; the map is drawn in the rest."""
-LEAST_SECONDS = 0.5
-"""What the map may take in any case."""
+"""The part of the time for counting files; the rest is for the map."""
+MIN_SECONDS = 0.5
+"""The time that the map has in any case."""
 BULK = 100
-"""A commit of more files, such as an import, says nothing of what is worked on."""
+"""A commit of more files, such as an import, is no sign of where people work."""
 EDITED = 8
-"""How many of the files that the latest commits touched are named."""
+"""The most files named as edited lately."""
 HEAD_SHARE = 0.3
-"""What the head may take of the whole, beside its first line."""
+"""The part of the whole that the head may take, beside its first line."""
 KINDS = 6
 
 READ_FIRST = frozenset(
-    [
-        "readme",
-        "agents",
-        "claude",
-        "contributing",
-        "architecture",
-        "design",
-        "hacking",
-        "development",
-        "overview",
-    ]
+    (
+        *("readme", "agents", "claude", "contributing", "architecture"),
+        *("design", "hacking", "development", "overview"),
+    )
 )
 PROSE = ("", "md", "rst", "txt", "org", "adoc")
 BUILD = frozenset(
@@ -92,7 +81,7 @@ REMEDIES = {
     REPOSITORY: ": give it as path",
     IGNORED: ": workspace/search_files with include_ignored finds it",
 }
-"""What follows on a note in the text alone: whoever draws the data has other words for it."""
+"""The ends of notes in the text. A client that draws the data has its own words for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +94,11 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the project. Paths are relative to the root, like all that is shown.
+    """The contents of an overview. Paths are relative to the root, like all that are shown.
 
-    `prefix` is the path of the start with a slash, or ""; `branch` is None without git or if that
-    does not tell, "" where HEAD is detached. What is not `complete` was counted only in part.
-    `more` tells how to see more; `call` lists all files, for what else has no room in any answer.
+    `prefix` is the path of the start with a slash, or "". `branch` is None without git or if git
+    cannot name it, and "" where HEAD is detached. `complete` is false where the time was up. `more`
+    is the advice on seeing more; `call` lists all files, for those that no answer has room for.
     """
 
     name: str
@@ -131,9 +120,15 @@ class Facts:
         """The path of the start."""
         return self.prefix.rstrip("/") or "."
 
+    @property
+    def minimum(self) -> int:
+        """The bytes of the shortest overview that is of use."""
+        frame = size(_title(self)) + size(_tail(self, None))
+        return frame + minimum_size(self.start, self.prefix)
+
 
 def run(arguments: Arguments, context: Context) -> Result:
-    """Survey the directory and tell of it within the limit."""
+    """Count the files of the directory, and show as much as the limit has room for."""
     try:
         with context.root.directory(arguments.path) as place:
             facts = _facts(place, context)
@@ -146,10 +141,16 @@ def run(arguments: Arguments, context: Context) -> Result:
     limit = min(allowed, context.text_limit(allowed))
     if limit < allowed or arguments.max_tokens == MOST_TOKENS:
         facts = replace(facts, more=MORE_BY_PATH, call=all_files(facts.path, "**", limit))
-    _insist(facts, arguments.max_tokens, limit)
+    if allowed < facts.minimum:
+        words = f"{arguments.max_tokens} is too small: the least that is of use here is"
+        problem = f"Argument 'max_tokens': {words} {-(-facts.minimum * 2 // 5)}"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, problem)
+    if limit < facts.minimum:
+        problem = f"The overview has at least {facts.minimum} bytes, more than the {limit} allowed"
+        raise ToolError(ErrorCode.REPLY_TOO_LARGE, problem)
     head = _head(facts, limit)
-    room = limit - _bytes(head) - _bytes(_tail(facts, None))
-    found = drawn(facts.start, room, facts.prefix, context.budget)
+    room = limit - size(head) - size(_tail(facts, None))
+    found = best_map(facts.start, room, facts.prefix, context.budget)
     lines = "".join(line.text for line in found.lines)
     hides = found.files < facts.start.total or any(line.folded[0] for line in found.lines)
     return Result(
@@ -161,28 +162,22 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _insist(facts: Facts, tokens: int, limit: int) -> None:
-    """Raise unless what is of use fits in LIMIT bytes."""
-    needed = sum(map(_bytes, (_title(facts), _tail(facts, None)))) + least(
-        facts.start, facts.prefix
-    )
-    if tokens * 5 // 2 < needed:
-        words = f"{tokens} is too small: the least that is of use here is {-(-needed * 2 // 5)}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'max_tokens': {words}")
-    if limit < needed:
-        words = f"the overview has at least {needed} bytes, more than the {limit} allowed"
-        raise ToolError(ErrorCode.REPLY_TOO_LARGE, words.capitalize())
-
-
 # ---------------------------------------------------------------------------- facts
 
 
 def _facts(place: Place, context: Context) -> Facts:
     found = project_files(place, context.budget.share(WALK_SHARE))
     branch, commits, warnings = _history(found, context.budget.share(WALK_SHARE))
-    budget = context.budget.at_least(LEAST_SECONDS)
-    start = planted(found, Counter(chain.from_iterable(commits)), budget)
+    budget = context.budget.at_least(MIN_SECONDS)
+    start = build_tree(found, Counter(chain.from_iterable(commits)), budget)
     prefix = place.prefix
+    build = [
+        f"{directory.path}/{name}".removeprefix("/")
+        for directory in found.directories
+        if "/" not in directory.path
+        for name in budget.within(found.names(directory))
+        if name.lower() in BUILD or name.lower().endswith(BUILD_KINDS)
+    ]
     return Facts(
         name=PurePath(context.root.path).name or "/",
         prefix=prefix,
@@ -190,16 +185,7 @@ def _facts(place: Place, context: Context) -> Facts:
         start=start,
         types=_types(start, budget),
         read_first=[prefix + name for name in budget.within(start.names) if _is_read_first(name)],
-        build=[
-            prefix + path + name
-            for path, names in (
-                (f"{directory.path}/" if directory.path else "", found.names(directory))
-                for directory in found.directories
-                if "/" not in directory.path
-            )
-            for name in budget.within(names)
-            if _is_build_file(name)
-        ],
+        build=[prefix + path for path in build],
         edited=[prefix + path for path in _edited(commits, start)],
         notes=list(_notes(found)),
         warnings=tuple(warnings),
@@ -208,21 +194,25 @@ def _facts(place: Place, context: Context) -> Facts:
 
 
 def _history(found: ProjectFiles, budget: Budget) -> tuple[str | None, list[list[str]], list[str]]:
-    """The branch, the files of the latest commits, and why either is missing if it should not."""
+    """The branch, the files of the latest commits, and a warning if a failure hides either."""
     repository = found.repository
+    branch: str | None = None
+    commits: list[list[str]] | NoGit
     if isinstance(repository, NoGit):
+        commits = repository
         expected = repository in (NoGit.ABSENT, NoGit.NO_WORK_TREE)
-        return None, [], [] if expected else [f"Nothing is known of edits: {repository}"]
-    branch, commits = repository.branch(budget), repository.commits(COMMITS, budget)
-    if isinstance(commits, NoGit):
+    else:
+        named, commits = repository.branch(budget), repository.commits(COMMITS, budget)
+        branch = None if isinstance(named, NoGit) else named
         # A repository without a commit has no history, and git calls that a failure.
-        told = [] if commits is NoGit.BROKEN else [f"Nothing is known of edits: {commits}"]
-        return None if isinstance(branch, NoGit) else branch, [], told
-    return None if isinstance(branch, NoGit) else branch, commits, []
+        expected = commits is NoGit.BROKEN
+    if isinstance(commits, NoGit):
+        return branch, [], [] if expected else [f"Nothing is known of edits: {commits}"]
+    return branch, commits, []
 
 
 def _types(start: Directory, budget: Budget) -> list[tuple[str, int]]:
-    """How many files there are of each kind, the commonest first; "" stands for no kind."""
+    """The number of files of each kind, the commonest first. The kind of `LICENSE` is ""."""
     names = budget.checked(name for here in _all(start) for name in here.names)
     counts = Counter(map(kind_of_name, names))
     return sorted(counts.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
@@ -233,23 +223,12 @@ def _is_read_first(name: str) -> bool:
     return stem in READ_FIRST and extension in PROSE
 
 
-def _is_build_file(name: str) -> bool:
-    small = name.lower()
-    return small in BUILD or small.endswith(BUILD_KINDS)
-
-
 def _edited(commits: list[list[str]], start: Directory) -> list[str]:
-    """The files still there that the latest commits touched most often, or else last."""
+    """The remaining files that the latest commits touched most often; of equals, the latest."""
     late = (sorted(files) for files in commits[:LATE_COMMITS] if len(files) <= BULK)
     touched = Counter(chain.from_iterable(late))
-    there = touched.keys() & set(_hot(start))
+    there = {f"{here.path}/{name}".removeprefix("/") for here in _all(start) for name in here.hot}
     return [path for path, _ in touched.most_common() if path in there][:EDITED]
-
-
-def _hot(start: Directory) -> Iterator[str]:
-    for here in _all(start):
-        prefix = f"{here.path}/" if here.path else ""
-        yield from (prefix + name for name in here.hot)
 
 
 def _all(start: Directory) -> Iterator[Directory]:
@@ -262,7 +241,7 @@ def _all(start: Directory) -> Iterator[Directory]:
 
 
 def _notes(found: ProjectFiles) -> Iterator[str]:
-    """What a reader should know of the counts."""
+    """Say why counts may be too low, and how to read the map."""
     if found.expired:
         yield "the time was up: not everything is counted"
     if found.ignored and not found.paths:
@@ -279,23 +258,17 @@ def _notes(found: ProjectFiles) -> Iterator[str]:
 
 
 def _head(facts: Facts, limit: int) -> str:
-    """The first lines: the title, and what else has room."""
-    needed = _bytes(_title(facts)) + _bytes(_tail(facts, None)) + least(facts.start, facts.prefix)
-    room = min(int(limit * HEAD_SHARE), limit - needed)
-    lines = [_title(facts)]
-    rows = [
-        ("read first", facts.read_first),
-        ("build", facts.build),
-        ("edited lately", facts.edited),
-    ]
-    rows = [(label, paths) for label, paths in rows if paths]
+    """The title, and as many of the kinds and lists of files as have room."""
+    room = min(int(limit * HEAD_SHARE), limit - facts.minimum)
+    lists = {"read first": facts.read_first, "build": facts.build, "edited lately": facts.edited}
+    rows = [(label, paths) for label, paths in lists.items() if paths]
     types = _types_line(facts.types, room // (len(rows) + 1))
-    lines.append(types)
-    room -= _bytes(types)
+    lines = [_title(facts), types]
+    room -= size(types)
     for number, (label, paths) in enumerate(rows):
         line = _row(label, paths, room // (len(rows) - number))
         lines.append(line)
-        room -= _bytes(line)
+        room -= size(line)
     return "".join(lines)
 
 
@@ -314,36 +287,32 @@ def _title(facts: Facts) -> str:
 
 
 def _types_line(types: Sequence[tuple[str, int]], room: int) -> str:
-    """The kinds of files with their numbers, as many as have ROOM; all others together."""
-    for shown in range(_named(types), 0, -1):
-        words = [f"{count} {kind or 'other'}" for kind, count in _told(types, shown)]
+    """The counts of as many kinds as have ROOM: `types: 9 .py, 3 .md, 2 other`."""
+    for most in range(KINDS, 0, -1):
+        words = [f"{count} {kind or 'other'}" for kind, count in _commonest(types, most)]
         line = "types: " + ", ".join(words) + "\n"
-        if _bytes(line) <= room:
+        if any(kind for kind, _ in types) and size(line) <= room:
             return line
     return ""
 
 
-def _named(types: Sequence[tuple[str, int]]) -> int:
-    """How many of the TYPES are named at most."""
-    return min(KINDS, sum(1 for kind, _ in types if kind))
-
-
-def _told(types: Sequence[tuple[str, int]], shown: int) -> list[tuple[str, int]]:
-    """The first of the TYPES, as many as are SHOWN, and all others together as no kind."""
-    rest = sum(count for _, count in types[shown:])
-    return [*types[:shown], *([("", rest)] if rest else [])]
+def _commonest(types: Sequence[tuple[str, int]], most: int) -> list[tuple[str, int]]:
+    """The first MOST of the TYPES, and all others together as the kind ""."""
+    named = [(kind, count) for kind, count in types[:most] if kind]
+    rest = sum(count for _, count in types[len(named) :])
+    return [*named, ("", rest)] if rest else named
 
 
 def _row(label: str, paths: Sequence[str], room: int) -> str:
-    """A line of PATHS, as many as have ROOM; none at all if the first has none."""
+    """A line of as many PATHS as have ROOM; empty if the first has none."""
     words = [word(path) for path in paths]
-    sizes = accumulate((_bytes(one) + 1 for one in words), initial=_bytes(label) + 2)
-    fitting = sum(1 for _ in takewhile(lambda size: size <= room, sizes)) - 1
+    sizes = accumulate((size(one) + 1 for one in words), initial=size(label) + 2)
+    fitting = sum(1 for _ in takewhile(lambda taken: taken <= room, sizes)) - 1
     return f"{label}: {' '.join(words[:fitting])}\n" if fitting > 0 else ""
 
 
 def _tail(facts: Facts, found: Map | None) -> str:
-    """The last lines, which say what FOUND does not show; at their longest if that is None."""
+    """The last lines, on the files that FOUND does not name. With None, they are the longest."""
     total = facts.start.total
     named = total if found is None else found.files
     notes = "".join(f"[{note}{REMEDIES.get(note, '')}]\n" for note in facts.notes)
@@ -352,20 +321,16 @@ def _tail(facts: Facts, found: Map | None) -> str:
         return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"
     hides = found is None or found.lines[0].omitted or found.lines[0].folded[0]
     more = f"{facts.more}; all files: {facts.call}" if facts.call and hides else facts.more
-    told = f"{named} of {total} files named; dir/(N): N files below; +N: N more here; {more}"
-    return f"{notes}[{told}]\n"
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode(errors="replace"))
+    legend = "dir/(N): N files below; +N: N more here"
+    return f"{notes}[{named} of {total} files named; {legend}; {more}]\n"
 
 
 # ---------------------------------------------------------------------------- data
 
 
 def _data(facts: Facts, found: Map) -> dict[str, object]:
-    """The same for programs; `map` has a row for each line."""
-    types = _told(facts.types, _named(facts.types))
+    """The same contents for programs; `map` has a row for each line."""
+    types = _commonest(facts.types, KINDS)
     return {
         "name": facts.name,
         "path": facts.path,
@@ -386,19 +351,24 @@ def _names(facts: Facts, found: Map) -> Iterator[str]:
     """Yield every name and path in the data."""
     yield from (facts.name, facts.branch or "", *facts.read_first, *facts.build, *facts.edited)
     for line in found.lines:
-        yield from ((facts.prefix + line.path).rstrip("/"), *line.files)
-        yield from (facts.prefix + path for path, *_ in line.collapsed)
+        yield (facts.prefix + line.directory.path).rstrip("/")
+        yield from (file.name for file in line.files)
+        yield from (facts.prefix + one.path for one in line.collapsed)
 
 
 def _line_data(line: Line, prefix: str) -> dict[str, object]:
     return {
-        "path": (prefix + line.path).rstrip("/") or ".",
-        "names": line.files,
-        "links": line.links,
+        "path": (prefix + line.directory.path).rstrip("/") or ".",
+        "names": tuple(file.name for file in line.files),
+        "links": tuple(file.name for file in line.files if file.link),
         "omitted": [{"kind": kind or None, "files": count} for count, kind in line.omitted],
         "collapsed": [
-            {"path": prefix + path, "files": count, "closed": closed or None}
-            for path, count, closed in line.collapsed
+            {
+                "path": prefix + one.path,
+                "files": None if one.closed else one.total,
+                "closed": one.closed or None,
+            }
+            for one in line.collapsed
         ],
         "more_directories": line.folded[0],
         "more_files": line.folded[1],

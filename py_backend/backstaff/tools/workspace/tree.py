@@ -2,14 +2,19 @@
 
 Counting is the contract's: every returned node counts, the root too, and `limit_reached` is true
 as soon as `max_entries` is reached. The data are its TreeOutput. The text is for a model: the
-totals, then a line for each directory whose children are shown (its path, then the names in it:
-`sub/`, `sub/…` where that was not opened, `name@` for a link, and `…` where names may be missing),
-and at last what was cut and how to see it.
+totals, then a line for each directory whose children are shown, then notes on missing names:
 
-Beyond the contract: special files are no nodes; a directory that cannot be read is a node without
-children and a warning; when the time is up, what was found so far is the answer, and says so.
+    Tree of src/ with 3 directories, 1 file, 1 symlink, itself included
+    src/ core/… docs/… main.py latest@
+    [dir/… is not opened: give it as path, or raise max_depth (at most 12)]
+
+`docs/…` is a directory that was not opened, and `latest@` is a link. Where `…` ends a line, names
+may be missing.
+
+Beyond the contract: special files are no nodes. A directory that cannot be read is a node without
+children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
 `exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
-nothing, as paths are relative to the workspace: both are warned of. `./x` is `x`.
+nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +37,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
-from backstaff.fs.walk import Arrange, Step, Walk
+from backstaff.fs.walk import Arrange, Walk
 from backstaff.render.lines import all_files, bracketed, directories_in_a_note, size
 from backstaff.render.names import labels, quote, show, word, words
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
@@ -43,7 +48,7 @@ DEFAULT_EXCLUDES = frozenset(
     (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
 )
 SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
-"""What stands behind a name, by the kinds that are nodes, in their order (3.1)."""
+"""The kinds that are nodes, in their order (3.1), each with the character after its names."""
 
 Node = dict[str, Any]
 
@@ -76,22 +81,9 @@ class Tree:
     limit_reached: bool = False
     depth_cut: bool = False
     expired: bool = False
-    last: frozenset[str] = frozenset()
+    last: AbstractSet[str] = frozenset()
     unopened: bool = False
     unreadable: list[str] = field(default_factory=list)
-
-    def add(self, node: Node, parent: Node) -> None:
-        """Take in NODE as the last child so far of PARENT."""
-        if "children" in parent:
-            parent["children"].append(node)
-        else:
-            parent["children"] = [node]
-        self.counts[node["kind"]] += 1
-        self.scanned += 1
-
-    def cut_at_depth(self, node: Node) -> None:
-        """Say that NODE is not looked into as it is as deep as may be."""
-        node["truncated"] = self.depth_cut = True
 
     def output(self) -> dict[str, object]:
         """TreeOutput (4.2)."""
@@ -107,20 +99,34 @@ class Tree:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Walk in the contract's order: validate, check the root, list, filter, sort, recurse (5)."""
-    _validate(arguments)
-    excluded = _globs(arguments.exclude)
+    if not arguments.path:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be empty")
+    try:
+        excluded = compile_globs(arguments.exclude) if arguments.exclude else None
+    except BadGlob as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'exclude': {error}") from error
     try:
         with context.root.resolve(arguments.path) as place:
-            _check_root(place)
-            tree = _grown(place, arguments, excluded, context)
+            if place.through_link or place.kind is not Kind.DIRECTORY:
+                raise NotADirectory("it is not a directory", last=True)
+            tree = _grow(place, arguments, excluded, context.budget)
     except PathError as error:
         raise _refusal(error, arguments.path) from error
-    text, whole = _text(tree, arguments, context.text_limit(DEFAULT_TEXT_BYTES))
+    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    page = _Page(tree, arguments, limit, list(_lines(tree.root, tree.last)))
+    text = page.text()
+    is_whole = size(text) <= limit
+    warnings = [
+        f"Directory {quote(path)} cannot be read: its children are missing"
+        for path in tree.unreadable
+    ]
+    if tree.expired:
+        warnings.append("The time was up before the tree was complete")
     return Result(
-        text=text,
+        text=text if is_whole else page.cut().text(),
         data=tree.output(),
-        truncated=tree.limit_reached or tree.expired or not whole,
-        warnings=(*_warnings(tree), *_idle(arguments.exclude)),
+        truncated=tree.limit_reached or tree.expired or not is_whole,
+        warnings=(*warnings, *_useless_patterns(arguments.exclude)),
         labels=lambda: labels(show, _names(tree.root)),
     )
 
@@ -133,149 +139,119 @@ def _names(node: Node) -> Iterator[str]:
         yield from _names(child)
 
 
-def _validate(arguments: Arguments) -> None:
-    if not arguments.path:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be empty")
-
-
-def _globs(patterns: tuple[str, ...]) -> Globs | None:
-    try:
-        return compile_globs(patterns) if patterns else None
-    except BadGlob as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'exclude': {error}") from error
-
-
-def _idle(patterns: Sequence[str]) -> Iterator[str]:
-    """A warning for each kind of pattern that cannot do what its author wants."""
+def _useless_patterns(patterns: Sequence[str]) -> Iterator[str]:
+    """A warning for each kind of pattern that cannot have the effect its author wants."""
     negated = [one for one in patterns if one.startswith("!")]
-    if negated:
-        problem = "brings nothing back: it only matches names that begin with '!'"
-        yield f"exclude {_example(negated)} {problem}"
-    unlike_paths = [one for one in patterns if {"", ".", ".."} & set(_segments(one))]
-    if unlike_paths:
-        problem = "matches nothing: paths are relative to the workspace, as in 'src/a.c'"
-        yield f"exclude {_example(unlike_paths)} {problem}"
-
-
-def _segments(pattern: str) -> list[str]:
-    return pattern.removeprefix("./").rstrip("/").split("/")
-
-
-def _example(patterns: Sequence[str]) -> str:
-    more = f" (one of {len(patterns)} such patterns)" if len(patterns) > 1 else ""
-    return quote(patterns[0]) + more
-
-
-def _check_root(place: Place) -> None:
-    if place.through_link or place.kind is not Kind.DIRECTORY:
-        raise NotADirectory("it is not a directory", last=True)
+    unlike_paths = [
+        one
+        for one in patterns
+        if {"", ".", ".."}.intersection(one.removeprefix("./").rstrip("/").split("/"))
+    ]
+    for found, problem in (
+        (negated, "brings nothing back: it only matches names that begin with '!'"),
+        (unlike_paths, "matches nothing: paths are relative to the workspace, as in 'src/a.c'"),
+    ):
+        if found:
+            more = f" (one of {len(found)} such patterns)" if len(found) > 1 else ""
+            yield f"exclude {quote(found[0])}{more} {problem}"
 
 
 def _refusal(error: PathError, path: str) -> ToolError:
-    """ERROR with the contract's code (4.3); DESIGN adds SANDBOX_VIOLATION."""
+    """ERROR with the contract's code (4.3), and SANDBOX_VIOLATION for a path outside."""
     match error:
         case OutsideRoot():
-            code, words = ErrorCode.SANDBOX_VIOLATION, "is outside the workspace"
+            code, problem = ErrorCode.SANDBOX_VIOLATION, "is outside the workspace"
         case NotADirectory(last=True) | NotFound(dangling=True):
-            code, words = ErrorCode.NOT_DIRECTORY, "is not a directory"
+            code, problem = ErrorCode.NOT_DIRECTORY, "is not a directory"
         case NotFound() | NotADirectory():
-            code, words = ErrorCode.NOT_FOUND, "does not exist"
+            code, problem = ErrorCode.NOT_FOUND, "does not exist"
         case InvalidPath():
-            code, words = ErrorCode.INVALID_ARGUMENT, f"cannot be used: {error.message}"
+            code, problem = ErrorCode.INVALID_ARGUMENT, f"cannot be used: {error.message}"
         case _:
-            code, words = ErrorCode.INTERNAL, f"cannot be read: {error.message}"
-    return ToolError(code, f"Path {quote(path)} {words}")
+            code, problem = ErrorCode.INTERNAL, f"cannot be read: {error.message}"
+    return ToolError(code, f"Path {quote(path)} {problem}")
 
 
-def _grown(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
+def _grow(place: Place, arguments: Arguments, excluded: Globs | None, budget: Budget) -> Tree:
+    """Walk below PLACE as far as ARGUMENTS allow, and make the nodes."""
+
+    def node_of(name: str, path: str, depth: int, kind: Kind) -> Node:
+        return {"name": name, "path": path, "depth": depth, "kind": kind}
+
     base = place.prefix
-    tree = Tree(_node(place.name, place.relative, 0, Kind.DIRECTORY))
-    tree.limit_reached = arguments.max_entries == 1
-    if tree.limit_reached or arguments.max_depth == 0:
-        if not tree.limit_reached:
-            tree.cut_at_depth(tree.root)
+    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY))
+    if arguments.max_entries == 1:
+        tree.limit_reached = True
+        return tree
+    if arguments.max_depth == 0:
+        tree.root["truncated"] = tree.depth_cut = True
         return tree
     parents = [tree.root]  # by depth: the node that the walk is in, and those above it
-    arrange = _arranger(arguments, excluded, base, tree, context.budget)
-    with Walk(place.listing(), arrange, context.budget) as walk:
+    with Walk(place.listing(), _arranger(arguments, excluded, base, tree, budget), budget) as walk:
         for step in walk:
             name, path, kind, depth, _ = step
-            node = _node(name, base + path, depth, kind)
-            tree.add(node, parents[depth - 1])
+            node = node_of(name, base + path, depth, kind)
+            parents[depth - 1].setdefault("children", []).append(node)
+            tree.counts[kind] += 1
+            tree.scanned += 1
             if tree.scanned >= arguments.max_entries:
                 tree.limit_reached = True
-                tree.last = frozenset(one["path"] for one in (*parents[:depth], node))
+                tree.last = {one["path"] for one in (*parents[:depth], node)}
                 tree.unopened = kind is Kind.DIRECTORY
                 break
-            if kind is Kind.DIRECTORY and _opened(walk, step, node, arguments, tree):
+            if kind is not Kind.DIRECTORY:
+                continue
+            if depth == arguments.max_depth:
+                node["truncated"] = tree.depth_cut = True
+            elif walk.enter(step) is None:
                 parents[depth:] = [node]
+            else:
+                tree.unreadable.append(node["path"])
         tree.expired = walk.expired
         if tree.expired:
-            tree.last = frozenset(one["path"] for one in parents)
+            tree.last = {one["path"] for one in parents}
     return tree
-
-
-def _node(name: str, path: str, depth: int, kind: Kind) -> Node:
-    return {"name": name, "path": path, "depth": depth, "kind": kind}
-
-
-def _opened(walk: Walk, step: Step, node: Node, arguments: Arguments, tree: Tree) -> bool:
-    """Whether the walk goes into STEP's directory next; if not, NODE or TREE tell why."""
-    if step.depth == arguments.max_depth:
-        tree.cut_at_depth(node)
-        return False
-    if walk.enter(step) is None:
-        return True
-    tree.unreadable.append(node["path"])
-    return False
 
 
 def _arranger(
     arguments: Arguments, excluded: Globs | None, base: str, tree: Tree, budget: Budget
 ) -> Arrange:
-    """What filters (7) and orders (3.1) the entries of a directory; no more than can be returned.
+    """Make the function that filters (7) and orders (3.1) the entries of a directory.
 
-    The order in which filters are tried does not change what they leave, so the cheap go first.
+    It returns no more entries than TREE has room for. The cheap filters go first, as their order
+    does not change the result.
     """
     kinds = tuple(SUFFIXES) if arguments.entry_kind == "all" else (Kind.DIRECTORY,)
 
     def arrange(directory: int, path: str) -> list[Named]:
         entries = entries_in(directory, budget)
-        budget.check()  # if not all was read, nothing of it is shown
+        budget.check()  # nothing is shown of a directory that was not read to its end
         if not arguments.include_hidden:
             entries = [entry for entry in entries if entry[0][0] != "."]
-        gone: AbstractSet[str] = DEFAULT_EXCLUDES
+        hidden: AbstractSet[str] = DEFAULT_EXCLUDES
         if excluded:
             prefix = f"{base}{path}/" if path else base
-            gone = gone | excluded.among(prefix, [name for name, _ in entries], budget)
+            hidden = hidden | excluded.among(prefix, [name for name, _ in entries], budget)
         found: list[Named] = []
         for kind in kinds:
-            names = [name for name, its in entries if its is kind and name not in gone]
-            first = _first(names, arguments.max_entries - tree.scanned - len(found))
-            found += zip(first, repeat(kind))
+            names = [name for name, its in entries if its is kind and name not in hidden]
+            order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
+            room = arguments.max_entries - tree.scanned - len(found)
+            found += zip(nsmallest(room, names, key=order), repeat(kind))
         return found
 
     return arrange
-
-
-def _first(names: list[str], most: int) -> list[str]:
-    """The first MOST of NAMES, by UTF-16 code units."""
-    return nsmallest(most, names, key=None if "".join(names).isascii() else _utf_16)
 
 
 def _utf_16(name: str) -> bytes:
     return name.encode("utf-16-be", "surrogatepass")
 
 
-def _warnings(tree: Tree) -> Iterator[str]:
-    for path in tree.unreadable:
-        yield f"Directory {quote(path)} cannot be read: its children are missing"
-    if tree.expired:
-        yield "The time was up before the tree was complete"
+# ---------------------------------------------------------------------------- text
 
 
 class _Line(NamedTuple):
-    """A directory whose children are shown: its path, a word for each; some may be missing."""
+    """The line of a directory: its path, and a word for each child. `…` ends a `short` line."""
 
     path: str
     words: Sequence[str]
@@ -286,7 +262,7 @@ class _Line(NamedTuple):
         return " ".join([f"{word(self.path)}/", *self.words, *(["…"] if self.short else [])]) + "\n"
 
     def within(self, room: int) -> "_Line":
-        """The line with as many words as have room in ROOM bytes."""
+        """The line with as many words as ROOM bytes can hold."""
         if size(self.text()) <= room:
             return self
         bare = self._replace(words=(), short=True)
@@ -295,9 +271,27 @@ class _Line(NamedTuple):
         return bare._replace(words=self.words[: max(fitting, 0)])
 
 
+def _lines(node: Node, last: AbstractSet[str]) -> Iterator[_Line]:
+    """Yield the lines of NODE and of each directory below it whose children are shown.
+
+    Children may be missing in a directory whose path is among the LAST.
+    """
+    children = node.get("children")
+    if not children:
+        return
+    marked = []
+    for child, label in zip(children, words([child["name"] for child in children]), strict=True):
+        cut = "truncated" in child or (child["path"] in last and "children" not in child)
+        unopened = cut and child["kind"] is Kind.DIRECTORY
+        marked.append(label + SUFFIXES[child["kind"]] + "…" * unopened)
+    yield _Line(node["path"], marked, node["path"] in last)
+    for child in children:
+        yield from _lines(child, last)
+
+
 @dataclass(frozen=True, slots=True)
-class _Text:
-    """The text of a TREE in at most LIMIT bytes: its LINES, and how many more have no room."""
+class _Page:
+    """The text of a tree: a head, `lines`, and notes; `left_out` counts the lines without room."""
 
     tree: Tree
     arguments: Arguments
@@ -306,16 +300,24 @@ class _Text:
     left_out: int = 0
     is_cut: bool = False
 
-    def written(self) -> str:
-        """The head, the lines and the notes."""
-        return "".join((_head(self.tree), *map(_Line.text, self.lines), bracketed(self._notes())))
+    def text(self) -> str:
+        """Write the head, the lines and the notes."""
+        nouns = {
+            Kind.DIRECTORY: ("directory", "directories"),
+            Kind.FILE: ("file", "files"),
+            Kind.SYMLINK: ("symlink", "symlinks"),
+        }
+        counts = [(self.tree.counts[kind], *noun) for kind, noun in nouns.items()]
+        totals = ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts if n)
+        head = f"Tree of {show(self.tree.root['path'] + '/')} with {totals}, itself included\n"
+        return "".join((head, *map(_Line.text, self.lines), bracketed(self._notes())))
 
-    def cut(self) -> "_Text":
-        """The text with as many of its lines, and of the names in the last one, as have room."""
+    def cut(self) -> "_Page":
+        """The page with as many of its lines, and of the names in the last one, as have room."""
         # The notes are longest where only a part of the first line has room.
         first = [line.within(0) for line in self.lines[:1]]
         longest = replace(self, lines=first, left_out=len(self.lines), is_cut=True)
-        room = self.limit - size(longest.written()) + sum(size(line.text()) for line in first)
+        room = self.limit - size(longest.text()) + sum(size(line.text()) for line in first)
         shown: list[_Line] = []
         for line in self.lines:
             shown.append(line.within(room))
@@ -326,79 +328,43 @@ class _Text:
         return replace(self, lines=shown, left_out=len(self.lines) - len(shown), is_cut=True)
 
     def _notes(self) -> Iterator[str]:
-        """What was cut, and how to see it."""
-        tree, entries, depth = self.tree, self.arguments.max_entries, self.arguments.max_depth
+        """Say why names are missing, and how to see them."""
+        tree, asked = self.tree, self.arguments
         if tree.limit_reached:
-            more = f"; raise it (at most {MAX_ENTRIES})" if entries < MAX_ENTRIES else ""
-            yield f"stopped at max_entries {entries}: there may be more{more}"
+            raisable = asked.max_entries < MAX_ENTRIES
+            more = f"; raise it (at most {MAX_ENTRIES})" if raisable else ""
+            yield f"stopped at max_entries {asked.max_entries}: there may be more{more}"
         if tree.expired:
             yield "stopped as the time was up: exclude more, or give a directory as path"
         if self.left_out:
             noun = "line" if self.left_out == 1 else "lines"
-            words = f"{self.left_out} more {noun} left out for a limit of {self.limit} bytes"
-            yield f"{words}: give a directory as path"
-        yield from self._where_names_are_missing()
+            cut = f"{self.left_out} more {noun} left out for a limit of {self.limit} bytes"
+            yield f"{cut}: give a directory as path"
+        if note := self._note_on_short_lines():
+            yield note
         if tree.depth_cut or tree.unopened:
-            more = f", or raise max_depth (at most {MAX_DEPTH})" if tree.depth_cut else ""
-            yield f"dir/… is not opened: give it as path{more if depth < MAX_DEPTH else ''}"
+            raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
+            more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
+            yield f"dir/… is not opened: give it as path{more}"
         if tree.unreadable:
             yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
-        yield from _idle(self.arguments.exclude)
+        yield from _useless_patterns(asked.exclude)
 
-    def _where_names_are_missing(self) -> Iterator[str]:
-        """How to see all that is in the directories of which only the first names are shown."""
-        root, most = self.tree.root["path"], {"max_depth": 1, "max_entries": MAX_ENTRIES}
+    def _note_on_short_lines(self) -> str | None:
+        """Say how to see all names in the directories of which only the first are shown."""
+        root, asked = self.tree.root["path"], self.arguments
         short = [line for line in self.lines if line.short]
-        asked = self.arguments.max_depth <= 1
-        if any(line.path != root for line in short) or (short and not asked):
-            how = ", ".join(f"{name}={value}" for name, value in most.items())
-            yield f"a line that ends with … may miss names: give its directory as path with {how}"
-            return
-        # Nothing shows more of the root's line but the other tool.
-        for line in short if self.is_cut or self.arguments.max_entries == MAX_ENTRIES else ():
-            closed = not line.words or line.words[-1].endswith(("/", "/…"))
-            call = all_files(root, "**" if closed else "*", self.limit)
-            yield f"all files: {call}" if call else "a line that ends with … misses names"
-
-
-def _text(tree: Tree, arguments: Arguments, limit: int) -> tuple[str, bool]:
-    """The text in LIMIT bytes, where head and notes have room in them; whether it is whole."""
-    text = _Text(tree, arguments, limit, list(_lines(tree.root, tree.last)))
-    whole = text.written()
-    return (whole, True) if size(whole) <= limit else (text.cut().written(), False)
-
-
-def _head(tree: Tree) -> str:
-    nouns = (
-        (Kind.DIRECTORY, "directory", "directories"),
-        (Kind.FILE, "file", "files"),
-        (Kind.SYMLINK, "symlink", "symlinks"),
-    )
-    counts = [(tree.counts[kind], one, many) for kind, one, many in nouns]
-    said = ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts if n)
-    return f"Tree of {show(tree.root['path'] + '/')} with {said}, itself included\n"
-
-
-def _lines(node: Node, last: AbstractSet[str]) -> Iterator[_Line]:
-    """A line for NODE and each directory below it of which children are shown.
-
-    Of those with a path among the LAST, children may be missing.
-    """
-    if "children" in node:
-        children = node["children"]
-        labels = words([child["name"] for child in children])
-        marked = [_marked(*both, last) for both in zip(labels, children, strict=True)]
-        yield _Line(node["path"], marked, node["path"] in last)
-        for child in children:
-            if "children" in child:
-                yield from _lines(child, last)
-
-
-def _marked(label: str, node: Node, last: AbstractSet[str]) -> str:
-    if node["kind"] is not Kind.DIRECTORY:
-        return label + SUFFIXES[node["kind"]]
-    closed = "truncated" in node or (node["path"] in last and "children" not in node)
-    return f"{label}/…" if closed else f"{label}/"
+        if any(line.path != root for line in short) or (short and asked.max_depth > 1):
+            call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
+            return f"a line that ends with … may miss names: {call}"
+        if short and (self.is_cut or asked.max_entries == MAX_ENTRIES):
+            # This tool shows no more of the root's line, but workspace/search_files does.
+            last = short[0].words[-1] if short[0].words else "/"
+            all_of_them = all_files(root, "**" if last.endswith(("/", "/…")) else "*", self.limit)
+            if all_of_them:
+                return f"all files: {all_of_them}"
+            return "a line that ends with … misses names"
+        return None
 
 
 TOOL = Tool(
