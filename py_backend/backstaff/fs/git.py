@@ -283,11 +283,24 @@ def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit
         directory=bare.directory,
         depth=up.count("../"),
         index=index,
-        exclude=exclude,
+        exclude=_resolved(exclude, bare.directory, top),
         excludes_file=mine[-1] if mine else default_excludes(),
         ignore_case=core.get("core.ignorecase", "no").lower() in _TRUE,
         foreign=not _is_own(git_directory, top, core.get("core.worktree", "")),
     )
+
+
+def _resolved(exclude: str, directory: int, top: str) -> str:
+    """Return the file that EXCLUDE, a path from the open DIRECTORY, leads to as a link.
+
+    Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. Whoever reads
+    the rules follows none, so a link that leaves the work tree at TOP is returned as it is.
+    """
+    path = os.path.join(_HELD % directory, exclude)
+    if not os.path.islink(path):
+        return exclude
+    target = os.path.realpath(path)
+    return target if _is_within(target, top) else exclude
 
 
 def _is_own(git_directory: str, top: str, worktree: str) -> bool:

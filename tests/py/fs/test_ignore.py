@@ -176,6 +176,27 @@ def test_rules_of_the_user_and_of_the_repository_count(folder: Path) -> None:
         assert by_us(root)[0] == by_git(root) == {"b"}
 
 
+def test_link_at_info_exclude_counts_unless_it_leaves_the_work_tree(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (folder / "a").mkdir()
+    for name in ("a/x", "a/y"):
+        (folder / name).write_text("")
+    (folder / "mine").write_text("x\n")
+    git(folder, "init", "-q")
+    exclude = folder / ".git/info/exclude"
+    for target in ("../../mine", str(folder / "mine")):
+        exclude.unlink(missing_ok=True)
+        exclude.symlink_to(target)
+        assert by_us(folder)[0] == by_git(folder) == {"a/y", "mine"}
+        assert by_us(folder, "a")[0] == by_git(folder / "a") == {"y"}
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "secret"
+    elsewhere.write_text("x\n")
+    exclude.unlink()
+    exclude.symlink_to(elsewhere)
+    assert by_us(folder)[0] == {"a/x", "a/y", "mine"}
+
+
 def test_line_longer_than_any_path_is_no_rule() -> None:
     assert not ignored(b"?" * 5000, "a")
     assert ignored(b"*" * 4000, "a")
