@@ -36,6 +36,7 @@ class GlobPattern(RegexPattern):
     def __init__(self, glob: str) -> None:
         """Read GLOB. Raises ValueError with the reason, such as "ends with a backslash"."""
         tokens = list(_tokens(glob))
+        self.regex: re.Pattern[str]
         super().__init__(re.compile(rf"\A(?:{regex(tokens)})/?\Z"), include=True)
         self.literal = longest_literal(tokens)
         self.name_literal = longest_literal(last_name(tokens))

@@ -99,9 +99,8 @@ class Globs:
         """
         found: set[int] = set()
         for pattern in self._patterns:
-            matches = pattern.match_file
+            matches, literal = pattern.regex.match, pattern.literal
             budget.check()
-            literal = pattern.literal
             tried = [number for number, path in enumerate(paths) if literal in path]
             checked = budget.checked(tried, STRIDE)
             found.update([number for number in checked if matches(paths[number])])

@@ -239,6 +239,7 @@ class _ProjectWalk:
     _stamps: dict[str, Stamp] = field(default_factory=dict)
     _watches: dict[str, _Watch] = field(default_factory=dict)
     _children: dict[str, list[str]] = field(default_factory=dict)
+    _begun: int = field(default_factory=time.time_ns)
 
     def __post_init__(self) -> None:
         """Begin with the rules from above the start."""
@@ -271,8 +272,7 @@ class _ProjectWalk:
         """Note the files in the open DIRECTORY; return the directories to enter."""
         inherited, all_ignored = self._inherited.pop(path)
         prefix = f"{path}/" if path else ""
-        now = time.time_ns()
-        self._stamps[path] = settled(HANDLES.status(directory), now)
+        self._stamps[path] = settled(HANDLES.status(directory), self._begun)
         found = files, directories, links = groups_in(directory, self.budget)
         ignore, has_dot_git = inherited, False
         for names in found:
@@ -354,7 +354,7 @@ class _ProjectWalk:
         self, ignore: Ignore, directory: int, path: str, files: Sequence[str]
     ) -> Ignore:
         """The rules from above, IGNORE, and those of the open DIRECTORY itself."""
-        content, name = b"", f"{path}/{FILE}" if path else FILE
+        content, left_out = b"", self._tracked.left_out
         if FILE in files:
             now = time.time_ns()
             try:
@@ -364,8 +364,9 @@ class _ProjectWalk:
             else:
                 content, watch = head, _Watch([FILE], [settled(status, now)])
             self._watches[path] = watch
-        elif name in self._tracked.left_out and isinstance(self.repository, Repository):
-            content = self.repository.content(name, self.budget)
+        elif left_out and isinstance(self.repository, Repository):
+            name = f"{path}/{FILE}" if path else FILE
+            content = self.repository.content(name, self.budget) if name in left_out else b""
         if not content:
             return ignore
         rules = rules_of(content, ignore_case=self.sources.ignore_case)

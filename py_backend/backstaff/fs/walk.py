@@ -107,12 +107,15 @@ class Walk:
     def _push(self, directory: int, path: str) -> None:
         try:
             try:
-                entries = iter(self.arrange(directory, path))
+                entries = self.arrange(directory, path)
             except DeadlineExceeded:
-                entries = iter(())
-            level = _Level(directory, f"{path}/" if path else "", entries)
+                entries = ()
             self.expired |= self.budget.expired()
         except BaseException:
             HANDLES.close(directory)
             raise
-        self._levels.append(level)
+        if entries in ((), []):  # most directories hold no other, or are not shown
+            HANDLES.close(directory)
+        else:
+            prefix = f"{path}/" if path else ""
+            self._levels.append(_Level(directory, prefix, iter(entries)))
