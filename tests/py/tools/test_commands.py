@@ -24,8 +24,8 @@ from backstaff.settings import Settings, load
 from backstaff.tool import Context, Result
 from backstaff.tools.commands import (
     _catalog,
+    _command,
     _directories,
-    _format,
     list_commands,
     search_commands,
 )
@@ -236,7 +236,7 @@ def test_the_next_page_is_asked_for_as_the_text_says(project: Project) -> None:
     ],
 )
 def test_last_modified_tells_every_time_that_a_file_can_have(nanoseconds: int, shown: str) -> None:
-    assert _format.last_modified(nanoseconds) == shown
+    assert _command.utc(nanoseconds) == shown
 
 
 @pytest.mark.parametrize(
@@ -374,7 +374,7 @@ def test_no_more_than_64_kib_of_a_file_are_read(
     (project.commands / "y.md").write_bytes(b"---\n" + b"a: 'b'\n" * 10**6)
     monkeypatch.setattr(os, "read", read_and_count)
     assert project.names() == ["x", "y"]
-    assert sum(read) <= _catalog.FIRST_BYTES * 2 + _catalog.HEAD_BYTES
+    assert sum(read) <= _catalog.FIRST_BYTES * 2 + _command.HEAD_BYTES
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ _UNDERLINE = re.compile(r"(?:=+|-+) *\Z")
 _QUOTE_OR_ITEM = re.compile(r"> ?|(?:[-+*]|([0-9]{1,9})[.)])(?: {1,4}(?=[^ ])| |\Z)")
 _FENCE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
 _DELIMITER_ROW = re.compile(r"\|? *:?-+:? *(?:\| *:?-+:? *)*+\|? *\Z")
-_CELL_END = re.compile(r"(?<!\\)\|")
 _DEFINITION = re.compile(
     r"\s*\[(?:[^\[\]\\]|\\.){1,999}+\]:\s*(?:<(?:[^<>\n\\]|\\.)*+>|[^\s<]\S*)"
     r"(?:(?:[ \t]+|[ \t]*\n\s*)(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)))?"
@@ -83,23 +82,21 @@ class _Blocks:
         indent = len(line) - len(text)
         if self.container and (inside := self.container.content(text, indent)) is not None:
             self.container.take(inside)
-            return
-        if self.end:
+        elif self.end:
             self.end = None if self.end.search(line) else self.end
-            return
-        if not text:
+        elif not text:
             self.close()
-            return
-        self.empty = False
-        # A line of text without a marker continues the paragraph in a quote or list item.
-        lazy = self.container is not None and self.container.in_paragraph()
-        if indent < _CODE_INDENT and self._starts_block(text, indent, lazy=lazy):
-            return
-        if self.paragraph:
-            self.paragraph.append(line)
-        elif not lazy and (indent >= _CODE_INDENT or not self.table):
-            self.close()
-            self.paragraph += [line] if indent < _CODE_INDENT else []
+        else:
+            self.empty = False
+            # A line of text without a marker continues the paragraph in a quote or list item.
+            lazy = self.container is not None and self.container.in_paragraph()
+            if indent < _CODE_INDENT and self._starts_block(text, indent, lazy=lazy):
+                return
+            if self.paragraph:
+                self.paragraph.append(line)
+            elif not lazy and (indent >= _CODE_INDENT or not self.table):
+                self.close()
+                self.paragraph += [line] if indent < _CODE_INDENT else []
 
     def content(self, text: str, indent: int) -> str | None:
         """Return the content of TEXT, set in by INDENT, or None if it is outside this container."""
@@ -122,7 +119,8 @@ class _Blocks:
 
     def _starts_block(self, text: str, indent: int, *, lazy: bool) -> bool:
         """Take TEXT if it begins a block, or makes the open paragraph a heading or a table."""
-        if self.paragraph and _makes_table(self.paragraph[-1], text):
+        head = self.paragraph[-1] if self.paragraph else ""
+        if "|" in head and _DELIMITER_ROW.match(text) and _bars(head) == _bars(text):
             self.paragraph.pop()
             self.close()
             self.table = True
@@ -157,15 +155,9 @@ class _Blocks:
         return True
 
 
-def _makes_table(head: str, row: str) -> bool:
-    """Whether ROW, such as `|---|:-:|`, is the delimiter row below the header HEAD."""
-    if "|" not in head or not _DELIMITER_ROW.match(row) or head.startswith(" " * _CODE_INDENT):
-        return False
-    counts = []
-    for line in (head, row):
-        first, *others = _CELL_END.split(line.strip())
-        counts.append(len(others) + bool(first) - bool(others and not others[-1]))
-    return counts[0] == counts[1]
+def _bars(row: str) -> int:
+    """Count the bars between the cells in ROW of a table."""
+    return row.strip().replace("\\|", "").removeprefix("|").removesuffix("|").count("|")
 
 
 def _without_definitions(paragraph: list[str]) -> str:

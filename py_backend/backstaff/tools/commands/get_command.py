@@ -36,12 +36,12 @@ from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.commands._catalog import (
+from backstaff.tools.commands._command import (
     HEAD_BYTES,
     Command,
+    command_labels,
     command_of,
     file_label,
-    file_warning,
 )
 from backstaff.tools.commands._directories import (
     SUFFIX,
@@ -51,7 +51,6 @@ from backstaff.tools.commands._directories import (
     is_command_file,
     open_directories,
 )
-from backstaff.tools.commands._format import command_labels, last_modified
 
 MAX_CONTENT_BYTES = 1 << 20
 DEFAULT_TEXT_BYTES = 2 << 20
@@ -60,6 +59,7 @@ MAX_JSON_BYTES = 13 << 18
 many, and a frame holds sixteen mebibytes."""
 MAX_NAME_BYTES = 255
 LEAST_SIMILARITY = 0.5
+OUTPUT = ("path", "size", "last_modified", "description")
 
 # Of the surrogates, only those that stand for an undecodable byte can be in a file's name.
 _NOT_IN_NAMES = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.")
@@ -85,27 +85,19 @@ def run(arguments: Arguments, context: Context) -> Result:
     with open_directories(context) as (directories, _):
         command, content = _find(arguments.command_name, files, directories, context.budget)
     text, cut = _decoded(content)
-    warnings = [file_warning(command)] if command.warning else []
+    warnings = [command.warning()] if command.problem else []
     cut_note = ""
     if cut:
         cut_note = f"the file has {command.size} bytes, and this is only how it begins"
         warnings.append(f"{file_label(command.folder, command.file)} is cut: {cut_note}")
-    metadata = {
-        "path": command.path,
-        "size": command.size,
-        "last_modified": last_modified(command.modified_ns),
-        "description": command.description,
-        "modified_epoch": command.modified_epoch,
-        "folder": command.folder,
-        "is_dependency": command.is_dependency,
-    }
-    keys = ("path", "size", "last_modified", "description", *["folder"] * context.settings.several)
+    folder = ["folder"] * context.settings.several
     whole = {"name": command.name, "content": text, "truncated": cut}
     shown, complete = _text(command, text, cut_note, context.text_limit(DEFAULT_TEXT_BYTES))
     return Result(
         text=shown,
-        data=whole | {"metadata": metadata},
-        output=whole | {"metadata": {key: metadata[key] for key in keys}},
+        data=whole
+        | {"metadata": command.facts(*OUTPUT, "modified_epoch", "folder", "is_dependency")},
+        output=whole | {"metadata": command.facts(*OUTPUT, *folder)},
         truncated=cut or not complete,
         warnings=tuple(warnings),
         labels=lambda: command_labels([command]),
@@ -174,11 +166,10 @@ def _decoded(content: Content) -> tuple[str, bool]:
 
 def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:
     """Return the head, a blank line and as many lines of CONTENT as fit, and whether all did."""
-    warning = f"Warning: {prose(command.warning)}\n" if command.warning else ""
-    modified = last_modified(command.modified_ns)
+    warning = f"Warning: {prose(command.problem)}\n" if command.problem else ""
     head = (
         f"Command: {show(command.name)}\n"
-        f"File: {show(command.path)} ({show_size(command.size)}, {modified})\n"
+        f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"
         f"Description: {prose(command.description)}\n{warning}Content: "
     )
     rows = [f"{line}\n" for line in visible(content.replace("\r\n", "\n")).splitlines()]

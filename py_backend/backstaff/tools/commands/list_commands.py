@@ -19,16 +19,11 @@ from enum import StrEnum
 
 from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.commands._catalog import Command, read_catalog
+from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
+from backstaff.tools.commands._command import command_labels
 from backstaff.tools.commands._directories import TABLE, Settings, open_directories
-from backstaff.tools.commands._format import (
-    DEFAULT_TEXT_BYTES,
-    command_labels,
-    last_modified,
-    summary,
-    warnings_note,
-)
 
+OUTPUT = ("name", "description", "size", "last_modified")
 MAX_PAGE_SIZE = 100
 INCOMPLETE = "the time was up before all commands were read: some are missing"
 
@@ -64,16 +59,15 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    rows = [_row(command) for command in page]
-    keys = ("name", "description", "size", "last_modified", *["folder"] * several)
-    output = [{key: row[key] for key in keys} for row in rows]
+    rows = [command.facts(*OUTPUT, "modified_epoch", "path", "folder") for command in page]
+    output = [command.facts(*OUTPUT, *["folder"] * several) for command in page]
 
-    warnings = tuple(catalog.warnings(page))
+    warnings = catalog.warnings(page)
     notes = [] if catalog.complete else [INCOMPLETE]
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
     text, shown = fitted(
         _head(pagination, len(page)),
-        [f"{summary(command, several=several)}\n" for command in page],
+        [f"{command.summary(several=several)}\n" for command in page],
         bracketed([*notes, *warnings_note(warnings)]),
         limit,
         lambda shown: _next_page(pagination, shown, len(page) - shown, limit),
@@ -86,18 +80,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         warnings=warnings,
         labels=lambda: command_labels(page),
     )
-
-
-def _row(command: Command) -> dict[str, object]:
-    return {
-        "name": command.name,
-        "description": command.description,
-        "size": command.size,
-        "last_modified": last_modified(command.modified_ns),
-        "modified_epoch": command.modified_epoch,
-        "path": command.path,
-        "folder": command.folder,
-    }
 
 
 def _head(pagination: Mapping[str, int], count: int) -> str:

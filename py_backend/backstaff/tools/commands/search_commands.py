@@ -19,12 +19,13 @@ Contents are read only where they could bring a command among the best.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 from heapq import nlargest
 from operator import attrgetter
+from typing import NamedTuple
 
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
@@ -32,18 +33,13 @@ from backstaff.fs.budget import Budget
 from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.render.names import quote
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.commands._catalog import HEAD_BYTES, Command, read_catalog
+from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
+from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
 from backstaff.tools.commands._directories import (
     TABLE,
     CommandDirectory,
     Settings,
     open_directories,
-)
-from backstaff.tools.commands._format import (
-    DEFAULT_TEXT_BYTES,
-    command_labels,
-    summary,
-    warnings_note,
 )
 
 MAX_QUERY_CHARACTERS = 500
@@ -99,8 +95,7 @@ class Arguments:
     max_results: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A match of one word."""
 
     field: Field
@@ -115,8 +110,7 @@ class Hit:
 IN_CONTENT = Hit(Field.CONTENT, Fit.ANYWHERE)
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A command, the words of its name and of the query, and a hit for each word found."""
 
     command: Command
@@ -138,15 +132,15 @@ class Match:
 
     def with_content(self, words: Iterable[str]) -> "Match":
         """Add hits in the content for WORDS."""
-        return replace(self, hits={**self.hits, **dict.fromkeys(words, IN_CONTENT)})
+        return self._replace(hits={**self.hits, **dict.fromkeys(words, IN_CONTENT)})
 
     def reason(self) -> str:
         """Say which words were found where: `'deploy' begins a word of the name`."""
         found = ((word, self.hits[word]) for word in self.words if word in self.hits)
         return ", ".join(f"{quote(word)} {hit.fit} the {hit.field}" for word, hit in found)
 
-    def result(self) -> dict[str, object]:
-        """The match in the data of an answer."""
+    def facts(self, *keys: str) -> dict[str, object]:
+        """Return the match in an object of an answer, with the properties KEYS of the command."""
         fields = {hit.field for hit in self.hits.values()}
         return {
             "name": self.command.name,
@@ -154,8 +148,7 @@ class Match:
             "matched_in": [field for field in Field if field in fields],
             "description": self.command.description,
             "reason": self.reason(),
-            "path": self.command.path,
-            "folder": self.command.folder,
+            **self.command.facts(*keys),
         }
 
 
@@ -168,9 +161,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         commands = catalog.primary
         matches = _best(commands, words, directories, most, budget)
         catalog.complete &= not budget.expired()
-    results = [match.result() for match in matches]
-    hidden = {"path"} if several else {"path", "folder"}
-    output = [{key: it for key, it in row.items() if key not in hidden} for row in results]
+    results = [match.facts("path", "folder") for match in matches]
+    output = [match.facts(*["folder"] * several) for match in matches]
 
     among = f"({len(commands)} searched)"
     noun = "command" if len(matches) == 1 else "commands"
@@ -178,24 +170,19 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not matches:
         head = f"No command matches {quote(query)} {among}; {TELLS_ALL}\n"
     rows = [
-        f"{match.score:.3f} {summary(match.command, several=several)} [{match.reason()}]\n"
+        f"{match.score:.3f} {match.command.summary(several=several)} [{match.reason()}]\n"
         for match in matches
     ]
-    warnings = tuple(catalog.warnings([match.command for match in matches]))
-    notes = []
-    if not catalog.complete:
-        notes.append("the time was up: there may be better ones")
-    if len(matches) == most:
-        raised = f"raise max_results (at most {MAX_RESULTS})"
-        notes.append(f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}")
-    if large := sum(command.size > HEAD_BYTES for command in commands):
-        noun = "command is" if large == 1 else "commands are"
-        notes.append(f"{large} {noun} searched in the first {HEAD_BYTES >> 10} KiB only")
+    found = [match.command for match in matches]
+    warnings = catalog.warnings(found)
+    notes = [] if catalog.complete else ["the time was up: there may be better ones"]
+    notes += _notes(commands, len(matches), most)
+    notes += warnings_note(warnings)
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
     text, shown = fitted(
         head,
         rows,
-        bracketed([*notes, *warnings_note(warnings)]),
+        bracketed(notes),
         limit,
         lambda shown: left_out(len(rows) - shown, limit, TELLS_ALL),
     )
@@ -205,8 +192,18 @@ def run(arguments: Arguments, context: Context) -> Result:
         output={"query": query, "results": output, "searched": len(commands)},
         truncated=shown < len(rows) or not catalog.complete,
         warnings=warnings,
-        labels=lambda: command_labels(match.command for match in matches),
+        labels=lambda: command_labels(found),
     )
+
+
+def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
+    """Say which results may be missing, and how to get them."""
+    if found == most:
+        raised = f"raise max_results (at most {MAX_RESULTS})"
+        yield f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}"
+    if large := sum(command.size > HEAD_BYTES for command in commands):
+        noun = "command is" if large == 1 else "commands are"
+        yield f"{large} {noun} searched in the first {HEAD_BYTES >> 10} KiB only"
 
 
 def _query_words(query: str) -> list[str]:
