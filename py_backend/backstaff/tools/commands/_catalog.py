@@ -7,7 +7,6 @@ file has changed, and a file that changed just now has no stamp. So no answer is
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -31,7 +30,7 @@ CACHE: Recent[tuple[str, str], Cached] = Recent(MAX_CACHED, len)
 
 @dataclass(slots=True)
 class Catalog:
-    """All commands, dependencies too, in the contract's order.
+    """All commands but dependencies, in the contract's order.
 
     `skipped` holds a warning for each file or directory that could not be read. `complete` is
     false if the time was up before all were read.
@@ -40,11 +39,6 @@ class Catalog:
     commands: list[Command] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     complete: bool = True
-
-    @property
-    def primary(self) -> list[Command]:
-        """The commands for users, without dependencies."""
-        return [command for command in self.commands if not command.is_dependency]
 
     def warnings(self, shown: Sequence[Command]) -> tuple[str, ...]:
         """Return the warnings about skipped files and about the commands SHOWN."""
@@ -64,27 +58,28 @@ def read_catalog(
     The catalog keeps the WARNINGS about directories that could not be opened.
     """
     catalog = Catalog(skipped=list(warnings))
-    taken: set[str] = set()
+    found: dict[str, Command] = {}
     for directory in directories:
-        found = _read_directory(directory, taken, catalog, budget)
-        taken.update(command.file for command in found)
-        catalog.commands += found
+        found |= _read_directory(directory, found, catalog, budget)
+    catalog.complete = not budget.expired()
+    # A dependency, too, hides the commands of its name in later directories.
+    commands = [command for command in found.values() if not command.is_dependency]
     # By name without regard to case; the first sort decides between `Go` and `go`.
-    catalog.commands.sort(key=itemgetter(0))
-    catalog.commands.sort(key=lambda command: command.name.casefold())
+    commands.sort(key=itemgetter(0))
+    catalog.commands = sorted(commands, key=lambda command: command.name.casefold())
     return catalog
 
 
 def _read_directory(
-    directory: CommandDirectory, taken: AbstractSet[str], catalog: Catalog, budget: Budget
-) -> list[Command]:
-    """Read the commands whose files are not TAKEN by an earlier directory, in no order."""
+    directory: CommandDirectory, taken: Mapping[str, Command], catalog: Catalog, budget: Budget
+) -> dict[str, Command]:
+    """Read the commands whose files are not TAKEN by an earlier directory, by file, in no order."""
     try:
         files = sorted(directory.files(budget))  # warnings stand in this order
     except PathError as error:
         label = quote(directory.label)
         catalog.skipped.append(f"Directory {label} cannot be read: {error.message}")
-        files = []
+        return {}
     start = time.time_ns()
     key = directory.place.path, directory.label
     cached, found = CACHE.get(key) or {}, {}
@@ -107,12 +102,10 @@ def _read_directory(
         except PathError as error:
             name = file_label(directory.label, file)
             catalog.skipped.append(f"{name} is skipped: {error.message}")
-    in_time = not budget.expired()
-    catalog.complete &= in_time
     if found != cached:
         # The files that there was no time for are still worth knowing.
-        CACHE.put(key, found if in_time else {**cached, **found})
-    return [command for _, command in found.values()]
+        CACHE.put(key, {**cached, **found} if budget.expired() else found)
+    return {file: command for file, (_, command) in found.items()}
 
 
 def warnings_note(warnings: Sequence[str]) -> Iterator[str]:

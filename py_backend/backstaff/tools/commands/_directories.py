@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 
 from backstaff.errors import NotADirectory, NotAFile, NotFound, OutsideRoot, PathError, ToolError
 from backstaff.fs.budget import Budget
@@ -22,12 +21,8 @@ from backstaff.tool import Context
 TABLE = "list_commands"
 SUFFIX = ".md"
 README = "README.md"
-
-
-class Code(StrEnum):
-    """The contract's error where no directory of commands exists."""
-
-    DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
+DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
+"""The contract's error code where no directory of commands exists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +120,9 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
                     warnings.append(f"Commands directory {problem}")
         if not opened:
             said = (
-                f"Commands directory {', '.join(problems)}" if problems else "No directory is set"
+                "Commands directory " + ", ".join(problems) if problems else "No directory is set"
             )
-            message = f"{said}; see 'directory' in [tools.{TABLE}]"
-            raise ToolError(Code.DIRECTORY_NOT_FOUND, message)
+            raise ToolError(DIRECTORY_NOT_FOUND, f"{said}; see 'directory' in [tools.{TABLE}]")
         yield opened, warnings
 
 

@@ -21,14 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 
-from backstaff.errors import (
-    DeadlineExceeded,
-    NotFound,
-    PathError,
-    PermissionRefused,
-    ToolError,
-    Unreachable,
-)
+from backstaff.errors import DeadlineExceeded, ErrorCode, NotFound, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
 from backstaff.render import lines
@@ -84,20 +77,22 @@ def run(arguments: Arguments, context: Context) -> Result:
     files = _possible_files(arguments.command_name)
     with open_directories(context) as (directories, _):
         command, content = _find(arguments.command_name, files, directories, context.budget)
-    text, cut = _decoded(content)
-    warnings = [command.warning()] if command.problem else []
-    cut_note = ""
+    text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
+    text, cut = text.removeprefix("\ufeff"), not content.whole
+    while len(json.dumps(text)) > MAX_JSON_BYTES:
+        text, cut = text[: len(text) // 2], True
+    warnings, cut_note = [command.warning()] if command.problem else [], ""
     if cut:
         cut_note = f"the file has {command.size} bytes, and this is only how it begins"
         warnings.append(f"{file_label(command.folder, command.file)} is cut: {cut_note}")
-    folder = ["folder"] * context.settings.several
     whole = {"name": command.name, "content": text, "truncated": cut}
+    data = command.facts(*OUTPUT, "modified_epoch", "folder", "is_dependency")
+    output = command.facts(*OUTPUT, *["folder"] * context.settings.several)
     shown, complete = _text(command, text, cut_note, context.text_limit(DEFAULT_TEXT_BYTES))
     return Result(
         text=shown,
-        data=whole
-        | {"metadata": command.facts(*OUTPUT, "modified_epoch", "folder", "is_dependency")},
-        output=whole | {"metadata": command.facts(*OUTPUT, *folder)},
+        data=whole | {"metadata": data},
+        output=whole | {"metadata": output},
         truncated=cut or not complete,
         warnings=tuple(warnings),
         labels=lambda: command_labels([command]),
@@ -138,8 +133,8 @@ def _find(
             return command_of(file, directory, content.first(HEAD_BYTES))[0], content
     if failures:
         first = failures[0]
-        faults = (PermissionRefused, Unreachable)
-        code = first.code if isinstance(first, faults) else Code.COMMAND_NOT_FOUND
+        faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR)
+        code = first.code if first.code in faults else Code.COMMAND_NOT_FOUND
         raise ToolError(code, f"Command {quote(name)} cannot be read: {first.message}")
 
     known: set[str] = set()
@@ -153,15 +148,6 @@ def _find(
     hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
     message = f"Command {quote(name)} not found{hint}"
     raise ToolError(Code.COMMAND_NOT_FOUND, message, nearest=nearest)
-
-
-def _decoded(content: Content) -> tuple[str, bool]:
-    """Return the content as text, and whether that is cut."""
-    text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
-    text, cut = text.removeprefix("\ufeff"), not content.whole
-    while len(json.dumps(text)) > MAX_JSON_BYTES:
-        text, cut = text[: len(text) // 2], True
-    return text, cut
 
 
 def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:

@@ -48,7 +48,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     number, size, several = arguments.page, arguments.page_size, context.settings.several
     with open_directories(context) as (directories, problems):
         catalog = read_catalog(directories, problems, context.budget)
-    commands, start = catalog.primary, (number - 1) * size
+    commands, start = catalog.commands, (number - 1) * size
     page = commands[start : start + size]
     pages = -(-len(commands) // size)
     pagination = {

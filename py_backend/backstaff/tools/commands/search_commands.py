@@ -1,12 +1,9 @@
 """commands/search_commands: the commands that match a query, the best first.
 
 How a command is scored. The query is split into words; case and punctuation do not matter. A word
-scores by the best field that holds it, times the way in which it matches there:
-
-    name 1.0, title 0.75, description 0.65, tags 0.6     a whole word 1.0, the start of a word 0.9,
-                                                         part of a word 0.8; in names only, a word
-                                                         that is spelt much alike 0.5
-    the content below the front matter 0.4               anywhere in the first 64 KiB
+scores by the best field that holds it (`FIELD_SCORES`), times the way in which it matches there
+(`FIT_SCORES`). A word that is only spelt much like a word of the name counts, too. In the content,
+the first 64 KiB are searched.
 
 A command matches if it holds at least half of the words. Its score is the mean over all words,
 times 0.95, plus 0.05 times the share of the name's words that are in the query: so a name that is
@@ -158,7 +155,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     words, several = _query_words(query), context.settings.several
     with open_directories(context) as (directories, problems):
         catalog = read_catalog(directories, problems, budget)
-        commands = catalog.primary
+        commands = catalog.commands
         matches = _best(commands, words, directories, most, budget)
         catalog.complete &= not budget.expired()
     results = [match.facts("path", "folder") for match in matches]
