@@ -135,7 +135,7 @@ def _commands(server: Server, folders: Folders, turns: int) -> dict[str, list[fl
     listed = partial(_answered, server, "commands/list_commands", {}, folders.commands)
     for _ in range(turns):
         times["heads"].append(seconds(partial(_heads, folders.heads)))
-        _catalog.CACHE = _catalog.Cache()
+        _catalog.CACHE.clear()
         times["cold"].append(seconds(listed))
         times["warm"].append(seconds(listed))
     return times

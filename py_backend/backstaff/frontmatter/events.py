@@ -1,19 +1,20 @@
-"""A YAML mapping by PyYAML's parser, without its constructor.
+"""A YAML mapping, from the events of PyYAML's parser and without its constructor.
 
-The parser tells what stands there, event by event, and the values are made here. So nothing can
-be built that was not written: an alias, an anchor or a merge key, with which a few hundred bytes
-stand for gigabytes, ends the reading at its event. This is the only home of PyYAML, and a module
-of its own because importing that takes longer than reading a hundred files without it.
+The parser reports each node as an event, and the values are made here. An alias, an anchor or a
+merge key, with which a few hundred bytes can stand for gigabytes, ends the reading at its event.
+Importing PyYAML takes longer than reading a hundred files without it, so only this module does.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Any
 
 import yaml
 
 from backstaff.frontmatter.values import Value, plain
 
 MAX_DEPTH = 32
+"""Nested collections. Events are needed for this limit: `yaml.compose` builds all nodes first, and
+a block with 60,000 `[` then overflows C's stack and crashes Python."""
 MAX_EVENTS = 4_000
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -21,16 +22,12 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Events = Iterator[yaml.Event]
 
 
-class _Mark(Protocol):
-    line: int
-
-
 class Unreadable(Exception):
-    """A block that is no mapping, or not one that is read here; the message says where and why."""
+    """A block that is no mapping, or is refused. The message says where and why."""
 
 
 def mapping(block: str) -> Mapping[str, Value]:
-    """The mapping that BLOCK is. Raises `Unreadable`."""
+    """Return the mapping in BLOCK. Raises `Unreadable`."""
     try:
         return _document(_bounded(yaml.parse(block, Loader=_LOADER)))
     except yaml.MarkedYAMLError as error:
@@ -50,25 +47,23 @@ def _document(events: _Events) -> Mapping[str, Value]:
     found: Value = {}
     for event in events:
         match event:
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent() | yaml.ScalarEvent():
+            case yaml.NodeEvent():
                 found = _value(event, events, 1)
-            case yaml.AliasEvent():
-                raise _refusal(event)
             case yaml.DocumentEndEvent():
-                _insist_on_the_end(events)
+                following = next(events)
+                if not isinstance(following, yaml.StreamEndEvent):
+                    raise _unreadable("it is more than one document", following.start_mark)
     if not isinstance(found, Mapping | None):
         raise Unreadable("it is not a mapping of keys to values")
     return found or {}
 
 
-def _insist_on_the_end(events: _Events) -> None:
-    if not isinstance(event := next(events), yaml.StreamEndEvent):
-        raise _unreadable("it is more than one document", event.start_mark)
-
-
 def _value(event: yaml.Event, events: _Events, depth: int) -> Value:
+    """Return the value that starts with EVENT, and take the rest of it from EVENTS."""
+    if isinstance(event, yaml.AliasEvent):
+        raise _unreadable("it uses an alias, which is refused", event.start_mark)
     if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
-        raise _refusal(event)
+        raise _unreadable("it uses an anchor, which is refused", event.start_mark)
     if depth > MAX_DEPTH:
         raise _unreadable(f"it nests deeper than {MAX_DEPTH}", event.start_mark)
     match event:
@@ -77,12 +72,15 @@ def _value(event: yaml.Event, events: _Events, depth: int) -> Value:
         case yaml.MappingStartEvent():
             return dict(_pairs(events, depth + 1))
         case yaml.ScalarEvent():
-            return _scalar(event)
-    raise _unreadable("it is no YAML", event.start_mark)  # no event that a value can start with
+            # Unquoted scalars follow the core schema. Quoted and tagged ones are text, but for a
+            # `!!bool`.
+            text: str = event.value
+            return plain(text) if event.implicit[0] or event.tag == _BOOLEAN else text
+    raise _unreadable("it is no YAML", event.start_mark)  # no value starts with such an event
 
 
 def _items(events: _Events) -> _Events:
-    """The events with which the items of the collection start, until its end."""
+    """Yield the first event of each item, until the collection ends."""
     for event in events:
         if isinstance(event, yaml.CollectionEndEvent):
             return
@@ -90,37 +88,23 @@ def _items(events: _Events) -> _Events:
 
 
 def _pairs(events: _Events, depth: int) -> Iterator[tuple[str, Value]]:
-    """The pairs of a mapping whose keys are scalars; what has another key is read and dropped."""
+    """Yield the pairs of a mapping; a pair whose key is a collection is read and dropped."""
     seen: set[str] = set()
     for event in _items(events):
-        if _merges(event):
-            raise _unreadable("it uses a merge key (<<), which is refused", event.start_mark)
+        key: str | None = None
+        if isinstance(event, yaml.ScalarEvent):
+            key = event.value
+            if key == "<<" and event.implicit[0]:
+                raise _unreadable("it uses a merge key (<<), which is refused", event.start_mark)
         _value(event, events, depth)
         value = _value(next(events), events, depth)
-        if isinstance(event, yaml.ScalarEvent):
-            if event.value in seen:
+        if key is not None:
+            if key in seen:
                 raise _unreadable("it gives a key twice", event.start_mark)
-            seen.add(event.value)
-            yield event.value, value
+            seen.add(key)
+            yield key, value
 
 
-def _merges(event: yaml.Event) -> bool:
-    return isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]
-
-
-def _scalar(event: yaml.ScalarEvent) -> Value:
-    """Plain scalars by the core schema; quoted and tagged ones are text, but for a `!!bool`."""
-    if event.implicit[0] or event.tag == _BOOLEAN:
-        return plain(event.value)
-    text: str = event.value
-    return text
-
-
-def _refusal(event: yaml.NodeEvent) -> Unreadable:
-    kind = "an alias" if isinstance(event, yaml.AliasEvent) else "an anchor"
-    return _unreadable(f"it uses {kind}, which is refused", event.start_mark)
-
-
-def _unreadable(problem: str, mark: _Mark | None) -> Unreadable:
-    """PROBLEM with its line; the block's first line is the file's second."""
+def _unreadable(problem: str, mark: Any) -> Unreadable:  # noqa: ANN401  # yaml.Mark has no types
+    """Add the line to PROBLEM. The first line of the block is the second of the file."""
     return Unreadable(f"line {mark.line + 2}: {problem}" if mark else problem)

@@ -1,15 +1,15 @@
-"""What front matter can hold: the values of YAML 1.2's core schema, as far as anyone here asks."""
+"""The values in front matter: YAML 1.2's core schema, as far as the tools need it."""
 
 import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
 Value: TypeAlias = "str | bool | tuple[Value, ...] | Mapping[str, Value] | None"
-"""Text, truth, nothing, a list, a mapping. A plain number is a `Number`; a date is text."""
+"""Text, a truth value, null, a list or a mapping. A plain number is a `Number`; a date is text."""
 
 
 class Number(str):
-    """A plain number, left as it is written: no one counts with it, and it may be huge."""
+    """A plain number, left as written: nothing calculates with it, and it may be huge."""
 
     __slots__ = ()
 
@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 
 
 def plain(text: str) -> Value:
-    """What the plain (unquoted) scalar TEXT stands for: `yes`, `on` and `1` are not true."""
+    """Return the value of the plain (unquoted) scalar TEXT. `yes`, `on` and `1` are not true."""
     if text in _WORDS:
         return _WORDS[text]
     return Number(text) if text[0] in _NUMBER_STARTS and _NUMBER.fullmatch(text) else text

@@ -24,7 +24,7 @@ from backstaff.fs.handles import HANDLES, Descriptors
 from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tools.agent_q._exclusions import Exclusions
-from backstaff.tools.commands import _catalog, search_commands
+from backstaff.tools.commands import _command, search_commands
 from backstaff.tools.workspace import _best_map
 from tests.py.attack.attackers import TOOLS
 from tests.py.servers import fitting, server_at
@@ -213,7 +213,7 @@ def test_each_command_that_has_to_be_read_is_a_look_at_the_clock(
     tree: Plant, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tree({f".claude/commands/{number:04}.md": "a" for number in range(300)})
-    monkeypatch.setattr(_catalog, "parse", clock.costing(parse))
+    monkeypatch.setattr(_command, "parse", clock.costing(parse))
     reply = ended_in_time(
         clock,
         lambda: server_at(root).call("commands/list_commands", {}, {"deadline_ms": 100}),

@@ -1,65 +1,61 @@
-"""commands/get_command: one command, whole.
+"""commands/get_command: one whole command.
 
-Dependencies are served: a command that needs one names it. The name is the one that list_commands
-tells, literally; with `.md` at its end it is taken for the file's, unless a command is called so.
-A file of more than a mebibyte is cut, and so is one of which a reply could not hold the text and
-the data; the answer says so. The data and the output hold the content as it is written, but for
-what is not UTF-8; in the text, whatever is invisible stands as an escape.
+Dependencies are served, too: a command that needs one names it. The name is taken literally, as
+list_commands shows it. With `.md` at its end it is taken for the file's name, unless a command has
+that name.
 
-In the text everything that the tool says stands above the first blank line, also how much of the
-content follows; all below it is the file's. So no content can pass for a note of the tool.
+A file of more than a mebibyte is cut, and so is one whose text and data would not fit into one
+reply; the answer says so. Data and output hold the content as written, except that bytes other than
+UTF-8 become U+FFFD. In the text, invisible characters stand as escapes.
+
+In the text, everything that the tool says stands above the first blank line, and everything below
+it is the file's. So no content can pass for a note of the tool.
 """
 
 import codecs
 import json
 import os
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import accumulate
 
-from backstaff.errors import (
-    DeadlineExceeded,
-    NotFound,
-    PathError,
-    PermissionRefused,
-    ToolError,
-    Unreachable,
-)
+from backstaff.errors import DeadlineExceeded, ErrorCode, NotFound, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
+from backstaff.render import lines
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.commands._catalog import HEAD_BYTES, Command, command_of, label
+from backstaff.tools.commands._command import (
+    HEAD_BYTES,
+    Command,
+    command_labels,
+    command_of,
+    file_label,
+)
 from backstaff.tools.commands._directories import (
     SUFFIX,
     TABLE,
-    Folders,
+    CommandDirectory,
     Settings,
     is_command_file,
-    open_folders,
-)
-from backstaff.tools.commands._format import (
-    command_labels,
-    folder_in_output,
-    last_modified,
-    modified_epoch,
+    open_directories,
 )
 
 MAX_CONTENT_BYTES = 1 << 20
 DEFAULT_TEXT_BYTES = 2 << 20
-MAX_WRITTEN = 13 << 18
-"""What the content may cost as a JSON string: text, data and output together take four times that,
-and a frame holds sixteen mebibytes."""
+MAX_JSON_BYTES = 13 << 18
+"""Bytes of the content as a JSON string. Text, data and output together take up to four times as
+many, and a frame holds sixteen mebibytes."""
 MAX_NAME_BYTES = 255
-LEAST_ALIKE = 0.5
+LEAST_SIMILARITY = 0.5
+OUTPUT = ("path", "size", "last_modified", "description")
 
-# Of the surrogates only those that stand for a byte of a name can be in one.
-_NO_NAME = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.|\A\Z")
+# Of the surrogates, only those that stand for an undecodable byte can be in a file's name.
+_NOT_IN_NAMES = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.")
 
 
 class Code(StrEnum):
@@ -71,148 +67,107 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What is asked for."""
+    """The name of a command."""
 
     command_name: str
 
 
 def run(arguments: Arguments, context: Context) -> Result:
-    """Find the command by its name, in the folders in their order, and hand it over."""
-    name = arguments.command_name
-    _check(name)
-    with open_folders(context) as folders:
-        command, content = _found(name, folders, context.budget)
-        return _result(command, content, context, several=folders.several)
+    """Find the command, read its file, and return metadata and content."""
+    files = _possible_files(arguments.command_name)
+    with open_directories(context) as (directories, _):
+        command, content = _find(arguments.command_name, files, directories, context.budget)
+    text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
+    text, cut = text.removeprefix("\ufeff"), not content.whole
+    while len(json.dumps(text)) > MAX_JSON_BYTES:
+        text, cut = text[: len(text) // 2], True
+    warnings, cut_note = [command.warning()] if command.problem else [], ""
+    if cut:
+        cut_note = f"the file has {command.size} bytes, and this is only how it begins"
+        warnings.append(f"{file_label(command.folder, command.file)} is cut: {cut_note}")
+    whole = {"name": command.name, "content": text, "truncated": cut}
+    data = command.facts(*OUTPUT, "modified_epoch", "folder", "is_dependency")
+    output = command.facts(*OUTPUT, *["folder"] * context.settings.several)
+    shown, complete = _text(command, text, cut_note, context.text_limit(DEFAULT_TEXT_BYTES))
+    return Result(
+        text=shown,
+        data=whole | {"metadata": data},
+        output=whole | {"metadata": output},
+        truncated=cut or not complete,
+        warnings=tuple(warnings),
+        labels=lambda: command_labels([command]),
+    )
 
 
-def _check(name: str) -> None:
-    """Raise unless NAME could be one: it is a name, and never a path."""
-    if _NO_NAME.search(name):
-        words = "holds a separator, '..' or a control character" if name else "is empty"
-        raise ToolError(Code.INVALID_COMMAND_NAME, f"Argument 'command_name' {words}")
-    if not list(_files(name)):
-        words = "is longer than a file's name can be"
-        raise ToolError(Code.INVALID_COMMAND_NAME, f"Argument 'command_name' {words}")
+def _possible_files(name: str) -> list[str]:
+    """Return the files that NAME may mean: for `a.md`, first `a.md.md`, then `a.md`.
+
+    Raises INVALID_COMMAND_NAME for anything that could not be the name of a file.
+    """
+    if not name:
+        problem = "is empty"
+    elif _NOT_IN_NAMES.search(name):
+        problem = "holds a separator, '..' or a control character"
+    else:
+        files = [name + SUFFIX] + [name] * name.endswith(SUFFIX)
+        if short := [file for file in files if len(os.fsencode(file)) <= MAX_NAME_BYTES]:
+            return list(filter(is_command_file, short))
+        problem = "is longer than a file's name can be"
+    raise ToolError(Code.INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
 
 
-def _files(name: str) -> Iterator[str]:
-    """The names of the files that NAME may mean, what list_commands calls so first."""
-    for file in (name + SUFFIX, name):
-        if file.endswith(SUFFIX) and len(os.fsencode(file)) <= MAX_NAME_BYTES:
-            yield file
-
-
-def _found(name: str, folders: Folders, budget: Budget) -> tuple[Command, Content]:
-    """The command NAME and the beginning of its file."""
+def _find(
+    name: str, files: list[str], directories: list[CommandDirectory], budget: Budget
+) -> tuple[Command, Content]:
+    """Read the first of FILES that can be read, in the first directory that has it."""
     failures: list[PathError] = []
-    for file in filter(is_command_file, _files(name)):
-        for folder in folders:
+    for file in files:
+        for directory in directories:
             try:
-                content = folder.read(file, MAX_CONTENT_BYTES)
+                content = directory.read(file, MAX_CONTENT_BYTES)
             except NotFound:
                 continue
             except PathError as error:
                 failures.append(error)
                 continue
-            return command_of(file, folder, content.first(HEAD_BYTES))[0], content
-    raise _unreadable(name, failures[0]) if failures else _missing(name, folders, budget)
+            return command_of(file, directory, content.first(HEAD_BYTES))[0], content
+    if failures:
+        first = failures[0]
+        faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR)
+        code = first.code if first.code in faults else Code.COMMAND_NOT_FOUND
+        raise ToolError(code, f"Command {quote(name)} cannot be read: {first.message}")
 
-
-def _unreadable(name: str, error: PathError) -> ToolError:
-    """The error for a NAME that something has, but no file that can be read."""
-    faults = (PermissionRefused, Unreachable)
-    code = error.code if isinstance(error, faults) else Code.COMMAND_NOT_FOUND
-    return ToolError(code, f"Command {quote(name)} cannot be read: {error.message}")
-
-
-def _missing(name: str, folders: Folders, budget: Budget) -> ToolError:
-    """The error for a NAME that nothing has, with the nearest names."""
-    names = sorted({file.removesuffix(SUFFIX) for file in _all_files(folders, budget)})
+    known: set[str] = set()
     nearest: list[str] = []
-    with suppress(DeadlineExceeded):
-        hurried = budget.at_most(suggestions.SECONDS)
-        nearest = suggestions.similar(name.removesuffix(SUFFIX), names, hurried, LEAST_ALIKE)
-    meant = " or ".join(quote(one, None) for one in nearest)
-    hint = f"; did you mean {meant}?" if nearest else ""
-    message = f"Command {quote(name)} not found{hint}"
-    return ToolError(Code.COMMAND_NOT_FOUND, message, nearest=nearest)
-
-
-def _all_files(folders: Folders, budget: Budget) -> Iterator[str]:
-    for folder in folders:
+    for directory in directories:
         with suppress(PathError):
-            yield from folder.files(budget)
+            known.update(file.removesuffix(SUFFIX) for file in directory.files(budget))
+    with suppress(DeadlineExceeded):
+        wanted, at_most = name.removesuffix(SUFFIX), budget.at_most(suggestions.SECONDS)
+        nearest = suggestions.similar(wanted, sorted(known), at_most, LEAST_SIMILARITY)
+    hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
+    message = f"Command {quote(name)} not found{hint}"
+    raise ToolError(Code.COMMAND_NOT_FOUND, message, nearest=nearest)
 
 
-def _result(command: Command, content: Content, context: Context, *, several: bool) -> Result:
-    text, cut = _written(content)
-    metadata = {
-        "path": command.path,
-        "size": command.stamp.size,
-        "last_modified": last_modified(command.stamp),
-        "description": command.about.description,
-    }
-    more = {
-        "modified_epoch": modified_epoch(command.stamp),
-        "folder": command.folder,
-        "is_dependency": command.about.is_dependency,
-    }
-    told = metadata | folder_in_output(command, several=several)
-    whole = {"name": command.name, "content": text, "truncated": cut}
-    shown, whole_text = _text(command, text, cut=cut, limit=context.text_limit(DEFAULT_TEXT_BYTES))
-    return Result(
-        text=shown,
-        data=whole | {"metadata": metadata | more},
-        output=whole | {"metadata": told},
-        truncated=cut or not whole_text,
-        warnings=tuple(_warnings(command, cut=cut)),
-        labels=lambda: command_labels([command]),
-    )
-
-
-def _written(content: Content) -> tuple[str, bool]:
-    """The content as text, and whether it was cut."""
-    text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
-    text, cut = text.removeprefix("\ufeff"), not content.whole
-    while len(json.dumps(text)) > MAX_WRITTEN:
-        text, cut = text[: len(text) // 2], True
-    return text, cut
-
-
-def _text(command: Command, content: str, *, cut: bool, limit: int) -> tuple[str, bool]:
-    """What the file is, a line each, a blank line, and the content; and if that is all of it."""
-    warning = f"Warning: {prose(command.about.warning)}\n" if command.about.warning else ""
+def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:
+    """Return the head, a blank line and as many lines of CONTENT as fit, and whether all did."""
+    warning = f"Warning: {prose(command.problem)}\n" if command.problem else ""
     head = (
         f"Command: {show(command.name)}\n"
-        f"File: {show(command.path)} ({show_size(command.stamp.size)},"
-        f" {last_modified(command.stamp)})\n"
-        f"Description: {prose(command.about.description)}\n{warning}Content: "
+        f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"
+        f"Description: {prose(command.description)}\n{warning}Content: "
     )
-    lines = [f"{line}\n" for line in visible(content.replace("\r\n", "\n")).splitlines()]
-    counted = f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
-    end = f"; {_cut_note(command)}\n\n" if cut else "\n\n"
-    whole = "".join((head, counted, end, *lines))
-    if _bytes(whole) <= limit:
+    rows = [f"{line}\n" for line in visible(content.replace("\r\n", "\n")).splitlines()]
+    count = f"{len(rows)} line{'' if len(rows) == 1 else 's'}"
+    end = f"; {cut_note}\n\n" if cut_note else "\n\n"
+    whole = "".join((head, count, end, *rows))
+    if lines.size(whole) <= limit:
         return whole, True
-    part = f"the first {{}} of {counted}, for a limit of {limit} bytes"
-    room = limit - _bytes(head + part.format(len(lines)) + end)
-    kept = sum(1 for cost in accumulate(map(_bytes, lines)) if cost <= room)
-    return "".join((head, part.format(kept), end, *lines[:kept])), False
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode(errors="replace"))
-
-
-def _cut_note(command: Command) -> str:
-    return f"the file has {command.stamp.size} bytes, and this is only how it begins"
-
-
-def _warnings(command: Command, *, cut: bool) -> Iterator[str]:
-    if command.about.warning:
-        yield command.warning()
-    if cut:
-        yield f"{label(command.folder, command.file)} is cut: {_cut_note(command)}"
+    part = f"the first {{}} of {count}, for a limit of {limit} bytes"
+    room = limit - lines.size(head + part.format(len(rows)) + end)
+    kept = sum(1 for used in accumulate(map(lines.size, rows)) if used <= room)
+    return "".join((head, part.format(kept), end, *rows[:kept])), False
 
 
 TOOL = Tool(

@@ -1,39 +1,31 @@
 """commands/list_commands: all commands, page by page (contract 003).
 
-The text is for a model: what part of the commands this is, a line for each of them, and how to get
-the next page. The data add to the contract's output when each command was modified as a number,
-where its file is, and the folder it comes from as the settings call it; the output has the folder
-only where several are configured.
+The text is for a model: a line that says which part of the commands follows, a line for each
+command, and how to get the next page. The data add three things to the contract's output: the time
+of modification as a number, the path of the file, and the directory as the settings name it. The
+output names the directory only where several are configured.
 
-What the contract leaves open: a description is one line of at most 200 characters; `is_dependency`
-counts only if it is true in YAML 1.2; files that cannot be commands or cannot be read are skipped
-with a warning, and one whose front matter is broken is listed with one, even if it calls itself a
-dependency; a page after the last is empty. When the time is up, the commands found so far are all
-that are counted, and it is said.
+The contract leaves some cases open. A description is one line of at most 200 characters.
+`is_dependency` counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be
+read, are skipped with a warning. A file with broken front matter is listed with a warning, even if
+it calls itself a dependency. A page after the last is empty. When the time is up, the answer counts
+only the commands found so far, and says so.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 
 from backstaff.render.lines import bracketed, fitted, left_out
-from backstaff.result import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.commands._catalog import Command, read_catalog
-from backstaff.tools.commands._directories import TABLE, Settings, open_folders
-from backstaff.tools.commands._format import (
-    DEFAULT_TEXT_BYTES,
-    command_labels,
-    counted,
-    folder_in_output,
-    last_modified,
-    line,
-    modified_epoch,
-)
+from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
+from backstaff.tools.commands._command import command_labels
+from backstaff.tools.commands._directories import TABLE, Settings, open_directories
 
+OUTPUT = ("name", "description", "size", "last_modified")
 MAX_PAGE_SIZE = 100
+INCOMPLETE = "the time was up before all commands were read: some are missing"
 
 
 class Code(StrEnum):
@@ -45,129 +37,78 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """As the contract's input schema."""
+    """The contract's input."""
 
     page: int
     page_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The commands on one page of TOTAL ones."""
-
-    commands: Sequence[Command]
-    number: int
-    size: int
-    total: int
-
-    @property
-    def count(self) -> int:
-        """How many pages there are."""
-        return -(-self.total // self.size)
-
-    @property
-    def has_next(self) -> bool:
-        """Whether there are more pages."""
-        return self.number < self.count
-
-    def pagination(self) -> dict[str, object]:
-        """The contract's pagination object."""
-        return {
-            "page": self.number,
-            "page_size": self.size,
-            "total": self.total,
-            "total_pages": self.count,
-            "has_next": self.has_next,
-            "has_prev": self.number > 1,
-        }
-
-    def head(self) -> str:
-        """The first line of the text."""
-        if self.commands:
-            first = (self.number - 1) * self.size + 1
-            last = first + len(self.commands) - 1
-            return f"Commands {first}-{last} of {self.total} (page {self.number} of {self.count})\n"
-        if not self.total:
-            return "There are no commands\n"
-        pages = "is 1 page" if self.count == 1 else f"are {self.count} pages"
-        return f"No commands on page {self.number}: there {pages} for all {self.total}\n"
-
-
 def run(arguments: Arguments, context: Context) -> Result:
-    """Scan, drop dependencies, sort, cut out the page (core logic)."""
-    with open_folders(context) as folders:
-        catalog = read_catalog(folders, context.budget)
-        page = _page(catalog.primary, arguments)
-        warnings = tuple(catalog.warnings(page.commands))
-        notes = bracketed((*_notes(complete=catalog.complete), *counted(warnings)))
-        lines = [line(command, several=folders.several) for command in page.commands]
-        limit = context.text_limit(DEFAULT_TEXT_BYTES)
-        text, shown = fitted(page.head(), lines, notes, limit, partial(_next, page, limit))
-        return Result(
-            text=text,
-            data={"commands": _rows(page.commands), "pagination": page.pagination()},
-            output=_output(page, several=folders.several),
-            truncated=shown < len(lines) or not catalog.complete,
-            warnings=warnings,
-            labels=lambda: command_labels(page.commands),
-        )
+    """Read all commands, drop the dependencies, and show one page (contract: core logic)."""
+    number, size, several = arguments.page, arguments.page_size, context.settings.several
+    with open_directories(context) as (directories, problems):
+        catalog = read_catalog(directories, problems, context.budget)
+    commands, start = catalog.commands, (number - 1) * size
+    page = commands[start : start + size]
+    pages = -(-len(commands) // size)
+    pagination = {
+        "page": number,
+        "page_size": size,
+        "total": len(commands),
+        "total_pages": pages,
+        "has_next": number < pages,
+        "has_prev": number > 1,
+    }
+    rows = [command.facts(*OUTPUT, "modified_epoch", "path", "folder") for command in page]
+    output = [command.facts(*OUTPUT, *["folder"] * several) for command in page]
 
-
-def _page(commands: Sequence[Command], arguments: Arguments) -> Page:
-    start = (arguments.page - 1) * arguments.page_size
-    shown = commands[start : start + arguments.page_size]
-    return Page(shown, arguments.page, arguments.page_size, len(commands))
-
-
-def _notes(*, complete: bool) -> Iterator[str]:
-    """What is missing."""
-    if not complete:
-        yield "the time was up before all commands were read: some are missing"
-
-
-def _next(page: Page, limit: int, shown: int) -> str:
-    """How to go on after so many commands of PAGE that are SHOWN in LIMIT bytes.
-
-    Where that is not all, pages as short as this one begin with the next, or some before it.
-    """
-    missing, number, size = len(page.commands) - shown, page.number + 1, page.size
-    if not (missing and shown):
-        if missing or not page.has_next:
-            return left_out(missing, limit)
-        words = "next page"
-    else:
-        number, size = ((page.number - 1) * size + shown) // shown + 1, shown
-        words = f"{missing} more left out for a limit of {limit} bytes; next page"
-    return f"[{words}: {json.dumps({'page': number, 'page_size': size})}]\n"
-
-
-def _output(page: Page, *, several: bool) -> dict[str, object]:
-    """The contract's output object."""
-    commands = [
-        {
-            "name": command.name,
-            "description": command.about.description,
-            "size": command.stamp.size,
-            "last_modified": last_modified(command.stamp),
-            **folder_in_output(command, several=several),
-        }
-        for command in page.commands
-    ]
-    return {"commands": commands, "pagination": page.pagination()}
-
-
-def _rows(commands: Sequence[Command]) -> Rows:
-    return Rows(
-        {
-            "name": [command.name for command in commands],
-            "description": [command.about.description for command in commands],
-            "size": [command.stamp.size for command in commands],
-            "last_modified": [last_modified(command.stamp) for command in commands],
-            "modified_epoch": [modified_epoch(command.stamp) for command in commands],
-            "path": [command.path for command in commands],
-            "folder": [command.folder for command in commands],
-        }
+    warnings = catalog.warnings(page)
+    notes = [] if catalog.complete else [INCOMPLETE]
+    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    text, shown = fitted(
+        _head(pagination, len(page)),
+        [f"{command.summary(several=several)}\n" for command in page],
+        bracketed([*notes, *warnings_note(warnings)]),
+        limit,
+        lambda shown: _next_page(pagination, shown, len(page) - shown, limit),
     )
+    return Result(
+        text=text,
+        data={"commands": rows, "pagination": pagination},
+        output={"commands": output, "pagination": pagination},
+        truncated=shown < len(page) or not catalog.complete,
+        warnings=warnings,
+        labels=lambda: command_labels(page),
+    )
+
+
+def _head(pagination: Mapping[str, int], count: int) -> str:
+    """Return the first line of a page of COUNT commands: `Commands 1-50 of 70 (page 1 of 2)`."""
+    number, size, total, pages, *_ = pagination.values()
+    first = (number - 1) * size + 1
+    if count:
+        return f"Commands {first}-{first + count - 1} of {total} (page {number} of {pages})\n"
+    if not total:
+        return "There are no commands\n"
+    there = "is 1 page" if pages == 1 else f"are {pages} pages"
+    return f"No commands on page {number}: there {there} for all {total}\n"
+
+
+def _next_page(pagination: Mapping[str, int], shown: int, missing: int, limit: int) -> str:
+    """Say how to get the commands after those SHOWN: `[next page: {"page": 2, "page_size": 50}]`.
+
+    If LIMIT left out the MISSING last commands of this page, the next page is as short as the part
+    shown. It starts with the first command left out, or with some of those shown.
+    """
+    number, size = pagination["page"], pagination["page_size"]
+    if missing and shown:
+        number, size = ((number - 1) * size + shown) // shown + 1, shown
+        words = f"{missing} more left out for a limit of {limit} bytes; next page"
+    elif missing or not pagination["has_next"]:
+        return left_out(missing, limit)
+    else:
+        number, words = number + 1, "next page"
+    return f"[{words}: {json.dumps({'page': number, 'page_size': size})}]\n"
 
 
 TOOL = Tool(

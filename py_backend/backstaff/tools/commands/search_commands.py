@@ -1,29 +1,28 @@
-"""commands/search_commands: the commands that a query is about, the best first.
+"""commands/search_commands: the commands that match a query, the best first.
 
-How a command is scored. The query is taken apart into words, without regard to case and marks of
-punctuation. Each word is worth what the best place is worth in which it is found, times how well it
-is found there:
+How a command is scored. The query is split into words; case and punctuation do not matter. A word
+scores by the best field that holds it (`FIELD_SCORES`), times the way in which it matches there
+(`FIT_SCORES`). A word that is only spelt much like a word of the name counts, too. In the content,
+the first 64 KiB are searched.
 
-    name 1.0, title 0.75, description 0.65, tags 0.6     a whole word 1.0, the start of one 0.9,
-                                                         within one 0.8; in names only, a word that
-                                                         is like it 0.5
-    the content below the front matter 0.4               anywhere in the first 64 KiB
+A command matches if it holds at least half of the words. Its score is the mean over all words,
+times 0.95, plus 0.05 times the share of the name's words that are in the query: so a name that is
+the query scores 1. Commands with the same score stand by name. Dependencies are hidden, as in
+list_commands.
 
-The score is the mean over the query's words, of which at least half must be found, times 0.95, plus
-0.05 times the share of the name's words that the query names: so a name that is the query scores 1.
-Commands of one score stand by name. Dependencies are hidden, as in list_commands.
-
-Contents are read only of commands that could come among the best by them.
+Contents are read only where they could bring a command among the best.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
+from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
+from functools import lru_cache
 from heapq import nlargest
 from operator import attrgetter
+from typing import NamedTuple
 
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
@@ -31,25 +30,25 @@ from backstaff.fs.budget import Budget
 from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.render.names import quote
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.commands._catalog import HEAD_BYTES, Command, read_catalog
-from backstaff.tools.commands._directories import TABLE, Folders, Settings, open_folders
-from backstaff.tools.commands._format import (
-    DEFAULT_TEXT_BYTES,
-    command_labels,
-    counted,
-    folder_in_output,
-    line,
+from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
+from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
+from backstaff.tools.commands._directories import (
+    TABLE,
+    CommandDirectory,
+    Settings,
+    open_directories,
 )
 
 MAX_QUERY_CHARACTERS = 500
 MAX_WORDS = 16
 MAX_RESULTS = 100
+TELLS_ALL = "list_commands tells all"
 
-LEAST_FOUND = 0.5
-LEAST_ALIKE = 0.8
-SHORTEST_ALIKE = 4
-"""A word of fewer characters is like too many others."""
-NAMED = 0.05
+LEAST_SHARE = 0.5
+LEAST_SIMILARITY = 0.8
+SHORTEST_SIMILAR = 4
+"""A word of fewer characters is similar to too many others."""
+NAME_SHARE = 0.05
 
 _WORD = re.compile(r"[^\W_]+")
 _RUN = re.compile(r"\S{1,1000}")
@@ -61,8 +60,8 @@ class Code(StrEnum):
     INVALID_QUERY = "INVALID_QUERY"
 
 
-class Place(StrEnum):
-    """Where a word can be found."""
+class Field(StrEnum):
+    """A part of a command, the best first."""
 
     NAME = "name"
     TITLE = "title"
@@ -71,272 +70,210 @@ class Place(StrEnum):
     CONTENT = "content"
 
 
-WORTH = {
-    Place.NAME: 1.0,
-    Place.TITLE: 0.75,
-    Place.DESCRIPTION: 0.65,
-    Place.TAGS: 0.6,
-    Place.CONTENT: 0.4,
-}
-
-
-class Way(StrEnum):
-    """How a word can be found, as a reason words it."""
+class Fit(StrEnum):
+    """How a word matches, in the words of a reason."""
 
     WORD = "is a word of"
     START = "begins a word of"
-    WITHIN = "is part of"
-    ALIKE = "is like a word of"
+    PART = "is part of"
+    SIMILAR = "is like a word of"
     ANYWHERE = "stands in"
 
 
-VALUE = {Way.WORD: 1.0, Way.START: 0.9, Way.WITHIN: 0.8, Way.ALIKE: 0.5, Way.ANYWHERE: 1.0}
+FIELD_SCORES = dict(zip(Field, (1.0, 0.75, 0.65, 0.6, 0.4), strict=True))
+FIT_SCORES = dict(zip(Fit, (1.0, 0.9, 0.8, 0.5, 1.0), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What is asked for."""
+    """A query, and how many results to return."""
 
     query: str
     max_results: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A word of the query, and where and how it was found."""
+class Hit(NamedTuple):
+    """A match of one word."""
 
-    word: str
-    place: Place
-    way: Way
+    field: Field
+    fit: Fit
 
     @property
-    def value(self) -> float:
-        """What it is worth."""
-        return WORTH[self.place] * VALUE[self.way]
+    def score(self) -> float:
+        """From 0 to 1."""
+        return FIELD_SCORES[self.field] * FIT_SCORES[self.fit]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A command with what was found in it, by the query's words, and the words of its name."""
+IN_CONTENT = Hit(Field.CONTENT, Fit.ANYWHERE)
+
+
+class Match(NamedTuple):
+    """A command, the words of its name and of the query, and a hit for each word found."""
 
     command: Command
+    name_words: Sequence[str]
+    words: Sequence[str]
     hits: Mapping[str, Hit]
-    asked: Sequence[str]
-    named: Sequence[str]
 
     @property
-    def found(self) -> bool:
-        """Whether enough of the query was found."""
-        return len(self.hits) >= LEAST_FOUND * len(self.asked)
+    def sufficient(self) -> bool:
+        """Whether enough words were found."""
+        return len(self.hits) >= LEAST_SHARE * len(self.words)
 
     @property
     def score(self) -> float:
         """From 0 to 1, to three decimals."""
-        mean = sum(hit.value for hit in self.hits.values()) / len(self.asked)
-        share = sum(word in self.asked for word in self.named) / max(len(self.named), 1)
-        return round((1 - NAMED) * mean + NAMED * share, 3)
-
-    @property
-    def missing(self) -> list[str]:
-        """The words of the query that were not found."""
-        return [word for word in self.asked if word not in self.hits]
-
-    @property
-    def places(self) -> list[Place]:
-        """Where something was found, the worthiest first."""
-        found = {hit.place for hit in self.hits.values()}
-        return [place for place in Place if place in found]
-
-    def reason(self) -> str:
-        """What was found where."""
-        found = (self.hits[word] for word in self.asked if word in self.hits)
-        return ", ".join(f"{quote(hit.word)} {hit.way} the {hit.place}" for hit in found)
+        mean = sum(hit.score for hit in self.hits.values()) / len(self.words)
+        share = sum(word in self.words for word in self.name_words) / max(len(self.name_words), 1)
+        return round((1 - NAME_SHARE) * mean + NAME_SHARE * share, 3)
 
     def with_content(self, words: Iterable[str]) -> "Match":
-        """The same with WORDS found in the content."""
-        hits = {word: Hit(word, Place.CONTENT, Way.ANYWHERE) for word in words}
-        return replace(self, hits={**self.hits, **hits})
+        """Add hits in the content for WORDS."""
+        return self._replace(hits={**self.hits, **dict.fromkeys(words, IN_CONTENT)})
 
+    def reason(self) -> str:
+        """Say which words were found where: `'deploy' begins a word of the name`."""
+        found = ((word, self.hits[word]) for word in self.words if word in self.hits)
+        return ", ".join(f"{quote(word)} {hit.fit} the {hit.field}" for word, hit in found)
 
-class Query:
-    """A query, taken apart. Raises INVALID_QUERY if there is no word in it, or far too much."""
-
-    def __init__(self, text: str) -> None:
-        """Take TEXT apart."""
-        if len(text) > MAX_QUERY_CHARACTERS:
-            raise _invalid(f"is longer than {MAX_QUERY_CHARACTERS} characters")
-        self.words = tuple(dict.fromkeys(_words(text)))[:MAX_WORDS]
-        if not self.words:
-            raise _invalid("holds no word to search for" if text.strip() else "is empty")
-        self._alike: dict[tuple[str, str], bool] = {}
-
-    def match(self, command: Command) -> Match:
-        """What of the query is in COMMAND, its content aside."""
-        about = command.about
-        named = _words(command.name)
-        texts = {
-            Place.NAME: _folded(command.name),
-            Place.TITLE: _folded(about.title),
-            Place.DESCRIPTION: _folded(about.description),
-            Place.TAGS: _folded(" ".join(about.tags)),
+    def facts(self, *keys: str) -> dict[str, object]:
+        """Return the match in an object of an answer, with the properties KEYS of the command."""
+        fields = {hit.field for hit in self.hits.values()}
+        return {
+            "name": self.command.name,
+            "score": self.score,
+            "matched_in": [field for field in Field if field in fields],
+            "description": self.command.description,
+            "reason": self.reason(),
+            **self.command.facts(*keys),
         }
-        hits = (_hit(word, texts) or self._like(word, named) for word in self.words)
-        return Match(command, {hit.word: hit for hit in hits if hit}, self.words, named)
-
-    def _like(self, word: str, named: Sequence[str]) -> Hit | None:
-        alike = len(word) >= SHORTEST_ALIKE and any(self._is_like(word, other) for other in named)
-        return Hit(word, Place.NAME, Way.ALIKE) if alike else None
-
-    def _is_like(self, word: str, other: str) -> bool:
-        if (word, other) not in self._alike:
-            matcher = SequenceMatcher(None, other, word, autojunk=False)
-            ratios = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
-            self._alike[word, other] = all(ratio() >= LEAST_ALIKE for ratio in ratios)
-        return self._alike[word, other]
 
 
 def run(arguments: Arguments, context: Context) -> Result:
-    """Score every command that is no dependency, and tell the best."""
-    query = Query(arguments.query)
-    with open_folders(context) as folders:
-        catalog = read_catalog(folders, context.budget)
-        commands = catalog.primary
-        search = Search(query, folders, context.budget)
-        matches = search.best(commands, arguments.max_results)
-        catalog.complete &= not context.budget.expired()
-        partly = sum(command.stamp.size > HEAD_BYTES for command in commands)
-        answer = Answer(arguments.query, matches, len(commands), folders.several, partly)
-        warnings = tuple(catalog.warnings([match.command for match in matches]))
-        told = (*_notes(answer, arguments, complete=catalog.complete), *counted(warnings))
-        limit, lines = context.text_limit(DEFAULT_TEXT_BYTES), list(answer.lines())
-        text, shown = fitted(
-            answer.head(),
-            lines,
-            bracketed(told),
-            limit,
-            lambda shown: left_out(len(lines) - shown, limit, "list_commands tells all"),
-        )
-        return Result(
-            text=text,
-            data=answer.data(),
-            output=answer.output(),
-            truncated=shown < len(lines) or not catalog.complete,
-            warnings=warnings,
-            labels=lambda: command_labels(match.command for match in matches),
-        )
+    """Score every command that is no dependency, and return the best."""
+    query, most, budget = arguments.query, arguments.max_results, context.budget
+    words, several = _query_words(query), context.settings.several
+    with open_directories(context) as (directories, problems):
+        catalog = read_catalog(directories, problems, budget)
+        commands = catalog.commands
+        matches = _best(commands, words, directories, most, budget)
+        catalog.complete &= not budget.expired()
+    results = [match.facts("path", "folder") for match in matches]
+    output = [match.facts(*["folder"] * several) for match in matches]
+
+    among = f"({len(commands)} searched)"
+    noun = "command" if len(matches) == 1 else "commands"
+    head = f"{len(matches)} {noun} for {quote(query)}, the best first {among}\n"
+    if not matches:
+        head = f"No command matches {quote(query)} {among}; {TELLS_ALL}\n"
+    rows = [
+        f"{match.score:.3f} {match.command.summary(several=several)} [{match.reason()}]\n"
+        for match in matches
+    ]
+    found = [match.command for match in matches]
+    warnings = catalog.warnings(found)
+    notes = [] if catalog.complete else ["the time was up: there may be better ones"]
+    notes += _notes(commands, len(matches), most)
+    notes += warnings_note(warnings)
+    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    text, shown = fitted(
+        head,
+        rows,
+        bracketed(notes),
+        limit,
+        lambda shown: left_out(len(rows) - shown, limit, TELLS_ALL),
+    )
+    return Result(
+        text=text,
+        data={"query": query, "results": results, "searched": len(commands)},
+        output={"query": query, "results": output, "searched": len(commands)},
+        truncated=shown < len(rows) or not catalog.complete,
+        warnings=warnings,
+        labels=lambda: command_labels(found),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The best matches among the commands that were searched."""
-
-    query: str
-    matches: Sequence[Match]
-    searched: int
-    several: bool
-    partly: int
-
-    def head(self) -> str:
-        """The first line of the text."""
-        query, among = quote(self.query), f"({self.searched} searched)"
-        if not self.matches:
-            return f"No command matches {query} {among}; list_commands tells all\n"
-        noun = "command" if len(self.matches) == 1 else "commands"
-        return f"{len(self.matches)} {noun} for {query}, the best first {among}\n"
-
-    def lines(self) -> Iterator[str]:
-        """A line of text for each match: score, name, description, reason."""
-        for match in self.matches:
-            before, after = f"{match.score:.3f} ", f" [{match.reason()}]"
-            yield line(match.command, several=self.several, before=before, after=after)
-
-    def data(self) -> dict[str, object]:
-        """The matches, with each command's file and folder."""
-        results = [
-            _told(match) | {"path": match.command.path, "folder": match.command.folder}
-            for match in self.matches
-        ]
-        return {"query": self.query, "results": results, "searched": self.searched}
-
-    def output(self) -> dict[str, object]:
-        """The matches, with the folder where there are several."""
-        results = [
-            _told(match) | folder_in_output(match.command, several=self.several)
-            for match in self.matches
-        ]
-        return {"query": self.query, "results": results, "searched": self.searched}
-
-
-def _notes(answer: Answer, arguments: Arguments, *, complete: bool) -> Iterator[str]:
-    """What may be missing, and how to see it."""
-    if not complete:
-        yield "the time was up: there may be better ones"
-    if len(answer.matches) == arguments.max_results:
+def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
+    """Say which results may be missing, and how to get them."""
+    if found == most:
         raised = f"raise max_results (at most {MAX_RESULTS})"
-        least = arguments.max_results == MAX_RESULTS
-        yield f"there may be more: {'list_commands tells all' if least else raised}"
-    if answer.partly:
-        noun = "command is" if answer.partly == 1 else "commands are"
-        yield f"{answer.partly} {noun} searched in the first {HEAD_BYTES >> 10} KiB only"
+        yield f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}"
+    if large := sum(command.size > HEAD_BYTES for command in commands):
+        noun = "command is" if large == 1 else "commands are"
+        yield f"{large} {noun} searched in the first {HEAD_BYTES >> 10} KiB only"
 
 
-def _told(match: Match) -> dict[str, object]:
-    return {
-        "name": match.command.name,
-        "score": match.score,
-        "matched_in": match.places,
-        "description": match.command.about.description,
-        "reason": match.reason(),
-    }
+def _query_words(query: str) -> list[str]:
+    """Return the distinct words of QUERY, at most `MAX_WORDS`. Raises INVALID_QUERY."""
+    if len(query) > MAX_QUERY_CHARACTERS:
+        problem = f"is longer than {MAX_QUERY_CHARACTERS} characters"
+    elif words := list(dict.fromkeys(_words(query))):
+        return words[:MAX_WORDS]
+    else:
+        problem = "holds no word to search for" if query.strip() else "is empty"
+    raise ToolError(Code.INVALID_QUERY, f"Argument 'query' {problem}")
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A search for QUERY in the open FOLDERS, while the budget lasts."""
+def _best(
+    commands: Sequence[Command],
+    words: Sequence[str],
+    directories: Sequence[CommandDirectory],
+    most: int,
+    budget: Budget,
+) -> list[Match]:
+    """Return the MOST best matches of WORDS, while the time lasts."""
 
-    query: Query
-    folders: Folders
-    budget: Budget
+    def ranked() -> list[Match]:
+        # The commands stand by name, and nlargest keeps that order among equals.
+        return nlargest(most, (match for match in matches if match.sufficient), attrgetter("score"))
 
-    def best(self, commands: Sequence[Command], most: int) -> list[Match]:
-        """The MOST best matches. Contents are read only where they could make a difference."""
-        matches = [self.query.match(command) for command in commands if not self.budget.expired()]
-        best = _ranked(matches, most)
-        least = best[-1].score if len(best) == most else 0.0
-        return _ranked((self._completed(match, least) for match in matches), most)
-
-    def _completed(self, match: Match, least: float) -> Match:
-        """MATCH with what the content of its file holds, if it can come to a score of LEAST so."""
-        possible = match.with_content(match.missing)
-        promising = match.missing and possible.found and possible.score >= least
-        if not promising or self.budget.expired():
-            return match
+    matches = [_match(command, words) for command in commands if not budget.expired()]
+    best = ranked()
+    lowest = best[-1].score if len(best) == most else 0.0
+    by_label = {directory.label: directory for directory in directories}
+    for position, match in enumerate(matches):
+        missing = [word for word in words if word not in match.hits]
+        possible = match.with_content(missing)
+        if not missing or not possible.sufficient or possible.score < lowest or budget.expired():
+            continue
         try:
-            folder = self.folders.labelled(match.command.folder)
-            content = folder.read(match.command.file, HEAD_BYTES)
+            content = by_label[match.command.folder].read(match.command.file, HEAD_BYTES)
         except PathError:
-            return match
+            continue
         body = _folded(parse(content.head, whole=content.whole).body())
-        return match.with_content(word for word in match.missing if word in body)
+        matches[position] = match.with_content(word for word in missing if word in body)
+    return ranked()
 
 
-def _ranked(matches: Iterable[Match], most: int) -> list[Match]:
-    """The MOST first of MATCHES, which stand in the order of names, that found enough."""
-    found = (match for match in matches if match.found)
-    return nlargest(most, found, key=attrgetter("score"))
+def _match(command: Command, words: Sequence[str]) -> Match:
+    """Look for WORDS in everything but the content of COMMAND."""
+    name_words = _words(command.name)
+    texts = {
+        Field.NAME: _folded(command.name),
+        Field.TITLE: _folded(command.title),
+        Field.DESCRIPTION: _folded(command.description),
+        Field.TAGS: _folded(" ".join(command.tags)),
+    }
+    hits: dict[str, Hit] = {}
+    for word in words:
+        found = [Hit(field, _fit(word, text)) for field, text in texts.items() if word in text]
+        if found:
+            hits[word] = max(found, key=attrgetter("score"))
+        elif len(word) >= SHORTEST_SIMILAR and any(_similar(word, other) for other in name_words):
+            hits[word] = Hit(Field.NAME, Fit.SIMILAR)
+    return Match(command, name_words, words, hits)
 
 
-def _hit(word: str, texts: Mapping[Place, str]) -> Hit | None:
-    """The worthiest way in which WORD is in one of TEXTS."""
-    hits = [Hit(word, place, _way(word, text)) for place, text in texts.items() if word in text]
-    return max(hits, key=lambda hit: hit.value, default=None)
-
-
-def _way(word: str, text: str) -> Way:
+def _fit(word: str, text: str) -> Fit:
     words = _words(text)
     if word in words:
-        return Way.WORD
-    return Way.START if any(other.startswith(word) for other in words) else Way.WITHIN
+        return Fit.WORD
+    return Fit.START if any(other.startswith(word) for other in words) else Fit.PART
+
+
+@lru_cache(maxsize=1 << 16)  # the same words stand in many names
+def _similar(word: str, other: str) -> bool:
+    return bool(get_close_matches(word, (other,), cutoff=LEAST_SIMILARITY))
 
 
 def _words(text: str) -> list[str]:
@@ -344,15 +281,11 @@ def _words(text: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """TEXT without regard to case and to how its characters are composed."""
+    """Return TEXT in one form, whatever the case and the composition of its characters."""
     if text.isascii():
         return text.lower()
     # A run of combining marks takes the square of its length, and no other thread runs meanwhile.
     return _RUN.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text).casefold()
-
-
-def _invalid(problem: str) -> ToolError:
-    return ToolError(Code.INVALID_QUERY, f"Argument 'query' {problem}")
 
 
 TOOL = Tool(

@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from backstaff.tools.commands._paragraph import MAX_CONTAINERS, MAX_LINES, first_paragraph
+from backstaff.tools.commands._paragraph import MAX_DEPTH, MAX_LINES, first_paragraph
 
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
@@ -101,7 +101,7 @@ def test_only_so_many_lines_are_looked_at() -> None:
 
 def test_containers_beyond_the_bound_are_text() -> None:
     assert first(">" * 10_000 + "\n\nText") == "Text"
-    assert first("> " * MAX_CONTAINERS + "quote\n\nText") == "Text"
+    assert first("> " * MAX_DEPTH + "quote\n\nText") == "Text"
 
 
 MARKERS = st.sampled_from(("", "", "", " ", "   ", "> ", ">", "- ", "1. ", "  ", "\t"))
