@@ -27,9 +27,6 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
-# ---------------------------------------------------------------------------- cutting
-
-
 def cut(
     head: str, lines: Sequence[str], end: Callable[[int], str], limit: int, reserve: int = 0
 ) -> tuple[str, int]:
@@ -96,21 +93,15 @@ def clipped(text: str, limit: int) -> str:
     note = f"[cut to {limit} bytes]\n"
     lines = [f"{line}\n" for line in text.split("\n")]
     shown = fitting(map(size, lines), limit - len(note))
-    return "".join((*lines[:shown], note)) if shown else _beginning(lines[0][:-1], limit)
+    return "".join((*lines[:shown], note)) if shown else shortened(lines[0][:-1] + "…", limit)
 
 
 def shortened(text: str, most: int) -> str:
     """TEXT in at most MOST bytes; `…` at its end stands for the rest."""
-    return text if size(text) <= most else _beginning(text, most)
-
-
-def _beginning(text: str, most: int) -> str:
-    """The first characters of TEXT and `…`, MOST bytes in all."""
+    if size(text) <= most:
+        return text
     kept = text.encode(errors="replace")[: most - len("…".encode())]
     return kept.decode(errors="ignore") + "…"
-
-
-# ---------------------------------------------------------------------------- notes
 
 
 def bracketed(notes: Iterable[str]) -> str:

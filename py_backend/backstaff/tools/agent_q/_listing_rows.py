@@ -42,7 +42,7 @@ class Listed:
         directories = [f"[DIR]  {label}/\n" for label in show_all(self.directories)]
         labels = show_all(self.files)
         columns = widths(labels)
-        wide = _name_column(max(columns, default=0))
+        wide = max(MINIMUM_NAME_COLUMN, max(columns, default=0) + 2)
         files = [
             f"[FILE] {label}{' ' * (wide - taken)}({shown_size})\n"
             for label, taken, shown_size in zip(labels, columns, self._sizes(), strict=True)
@@ -67,7 +67,7 @@ class Listed:
         The sizes of files stand in a column behind the longest name. So a name that is longer than
         all before it makes every row before it longer, too.
         """
-        total = longest = 0
+        total, wide = 0, MINIMUM_NAME_COLUMN
         for label in show_all(self.directories):
             total += len("[DIR]  /\n") + size(label)
             yield total
@@ -75,8 +75,8 @@ class Listed:
         rows = zip(labels, widths(labels), self._sizes(), strict=True)
         for number, (label, columns, shown_size) in enumerate(rows, 1):
             total += len("[FILE] ()\n") + size(label) - columns + len(shown_size)
-            longest = max(longest, columns)
-            yield total + number * _name_column(longest)
+            wide = max(wide, columns + 2)
+            yield total + number * wide
 
     def _sizes(self) -> list[str]:
         facts = self.facts[len(self.directories) :]
@@ -104,10 +104,6 @@ class Listed:
                 ],
             }
         )
-
-
-def _name_column(longest: int) -> int:
-    return max(MINIMUM_NAME_COLUMN, longest + 2)
 
 
 def by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:

@@ -5,6 +5,7 @@ A pattern of `exclude_patterns` is about base names, at any depth and of any kin
 star matches no name, as in Agent-Q. A note names these patterns, and patterns with a slash.
 """
 
+import re
 from dataclasses import dataclass, field
 
 from backstaff.fs.budget import Budget
@@ -15,6 +16,7 @@ from backstaff.render.names import quote
 from backstaff.tool import Parameter, ParameterType
 from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, by_name
 
+_USABLE = re.compile(r"\*[^*/]*|[^*/]+\*?")
 EXCLUDE_PATTERNS = Parameter(
     name="exclude_patterns",
     type=ParameterType.ARRAY,
@@ -42,20 +44,12 @@ class Exclusions:
     @classmethod
     def of(cls, patterns: tuple[str, ...]) -> "Exclusions":
         """The PATTERNS as a model gives them."""
-
-        def usable(pattern: str) -> bool:
-            stars = pattern.count("*")
-            at_an_end = pattern.startswith("*") or pattern.endswith("*")
-            return (
-                bool(pattern) and "/" not in pattern and (not stars or (stars == 1 and at_an_end))
-            )
-
-        good = [pattern for pattern in patterns if usable(pattern)]
+        usable = [pattern for pattern in patterns if _USABLE.fullmatch(pattern)]
         return cls(
-            names=frozenset(pattern for pattern in good if "*" not in pattern),
-            prefixes=tuple(pattern[:-1] for pattern in good if pattern.endswith("*")),
-            suffixes=tuple(pattern[1:] for pattern in good if pattern.startswith("*")),
-            idle=tuple(pattern for pattern in patterns if not usable(pattern)),
+            names=frozenset(pattern for pattern in usable if "*" not in pattern),
+            prefixes=tuple(pattern[:-1] for pattern in usable if pattern.endswith("*")),
+            suffixes=tuple(pattern[1:] for pattern in usable if pattern.startswith("*")),
+            idle=tuple(pattern for pattern in patterns if not _USABLE.fullmatch(pattern)),
         )
 
     @property

@@ -117,13 +117,11 @@ def _row(step: Step, *, readable: bool) -> tuple[Row, str]:
         row = Row(step.path, Keyword("directory"), None, Kind.DIRECTORY, None)
         return row, f"{indent}[DIR]  {name}/{'' if readable else ' (cannot be read)'}\n"
     status = lstat_or_none(step.name, step.directory)
-    if status is None:
-        row = Row(step.path, Keyword("file"), None, Kind.UNKNOWN, None)
-        return row, f"{indent}[FILE] {name} (size unknown)\n"
-    kind = kind_of(status)
+    kind = kind_of(status) if status else Kind.UNKNOWN
     target = link_target(step.name, step.directory) if kind is Kind.SYMLINK else None
-    row = Row(step.path, Keyword("file"), status.st_size, kind, target)
-    return row, f"{indent}[FILE] {name} ({show_size(status.st_size)})\n"
+    row = Row(step.path, Keyword("file"), status and status.st_size, kind, target)
+    shown_size = show_size(status.st_size) if status else "size unknown"
+    return row, f"{indent}[FILE] {name} ({shown_size})\n"
 
 
 def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:

@@ -7,23 +7,15 @@ client's choice.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, entries_in, kind_of, lstat_or_none
 from backstaff.fs.root import Place
 from backstaff.render.names import show
+from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool
 from backstaff.tools.agent_q._paths import opened
-
-
-class Method(StrEnum):
-    """How the root was found."""
-
-    GIT = "git"
-    ASDF = "asdf"
-    CONFIGURED = "configured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +25,18 @@ class Arguments:
 
 def run(_: Arguments, context: Context) -> Result:
     """Name the root, and the entry in it that decided the method."""
-    method, words, marker = Method.CONFIGURED, "Explicitly configured", None
+    method, words, marker = "configured", "Explicitly configured", None
     with opened(context.root, ".", "Directory") as place:
         status = lstat_or_none(".git", place.directory)
         kind = kind_of(status) if status else None
         if kind in (Kind.DIRECTORY, Kind.FILE, Kind.SYMLINK):
-            method, words, marker = Method.GIT, f"Git repository root (.git {kind})", ".git"
+            method, words, marker = "git", f"Git repository root (.git {kind})", ".git"
         elif system := _lisp_system(place, context.budget):
-            method, words, marker = Method.ASDF, "ASDF system directory", system
+            method, words, marker = "asdf", "ASDF system directory", system
     path = place.path_as_directory
     return Result(
         text=f"Project root: {show(path)}\n\nDetection method: {words}",
-        data={"path": path, "method": method, "marker": marker},
+        data={"path": path, "method": Keyword(method), "marker": marker},
     )
 
 

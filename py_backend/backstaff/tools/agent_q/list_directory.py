@@ -50,55 +50,39 @@ class Arguments:
     sort_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The names in the directory, in no order; `complete` is False if the time was up first."""
-
-    directories: list[str]
-    files: list[str]
-    complete: bool
-
-
 def run(arguments: Arguments, context: Context) -> Result:
     """List the directory; refusals have the words of the contract's table of error cases."""
-    settings, limit = context.settings, context.text_limit(context.settings.max_output_bytes)
-    sort_by = arguments.sort_by.lower()
+    limit = context.text_limit(context.settings.max_output_bytes)
     warnings: tuple[str, ...] = ()
-    if sort_by not in SORT_KEYS:
+    if arguments.sort_by.lower() not in SORT_KEYS:
         known = ", ".join(SORT_KEYS)
         warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     with opened(context.root, arguments.path, "Directory") as place:
-        directory = place.listing()
-        found = _find(directory, arguments, context.budget)
-        total = len(found.directories) + len(found.files)
-        most = limit // SHORTEST_ROW_BYTES
-        listed = _ordered(found, sort_by, directory, most, context.budget)
-        complete = found.complete and not context.budget.expired()
-
-        path = f"{place.relative}/" if settings.header == "relative" else place.path_as_directory
-        files = plural(len(found.files), "file")
-        directories = plural(len(found.directories), "directory", "directories")
-        head = f"Directory: {show(path)}\nTotal: {files}, {directories}\n\n"
+        directory, most = place.listing(), limit // SHORTEST_ROW_BYTES
+        listed, directories, files, complete = _read(directory, arguments, most, context.budget)
+        total = directories + files
 
         def end(shown: int) -> str:
             late = "" if complete else "... the time was up before all was read\n"
             if shown == total:
                 return late
-            # A glob without `**` finds the files of this directory alone.
-            glob = "**" if shown < len(found.directories) else "*"
-            call = all_files(place.relative, glob, limit)
-            more = plural(total - shown, "more entry", "more entries")
-            return f"... {omitted(more, limit)}{f'; all files: {call}' if call else ''}\n{late}"
+            # The glob `*` finds the files of this directory alone.
+            call = all_files(place.relative, "**" if shown < directories else "*", limit)
+            more = omitted(plural(total - shown, "more entry", "more entries"), limit)
+            return f"... {more}{f'; all files: {call}' if call else ''}\n{late}"
 
-        shown, text = listed.cut(head, end, limit)
+        relative = context.settings.header == "relative"
+        path = show(f"{place.relative}/" if relative else place.path_as_directory)
+        counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
+        shown, text = listed.cut(f"Directory: {path}\nTotal: {counts}\n\n", end, limit)
         entries = Rows({}) if context.text_only else shown.rows(directory)
     targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
     return Result(
         text=text,
         data={
             "path": place.path_as_directory,
-            "files": len(found.files),
-            "directories": len(found.directories),
+            "files": files,
+            "directories": directories,
             "total": total,
             "shown": len(shown),
             "entries": entries,
@@ -109,36 +93,40 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _find(directory: int, arguments: Arguments, budget: Budget) -> Found:
+def _read(
+    directory: int, arguments: Arguments, most: int, budget: Budget
+) -> tuple[Listed, int, int, bool]:
+    """The first MOST entries in their order, and the totals of directories and of other files.
+
+    The last value is False if the time was up before all was read.
+    """
     reading = budget.share(READING_SHARE)
     entries = entries_in(directory, reading)
     if not arguments.show_hidden:
         entries = [entry for entry in entries if entry[0][0] != "."]
     a_directory = Kind.DIRECTORY
-    directories = [name for name, kind in entries if kind is a_directory]
-    files = [name for name, kind in entries if kind is not a_directory]
-    return Found(directories, files, complete=not reading.expired())
+    inner = [name for name, kind in entries if kind is a_directory]
+    others = [name for name, kind in entries if kind is not a_directory]
+    complete = not reading.expired()
 
+    sort_by = arguments.sort_by.lower()
+    if sort_by in ("size", "modified"):
+        fact, reading = SIZE if sort_by == "size" else MODIFIED_NS, budget.share(READING_SHARE)
 
-def _ordered(found: Found, sort_by: str, directory: int, most: int, budget: Budget) -> Listed:
-    """The first MOST entries in their order; only these are statted where names decide it."""
-    if sort_by not in ("size", "modified"):
-        directories = by_name(found.directories, budget, most)
-        files = by_name(found.files, budget, most - len(directories))
-        return Listed(directories, files, facts((*directories, *files), directory, budget))
-    reading = budget.share(READING_SHARE)
-    fact = SIZE if sort_by == "size" else MODIFIED_NS
+        def ordered(names: list[str]) -> list[tuple[str, Facts | None]]:
+            names = by_name(names, budget)
+            both = list(zip(names, facts(names, directory, reading), strict=True))
+            # The largest or newest comes first, an entry without facts last.
+            return budget.ordered(both, lambda one: -one[1][fact] if one[1] else inf)
 
-    def ordered(names: list[str]) -> list[tuple[str, Facts | None]]:
-        names = by_name(names, budget)
-        entries = list(zip(names, facts(names, directory, reading), strict=True))
-        # The largest or newest comes first, an entry without facts last.
-        return budget.ordered(entries, lambda entry: -entry[1][fact] if entry[1] else inf)
-
-    by_fact = (*ordered(found.directories), *ordered(found.files))
-    names = [name for name, _ in by_fact]
-    count = len(found.directories)
-    return Listed(names[:count], names[count:], [status for _, status in by_fact]).first(most)
+        both = [*ordered(inner), *ordered(others)]
+        names, statuses = [name for name, _ in both], [status for _, status in both]
+        listed = Listed(names[: len(inner)], names[len(inner) :], statuses).first(most)
+    else:  # the names alone decide which entries are shown, and no other is statted
+        first = by_name(inner, budget, most)
+        then = by_name(others, budget, most - len(first))
+        listed = Listed(first, then, facts((*first, *then), directory, budget))
+    return listed, len(inner), len(others), complete and not budget.expired()
 
 
 TOOL = Tool(

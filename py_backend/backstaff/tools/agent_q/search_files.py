@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
-from backstaff.fs.walk import Arrange, Walk
+from backstaff.fs.walk import Walk
 from backstaff.render.lines import (
     MAX_NOTE,
     all_files,
@@ -52,11 +51,7 @@ class Arguments:
 
 @dataclass(slots=True)
 class Search:
-    """The state of a search.
-
-    `paths`, `kinds` and `lines` are those of the files found, as many as have room. `total` counts
-    all files found. `others` and `directories` are the other paths seen before the first was found.
-    """
+    """The files found, as many as have room, and the other paths seen before the first of them."""
 
     paths: list[str] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
@@ -86,14 +81,12 @@ def run(arguments: Arguments, context: Context) -> Result:
         more = omitted(plural(search.total - shown, "more file"), limit, remedy)
         return (f"... {more}\n" if shown < search.total else "") + note_lines
 
+    head = f"No files found matching pattern {pattern}\n"
     if search.total:
         head = f"Found {plural(search.total, 'file')} matching {pattern}:\n\n"
-        text, shown = cut(head, search.lines, end, limit)
-    else:
-        head, shown = f"No files found matching pattern {pattern}\n", 0
-        text = (head + note_lines).removesuffix("\n")
+    text, shown = cut(head, search.lines, end, limit)
     return Result(
-        text=text,
+        text=text if search.total else text.removesuffix("\n"),
         data={
             "path": place.path_as_directory,
             "total": search.total,
@@ -125,9 +118,18 @@ def _search(
     place: Place, globs: Globs, exclusions: Exclusions, limit: int, context: Context
 ) -> Search:
     """Walk the directory, and keep files until their lines take more than LIMIT bytes."""
-    search, room = Search(), limit
-    arrange, matching = _matched(globs, arranged(exclusions, context.budget), context.budget)
-    with Walk(place.listing(), arrange, context.budget) as walk:
+    search, room, budget = Search(), limit, context.budget
+    matching: set[str] = set()
+    ordered = arranged(exclusions, budget)
+
+    def arrange(directory: int, path: str) -> Iterable[Named]:
+        # Globs match all names of a directory at once faster than one path after the other.
+        entries, prefix = list(ordered(directory, path)), f"{path}/" if path else ""
+        files = [name for name, kind in entries if kind is not Kind.DIRECTORY]
+        matching.update(prefix + name for name in globs.among(prefix, files, budget))
+        return entries
+
+    with Walk(place.listing(), arrange, budget) as walk:
         for step in walk:
             _, path, kind, _, _ = step
             if kind is Kind.DIRECTORY:
@@ -147,23 +149,6 @@ def _search(
                 search.others.append(path)
         search.expired = walk.expired
     return search
-
-
-def _matched(globs: Globs, arrange: Arrange, budget: Budget) -> tuple[Arrange, set[str]]:
-    """ARRANGE, and a set that it fills with the paths of the files that GLOBS match.
-
-    Globs match all names of a directory at once faster than one path after the other.
-    """
-    matching: set[str] = set()
-
-    def matched(directory: int, path: str) -> Iterable[Named]:
-        entries = list(arrange(directory, path))
-        prefix = f"{path}/" if path else ""
-        files = [name for name, kind in entries if kind is not Kind.DIRECTORY]
-        matching.update(prefix + name for name in globs.among(prefix, files, budget))
-        return entries
-
-    return matched, matching
 
 
 def _notes(search: Search, exclusions: Exclusions) -> Iterator[str]:
