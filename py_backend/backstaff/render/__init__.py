@@ -1,1 +1,1 @@
-"""Forms of what tools return: names and sizes for text, tables, canonical JSON. No I/O."""
+"""Names, sizes, cut texts and canonical JSON for the answers of tools. No I/O."""

@@ -1,7 +1,7 @@
 """Canonical JSON (SRD FR-LD-OUT-02a): keys in the order given, no blanks, raw UTF-8, plain escapes.
 
-What cannot be UTF-8 (the bytes of an undecodable name) is written as U+FFFD, so the text is always
-valid. Words of a closed set are their strings.
+Undecodable bytes of a name become U+FFFD, so the text is always valid. Members of a closed set are
+written as their strings.
 """
 
 import json
@@ -18,26 +18,25 @@ def to_json(value: object) -> str:
     return lossy(text)
 
 
-def rows_to_json(rows: Rows) -> list[str]:
-    """`to_json` of each of the objects that ROWS stands for, made a column at a time."""
-    return list(rows.written(RowFormat("{", ",", "}", lambda key: f"{to_json(key)}:", _column)))
-
-
-def _column(values: Sequence[object]) -> Iterable[str] | str:
-    match set(map(type, values)):
-        case types if types == {str}:
-            return map(encode_basestring, map(lossy, values))  # type: ignore[arg-type]  # all str
-        case types if types == {int}:
-            return map(str, values)
-        case types if len(types) == 1 and values.count(values[0]) == len(values):
-            return to_json(values[0])
-        case _:
-            return map(to_json, values)
-
-
 def _plain(value: object) -> object:
     if isinstance(value, Rows):
         return list(value.objects())
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def rows_to_json(rows: Rows) -> list[str]:
+    """`to_json` of each row of ROWS, written column by column."""
+    return list(rows.written(RowFormat("{", ",", "}", lambda key: f"{to_json(key)}:", _column)))
+
+
+def _column(values: Sequence[object]) -> Iterable[str] | str:
+    types = set(map(type, values))
+    if types == {str}:
+        return map(encode_basestring, map(lossy, values))  # type: ignore[arg-type]  # all str
+    if types == {int}:
+        return map(str, values)
+    if len(types) == 1 and values.count(values[0]) == len(values):
+        return to_json(values[0])
+    return map(to_json, values)

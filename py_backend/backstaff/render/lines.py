@@ -1,20 +1,56 @@
-"""Text of whole lines within a limit of bytes, and notes that are never longer than they may be."""
+"""Texts of whole lines within a limit of bytes, and notes about what has no room in them."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, islice, takewhile
 
 from backstaff.render.names import word
 
 LEAST = 64
-"""Bytes in which something can be said: a lower limit is taken for this one."""
+"""The lowest limit in bytes: there is room for a note such as `[cut to 64 bytes]`."""
 MAX_NOTE = 1000
 """Bytes of a note at most: a path in it can have thousands."""
 EXAMPLES = 5
 MAX_EXAMPLES = 500
-"""How many examples stand in a note, and what all of them may take."""
+"""The number of examples in a note, and their bytes in all."""
 REMEDY_SHARE = 4
-"""A call to make instead stands in a text where it takes no more than this part of its limit."""
+"""A text names another call where that takes at most this part, a quarter, of the limit."""
+
+
+def size(text: str) -> int:
+    """The bytes of TEXT in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """COUNT with its noun: `1 file`, `2 files`, or with NOUNS `2 directories`."""
+    return f"{count} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def cut(
+    head: str, lines: Sequence[str], end: Callable[[int], str], limit: int, reserve: int = 0
+) -> tuple[str, int]:
+    """HEAD, LINES and their end in LIMIT bytes, and the number of lines shown.
+
+    Lines are left out from the last one on. END makes the end of the text from the number of lines
+    shown; a cut leaves RESERVE bytes for it. Where even HEAD and the end take more than LIMIT bytes
+    they stand alone.
+    """
+
+    def with_lines(shown: int) -> str:
+        return "".join((head, *lines[:shown], end(shown)))
+
+    text, shown = with_lines(len(lines)), len(lines)
+    if size(text) > limit:
+        shown = fitting(map(size, lines), limit - size(head) - reserve)
+        while size(text := with_lines(shown)) > limit and shown:
+            shown -= 1
+    return text, shown
+
+
+def fitting(sizes: Iterable[int], room: int) -> int:
+    """How many of the first SIZES fit in ROOM together: two of 3, 4 and 5 in 8."""
+    return sum(1 for _ in takewhile(lambda total: total <= room, accumulate(sizes)))
 
 
 def fitted(
@@ -24,62 +60,48 @@ def fitted(
     limit: int,
     last: Callable[[int], str] | None = None,
 ) -> tuple[str, int]:
-    """HEAD, LINES and NOTES in LIMIT bytes, and the number of lines that are shown.
+    """`cut` with NOTES before the end that LAST makes, by default `left_out`.
 
-    Where all take more, lines are left out from the end. HEAD and NOTES stay, even if they alone
-    take more: `clipped` cuts those. LAST makes the end of the text from the number of lines shown;
-    by default it tells how many are left out.
+    The numbers in that end can have more digits with fewer lines, so the longest end is reserved.
     """
-    end = last or (lambda shown: left_out(len(lines) - shown, limit))
-    whole = "".join((head, *lines, notes, end(len(lines))))
-    if size(whole) <= limit:
-        return whole, len(lines)
-    longest = max(map(size, map(end, range(min(len(lines), 2)))), default=0)
-    room = limit - size(head + notes) - longest
-    shown = sum(1 for cost in accumulate(map(size, lines)) if cost <= room)
-    while shown and size(head + notes + end(shown)) + sum(map(size, lines[:shown])) > limit:
-        shown -= 1  # numbers in the end can be longer than they were
-    return "".join((head, *lines[:shown], notes, end(shown))), shown
+
+    def end(shown: int) -> str:
+        return notes + (last(shown) if last else left_out(len(lines) - shown, limit))
+
+    longest = max(size(end(0)), size(end(min(1, len(lines)))))
+    return cut(head, lines, end, limit, reserve=longest)
 
 
 def left_out(count: int, limit: int, remedy: str = "") -> str:
-    """The line that tells of COUNT lines without room in LIMIT bytes; nothing for none."""
-    if not count:
-        return ""
-    noun, end = "line" if count == 1 else "lines", f": {remedy}" if remedy else ""
-    return f"[{count} more {noun} left out for a limit of {limit} bytes{end}]\n"
+    """The last line of a cut text: `[3 more lines left out for a limit of 500 bytes: REMEDY]`."""
+    return bracketed([omitted(plural(count, "more line"), limit, remedy)]) if count else ""
+
+
+def omitted(things: str, limit: int, remedy: str = "") -> str:
+    """`3 more files left out for a limit of 500 bytes: REMEDY`, where THINGS are `3 more files`."""
+    return f"{things} left out for a limit of {limit} bytes" + (f": {remedy}" if remedy else "")
 
 
 def clipped(text: str, limit: int) -> str:
-    """TEXT in at most LIMIT bytes: the first lines that fit, and a last one that says so.
+    """TEXT in at most LIMIT bytes: the first lines that fit, and `[cut to 500 bytes]`.
 
-    Where there is no room for one line, it is the beginning of the first. A limit below `LEAST` is
-    taken for that.
+    Where no line fits, the answer is the beginning of the first. The limit is at least `LEAST`.
     """
     limit = max(limit, LEAST)
     if size(text) <= limit:
         return text
-    said = f"[cut to {limit} bytes]\n"
-    first, *others = text.split("\n")
-    lines = [f"{line}\n" for line in (first, *others)]
-    fitting = sum(1 for cost in accumulate(map(size, lines)) if cost <= limit - len(said))
-    return "".join(lines[:fitting]) + said if fitting else _beginning(first, limit)
+    note = f"[cut to {limit} bytes]\n"
+    lines = [f"{line}\n" for line in text.split("\n")]
+    shown = fitting(map(size, lines), limit - len(note))
+    return "".join((*lines[:shown], note)) if shown else shortened(lines[0][:-1] + "…", limit)
 
 
 def shortened(text: str, most: int) -> str:
-    """TEXT in at most MOST bytes, with `…` at its end if that is not all."""
-    return text if size(text) <= most else _beginning(text, most)
-
-
-def _beginning(text: str, most: int) -> str:
-    """The first characters of TEXT and `…`, MOST bytes in all."""
+    """TEXT in at most MOST bytes; `…` at its end stands for the rest."""
+    if size(text) <= most:
+        return text
     kept = text.encode(errors="replace")[: most - len("…".encode())]
     return kept.decode(errors="ignore") + "…"
-
-
-def size(text: str) -> int:
-    """The bytes of TEXT."""
-    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def bracketed(notes: Iterable[str]) -> str:
@@ -88,29 +110,31 @@ def bracketed(notes: Iterable[str]) -> str:
 
 
 def some_of(words: Iterable[str], count: int, *, between: str = " ", most: int = EXAMPLES) -> str:
-    """The first of WORDS, MOST at most and as far as they have room, and how many of COUNT remain.
+    """The first of WORDS, at most MOST of them, and how many of COUNT remain.
 
-    For example `src/a.c src/b.c and 3 more`; empty if the first has no room.
+    For example `src/a.c src/b.c and 3 more`. The answer is "" if the first word has no room.
     """
     first = list(islice(words, most))
-    shown = sum(1 for taken in accumulate(map(size, first)) if taken <= MAX_EXAMPLES)
+    shown = fitting(map(size, first), MAX_EXAMPLES)
     more = f" and {count - shown} more" if count > shown else ""
     return between.join(first[:shown]) + more if shown else ""
 
 
 def directories_in_a_note(paths: Sequence[str]) -> str:
-    """Some of PATHS, and how many there are besides."""
+    """Some of PATHS and the number of the others: `src/a src/b and 3 more`."""
     return some_of(map(word, paths), len(paths)) or f"{len(paths)} with long names"
 
 
 def all_files(path: str, query: str, limit: int) -> str | None:
     """The call that lists, page by page, the files below PATH that the glob QUERY matches.
 
-    For example `workspace/search_files {"path": "src", "query": "*.c", "kind": "glob", ...}`. None
-    where it takes too much of a text of LIMIT bytes.
+    For example `workspace/search_files {"path": "src", "query": "*.c", "kind": "glob", ...}`. The
+    answer is None if the call takes too much of a text of LIMIT bytes.
     """
-    # Escapes, so that any name stands on one line and comes back as it is.
+    # JSON with escapes keeps any name on one line.
     arguments = {"path": path, "query": query, "kind": "glob", "include_ignored": True}
     call = f"workspace/search_files {json.dumps(arguments)}"
-    taken = len(call) + (query == "*")  # as much as `**`: which of these it is is decided later
+    taken = len(call) + (
+        query == "*"
+    )  # `*` counts as `**`: the caller may choose between them late
     return call if taken <= min(MAX_NOTE // 2, limit // REMEDY_SHARE) else None

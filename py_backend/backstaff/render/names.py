@@ -1,9 +1,10 @@
-"""The one rule for names in text: a name is data and can neither forge a row nor drive a terminal.
+r"""The one rule for names in text: a name is data and can neither forge a row nor drive a terminal.
 
-A plain visible name stands bare. Any other (control, newline, bidi, invisible or undecodable
-characters, leading `[ ( < " ' -` or combining mark, blanks at an end or doubled, a quote or a
-backslash) stands as a JSON string literal in which everything invisible is escaped, so a JSON
-reader gives it back.
+A plain visible name stands bare. Any other name stands as a JSON string literal with escapes for
+everything invisible, so a JSON reader gives the name back: `"a\nb"`. A name is not plain if it
+holds a control character, a newline, a bidi mark, an invisible or undecodable character, a quote, a
+backslash or two blanks in a row; if it starts with `[ ( < " ' -`, a combining mark or a blank; if
+it ends with a blank; or if it is empty.
 """
 
 import re
@@ -12,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from json.encoder import encode_basestring
 
-# Written out, not taken from unicodedata: that table changes with the Python version, and the same
-# name must be shown alike everywhere. Classes Cc, Cf, Cs, Zl, Zp, Zs (but for the blank),
-# default-ignorable characters and noncharacters, as of Unicode 15.
+# The classes Cc, Cf, Cs, Zl, Zp, Zs (except the blank), the default-ignorable characters and the
+# noncharacters of Unicode 15. The table of unicodedata changes with the Python version, but a name
+# must look the same everywhere.
 _INVISIBLE = (
     "\\x00-\\x1f\\x7f-\\xa0\\xad\\u034f\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2"
     "\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f"
@@ -28,23 +29,19 @@ _PLAIN_ASCII = re.compile(_PLAIN, re.ASCII)
 _ALL_PLAIN_ASCII = re.compile(rf"(?:{_PLAIN}\n)*", re.ASCII)
 _ALL_WORDS_ASCII = re.compile(rf"(?:{_PLAIN}(?<![@/])\n)*", re.ASCII)
 _NEEDS_QUOTES = rf"[{_INVISIBLE}\"\\]|  |^[ \[(<\"'-]|[ ]$|^$"
-_ESCAPED = f"[{_INVISIBLE}]"
 _EMOJI = "[\u203c\u2049\u2122-\u27bf\u2934-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 _HIDDEN = (
     f"(?<!{_EMOJI})\ufe0f|(?<!{_EMOJI})(?<!{_EMOJI}\ufe0f)\u200d"
     f"|(?![\ufe0f\u200d\t\n\xa0\u2000-\u200a\u202f\u3000])[{_INVISIBLE}]"
 )
-_LAST_SINGLE = 0xFFFF
-_NO_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_ESCAPED = f"[{_INVISIBLE}]"
+_UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
+_LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""A surrogate that stands for no undecodable byte of a file name."""
 MAX_ECHO = 200
 """Characters of an argument in a message that echoes it."""
-_UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """PATTERN, which takes a millisecond to compile and is rarely needed in a first answer."""
-    return re.compile(pattern)
+_compiled = cache(re.compile)
+"""Compiles at the first use: each of these takes a millisecond, and few answers need one."""
 
 
 def show(name: str) -> str:
@@ -52,15 +49,19 @@ def show(name: str) -> str:
     return name if is_plain(name) else literal(name)
 
 
+def word(name: str) -> str:
+    """NAME as one word in a line of names; one with a blank, or `@ / …` at its end, is quoted."""
+    return name if " " not in name and is_plain(name) and name[-1] not in "@/…" else literal(name)
+
+
 def show_all(names: Sequence[str]) -> Sequence[str]:
-    """`show` of each of NAMES. Where all are plain ASCII, as nearly always, one look tells it."""
+    """`show` of each of NAMES."""
     return names if _all(_ALL_PLAIN_ASCII, names) else [show(name) for name in names]
 
 
-def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
-    """Whether LINES, an expression for names each with a newline, matches NAMES."""
-    together = "".join([f"{name}\n" for name in names])
-    return lines.fullmatch(together) is not None and together.count("\n") == len(names)
+def words(names: Sequence[str]) -> Sequence[str]:
+    """`word` of each of NAMES."""
+    return names if _all(_ALL_WORDS_ASCII, names) else [word(name) for name in names]
 
 
 def labels(shown: Callable[[str], str], texts: Iterable[str]) -> list[tuple[str, str]]:
@@ -71,20 +72,16 @@ def labels(shown: Callable[[str], str], texts: Iterable[str]) -> list[tuple[str,
     return [(text, label) for text in distinct if (label := shown(text)) != text]
 
 
-def word(name: str) -> str:
-    """NAME as one word of a line of names: quoted, too, where a blank would end it."""
-    return name if " " not in name and is_plain(name) and name[-1] not in "@/…" else literal(name)
-
-
-def words(names: Sequence[str]) -> Sequence[str]:
-    """`word` of each of NAMES. Where all are plain ASCII, as nearly always, one look tells it."""
-    return names if _all(_ALL_WORDS_ASCII, names) else [word(name) for name in names]
+def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
+    """Whether each of NAMES is a line of LINES. Nearly always it is, and one match finds out."""
+    together = "".join([f"{name}\n" for name in names])
+    return lines.fullmatch(together) is not None and together.count("\n") == len(names)
 
 
 def quote(text: str, most: int | None = MAX_ECHO) -> str:
     """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal.
 
-    Of more than MOST characters only these are there, and `…`; None is for what is to be used.
+    After MOST characters `…` stands for the rest. None keeps all, for a text that a reader copies.
     """
     if most is not None and len(text) > most:
         text = text[:most] + "…"
@@ -92,15 +89,15 @@ def quote(text: str, most: int | None = MAX_ECHO) -> str:
 
 
 def visible(text: str) -> str:
-    """TEXT of several lines with whatever is invisible written as escapes, but for blanks.
+    """TEXT of several lines with escapes for everything invisible except blanks.
 
-    What joins the parts of an emoji stays, between them; elsewhere it could carry a message.
+    The joiners within an emoji stay. Elsewhere they could carry a hidden message.
     """
-    return _compiled(_HIDDEN).sub(lambda match: _escape(match[0]), text)
+    return _compiled(_HIDDEN).sub(_escape, text)
 
 
 def prose(text: str) -> str:
-    """TEXT that someone wrote freely, on one line, with whatever is invisible escaped."""
+    """TEXT of free prose on one line, with escapes for everything invisible."""
     return visible(" ".join(text.split()))
 
 
@@ -114,37 +111,31 @@ def is_plain(name: str) -> bool:
 
 
 def literal(name: str) -> str:
-    """NAME as a JSON string literal with whatever is invisible written as escapes."""
+    r"""NAME as a JSON string literal with escapes for everything invisible: `"a\u202eb"`."""
     quoted: str = encode_basestring(name)
-    return _compiled(_ESCAPED).sub(lambda match: _escape(match[0]), quoted)
+    return _compiled(_ESCAPED).sub(_escape, quoted)
 
 
-def _escape(character: str) -> str:
-    code = ord(character)
-    if code <= _LAST_SINGLE:
+def _escape(match: re.Match[str]) -> str:
+    r"""The one character of MATCH as JSON escapes, two beyond U+FFFF: `\ud83d\ude00`."""
+    code = ord(match[0])
+    if code < 1 << 16:
         return f"\\u{code:04x}"
-    high, low = divmod(code - _LAST_SINGLE - 1, 0x400)
+    high, low = divmod(code - (1 << 16), 1 << 10)
     return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def lossy(text: str) -> str:
-    """TEXT as valid Unicode: what could not be decoded becomes U+FFFD (SRD NFR-LD-REL-02)."""
+    """TEXT as valid Unicode: undecodable bytes become U+FFFD (SRD NFR-LD-REL-02)."""
     if text.isascii():
         return text
-    text = _NO_BYTE.sub("\ufffd", text)
+    text = _LONE_SURROGATE.sub("\ufffd", text)
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def width(text: str) -> int:
-    """The columns that TEXT takes on a screen."""
-    if text.isascii():
-        return len(text)
-    return sum(map(_columns, text))
-
-
 def widths(texts: Sequence[str]) -> list[int]:
-    """The columns that each of TEXTS takes."""
-    return list(map(len if "".join(texts).isascii() else width, texts))
+    """The columns that each of TEXTS takes on a screen."""
+    return [len(text) if text.isascii() else sum(map(_columns, text)) for text in texts]
 
 
 def _columns(character: str) -> int:

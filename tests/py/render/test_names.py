@@ -16,7 +16,6 @@ from backstaff.render.names import (
     quote,
     show,
     show_all,
-    width,
     widths,
     word,
     words,
@@ -152,7 +151,7 @@ def test_shown_name_gives_the_name_back(name: str) -> None:
 def test_many_names_are_shown_as_each_is(names: list[str]) -> None:
     assert list(show_all(names)) == [show(name) for name in names]
     assert list(words(names)) == [word(name) for name in names]
-    assert widths(names) == [width(name) for name in names]
+    assert widths(names) == [widths([name])[0] for name in names]
 
 
 @pytest.mark.check(25)
@@ -221,4 +220,4 @@ def test_lossy_text_can_be_encoded(text: str) -> None:
     [("abc", 3), ("日本", 4), ("cliche\u0301", 6), ("ﾊ", 1), ("😀", 2), ("", 0)],
 )
 def test_width_is_in_columns(text: str, columns: int) -> None:
-    assert width(text) == columns
+    assert widths([text]) == [columns]

@@ -206,7 +206,7 @@ def test_one_entry_left_out_is_in_the_singular(tree: Plant) -> None:
 @given(limit=st.integers(0, 3000), found=st.lists(st.text(min_size=1), max_size=20, unique=True))
 def test_rows_fit_and_one_more_would_not(limit: int, found: list[str]) -> None:
     listed = Listed(found[::3], found[1::3] + found[2::3], [None] * len(found))
-    shown, text = listed.cut(limit)
+    shown, text = listed.cut("", lambda _: "", limit)
     assert text == shown.text()
     assert len(text.encode()) <= limit
     if len(shown) < len(listed):

@@ -19,7 +19,7 @@ from backstaff.result import Rows
 from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tool import Context, Tool
-from backstaff.tools.agent_q import _text_page, directory_tree, search_files
+from backstaff.tools.agent_q import _recursive, directory_tree, search_files
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
@@ -504,7 +504,7 @@ def run_late(tool: Tool[Any], root: Path) -> Any:  # noqa: ANN401
     """The result of TOOL when its time is up before it begins."""
     values = {p.name: "*" if p.required else p.absent for p in tool.parameters}
     with Root(str(root)) as opened:
-        settings = _text_page.Settings()
+        settings = _recursive.Settings()
         context = Context(root=opened, budget=Budget(deadline=0), settings=settings)
         return tool.run(tool.arguments(**values), context)
 

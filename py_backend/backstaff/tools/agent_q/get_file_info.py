@@ -1,9 +1,8 @@
 """agent-q/get_file_info: the metadata of one file or directory as formatted text (contract 004).
 
-Links are resolved first and their target is described (INV-003). Beyond the contract: the kind of
-what is neither a file nor a directory stands after "Type:" by its name, e.g. "fifo". The data
-mirror the plist of the contract's handler, times as formatted local time, and add `permissions`,
-`kind` and both times in epoch seconds.
+Links are resolved first and their target is described (INV-003). Beyond the contract: a special
+file has its kind after "Type:", e.g. "fifo". The data mirror the plist of the contract's handler,
+with times as formatted local time, and add `permissions`, `kind` and both times in epoch seconds.
 """
 
 import os
@@ -11,70 +10,61 @@ import stat
 import time
 from dataclasses import dataclass
 
-from backstaff.errors import PathError
 from backstaff.fs.entry import Kind
-from backstaff.fs.root import Place
 from backstaff.render.names import show
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._refusals import refusal
+from backstaff.tools.agent_q._paths import opened
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """As the contract's table of parameters."""
+    """The contract's table of parameters."""
 
     path: str
 
 
 def run(arguments: Arguments, context: Context) -> Result:
-    """Describe the file; refusals are worded as the contract's table of error cases."""
-    try:
-        with context.root.resolve(arguments.path) as place:
-            data = _data(place)
-            return Result(text=_text(data, place.status.st_size), data=data)
-    except PathError as error:
-        raise refusal(error, arguments.path, "File") from error
-
-
-def _data(place: Place) -> dict[str, object]:
-    status = place.status
-    directory = place.kind is Kind.DIRECTORY
+    """Describe the file; refusals have the words of the contract's table of error cases."""
+    with opened(context.root, arguments.path, "File") as place:
+        status, kind = place.status, place.kind
+        readable, writable = place.accessible(os.R_OK), place.accessible(os.W_OK)
+    directory = kind is Kind.DIRECTORY
+    path = place.path_as_directory if directory else place.path
     modified, accessed = status.st_mtime_ns // 10**9, status.st_atime_ns // 10**9
-    return {
-        "path": place.path_as_directory if directory else place.path,
-        "type": Keyword("directory" if directory else "file"),
-        "size": status.st_size,
-        "modified": _local(modified),
-        "accessed": _local(accessed),
-        "readable": place.accessible(os.R_OK),
-        "writable": place.accessible(os.W_OK),
-        "permissions": stat.filemode(status.st_mode),
-        "kind": place.kind,
-        "modified_epoch": modified,
-        "accessed_epoch": accessed,
-    }
+    return Result(
+        text=(
+            f"File: {show(path)}\n\n"
+            f"Type: {kind}\n"
+            f"Size: {show_size(status.st_size)}\n"
+            f"Modified: {_local(modified)}\n"
+            f"Accessed: {_local(accessed)}\n"
+            f"Readable: {'Yes' if readable else 'No'}\n"
+            f"Writable: {'Yes' if writable else 'No'}\n"
+        ),
+        data={
+            "path": path,
+            "type": Keyword("directory" if directory else "file"),
+            "size": status.st_size,
+            "modified": _local(modified),
+            "accessed": _local(accessed),
+            "readable": readable,
+            "writable": writable,
+            "permissions": stat.filemode(status.st_mode),
+            "kind": kind,
+            "modified_epoch": modified,
+            "accessed_epoch": accessed,
+        },
+    )
 
 
 def _local(seconds: int) -> str:
-    """Local time; a time that the system cannot break down stands as its epoch seconds."""
+    """`2026-01-15 14:23:45` in local time, or `@SECONDS` for a time that no calendar holds."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
     except (OverflowError, ValueError, OSError):
         return f"@{seconds}"
-
-
-def _text(data: dict[str, object], size: int) -> str:
-    return (
-        f"File: {show(str(data['path']))}\n\n"
-        f"Type: {data['kind']}\n"
-        f"Size: {show_size(size)}\n"
-        f"Modified: {data['modified']}\n"
-        f"Accessed: {data['accessed']}\n"
-        f"Readable: {'Yes' if data['readable'] else 'No'}\n"
-        f"Writable: {'Yes' if data['writable'] else 'No'}\n"
-    )
 
 
 TOOL = Tool(

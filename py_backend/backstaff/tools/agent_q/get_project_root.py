@@ -1,31 +1,21 @@
-"""agent-q/get_project_root: the directory at which every tool's view ends, and how it is known.
+"""agent-q/get_project_root: the directory that bounds every tool, and how it was found.
 
-The root is what the client says, and nothing above it is looked at. The detection method is
-therefore read off the root itself, in Agent-Q's order and words: it is a git repository's (`.git`
-there: a directory, or the file of a linked work tree), or a Lisp system's (a `*.asd` file there),
-or it is what the client configured.
+The client chooses the root, and nothing above it is read. So the detection method comes from the
+root itself, in Agent-Q's order and words: it is a git repository's (`.git` is there: a directory,
+or the file of a linked work tree), or a Lisp system's (a `*.asd` file is there), or it is the
+client's choice.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, entries_in, kind_of, lstat_or_none
 from backstaff.fs.root import Place
 from backstaff.render.names import show
+from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool
-from backstaff.tools.agent_q._refusals import refusal
-
-_GIT_KINDS = (Kind.DIRECTORY, Kind.FILE, Kind.SYMLINK)
-
-
-class Method(StrEnum):
-    """How the root is known."""
-
-    GIT = "git"
-    ASDF = "asdf"
-    CONFIGURED = "configured"
+from backstaff.tools.agent_q._paths import opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,40 +23,25 @@ class Arguments:
     """None: a model does not choose the root."""
 
 
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """The method, its words, and the name of the entry of the root that tells of it."""
-
-    method: Method
-    words: str
-    marker: str | None = None
-
-
 def run(_: Arguments, context: Context) -> Result:
-    """Name the root; one that has gone is refused before this."""
-    try:
-        with context.root.resolve(".") as place:
-            detection = _detect(place, context.budget)
-            path = place.path_as_directory
-    except PathError as error:
-        raise refusal(error, ".", "Directory") from error
+    """Name the root, and the entry in it that decided the method."""
+    method, words, marker = "configured", "Explicitly configured", None
+    with opened(context.root, ".", "Directory") as place:
+        status = lstat_or_none(".git", place.directory)
+        kind = kind_of(status) if status else None
+        if kind in (Kind.DIRECTORY, Kind.FILE, Kind.SYMLINK):
+            method, words, marker = "git", f"Git repository root (.git {kind})", ".git"
+        elif system := _lisp_system(place, context.budget):
+            method, words, marker = "asdf", "ASDF system directory", system
+    path = place.path_as_directory
     return Result(
-        text=f"Project root: {show(path)}\n\nDetection method: {detection.words}",
-        data={"path": path, "method": detection.method, "marker": detection.marker},
+        text=f"Project root: {show(path)}\n\nDetection method: {words}",
+        data={"path": path, "method": Keyword(method), "marker": marker},
     )
 
 
-def _detect(place: Place, budget: Budget) -> Detection:
-    git = lstat_or_none(".git", place.directory)
-    if git and (kind := kind_of(git)) in _GIT_KINDS:
-        return Detection(Method.GIT, f"Git repository root (.git {kind})", ".git")
-    if system := _system(place, budget):
-        return Detection(Method.ASDF, "ASDF system directory", system)
-    return Detection(Method.CONFIGURED, "Explicitly configured")
-
-
-def _system(place: Place, budget: Budget) -> str | None:
-    """The first file of a Lisp system; None, too, where the root cannot be read."""
+def _lisp_system(place: Place, budget: Budget) -> str | None:
+    """The first file of a Lisp system. A root that cannot be read has none."""
     try:
         entries = entries_in(place.listing(), budget)
     except PathError:

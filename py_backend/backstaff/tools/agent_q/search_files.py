@@ -2,37 +2,38 @@
 
 `*` and `?` stay within a name, `**/` spans any number of directories, and everything else is
 literal, brackets and braces too. A pattern without a slash is about base names, at any depth
-(`*.lisp` finds all Lisp files); any other is about the whole path, relative to the directory that
-is searched, as the paths of the answer are. Links and special files are files and never followed;
-hidden files are searched, too; only directories are not found. What `exclude_patterns` match is
-neither found nor entered. An answer that would pass its budget, or that is not complete for another
-reason, ends with lines that say so; one without a file, with a line that says why.
+(`*.lisp` finds all Lisp files); any other is about the whole path. Paths in patterns and answers
+are relative to the searched directory. Links and special files are files and never followed; hidden
+files are searched, too; only directories are not found. A name that `exclude_patterns` match is
+neither found nor entered. An answer that would pass its budget, or that is incomplete for another
+reason, ends with lines that say so; an answer without files ends with the reason.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from backstaff.errors import ErrorCode, PathError, ToolError
-from backstaff.fs.budget import Budget
+from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.entry import Kind, Named
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
-from backstaff.fs.walk import Arrange, Walk
+from backstaff.fs.walk import Walk
 from backstaff.render.lines import (
     MAX_NOTE,
     all_files,
+    cut,
     directories_in_a_note,
+    omitted,
+    plural,
     shortened,
+    size,
 )
 from backstaff.render.names import quote, show, word
 from backstaff.result import Rows
 from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._exclusions import EXCLUDE_PATTERNS, Exclusions, arranged
-from backstaff.tools.agent_q._refusals import directory_refusal
-from backstaff.tools.agent_q._text_page import Page, Settings, left_out
+from backstaff.tools.agent_q._paths import opened
+from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
 
 REMEDY = "narrow the pattern, give a path, or exclude_patterns"
 
@@ -41,42 +42,61 @@ _LITERAL = re.compile(r"([\[\]{}\\])")
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """What to find, below which directory, and base names to leave out."""
+    """A glob pattern, the directory to search, and base names to leave out."""
 
     pattern: str
     path: str
     exclude_patterns: tuple[str, ...]
 
 
-class Row(NamedTuple):
-    """A file that was found, as the data have it; `path` is relative to the searched directory."""
-
-    path: str
-    kind: Kind
-
-
 @dataclass(slots=True)
 class Search:
-    """What was found so far, and which directories could not be searched.
+    """The files found, as many as have room, and the other paths seen before the first of them."""
 
-    `files` and `directories` are all that was seen, until the first file is found.
-    """
-
-    page: Page[Row]
-    files: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    kinds: list[Kind] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    total: int = 0
+    others: list[str] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     expired: bool = False
 
 
 def run(arguments: Arguments, context: Context) -> Result:
-    """Search; refusals are worded as list_directory's."""
-    globs = _globs(arguments.pattern)
-    try:
-        with context.root.directory(arguments.path) as place:
-            return _answer(place, globs, arguments, context)
-    except PathError as error:
-        raise directory_refusal(error, arguments.path) from error
+    """Search; refusals have the words of list_directory."""
+    pattern, globs = quote(arguments.pattern), _globs(arguments.pattern)
+    exclusions = Exclusions.of(arguments.exclude_patterns)
+    limit = context.text_limit(context.settings.max_output_bytes)
+    with opened(context.root, arguments.path, "Directory") as place:
+        search = _search(place, globs, exclusions, limit, context)
+        reasons = () if search.total else _why(search, place, globs, arguments, context)
+        every_note = (*_notes(search, exclusions), *reasons)
+    notes = [shortened(note, MAX_NOTE) for note in every_note]
+    note_lines = "".join(f"... {note}\n" for note in notes)
+    call = all_files(place.relative, _as_glob(arguments.pattern), limit)
+    remedy = f"{REMEDY}; all of them: {call}" if call else REMEDY
+
+    def end(shown: int) -> str:
+        more = omitted(plural(search.total - shown, "more file"), limit, remedy)
+        return (f"... {more}\n" if shown < search.total else "") + note_lines
+
+    head = f"No files found matching pattern {pattern}\n"
+    if search.total:
+        head = f"Found {plural(search.total, 'file')} matching {pattern}:\n\n"
+    text, shown = cut(head, search.lines, end, limit)
+    return Result(
+        text=text if search.total else text.removesuffix("\n"),
+        data={
+            "path": place.path_as_directory,
+            "total": search.total,
+            "shown": shown,
+            "unreadable": len(search.unreadable),
+            "notes": notes,
+            "entries": Rows({"path": search.paths[:shown], "kind": search.kinds[:shown]}),
+        },
+        truncated=shown < search.total or search.expired,
+    )
 
 
 def _globs(pattern: str) -> Globs:
@@ -94,90 +114,45 @@ def _as_glob(pattern: str) -> str:
     return anywhere.removeprefix("./")
 
 
-def _answer(place: Place, globs: Globs, arguments: Arguments, context: Context) -> Result:
-    exclusions = Exclusions.of(arguments.exclude_patterns)
-    limit = context.text_limit(context.settings.max_output_bytes)
-    search = Search(Page(limit))
-    _search(search, place, globs, exclusions, context)
-    why = () if search.page.total else _why(search, place, exclusions, arguments, context)
-    notes = tuple(shortened(note, MAX_NOTE) for note in (*_notes(search, exclusions), *why))
-    call = all_files(place.relative, _as_glob(arguments.pattern), limit)
-    remedy = f"{REMEDY}; all of them: {call}" if call else REMEDY
-    return Result(
-        text=_text(search, arguments.pattern, notes, limit, remedy),
-        data=_data(search, place, notes),
-        truncated=bool(search.page.left_out) or search.expired,
-    )
-
-
-def _text(search: Search, pattern: str, notes: tuple[str, ...], limit: int, remedy: str) -> str:
-    head, lines = _head(search, pattern), "".join(f"... {note}\n" for note in notes)
-    if not search.page.total:
-        return (head + lines).removesuffix("\n")
-
-    def tail(missing: int) -> str:
-        noun = "file" if missing == 1 else "files"
-        return left_out(missing, noun, limit, remedy) + lines
-
-    return search.page.finish(head, tail)
-
-
-def _data(search: Search, place: Place, notes: tuple[str, ...]) -> dict[str, object]:
-    rows = search.page.rows
-    return {
-        "path": place.path_as_directory,
-        "total": search.page.total,
-        "shown": len(rows),
-        "unreadable": len(search.unreadable),
-        "notes": list(notes),
-        "entries": Rows({"path": [row.path for row in rows], "kind": [row.kind for row in rows]}),
-    }
-
-
 def _search(
-    search: Search, place: Place, globs: Globs, exclusions: Exclusions, context: Context
-) -> None:
-    page = search.page
-    arrange, matching = _matched(globs, arranged(exclusions, context.budget), context.budget)
-    with Walk(place.listing(), arrange, context.budget) as walk:
+    place: Place, globs: Globs, exclusions: Exclusions, limit: int, context: Context
+) -> Search:
+    """Walk the directory, and keep files until their lines take more than LIMIT bytes."""
+    search, room, budget = Search(), limit, context.budget
+    matching: set[str] = set()
+    ordered = arranged(exclusions, budget)
+
+    def arrange(directory: int, path: str) -> Iterable[Named]:
+        # Globs match all names of a directory at once faster than one path after the other.
+        entries, prefix = list(ordered(directory, path)), f"{path}/" if path else ""
+        files = [name for name, kind in entries if kind is not Kind.DIRECTORY]
+        matching.update(prefix + name for name in globs.among(prefix, files, budget))
+        return entries
+
+    with Walk(place.listing(), arrange, budget) as walk:
         for step in walk:
             _, path, kind, _, _ = step
             if kind is Kind.DIRECTORY:
                 if walk.enter(step):
                     search.unreadable.append(path)
-                if not page.total:
+                if not search.total:
                     search.directories.append(path)
             elif path in matching:
                 matching.remove(path)
-                page.add(f"  {show(path)}\n", Row(path, kind))
-            elif not page.total:
-                search.files.append(path)
-    search.expired = walk.expired
-
-
-def _matched(globs: Globs, arrange: Arrange, budget: Budget) -> tuple[Arrange, set[str]]:
-    """The same as ARRANGE, and a set for the paths of the files ahead that GLOBS match."""
-    matching: set[str] = set()
-
-    def matched(directory: int, path: str) -> Iterable[Named]:
-        entries = list(arrange(directory, path))
-        prefix = f"{path}/" if path else ""
-        files = [name for name, kind in entries if kind is not Kind.DIRECTORY]
-        matching.update(prefix + name for name in globs.among(prefix, files, budget))
-        return entries
-
-    return matched, matching
-
-
-def _head(search: Search, pattern: str) -> str:
-    total = search.page.total
-    if not total:
-        return f"No files found matching pattern {quote(pattern)}\n"
-    return f"Found {total} {'file' if total == 1 else 'files'} matching {quote(pattern)}:\n\n"
+                search.total += 1
+                if room >= 0:
+                    search.paths.append(path)
+                    search.kinds.append(kind)
+                    search.lines.append(f"  {show(path)}\n")
+                    room -= size(search.lines[-1])
+            elif not search.total:
+                search.others.append(path)
+        search.expired = walk.expired
+    return search
 
 
 def _notes(search: Search, exclusions: Exclusions) -> Iterator[str]:
-    """What a model should know of an answer that lacks something."""
+    """Notes about paths that were not searched, and patterns that exclude nothing."""
     if search.expired:
         yield "not searched to its end, as the time was up"
     if unreadable := search.unreadable:
@@ -187,47 +162,34 @@ def _notes(search: Search, exclusions: Exclusions) -> Iterator[str]:
 
 
 def _why(
-    search: Search,
-    place: Place,
-    exclusions: Exclusions,
-    arguments: Arguments,
-    context: Context,
+    search: Search, place: Place, globs: Globs, arguments: Arguments, context: Context
 ) -> Iterator[str]:
-    """Why nothing was found, and what would be."""
+    """Why no file was found, and a pattern or argument that finds some."""
     if _LITERAL.search(arguments.pattern):
         yield "only * and ? and **/ are special in a pattern, brackets and braces are not"
     if search.expired:
         return
-    if path := _excluded(place, exclusions, arguments, context):
-        yield f"exclude_patterns leave out what matches, such as {word(path)}"
-        return
+    if Exclusions.of(arguments.exclude_patterns).some:
+        # Search again with nothing excluded, but not for long.
+        budget = context.budget.at_most(suggestions.SECONDS)
+        with Walk(place.listing(), arranged(Exclusions.of(()), budget), budget) as walk:
+            for step in walk:
+                if step.kind is Kind.DIRECTORY:
+                    walk.enter(step)
+                elif globs.match(step.path):
+                    yield f"exclude_patterns leave out what matches, such as {word(step.path)}"
+                    return
     where = show(f"{place.relative}/")
     budget = context.budget.at_most(suggestions.SECONDS)
-    searched = suggestions.Searched(search.files, search.directories, where, budget)
+    searched = suggestions.Searched(search.others, search.directories, where, budget)
     if reason := suggestions.explain_glob(arguments.pattern, _globs, searched):
         yield reason
     elif near := suggestions.nearest_names(arguments.pattern, searched):
         yield near
+    elif search.others:
+        yield f"{plural(len(search.others), 'file was', 'files were')} searched in {where}"
     else:
-        count = len(search.files)
-        yield f"{count or 'no'} {'file was' if count == 1 else 'files were'} searched in {where}"
-
-
-def _excluded(
-    place: Place, exclusions: Exclusions, arguments: Arguments, context: Context
-) -> str | None:
-    """A file that would be found if nothing were excluded, unless the search for it takes long."""
-    if not exclusions.some:
-        return None
-    budget = context.budget.at_most(suggestions.SECONDS)
-    globs = _globs(arguments.pattern)
-    with Walk(place.listing(), arranged(Exclusions.of(()), budget), budget) as walk:
-        for step in walk:
-            if step.kind is Kind.DIRECTORY:
-                walk.enter(step)
-            elif globs.match(step.path):
-                return step.path
-    return None
+        yield f"no files were searched in {where}"
 
 
 TOOL = Tool(

@@ -1,11 +1,12 @@
-"""What Agent-Q's recursive tools share: which names they leave out, and their order.
+"""What Agent-Q's recursive tools share: their setting, the names they leave out, and their order.
 
 A pattern of `exclude_patterns` is about base names, at any depth and of any kind: the name itself,
-`*suffix` or `prefix*`, and `*` for every name. Nothing else is special, so any other pattern that
-holds a star fits no name, as in Agent-Q; of such a one, and one with a slash, `note` tells.
+`*suffix` or `prefix*`, and `*` for every name. Nothing else is special. So any other pattern with a
+star matches no name, as in Agent-Q. A note names these patterns, and patterns with a slash.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
@@ -13,8 +14,9 @@ from backstaff.fs.walk import Arrange
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote
 from backstaff.tool import Parameter, ParameterType
-from backstaff.tools.agent_q._listing_rows import by_name
+from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, by_name
 
+_USABLE = re.compile(r"\*[^*/]*|[^*/]+\*?")
 EXCLUDE_PATTERNS = Parameter(
     name="exclude_patterns",
     type=ParameterType.ARRAY,
@@ -24,8 +26,15 @@ EXCLUDE_PATTERNS = Parameter(
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """The table of a recursive tool; `max_output_bytes` bounds its text."""
+
+    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, MAX_OUTPUT_BYTES)})
+
+
+@dataclass(frozen=True, slots=True)
 class Exclusions:
-    """The names to leave out; `idle` are the patterns that fit none."""
+    """The names to leave out. The patterns in `idle` match no name."""
 
     names: frozenset[str]
     prefixes: tuple[str, ...]
@@ -35,12 +44,12 @@ class Exclusions:
     @classmethod
     def of(cls, patterns: tuple[str, ...]) -> "Exclusions":
         """The PATTERNS as a model gives them."""
-        usable = [pattern for pattern in patterns if _fits_a_name(pattern)]
+        usable = [pattern for pattern in patterns if _USABLE.fullmatch(pattern)]
         return cls(
             names=frozenset(pattern for pattern in usable if "*" not in pattern),
-            prefixes=tuple(p[:-1] for p in usable if p.endswith("*")),
-            suffixes=tuple(p[1:] for p in usable if p.startswith("*")),
-            idle=tuple(pattern for pattern in patterns if not _fits_a_name(pattern)),
+            prefixes=tuple(pattern[:-1] for pattern in usable if pattern.endswith("*")),
+            suffixes=tuple(pattern[1:] for pattern in usable if pattern.startswith("*")),
+            idle=tuple(pattern for pattern in patterns if not _USABLE.fullmatch(pattern)),
         )
 
     @property
@@ -49,11 +58,11 @@ class Exclusions:
         return bool(self.names or self.prefixes or self.suffixes)
 
     def match(self, name: str) -> bool:
-        """Whether NAME is to be left out."""
+        """Whether NAME is left out."""
         return name in self.names or name.startswith(self.prefixes) or name.endswith(self.suffixes)
 
     def note(self) -> str | None:
-        """What a caller should know of patterns that do nothing, if there are any."""
+        """The patterns that match no name, if any: `'a/b' excludes nothing: a pattern is ...`."""
         if not self.idle:
             return None
         count = len(self.idle)
@@ -63,21 +72,15 @@ class Exclusions:
         return f"{shown} {verb} nothing: {words}"
 
 
-def _fits_a_name(pattern: str) -> bool:
-    stars = pattern.count("*")
-    at_an_end = pattern.startswith("*") or pattern.endswith("*")
-    return bool(pattern) and "/" not in pattern and (not stars or (stars == 1 and at_an_end))
-
-
 def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
-    """Reads a directory in the order of list_directory, without what EXCLUSIONS match."""
+    """Reads a directory in the order of list_directory, without the EXCLUSIONS."""
 
     def arrange(directory: int, _path: str) -> list[Named]:
         entries = entries_in(directory, budget)
         if exclusions.some:
             checked = budget.checked(entries)
             entries = [entry for entry in checked if not exclusions.match(entry[0])]
-        budget.check()  # if not all was read, nothing of it is shown
+        budget.check()  # a directory that was not read to its end is not shown at all
         inner, file = Kind.DIRECTORY, Kind.FILE
         kinds = {name: kind for name, kind in entries if kind is not file}
         directories = by_name([name for name, kind in entries if kind is inner], budget)
