@@ -1,6 +1,6 @@
 """A Markdown file, split into front matter and body.
 
-Most front matter holds only lines such as `title: Deploy`. These are read line by line, a hundred
+Most front matter holds only lines like `title: Deploy`. These are read line by line, a hundred
 times faster than by the YAML library and with the same result. Any other front matter goes through
 the library. If it is broken, its fields are guessed line by line, with a warning. A key given twice
 is broken, too.
@@ -44,7 +44,7 @@ _LIST = re.compile(r"\[(.*)\]")
 class Document(NamedTuple):
     """A file, split: the `KEYS` in its front matter, and the bytes of its body.
 
-    `warning` says what is wrong with it, or is empty. `unfinished` says that the front matter has
+    `warning` names a fault in it, or is empty. `unfinished` says that the front matter has
     no end in the bytes given: more bytes may hold more fields.
     """
 
@@ -117,7 +117,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _guessed_fields(text: str) -> dict[str, Value]:
-    """Return the fields in those lines of a broken block that look like `key: value`."""
+    """Return the fields in the lines of a broken block that look like `key: value`."""
     fields: dict[str, Value] = {}
     for key, given in _ANY_PAIR.findall(text):
         value = given.strip()

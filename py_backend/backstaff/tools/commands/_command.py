@@ -21,8 +21,8 @@ LAST_SHORT_YEAR = 9999
 class Command(NamedTuple):
     """A command, from the head of its file.
 
-    `folder` is the label of its directory, and `directory` the real path. `problem` says what is
-    wrong with the file, or is empty.
+    `folder` is the label of its directory, and `directory` the real path. `problem` names a
+    fault in the file, or is empty.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Command(NamedTuple):
 
     @property
     def last_modified(self) -> str:
-        """The time of modification, such as `2025-11-15T10:00:00.000Z`."""
+        """The time of modification: `2025-11-15T10:00:00.000Z`."""
         return utc(self.modified_ns)
 
     @property
@@ -98,7 +98,7 @@ def command_of(file: str, directory: CommandDirectory, content: Content) -> tupl
 
 
 def _tags(value: Value) -> Iterator[str]:
-    """Yield the tags in a list, or in a text such as `ops, deploy`. A number can be a tag."""
+    """Yield the tags in a list, or in a text (`ops, deploy`). A number can be a tag."""
     items = value.split(",") if isinstance(value, str) else value
     if isinstance(items, Sequence):
         tags = (" ".join(item.split()) for item in items if isinstance(item, str))
@@ -106,7 +106,7 @@ def _tags(value: Value) -> Iterator[str]:
 
 
 def _one_line(value: Value) -> str:
-    """Return VALUE on one line if it is text, and "" for anything else, such as a `Number`."""
+    """Return VALUE on one line if it is text, and "" for anything else, also for a `Number`."""
     return " ".join(value.split()) if type(value) is str else ""
 
 

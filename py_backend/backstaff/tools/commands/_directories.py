@@ -50,7 +50,7 @@ class Settings:
 class CommandDirectory:
     """An open directory of commands.
 
-    `label` is its path in the settings, such as `~/.claude/commands`. ROOT bounds the links in it,
+    `label` is its path in the settings, for example `~/.claude/commands`. `root` bounds the links in it,
     unless `follow_links` is true: then they may lead anywhere.
     """
 

@@ -77,6 +77,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     files = _possible_files(arguments.command_name)
     with open_directories(context) as (directories, _):
         command, content = _find(arguments.command_name, files, directories, context.budget)
+    # The bytes of a last character that is cut in two are dropped.
     text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     text, cut = text.removeprefix("\ufeff"), not content.whole
     while len(json.dumps(text)) > MAX_JSON_BYTES:

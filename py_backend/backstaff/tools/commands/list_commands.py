@@ -84,8 +84,8 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 def _head(pagination: Mapping[str, int], count: int) -> str:
     """Return the first line of a page of COUNT commands: `Commands 1-50 of 70 (page 1 of 2)`."""
-    number, size, total, pages, *_ = pagination.values()
-    first = (number - 1) * size + 1
+    number, total, pages = (pagination[key] for key in ("page", "total", "total_pages"))
+    first = (number - 1) * pagination["page_size"] + 1
     if count:
         return f"Commands {first}-{first + count - 1} of {total} (page {number} of {pages})\n"
     if not total:
