@@ -30,11 +30,10 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 def cut(
     head: str, lines: Sequence[str], end: Callable[[int], str], limit: int, reserve: int = 0
 ) -> tuple[str, int]:
-    """HEAD, LINES and their end in LIMIT bytes, and the number of lines shown.
+    """The first of LINES between HEAD and an end, in LIMIT bytes, and the number of lines shown.
 
-    Lines are left out from the last one on. END makes the end of the text from the number of lines
-    shown; a cut leaves RESERVE bytes for it. Where even HEAD and the end take more than LIMIT bytes
-    they stand alone.
+    END makes the end from that number; a cut leaves at least RESERVE bytes for it. HEAD and the end
+    stay whole, even if they alone take more than LIMIT bytes.
     """
 
     def with_lines(shown: int) -> str:
@@ -134,7 +133,5 @@ def all_files(path: str, query: str, limit: int) -> str | None:
     # JSON with escapes keeps any name on one line.
     arguments = {"path": path, "query": query, "kind": "glob", "include_ignored": True}
     call = f"workspace/search_files {json.dumps(arguments)}"
-    taken = len(call) + (
-        query == "*"
-    )  # `*` counts as `**`: the caller may choose between them late
+    taken = len(call) + (query == "*")  # as much as `**`: list_directory decides late which it is
     return call if taken <= min(MAX_NOTE // 2, limit // REMEDY_SHARE) else None

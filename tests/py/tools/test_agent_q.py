@@ -344,6 +344,23 @@ def test_entry_that_vanishes_is_listed_as_unknown(
     assert columns(reply)["kind"] == ["file", "unknown"]
 
 
+def test_entry_without_a_status_comes_after_one_from_before_1970(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({"a-vanishes": "", "b-old": "", "c-new": ""})
+    os.utime(root / "b-old", (-MTIME, -MTIME))
+    real = entry.lstat
+
+    def lstat(name: str, directory: int) -> os.stat_result:
+        if name == "a-vanishes":
+            raise FileNotFoundError(errno.ENOENT, "gone")
+        return real(name, directory)
+
+    monkeypatch.setattr(entry, "lstat", lstat)
+    found = columns(listing(root, sort_by="modified"))["name"]
+    assert found == ["c-new", "b-old", "a-vanishes"]
+
+
 def test_directory_that_cannot_be_read_to_its_end_is_told(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

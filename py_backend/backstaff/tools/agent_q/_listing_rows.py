@@ -14,15 +14,11 @@ from backstaff.result import Keyword, Rows
 
 MAX_OUTPUT_BYTES = 15 << 20
 MINIMUM_NAME_COLUMN = 19
-SHORTEST_ROW_BYTES = len("[DIR]  x/\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Entries in the order of the listing, directories first, and their facts.
-
-    The facts of an entry are None if the system refused its status or the time was up.
-    """
+    """Entries in order, directories first, and their facts: None for an entry without a status."""
 
     directories: Sequence[str]
     files: Sequence[str]

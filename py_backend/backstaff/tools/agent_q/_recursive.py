@@ -81,10 +81,9 @@ def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
             checked = budget.checked(entries)
             entries = [entry for entry in checked if not exclusions.match(entry[0])]
         budget.check()  # a directory that was not read to its end is not shown at all
-        inner, file = Kind.DIRECTORY, Kind.FILE
-        kinds = {name: kind for name, kind in entries if kind is not file}
+        kinds, inner = dict(entries), Kind.DIRECTORY
         directories = by_name([name for name, kind in entries if kind is inner], budget)
         files = by_name([name for name, kind in entries if kind is not inner], budget)
-        return [(name, kinds.get(name, file)) for name in (*directories, *files)]
+        return [(name, kinds[name]) for name in (*directories, *files)]
 
     return arrange

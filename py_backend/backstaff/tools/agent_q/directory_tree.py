@@ -1,16 +1,13 @@
 """agent-q/directory_tree: everything below a directory as an indented tree.
 
-Rows are those of list_directory, two blanks deeper with each level: `[DIR]  name/` and `[FILE] name
-(size)`. Hidden entries are shown, too. Directories come first, then names without regard to case.
-The listed directory is the first row. Links and special files are `[FILE]` rows and never followed.
-The row of a directory that cannot be read says so. A tree that would pass its budget ends with the
-number of entries that are left out; the data hold the same rows as the text, by their paths. The
-head repeats the patterns as far as they have room, and names those that exclude nothing.
+Rows are `[DIR]  name/` and `[FILE] name (size)`, in the order of list_directory, two blanks deeper
+with each level, hidden ones too. The listed directory is the first row. Links and special files are
+`[FILE]` rows and never followed. The row of a directory that cannot be read says so. A tree that
+would pass its budget ends with the number of entries left out; the data hold the same rows as the
+text, by their paths. The head repeats the patterns, and names those that exclude nothing.
 """
 
-from dataclasses import dataclass, field
-from pathlib import PurePath
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from backstaff.fs.entry import Kind, kind_of, link_target, lstat_or_none
 from backstaff.fs.root import Place
@@ -23,9 +20,6 @@ from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind
 from backstaff.tools.agent_q._paths import opened
 from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
 
-REMEDY = "give a directory as path, or exclude_patterns"
-LATE = "... not read to its end, as the time was up\n"
-
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -35,91 +29,73 @@ class Arguments:
     exclude_patterns: tuple[str, ...]
 
 
-class Row(NamedTuple):
-    """An entry in the data; its size is in bytes, or None if the system refused its status."""
-
-    path: str
-    type: Keyword
-    size: int | None
-    kind: Kind
-    target: str | None
-
-
-@dataclass(slots=True)
-class Tree:
-    """The rows of the tree and their lines, as many as have room, and the counts of all entries."""
-
-    rows: list[Row] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    total: int = 0
-    directories: int = 0
-    unreadable: int = 0
-    expired: bool = False
+COLUMNS = ("path", "type", "size", "kind", "target")
+Row = tuple[str, Keyword, int | None, Kind, str | None]
+"""An entry in the data; its size is in bytes, or None if the system refused its status."""
 
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Show the tree; refusals have the words of list_directory."""
     exclusions = Exclusions.of(arguments.exclude_patterns)
     limit = context.text_limit(context.settings.max_output_bytes)
-    with opened(context.root, arguments.path, "Directory") as place:
-        tree = _grown(place, exclusions, limit, context)
+    rows: list[Row] = []
+    lines: list[str] = []
+    total = directories = unreadable = 0
+    arrange, room = arranged(exclusions, context.budget), limit
+    with (
+        opened(context.root, arguments.path, "Directory") as place,
+        Walk(place.listing(), arrange, context.budget) as walk,
+    ):
+        for step in walk:
+            readable = True
+            total += 1
+            if step.kind is Kind.DIRECTORY:
+                directories += 1
+                readable = walk.enter(step) is None
+                unreadable += not readable
+            if room >= 0:  # later entries are only counted, not statted
+                row, line = _row(step, readable=readable)
+                rows.append(row)
+                lines.append(line)
+                room -= size(line)
+
     call = all_files(place.relative, "**", limit)
-    remedy = f"{REMEDY}; all files: {call}" if call else REMEDY
+    remedy = "give a directory as path, or exclude_patterns"
+    remedy += f"; all files: {call}" if call else ""
 
     def end(shown: int) -> str:
-        late, count = LATE if tree.expired else "", tree.total - shown
-        more = omitted(plural(count, "more entry", "more entries"), limit, remedy)
-        return f"... {more}\n{late}" if count else late
+        late = "... not read to its end, as the time was up\n" if walk.expired else ""
+        more = omitted(plural(total - shown, "more entry", "more entries"), limit, remedy)
+        return f"... {more}\n{late}" if shown < total else late
 
-    text, shown = cut(_head(place, arguments, exclusions), tree.lines, end, limit)
-    columns = zip(*tree.rows[:shown], strict=True) if shown else ((),) * len(Row._fields)
+    text, shown = cut(_head(place, arguments, exclusions), lines, end, limit)
+    columns = zip(*rows[:shown], strict=True) if shown else ((),) * len(COLUMNS)
     return Result(
         text=text,
         data={
             "path": place.path_as_directory,
-            "files": tree.total - tree.directories,
-            "directories": tree.directories,
-            "total": tree.total,
+            "files": total - directories,
+            "directories": directories,
+            "total": total,
             "shown": shown,
-            "unreadable": tree.unreadable,
+            "unreadable": unreadable,
             "notes": [note] if (note := exclusions.note()) else [],
-            "entries": Rows(dict(zip(Row._fields, columns, strict=True))),
+            "entries": Rows(dict(zip(COLUMNS, columns, strict=True))),
         },
-        truncated=shown < tree.total or tree.expired,
+        truncated=shown < total or walk.expired,
     )
-
-
-def _grown(place: Place, exclusions: Exclusions, limit: int, context: Context) -> Tree:
-    """Walk the tree, and keep rows until their lines take more than LIMIT bytes."""
-    tree, room = Tree(), limit
-    arrange = arranged(exclusions, context.budget)
-    with Walk(place.listing(), arrange, context.budget) as walk:
-        for step in walk:
-            tree.total += 1
-            readable = True
-            if step.kind is Kind.DIRECTORY:
-                tree.directories += 1
-                readable = walk.enter(step) is None
-                tree.unreadable += not readable
-            if room >= 0:  # nothing is statted that has no room
-                row, line = _row(step, readable=readable)
-                tree.rows.append(row)
-                tree.lines.append(line)
-                room -= size(line)
-        tree.expired = walk.expired
-    return tree
 
 
 def _row(step: Step, *, readable: bool) -> tuple[Row, str]:
     """The row of STEP in the data, and its line in the text."""
     indent, name = "  " * step.depth, show(step.name)
     if step.kind is Kind.DIRECTORY:
-        row = Row(step.path, Keyword("directory"), None, Kind.DIRECTORY, None)
+        row: Row = (step.path, Keyword("directory"), None, Kind.DIRECTORY, None)
         return row, f"{indent}[DIR]  {name}/{'' if readable else ' (cannot be read)'}\n"
     status = lstat_or_none(step.name, step.directory)
     kind = kind_of(status) if status else Kind.UNKNOWN
     target = link_target(step.name, step.directory) if kind is Kind.SYMLINK else None
-    row = Row(step.path, Keyword("file"), status and status.st_size, kind, target)
+    row = (step.path, Keyword("file"), status and status.st_size, kind, target)
     shown_size = show_size(status.st_size) if status else "size unknown"
     return row, f"{indent}[FILE] {name} ({shown_size})\n"
 
@@ -130,12 +106,9 @@ def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:
     shown = (show(pattern[:MAX_ECHO] + "…" * (len(pattern) > MAX_ECHO)) for pattern in patterns)
     repeated = some_of(shown, len(patterns), between=", ", most=len(patterns))
     excluding = f"Excluding: {repeated}\n" + (f"... {note}\n" if note else "") + "\n"
-    name = PurePath(place.path).name
-    return (
-        f"Directory tree: {show(place.path_as_directory)}\n\n"
-        f"{excluding if repeated else ''}"
-        f"[DIR]  {show(name) if name else ''}/\n"
-    )
+    path, name = show(place.path_as_directory), place.path.rpartition("/")[2]
+    row = f"[DIR]  {show(name) if name else ''}/\n"
+    return f"Directory tree: {path}\n\n{excluding if repeated else ''}{row}"
 
 
 TOOL = Tool(

@@ -2,9 +2,9 @@
 
 Beyond the contract: odd names follow the one rule of `render.names`. Symbolic links and special
 files are `[FILE]` rows with their own size; the data have their `:kind` and `:target`. An entry
-whose status the system refuses is listed as "(size unknown)". Directories come first in every
-order, and are ordered among themselves by the same key. A listing that would pass its budget ends
-with the number of entries that are left out, and the data hold the same rows as the text.
+whose status the system refuses has "(size unknown)". Directories come first in every order, and the
+same key orders them. A listing that would pass its budget ends with the number of entries left out;
+the data hold the same rows as the text.
 """
 
 from dataclasses import dataclass, field
@@ -16,12 +16,7 @@ from backstaff.render.lines import all_files, omitted, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.result import Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
-from backstaff.tools.agent_q._listing_rows import (
-    MAX_OUTPUT_BYTES,
-    SHORTEST_ROW_BYTES,
-    Listed,
-    by_name,
-)
+from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, Listed, by_name
 from backstaff.tools.agent_q._paths import opened
 
 READING_SHARE = 0.6
@@ -31,10 +26,9 @@ SORT_KEYS = ("name", "size", "modified")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`[tools."agent-q/list_directory"]`.
+    """`[tools."agent-q/list_directory"]`; `max_output_bytes` bounds the text.
 
-    `header` names the directory by its "absolute" path or "relative" to the root, as the
-    contract's usage examples and its first example do. `max_output_bytes` bounds the text.
+    `header` "absolute" is the path in the contract's usage examples, "relative" in its first.
     """
 
     header: str = field(default="absolute", metadata={"choices": ("absolute", "relative")})
@@ -58,7 +52,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         known = ", ".join(SORT_KEYS)
         warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     with opened(context.root, arguments.path, "Directory") as place:
-        directory, most = place.listing(), limit // SHORTEST_ROW_BYTES
+        directory, most = place.listing(), limit // len("[DIR]  x/\n")
         listed, directories, files, complete = _read(directory, arguments, most, context.budget)
         total = directories + files
 
@@ -96,10 +90,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _read(
     directory: int, arguments: Arguments, most: int, budget: Budget
 ) -> tuple[Listed, int, int, bool]:
-    """The first MOST entries in their order, and the totals of directories and of other files.
-
-    The last value is False if the time was up before all was read.
-    """
+    """The first MOST entries, the numbers of all directories and files, and if all was read."""
     reading = budget.share(READING_SHARE)
     entries = entries_in(directory, reading)
     if not arguments.show_hidden:

@@ -3,10 +3,9 @@
 `*` and `?` stay within a name, `**/` spans any number of directories, and everything else is
 literal, brackets and braces too. A pattern without a slash is about base names, at any depth
 (`*.lisp` finds all Lisp files); any other is about the whole path. Paths in patterns and answers
-are relative to the searched directory. Links and special files are files and never followed; hidden
-files are searched, too; only directories are not found. A name that `exclude_patterns` match is
-neither found nor entered. An answer that would pass its budget, or that is incomplete for another
-reason, ends with lines that say so; an answer without files ends with the reason.
+are relative to the searched directory. Hidden files, links and special files are found, too, but no
+directories. A name that `exclude_patterns` match is neither found nor entered. An incomplete answer
+ends with lines that say so, and an answer without files with the reason.
 """
 
 import re
@@ -34,8 +33,6 @@ from backstaff.search import suggestions
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 from backstaff.tools.agent_q._paths import opened
 from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
-
-REMEDY = "narrow the pattern, give a path, or exclude_patterns"
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
 
@@ -71,11 +68,11 @@ def run(arguments: Arguments, context: Context) -> Result:
     with opened(context.root, arguments.path, "Directory") as place:
         search = _search(place, globs, exclusions, limit, context)
         reasons = () if search.total else _why(search, place, globs, arguments, context)
-        every_note = (*_notes(search, exclusions), *reasons)
-    notes = [shortened(note, MAX_NOTE) for note in every_note]
+        notes = [shortened(n, MAX_NOTE) for n in (*_notes(search, exclusions), *reasons)]
     note_lines = "".join(f"... {note}\n" for note in notes)
     call = all_files(place.relative, _as_glob(arguments.pattern), limit)
-    remedy = f"{REMEDY}; all of them: {call}" if call else REMEDY
+    remedy = "narrow the pattern, give a path, or exclude_patterns"
+    remedy += f"; all of them: {call}" if call else ""
 
     def end(shown: int) -> str:
         more = omitted(plural(search.total - shown, "more file"), limit, remedy)
@@ -182,14 +179,12 @@ def _why(
     where = show(f"{place.relative}/")
     budget = context.budget.at_most(suggestions.SECONDS)
     searched = suggestions.Searched(search.others, search.directories, where, budget)
-    if reason := suggestions.explain_glob(arguments.pattern, _globs, searched):
-        yield reason
-    elif near := suggestions.nearest_names(arguments.pattern, searched):
-        yield near
-    elif search.others:
-        yield f"{plural(len(search.others), 'file was', 'files were')} searched in {where}"
-    else:
-        yield f"no files were searched in {where}"
+    reason = suggestions.explain_glob(arguments.pattern, _globs, searched)
+    reason = reason or suggestions.nearest_names(arguments.pattern, searched)
+    count = (
+        plural(len(search.others), "file was", "files were") if search.others else "no files were"
+    )
+    yield reason or f"{count} searched in {where}"
 
 
 TOOL = Tool(

@@ -1,9 +1,9 @@
 """forge/list_directory: a listing as one canonical JSON object, bounded every way (contract 002).
 
 There are two orders. The walk goes in pre-order, names by their UTF-8 bytes in each directory (SRD
-FR-LD-LST-05), and decides which entries are kept. The output is sorted by whole path
-(FR-LD-OUT-01). A listing of exactly `max_entries` entries is truncated only if there is one more
-eligible entry. A cut by depth is no truncation.
+FR-LD-LST-05), and decides which entries are kept. The output is sorted by path (FR-LD-OUT-01). A
+listing of exactly `max_entries` entries is truncated only if there is one more eligible entry. A
+cut by depth is no truncation.
 
 Beyond the SRD: a directory that cannot be read stands once, as `unknown`, in the place of its own
 entry. When the time is up the call fails, as the output has no word for that. A drive (`C:/`) is an
@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import nsmallest
-from itertools import chain
 from typing import NamedTuple
 
 from backstaff.errors import (
@@ -38,7 +37,6 @@ from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
 
 DEFAULT_OUTPUT_BYTES = 1 << 20
-ONLY_CHILDREN = 1
 SAMPLE = 16
 """A sample of 16 times the wanted names shows nearly where the last of them stands."""
 
@@ -77,7 +75,6 @@ _ERRORS = {
     errno.ENOENT: ("metadata_unavailable", "entry vanished"),
 }
 _OTHER_ERROR = ("unknown", "metadata unavailable")
-_READ_DIR_FAILED = ("read_dir_failed", "directory cannot be read")
 # An output's `truncated_reason` (3.5).
 _MAX_ENTRIES, _MAX_OUTPUT_BYTES = Keyword("max_entries"), Keyword("max_output_bytes")
 
@@ -158,14 +155,14 @@ def run(arguments: Arguments, context: Context) -> Result:
         text=text,
         data={"path": path, "entries": _rows(listed)} | totals(shown),
         truncated=totals(shown)["truncated"] is True,
-        labels=lambda: labels(show, chain.from_iterable(entry[:2] for entry in listed)),
+        labels=lambda: labels(show, (text for entry in listed for text in entry[:2])),
     )
 
 
 def _effective_depth(arguments: Arguments, settings: Settings) -> int:
     """The depth to list. Raises BadArgs for arguments that contradict each other or a cap."""
     depth = arguments.max_depth
-    if not arguments.recursive and depth not in (None, ONLY_CHILDREN):  # FR-LD-VAL-02
+    if not arguments.recursive and depth not in (None, 1):  # FR-LD-VAL-02
         raise _bad("max_depth must be absent or 1 when recursive is false")
     if depth is not None and depth > settings.max_depth:  # FR-LD-VAL-06b
         raise _bad(f"max_depth must be at most {settings.max_depth}, but it is {depth}")
@@ -176,15 +173,12 @@ def _effective_depth(arguments: Arguments, settings: Settings) -> int:
         # FR-LD-VAL-05
         raise _bad("one of include_files, include_dirs and include_symlinks must be true")
     if not arguments.recursive:
-        return ONLY_CHILDREN
+        return 1
     return settings.max_depth if depth is None else depth  # FR-LD-VAL-03
 
 
 def normalized(path: str) -> str:
-    """PATH as the output shows it (FR-LD-VAL-10): `src/a` for ` ./src//a/ `.
-
-    Raises BadArgs, or SandboxViolation for a path that is not relative to the root or has `..`.
-    """
+    """PATH as the output shows it (FR-LD-VAL-10): `src/a` for ` ./src//a/`. Raises `ToolError`."""
     text = path.strip().replace("\\", "/")
     if _CONTROL.search(text) or _SEPARATORS.search(path):
         raise _bad("path must not hold control characters")
@@ -245,7 +239,9 @@ def _listed(
         for step in walk:
             entry = _entry(step)
             if entry.type is Type.DIR and step.depth < depth and walk.enter(step) is not None:
-                entry = _unknown(step, *_READ_DIR_FAILED)  # FR-LD-LST-08
+                # FR-LD-LST-08
+                code, message = Keyword("read_dir_failed"), "directory cannot be read"
+                entry = Entry(*entry[:3], Type.UNKNOWN, None, None, entry.is_hidden, code, message)
             if not included[entry.type]:
                 continue
             if len(kept) == arguments.max_entries:
@@ -292,25 +288,21 @@ def _lossy_order(name: str) -> tuple[str, str]:
 
 def _entry(step: Step) -> Entry:
     name, path, _, depth, directory = step
+    hidden = name[0] == "."
     try:
         mode, size, modified = facts_of(lstat(name, directory))
-    except OSError as error:  # FR-LD-LST-04
-        return _unknown(step, *_ERRORS.get(error.errno or 0, _OTHER_ERROR))
+    except OSError as refusal:  # FR-LD-LST-04
+        code, error = _ERRORS.get(refusal.errno or 0, _OTHER_ERROR)
+        return Entry(name, path, depth, Type.UNKNOWN, None, None, hidden, Keyword(code), error)
     kind = _TYPES.get(stat.S_IFMT(mode), Type.OTHER)
     size_bytes = size if kind is Type.FILE else None
     milliseconds = modified // 10**6 if modified >= 0 else None
-    return Entry(name, path, depth, kind, size_bytes, milliseconds, name[0] == ".")
-
-
-def _unknown(step: Step, code: str, message: str) -> Entry:
-    name, path, _, depth, _ = step
-    hidden = name[0] == "."
-    return Entry(name, path, depth, Type.UNKNOWN, None, None, hidden, Keyword(code), message)
+    return Entry(name, path, depth, kind, size_bytes, milliseconds, hidden)
 
 
 def _rows(entries: list[Entry]) -> Rows:
-    columns = zip(*entries, strict=True) if entries else ((),) * len(Entry._fields)
-    return Rows(dict(zip(Entry._fields, columns, strict=True)))
+    fields = enumerate(Entry._fields)
+    return Rows({field: [entry[i] for entry in entries] for i, field in fields})
 
 
 def _flag(name: str, *, default: bool) -> Parameter:
