@@ -50,8 +50,8 @@ class Settings:
 class CommandDirectory:
     """An open directory of commands.
 
-    `label` is its path in the settings, for example `~/.claude/commands`. `root` bounds the links in it,
-    unless `follow_links` is true: then they may lead anywhere.
+    `label` is its path in the settings, for example `~/.claude/commands`. `root` bounds the links
+    in it, unless `follow_links` is true: then they may lead anywhere.
     """
 
     label: str
