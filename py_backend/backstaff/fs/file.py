@@ -60,20 +60,9 @@ def regulars(
         yield name, status if stat.S_ISREG(status.st_mode) else not_a_file(kind_of(status))
 
 
-def read(
-    name: str,
-    directory: int,
-    most: int,
-    *,
-    follow: bool = False,
-    looked: os.stat_result | None = None,
-) -> Content:
-    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`.
-
-    LOOKED is the status that `regular` returned just now, if it was asked.
-    """
-    if looked is None:
-        regular(name, directory, follow=follow)
+def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
+    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`."""
+    regular(name, directory, follow=follow)
     try:
         descriptor = HANDLES.open_file(name, directory, follow=follow)
         try:

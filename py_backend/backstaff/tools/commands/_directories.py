@@ -50,8 +50,8 @@ class Settings:
 class CommandDirectory:
     """An open directory of commands.
 
-    `label` is its path in the settings, for example `~/.claude/commands`. `root` bounds the links
-    in it, unless `follow_links` is true: then they may lead anywhere.
+    `label` is its path in the settings: `~/.claude/commands`. The links in it stay within `root`,
+    unless `follow_links` is true: then they may lead anywhere.
     """
 
     label: str
@@ -119,9 +119,8 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
                 if not isinstance(error, NotFound):
                     warnings.append(f"Commands directory {problem}")
         if not opened:
-            said = (
-                "Commands directory " + ", ".join(problems) if problems else "No directory is set"
-            )
+            listed = ", ".join(problems)
+            said = f"Commands directory {listed}" if problems else "No directory is set"
             raise ToolError(DIRECTORY_NOT_FOUND, f"{said}; see 'directory' in [tools.{TABLE}]")
         yield opened, warnings
 
