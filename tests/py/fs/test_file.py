@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backstaff.errors import NotAFile, NotFound, PermissionRefused, Unreachable
+from backstaff.fs import file
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import read, regular, regulars
 
@@ -110,14 +111,19 @@ def test_a_followed_link_is_read_wherever_it_leads(tmp_path: Path, directory: in
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "symlink"])
 def test_what_took_a_file_s_place_meanwhile_is_refused_at_once(
-    tmp_path: Path, directory: int, kind: str
+    tmp_path: Path, directory: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "f").write_text("x")
-    looked = regular("f", directory)
     make_special(tmp_path / "s", kind)
-    os.replace(tmp_path / "s", tmp_path / "f")  # noqa: PTH105  # a link itself, not its target
+
+    def swapped_after(name: str, directory: int, *, follow: bool) -> os.stat_result:
+        status = regular(name, directory, follow=follow)
+        os.replace(tmp_path / "s", tmp_path / "f")  # noqa: PTH105  # a link itself, not its target
+        return status
+
+    monkeypatch.setattr(file, "regular", swapped_after)
     with pytest.raises(NotAFile if kind == "fifo" else Unreachable):
-        read("f", directory, 10, looked=looked)
+        read("f", directory, 10)
 
 
 @pytest.mark.parametrize(
