@@ -57,7 +57,6 @@
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-names)
 (require 'backstaff-server)
 
 (declare-function project-root "project" (project))
@@ -65,13 +64,13 @@
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
 (autoload 'backstaff-list-entries "backstaff-list" nil t)
 (autoload 'backstaff-list-jump "backstaff-list")
-(autoload 'backstaff-list-open "backstaff-list")
+(autoload 'backstaff-list-mode "backstaff-list")
 (autoload 'backstaff-overview "backstaff-overview" nil t)
 (autoload 'backstaff-tree "backstaff-tree" nil t)
 (autoload 'backstaff-tree-jump "backstaff-tree")
-(autoload 'backstaff-tree-open "backstaff-tree")
+(autoload 'backstaff-tree-mode "backstaff-tree")
 (autoload 'backstaff-file-info "backstaff-info" nil t)
-(autoload 'backstaff-info-open "backstaff-info")
+(autoload 'backstaff-info-mode "backstaff-info")
 (autoload 'backstaff-list-commands "backstaff-commands" nil t)
 (autoload 'backstaff-find-command "backstaff-commands" nil t)
 (autoload 'backstaff-find-file "backstaff-find" nil t)
@@ -82,6 +81,7 @@
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-remote-starter "backstaff-remote")
 (add-hook 'backstaff-server-starters #'backstaff-remote-starter)
+(autoload 'backstaff-buffer-state-add "backstaff-buffer-state")
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
 (autoload 'backstaff-llm-tools "backstaff-llm")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
@@ -123,6 +123,11 @@ It is called with a tool's id and the arguments.  Non-nil lets it run, nil
 refuses, and `:unasked' says that there was nobody to ask."
   :type 'function
   :risky t)
+
+(defvar backstaff-reply-functions (list #'backstaff-buffer-state-add)
+  "Functions that add to a successful reply what only Emacs knows.
+Each is called with the reply and the root of the call.  It returns a reply:
+a new one, or the one it was given.")
 
 
 ;;; Keys
@@ -273,12 +278,13 @@ or talks nonsense, is a `backstaff-error'."
 
 (defun backstaff--call-once (id args context)
   "Call the tool ID with ARGS and CONTEXT, wait, and return the reply."
-  (let ((host (file-remote-p (plist-get context :root))))
+  (let ((root (plist-get context :root)))
     (backstaff--reply
      (backstaff-server-call (backstaff--method id)
                             (list args (backstaff--sent-context context))
-                            :timeout backstaff-call-timeout :host host)
-     host)))
+                            :timeout backstaff-call-timeout
+                            :host (file-remote-p root))
+     root)))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
@@ -310,7 +316,7 @@ prints as a word does not fill the echo area."
         :success-fn
         (lambda (value)
           (let ((reply (backstaff--reply-or-failure
-                        id value (file-remote-p (plist-get context :root)))))
+                        id value (plist-get context :root))))
             (if (backstaff--approval-required-p reply)
                 ;; No question may be asked from within a process filter.
                 (run-at-time 0 nil #'backstaff--send-if-approved
@@ -454,73 +460,27 @@ is worth more than no answer."
                      :message (backstaff-epc-error-text condition))
         :truncated nil :warnings nil :elapsed-ms 0))
 
-(defun backstaff--reply (value host)
-  "Return VALUE, which the server on HOST sent, as the reply to a call.
+(defun backstaff--reply (value root)
+  "Return VALUE, which the server sent, as the reply to a call about ROOT.
 Signal a `backstaff-protocol-error' if it is none."
   (unless (and (listp value) (plist-member value :ok)
                (stringp (plist-get value :text)))
     (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
-  (if (and (plist-get value :ok)
-           (equal (plist-get value :tool) "agent-q/get_file_info"))
-      (backstaff--with-buffer-state value host)
-    value))
+  (when (plist-get value :ok)
+    (dolist (function backstaff-reply-functions)
+      (setq value (funcall function value root))))
+  value)
 
-(defun backstaff--reply-or-failure (id value host)
-  "Return VALUE, which the server on HOST sent to a call of ID, as the reply."
+(defun backstaff--reply-or-failure (id value root)
+  "Return VALUE, sent in answer to a call of ID about ROOT, as the reply."
   (condition-case problem
-      (backstaff--reply value host)
+      (backstaff--reply value root)
     (backstaff-error (backstaff--failure id problem))))
 
 (defun backstaff--plain-text (text)
   "Return TEXT as a multibyte string without properties, fit for any wire."
   (string-to-multibyte (substring-no-properties text)))
 
-
-;;; Buffers that visit a file
-
-(defun backstaff--with-buffer-state (reply host)
-  "Return REPLY, which describes a file on HOST, with the state of its buffer.
-The data get `:buffer', its name, and `:buffer-modified'.  If there are
-unsaved changes, a last line of the text says so."
-  (if-let ((buffer (backstaff--visiting-buffer
-                    (concat host (plist-get (plist-get reply :data) :path)))))
-      (let ((modified (buffer-modified-p buffer))
-            (name (substring-no-properties (buffer-name buffer))))
-        (plist-put reply :data
-                   (append (plist-get reply :data)
-                           (list :buffer name :buffer-modified modified)))
-        (when modified
-          (plist-put reply :text (backstaff--with-line
-                                  (plist-get reply :text)
-                                  (format "Buffer: %s (unsaved changes)"
-                                          (backstaff-names-show name)))))
-        reply)
-    reply))
-
-(defun backstaff--visiting-buffer (path)
-  "Return a buffer that visits the file PATH, an absolute name, or nil.
-This compares strings, as PATH must not reach a primitive that handles
-file names: one of them might start a program for it."
-  (let ((home (expand-file-name "~/")))
-    (cl-find-if
-     (lambda (buffer)
-       (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
-         (or (string= path name)
-             (string= path (backstaff--true-name buffer home)))))
-     (buffer-list))))
-
-(defun backstaff--true-name (buffer home)
-  "Return the true name of the file that BUFFER visits, HOME spelt out."
-  (let ((name (or (buffer-local-value 'buffer-file-truename buffer) "")))
-    (if (string-prefix-p "~/" name)
-        (concat home (substring name 2))
-      name)))
-
-(defun backstaff--with-line (text line)
-  "Return TEXT with LINE after its last line, ended as that is."
-  (if (string-suffix-p "\n" text)
-      (concat text line "\n")
-    (concat text "\n" line)))
 
 (provide 'backstaff)
 ;;; backstaff.el ends here

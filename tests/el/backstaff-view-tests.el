@@ -26,16 +26,16 @@
                            (setq buffer (backstaff-list-directory root)))
                          0.4))
               (with-current-buffer buffer
-                (should-not backstaff-view--waiting)
+                (should-not backstaff-request-indicator)
                 (should (< 0.3 (backstaff-test-seconds
-                                 (backstaff-test-wait-for backstaff-view--waiting))))
-                (should (equal backstaff-view--waiting " waiting"))))))
+                                 (backstaff-test-wait-for backstaff-request-indicator))))
+                (should (memq 'backstaff-request-indicator mode-line-process))
+                (should (equal backstaff-request-indicator " waiting"))))))
       (should (string-match-p "\\`Waiting for .*list: .*C-g cancels"
                               (car messages)))
-      (let ((call (caar (buffer-local-value 'backstaff-view--calls buffer))))
-        (kill-buffer buffer)
-        ;; It was cancelled with the buffer.
-        (should-not (backstaff-cancel call))))))
+      (kill-buffer buffer)
+      (should-not (cl-find 'backstaff-request--tell-progress timer-list
+                           :key #'timer--function)))))
 
 (ert-deftest backstaff-view-quit-cancels-on-the-server ()
   (backstaff-view-test-fake "stalling"
@@ -43,13 +43,13 @@
                            #'backstaff-tree #'backstaff-file-info))
       (let ((before (backstaff-view-tests-cancelled)))
         (funcall command root)
-        (should backstaff-view--calls)
+        (should (backstaff-request-pending-p))
         (execute-kbd-macro (kbd "C-g"))
-        (should-not backstaff-view--calls)
+        (should-not (backstaff-request-pending-p))
         (should (string-match-p "\\`Cancelled\n\nType g" (buffer-string)))
         (should (= (backstaff-view-tests-cancelled) (1+ before)))
         (execute-kbd-macro "g")
-        (should backstaff-view--calls)
+        (should (backstaff-request-pending-p))
         (kill-buffer)
         (should (= (backstaff-view-tests-cancelled) (+ 2 before)))))))
 
@@ -57,10 +57,11 @@
   (backstaff-view-test-project '(("a" . (("b" . ""))))
     (make-symbolic-link "/" (concat root "out"))
     (dolist (path '("out" "none"))
-      (backstaff-view-test-open #'backstaff-tree-open root path)
+      (backstaff-view-test-open #'backstaff-view-open 'backstaff-tree-mode
+                                (list :root root :path path))
       (should (string-prefix-p "Error: " (buffer-string)))
       (should (equal default-directory root)))
-    (backstaff-view-test-open #'backstaff-tree-open root "a")
+    (backstaff-view-test-open #'backstaff-tree (concat root "a"))
     (should (equal default-directory (concat root "a/")))))
 
 (ert-deftest backstaff-view-quit-keeps-what-is-shown ()
@@ -68,9 +69,9 @@
     (backstaff-view-test-open #'backstaff-list-directory root)
     (let ((before (buffer-string)))
       (execute-kbd-macro (kbd "C-u . C-g"))
-      (should-not backstaff-view--calls)
+      (should-not (backstaff-request-pending-p))
       (should (equal (buffer-string) before))
-      (should-not (plist-get (backstaff-view-latest-state) :hidden))
+      (should-not (backstaff-view-get :hidden))
       (let ((quits 0))
         (cl-letf (((symbol-function 'keyboard-quit) (lambda () (cl-incf quits))))
           (execute-kbd-macro (kbd "C-g")))
@@ -82,10 +83,9 @@
     (cl-letf (((symbol-function 'backstaff-call-async)
                (lambda (&rest _) (signal 'quit nil))))
       (should-error (condition-case nil
-                        (backstaff-view--revert)
+                        (revert-buffer)
                       (quit (error "Quit")))))
-    (should-not backstaff-view--calls)
-    (should-not backstaff-view--progress)
+    (should-not (backstaff-request-pending-p))
     (backstaff-view-test-press "g")
     (should (equal (backstaff-view-test-names) '("a.txt")))))
 
@@ -93,7 +93,7 @@
   (backstaff-view-test-fake "stalling"
     (backstaff-list-directory root)
     (execute-kbd-macro "ggg")
-    (should (= (length backstaff-view--calls) 1))
+    (should (backstaff-request-pending-p))
     (should (= (backstaff-view-tests-cancelled) 3))
     (fundamental-mode)
     (should (= (backstaff-view-tests-cancelled) 4))))
@@ -101,7 +101,7 @@
 (ert-deftest backstaff-view-late-answer-is-not-shown ()
   (backstaff-view-test-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (backstaff-list-directory (expand-file-name "one" root))
-    (backstaff-view-ask (backstaff-view-with :path "two"))
+    (backstaff-view-change :path "two")
     (backstaff-view-test-settle)
     (should (equal (backstaff-view-test-names) '("b")))
     (should (equal (buffer-name) (format "*backstaff list: %s/two*"
@@ -177,7 +177,7 @@
   (backstaff-test-with-server '("/nowhere/python")
     (save-window-excursion
       (backstaff-view-test-open #'backstaff-list-directory temporary-file-directory)
-      (should (string-match-p "\\`Error: Backstaff cannot start its server: .*/nowhere/python"
+      (should (string-match-p "\\`Error: Backstaff connection lost: .*/nowhere/python"
                               (buffer-string))))))
 
 (ert-deftest backstaff-view-refuses-a-remote-directory ()
@@ -223,10 +223,10 @@
     (split-window-right 30)
     (backstaff-view-test-open #'backstaff-list-directory root)
     (should truncate-lines)
-    (backstaff-view-set-notes (list (mapconcat #'identity (make-list 20 "word") " ")))
+    (backstaff-view-set-notes (mapconcat #'identity (make-list 20 "word") " "))
     (dolist (line (split-string (backstaff-view-test-notes) "\n"))
       (should (<= (string-width line) (window-body-width))))
-    (backstaff-view-ask (backstaff-view-with :path "missing"))
+    (backstaff-view-change :path "missing")
     (backstaff-view-test-settle)
     (should-not truncate-lines)
     (backstaff-view-test-press "^")
@@ -235,13 +235,12 @@
 (ert-deftest backstaff-view-local-names-mean-local-files ()
   (let ((file-name-handler-alist
          '(("\\`/[^/:]+:" . ignore) ("\\.zip/" . ignore) ("\\.gz\\'" . ignore))))
-    (should (equal (backstaff-view-local-name "/a/b c") "/a/b c"))
-    (should (equal (backstaff-view-local-name "/a/b.gz") "/a/b.gz"))
-    (should (equal (backstaff-view-local-name "/ssh:host:/x") "/:/ssh:host:/x"))
-    (should (equal (backstaff-view-local-name "/ssh:x") "/:/ssh:x"))
-    (should (equal (backstaff-view-local-name "/:x") "/:/:x"))
-    (should (equal (backstaff-view-local-name "/a\n/ssh:host:x") "/:/a\n/ssh:host:x"))
-    (should (equal (backstaff-view-local-name "/a/b.zip/c") "/:/a/b.zip/c"))))
+    (pcase-dolist (`(,name ,expected)
+                   '(("/a/b c" "/a/b c") ("/a/b.gz" "/a/b.gz")
+                     ("/ssh:host:/x" "/:/ssh:host:/x") ("/ssh:x" "/:/ssh:x")
+                     ("/:x" "/:/:x") ("/a\n/ssh:host:x" "/:/a\n/ssh:host:x")
+                     ("/a/b.zip/c" "/:/a/b.zip/c")))
+      (should (equal (backstaff-view-file-name name "/root/") expected)))))
 
 (ert-deftest backstaff-view-paths-are-below-the-root ()
   (backstaff-test-with-tree '(("a" ("b" . "")))
