@@ -123,8 +123,8 @@ directory or file below the root.")
 `:title' returns the name of a buffer with a certain state.
 `:defaults' returns the rest of the state with which a buffer was opened.
 `:open' shows an entry that is no file to visit.
-`:bookmark' is the name of a function that jumps to a bookmark.
-`:wrap' is non-nil if long lines are continued."
+`:wrap', WRAP, is non-nil if long lines are continued.
+`:bookmark', BOOKMARK, is the name of a function that jumps to a bookmark."
   (setq truncate-lines (not wrap)
         word-wrap t
         buffer-undo-list t
@@ -488,7 +488,7 @@ If it is not below, return it as it is: a tool will say so."
   (if (equal directory ".") name (concat directory "/" name)))
 
 (defun backstaff-view-file-name (name &optional root)
-  "Return NAME, absolute and of a file below ROOT, so that it can mean nothing else.
+  "Return NAME, an absolute file name below ROOT, so that it has one meaning.
 A directory called \"ssh:host:\" or \"a.zip\" would lead to another machine or
 into an archive, and so would \"/ssh:host:\" after a newline.  Handlers of the
 file itself, such as decompression, do their work.  ROOT is the buffer's by

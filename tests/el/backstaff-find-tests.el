@@ -46,7 +46,7 @@
      (should ran)))
 
 (defun backstaff-find-tests-completions ()
-  "Return the completions of the text in the minibuffer, as an interface shows them."
+  "Return the minibuffer's completions as an interface shows them."
   (let ((completions (completion-all-sorted-completions)))
     (when completions
       (setcdr (last completions) nil))

@@ -460,7 +460,7 @@ echo 'a warning' >&2
                          (backstaff-remote-tests-when-asked (funcall action)
                            (backstaff-list-directory far)))
     (backstaff-test-wait-for (string-match-p "Cancelled" (buffer-string)))
-    (should-not backstaff-view--calls)
+    (should-not (backstaff-request-pending-p))
     (should-not (backstaff-remote-test-server far))
     (revert-buffer)
     (backstaff-remote-tests-shown (current-buffer))))
@@ -737,12 +737,11 @@ echo 'a warning' >&2
       (unwind-protect
           (with-current-buffer buffer
             (should (string-match-p "@host\\*" (buffer-name)))
-            (should (equal backstaff-view--host " @host"))
             (should (equal default-directory far))
             (should (string-match-p (regexp-quote (directory-file-name far))
                                     (car backstaff-view--header)))
             (should (backstaff-view-go-to "a.txt"))
-            (backstaff-tree-visit)
+            (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
             (should visited)
             (should (equal (with-current-buffer visited (buffer-string)) "alpha")))
@@ -751,13 +750,13 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-views-name-files-of-the-host ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (with-current-buffer (backstaff-remote-tests-shown (backstaff-list-directory far))
-      (should (equal (backstaff-view-file-name (backstaff-view-absolute "src/b.py"))
+      (should (equal (backstaff-view-file-name (backstaff-view--absolute "src/b.py"))
                      (concat far "src/b.py")))
       ;; What a reply names absolutely is the host's, whatever it looks like.
       (dolist (path '("/etc/x" "/ssh:other:/etc/x" "/sudo::/x"))
-        (should (equal (backstaff-view-file-name (backstaff-view-absolute path))
+        (should (equal (backstaff-view-file-name (backstaff-view--absolute path))
                        (concat "/ssh:host:" path)))
-        (should (equal (file-remote-p (backstaff-view-absolute path)) "/ssh:host:"))))))
+        (should (equal (file-remote-p (backstaff-view--absolute path)) "/ssh:host:"))))))
 
 (ert-deftest backstaff-remote-root-is-looked-for-once ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -775,7 +774,7 @@ echo 'a warning' >&2
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((table (backstaff-arguments--path-table far)))
       (should (equal (all-completions "s" table) '("src/")))
-      (should (equal (sort (all-completions "src/" table) #'string<) '("b.py" "deep/")))
+      (should (equal (sort (all-completions "src/" table) #'string<) '("src/b.py" "src/deep/")))
       (should-not (all-completions "../" table)))))
 
 (ert-deftest backstaff-remote-doctor-explains-the-host ()
