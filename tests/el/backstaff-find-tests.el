@@ -243,13 +243,14 @@
 
 (ert-deftest backstaff-find-file-says-that-it-waits ()
   (backstaff-view-test-fake "stalling"
-    (let ((pending nil))
+    (let ((late nil))
       (should (string-match-p
                "\\`Waiting for an answer… (C-g cancels)\\'"
                (car (backstaff-view-test-messages
                       (backstaff-find-tests-at-prompt ""
-                        (run-at-time 0.8 nil (lambda () (setq pending t)))
-                        (cl-letf (((symbol-function 'input-pending-p) (lambda (&rest _) pending)))
+                        (run-at-time 10 nil (lambda () (setq late t)))
+                        (cl-letf (((symbol-function 'input-pending-p)
+                                   (lambda (&rest _) (or messages late))))
                           (all-completions "x" minibuffer-completion-table))))))))))
 
 (ert-deftest backstaff-find-file-can-be-quit-while-it-waits ()

@@ -177,7 +177,7 @@
   (backstaff-test-with-server '("/nowhere/python")
     (save-window-excursion
       (backstaff-view-test-open #'backstaff-list-directory temporary-file-directory)
-      (should (string-match-p "\\`Error: Backstaff connection lost: .*/nowhere/python"
+      (should (string-match-p "\\`Error: Backstaff cannot start its server: .*/nowhere/python"
                               (buffer-string))))))
 
 (ert-deftest backstaff-view-refuses-a-remote-directory ()
