@@ -175,7 +175,7 @@ buffer visits, point goes to this file."
   "Show PATH of this project in major mode MODE, with the rest of the STATE.
 Point stays on the same file."
   (backstaff-view-open mode `(:root ,(backstaff-view-get :root) :path ,path
-                              :focus ,(backstaff-view-path) ,@state)))
+                              :focus ,(backstaff-view--path) ,@state)))
 
 (defun backstaff-view-buffer (mode state)
   "Return a buffer in major mode MODE for which STATE is requested.
@@ -389,15 +389,15 @@ They are an overlay, so they stay there when a table is sorted."
   (or (backstaff-view-entry)
       (user-error "There is nothing on this line")))
 
-(defun backstaff-view-path ()
+(defun backstaff-view--path ()
   "Return the path of the file at point, or else of what the buffer shows."
   (or (plist-get (backstaff-view-entry) :path) (backstaff-view-get :path)))
 
 (defun backstaff-view-directory ()
   "Return the path of the directory at point, or of the one around the file."
   (if (memq (plist-get (backstaff-view-entry) :kind) '(nil :directory))
-      (backstaff-view-path)
-    (or (backstaff-view-parent (backstaff-view-path)) ".")))
+      (backstaff-view--path)
+    (or (backstaff-view-parent (backstaff-view--path)) ".")))
 
 (defun backstaff-view-go-to-name ()
   "Go to the name on the line at point."
@@ -567,15 +567,15 @@ Visit it in another window if OTHER-WINDOW is non-nil."
   "Copy the absolute name of the file at point.
 With a prefix argument RELATIVE copy its path below the project's root."
   (interactive "P")
-  (let ((name (if relative (backstaff-view-path)
-                (backstaff-view--absolute (backstaff-view-path)))))
+  (let ((name (if relative (backstaff-view--path)
+                (backstaff-view--absolute (backstaff-view--path)))))
     (kill-new name)
     (message "Copied %s" (backstaff-names-show name))))
 
 (defun backstaff-view-info ()
   "Show what is known of the file at point, or of the directory shown."
   (interactive)
-  (backstaff-view-switch 'backstaff-info-mode (backstaff-view-path)))
+  (backstaff-view-switch 'backstaff-info-mode (backstaff-view--path)))
 
 (provide 'backstaff-view)
 ;;; backstaff-view.el ends here
