@@ -1,14 +1,13 @@
-;;; backstaff-arguments.el --- The arguments of a tool, as a person gives them  -*- lexical-binding: t; -*-
+;;; backstaff-arguments.el --- Read a tool's arguments from the user  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; A tool's definition, as `backstaff-tools' returns it, says what arguments it
-;; takes.  A value is a string, a number, t or `:false', or a list of strings.  Nil
-;; is no value: the argument is left out of the call.  Paths are strings for the
-;; server to judge, and completing one asks the server too: whatever is typed
-;; reaches no handler of file names.
+;; A tool's definition, as `backstaff-tools' returns it, describes its arguments.  A
+;; value is a string, a number, t or `:false', or a list of strings.  Nil omits the
+;; argument from the call.  Paths are plain strings here.  The server checks and
+;; completes them, so a typed path reaches no handler of file names.
 
 ;;; Code:
 
@@ -18,10 +17,10 @@
 (require 'backstaff)
 
 (defvar backstaff-arguments--history nil
-  "What was typed for arguments, the last first.")
+  "The values that the user typed.")
 
 (defun backstaff-arguments-keyword (definition)
-  "Return the keyword under which the argument of DEFINITION is passed."
+  "Return the keyword of the argument of DEFINITION, such as `:path'."
   (intern (concat ":" (plist-get definition :name))))
 
 (defun backstaff-arguments-path-p (definition)
@@ -30,7 +29,7 @@
        (eq (plist-get definition :type) :string)))
 
 (defun backstaff-arguments-value-text (value)
-  "Return VALUE, of an argument, as people read it."
+  "Return VALUE of an argument as text for people, such as \"yes\" for t."
   (pcase value
     ('t "yes")
     ((or 'nil :false) "no")
@@ -39,7 +38,7 @@
     (_ (format "%s" value))))
 
 (defun backstaff-arguments-default-text (definition)
-  "Return what stands for the argument of DEFINITION while it is left out."
+  "Return a text for the argument of DEFINITION without a value."
   (let ((default (plist-member definition :default)))
     (cond ((plist-get definition :required) "required")
           (default (concat "default " (backstaff-arguments-value-text (cadr default))))
@@ -55,7 +54,7 @@ Paths are below ROOT.  CURRENT is a plist of values to edit."
            when value append (list keyword value)))
 
 (defun backstaff-arguments-read-one (definition root current)
-  "Read a value for the argument of DEFINITION; nil if it is to be left out.
+  "Read a value for the argument of DEFINITION; nil omits it.
 A path is below ROOT.  CURRENT is the value to edit, or nil."
   (let ((value nil) (problem nil))
     (while (setq value (backstaff-arguments--read-typed definition root current problem)
@@ -64,7 +63,7 @@ A path is below ROOT.  CURRENT is the value to edit, or nil."
     value))
 
 (defun backstaff-arguments--problem (definition value)
-  "Return what is wrong with VALUE for the argument of DEFINITION, or nil."
+  "Return a text if VALUE does not suit the argument of DEFINITION, or nil."
   (let ((type (plist-get definition :type))
         (minimum (plist-get definition :minimum))
         (maximum (plist-get definition :maximum)))
@@ -77,9 +76,9 @@ A path is below ROOT.  CURRENT is the value to edit, or nil."
           ((and maximum (> value maximum)) (format "It must be at most %s" maximum)))))
 
 (defun backstaff-arguments--read-typed (definition root current problem)
-  "Read a value for the argument of DEFINITION as its type wants it.
-ROOT and CURRENT are as in `backstaff-arguments-read-one'.  PROBLEM is what
-was wrong with the last try, or nil."
+  "Read a value for the argument of DEFINITION, in a way for its type.
+ROOT and CURRENT are as in `backstaff-arguments-read-one'.  PROBLEM says why
+the last value did not suit, or is nil."
   (cl-labels
       ((prompt (hint)
          (let ((description (plist-get definition :description)))
@@ -124,7 +123,7 @@ was wrong with the last try, or nil."
 
 (defun backstaff-arguments--path-table (root)
   "Return a completion table of the paths below ROOT.
-It has what the server lists in the directory typed so far, if anything."
+The server lists the directory that was typed so far."
   (completion-table-dynamic
    (lambda (path)
      (unless (string-prefix-p "/" path)
@@ -140,12 +139,12 @@ It has what the server lists in the directory typed so far, if anything."
                  (plist-get (plist-get reply :data) :entries)))))))
 
 (defun backstaff-arguments-lisp (id arguments)
-  "Return the call of the tool ID with ARGUMENTS as one types it in Lisp."
+  "Return the call of the tool ID with ARGUMENTS as a Lisp expression."
   (let ((print-length nil) (print-level nil) (print-escape-newlines t))
     (format "(backstaff-call %S '%S)" id arguments)))
 
 (defun backstaff-arguments-json (arguments)
-  "Return ARGUMENTS, a plist, as a model would give them, in JSON."
+  "Return ARGUMENTS, a plist, as a JSON object."
   (if arguments
       (json-encode (cl-loop for (keyword value) on arguments by #'cddr
                             collect (cons (substring (symbol-name keyword) 1)

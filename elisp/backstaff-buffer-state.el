@@ -1,12 +1,12 @@
-;;; backstaff-buffer-state.el --- What buffers know of a file  -*- lexical-binding: t; -*-
+;;; backstaff-buffer-state.el --- Unsaved changes in replies about files  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; The server describes a file as it is on disk.  A reply of Agent-Q's
-;; get_file_info says, too, which buffer visits the file, and whether it has
-;; changes that are not saved.  `backstaff-reply-functions' calls this.
+;; The server describes a file on disk.  To replies of Agent-Q's get_file_info this
+;; adds the buffer that visits the file, and whether the buffer has unsaved changes.
+;; `backstaff-reply-functions' calls it.
 
 ;;; Code:
 
@@ -14,10 +14,11 @@
 (require 'backstaff-names)
 
 (defun backstaff-buffer-state-add (reply root)
-  "Return REPLY with the state of the buffer that visits the file it describes.
-ROOT is that of the call.  The data get `:buffer', the buffer's name, and
-`:buffer-modified'.  If there are unsaved changes, a last line of the text
-says so.  A reply about anything else is returned as it is."
+  "Return REPLY with the state of the buffer that visits its file.
+ROOT is the root of the call.  The data get `:buffer', the buffer's name, and
+`:buffer-modified'.  If there are unsaved changes, the text gets a last line
+such as \"Buffer: a.c (unsaved changes)\".  Replies of other tools and about
+files without a buffer do not change."
   (let ((buffer (and (equal (plist-get reply :tool) "agent-q/get_file_info")
                      (backstaff-buffer-state--visiting
                       (concat (file-remote-p root)
@@ -38,8 +39,8 @@ says so.  A reply about anything else is returned as it is."
 
 (defun backstaff-buffer-state--visiting (path)
   "Return a buffer that visits the file PATH, an absolute name, or nil.
-This compares strings, as PATH must not reach a primitive that handles
-file names: one of them might start a program for it."
+This compares strings only: a primitive for file names could call a handler,
+which may start a program."
   (let ((home (expand-file-name "~/")))
     (cl-find-if
      (lambda (buffer)

@@ -4,8 +4,8 @@
 
 ;;; Commentary:
 
-;; Commands are Markdown files that agents and people share, in a folder of the
-;; project or wherever the server's settings say.
+;; Commands are Markdown files that agents and people share.  They are in a directory
+;; of the project or in the directories of the server's settings.
 
 ;;; Code:
 
@@ -15,12 +15,12 @@
 (require 'backstaff-view)
 
 (defcustom backstaff-commands-page-size 50
-  "How many commands a page has, from 1 to 100."
+  "Number of commands on a page, from 1 to 100."
   :type 'integer
   :group 'backstaff)
 
 (defvar backstaff-commands--history nil
-  "The commands that were asked for by name.")
+  "The names that the user typed for commands.")
 
 (defvar backstaff-commands-mode-map
   (let ((map (make-sparse-keymap)))
@@ -38,10 +38,10 @@
   "Keymap of `backstaff-commands-mode'.")
 
 (define-derived-mode backstaff-commands-mode tabulated-list-mode "Commands"
-  "Major mode for a page of commands, or for those that a search found.
-On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]\
- goes on to the next page, on the first
-\\[backstaff-commands-previous-line] goes back to the previous one.
+  "Major mode for a page of commands or for the results of a search.
+\\<backstaff-commands-mode-map>\\[backstaff-commands-next-line] on the last line\
+ shows the next page, and \\[backstaff-commands-previous-line] on the first
+line the previous one.
 
 \\{backstaff-commands-mode-map}"
   :group 'backstaff
@@ -64,12 +64,12 @@ On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]
                        (list :root (backstaff-command-root) :path ".")))
 
 (defun backstaff-commands--draw (reply)
-  "Draw the page of commands, or those that were found, in REPLY."
+  "Draw the page of commands or the results of a search in REPLY."
   (let* ((data (plist-get reply :data))
          (query (plist-get backstaff-view-state :query))
          (pages (plist-get data :pagination))
          (entries (plist-get data (if query :results :commands))))
-    ;; No other order is like the one in which they come.
+    ;; The server has sorted them.
     (setq tabulated-list-sort-key nil)
     (backstaff-table-draw
      `[("Name" 20 backstaff-table-name-less-p)
@@ -91,13 +91,13 @@ On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]
                (max 1 (plist-get pages :total-pages)))))
     (backstaff-view-set-notes
      (substitute-command-keys
-      (cond (query "\\[backstaff-commands-all] lists all again")
+      (cond (query "\\[backstaff-commands-all] lists all commands")
             ((plist-get pages :has-next)
              "\\[backstaff-commands-next-page] shows the next page")
             ((null entries) "There are no commands"))))))
 
 (defun backstaff-commands--row (entry query)
-  "Return the row that stands for ENTRY, found by QUERY or on a page if nil."
+  "Return the row for ENTRY, a result of QUERY, or on a page if QUERY is nil."
   (list `(:kind :file ,@entry)
         `[,(backstaff-table-name (plist-get entry :name) 'font-lock-function-name-face)
           ,@(if query
@@ -109,7 +109,7 @@ On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]
           ,(backstaff-view-label (plist-get entry :description))]))
 
 (defun backstaff-commands--turn (step &optional focus)
-  "Show the page STEP pages on; FOCUS is where point shall be on it."
+  "Show the page STEP pages further, with point on FOCUS."
   (let ((pages (plist-get (plist-get backstaff-view-reply :data) :pagination)))
     (unless (plist-get pages (if (> step 0) :has-next :has-prev))
       (user-error (if (> step 0) "This is the last page" "This is the first page")))
@@ -126,7 +126,7 @@ On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]
   (backstaff-commands--turn -1))
 
 (defun backstaff-commands-next-line ()
-  "Go to the next command, which may be on the next page."
+  "Go to the next command, on the next page if necessary."
   (interactive nil backstaff-commands-mode)
   (forward-line)
   (let ((end (eobp)))
@@ -137,7 +137,7 @@ On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]
       (backstaff-commands--turn 1))))
 
 (defun backstaff-commands-previous-line ()
-  "Go to the previous command, which may be on the previous page."
+  "Go to the previous command, on the previous page if necessary."
   (interactive nil backstaff-commands-mode)
   (let ((start (point)))
     (forward-line -1)
@@ -147,15 +147,15 @@ On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]
       (backstaff-commands--turn -1 'last))))
 
 (defun backstaff-commands-search (query)
-  "Show the commands that QUERY, some words, is about."
+  "Show the commands that match QUERY, some words."
   (interactive (list (read-string "Search commands for: ")) backstaff-commands-mode)
   (backstaff-view-change :query query))
 
 (defun backstaff-commands-all ()
-  "List all commands again, after a search."
+  "List all commands, after a search."
   (interactive nil backstaff-commands-mode)
   (unless (backstaff-view-get :query)
-    (user-error "All are listed"))
+    (user-error "All commands are listed"))
   (backstaff-view-change :query nil))
 
 (defvar backstaff-command-mode-map
@@ -166,8 +166,7 @@ On the last line \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line]
 
 (define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
   "Major mode for a command.
-Invisible characters in it are written as escapes; RET visits its file, which
-has them as they are.
+Invisible characters are written as escapes.  RET visits the file itself.
 
 \\{backstaff-command-mode-map}"
   :group 'backstaff
@@ -194,7 +193,7 @@ has them as they are.
 ;;;###autoload
 (defun backstaff-find-command (name &optional root)
   "Show the command NAME of the project ROOT.
-Interactively ask the server for the commands, and complete the name."
+Interactively, complete the name."
   (interactive
    (let* ((root (backstaff-command-root))
           (commands (backstaff-commands--fetch root))
@@ -211,7 +210,7 @@ Interactively ask the server for the commands, and complete the name."
                       (complete-with-action action commands string predicate)))
                   nil t nil 'backstaff-commands--history)))
      (when (string-empty-p label)
-       (user-error "No command was named; M-x backstaff-list-commands lists them"))
+       (user-error "Type a name; M-x backstaff-list-commands lists all"))
      (list (nth 1 (assoc label commands)) root)))
   (backstaff-view-open 'backstaff-command-mode
                        (list :root (or root (backstaff-command-root)) :path "."
@@ -219,7 +218,7 @@ Interactively ask the server for the commands, and complete the name."
 
 (defun backstaff-commands--fetch (root)
   "Return the commands of the project ROOT, each as (LABEL NAME DESCRIPTION).
-This waits for the server; a quit ends the wait."
+This waits for the server."
   (cl-loop
    for page from 1
    for reply = (backstaff-call "commands/list_commands" (list :page page :page_size 100)

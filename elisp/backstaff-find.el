@@ -1,15 +1,14 @@
-;;; backstaff-find.el --- Visiting a file by a part of its name  -*- lexical-binding: t; -*-
+;;; backstaff-find.el --- Visit a file by a part of its name  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; `backstaff-find-file' is a `completing-read' whose candidates are the files
-;; that the server finds for the whole input, the best first.  Matching and ranking
-;; are the server's, so a completion style of its own takes the answer as it is.
-;; Whatever shows completions as you type shows these: Vertico, icomplete, fido.
-;; Else TAB lists them, and RET visits the best.  A key ends the wait for an answer,
-;; and another input supersedes the call.
+;; `backstaff-find-file' is a `completing-read'.  The server finds the files that
+;; match the input and ranks them, so a completion style of our own passes its answer
+;; on unchanged.  Vertico, icomplete and fido show the files as you type.  Without
+;; these, TAB lists them.  RET visits the best match.  A key ends the wait for an
+;; answer, and new input cancels the call for the old input.
 
 ;;; Code:
 
@@ -21,7 +20,7 @@
 (require 'backstaff-view)
 
 (defcustom backstaff-find-limit 100
-  "How many of the files that match are asked for."
+  "The most files that `backstaff-find-file' offers, from 1 to 1000."
   :type '(natnum :match (lambda (_widget value) (<= 1 value 1000)))
   :group 'backstaff)
 
@@ -30,52 +29,53 @@
     (define-key map (kbd "SPC") #'self-insert-command)
     (define-key map (kbd "?") #'self-insert-command)
     map)
-  "Keymap of `backstaff-find-file', where a blank separates words.")
+  "Keymap of `backstaff-find-file'.  Blanks separate words of the input.")
 
 (defvar backstaff-find--history nil
-  "What was looked for.")
+  "The inputs of `backstaff-find-file'.")
 
 ;;;###autoload
 (defun backstaff-find-file (file &optional root)
   "Visit FILE, a path below the project ROOT.
-Interactively, look for it by a part of its name: the completions are the
-files that match, the best first, without those that git ignores.  Letters
-need not stand together, words not in their order; case counts only where
-there is a capital letter.  Input that is no file's name visits the best match."
+Interactively, find it by a part of its name.  The completions are the files
+that match, the best first; files that git ignores are omitted.  Other letters
+may stand between those of a word, and words may come in any order.  Case
+counts for words with a capital letter.  RET after input that is not a file's
+name visits the best match."
   (interactive (let ((root (backstaff-command-root)))
                  (list (backstaff-find--read root) root)))
   (let* ((root (or root (backstaff-command-root)))
          (name (concat root file)))
-    ;; A link to a directory is found like a file.
+    ;; The server finds links to directories, too.
     (or (backstaff-view-visit-file name nil root)
         (dired (backstaff-view-file-name name root)))))
 
 (defun backstaff-find--read (root)
-  "Ask for a file of the project ROOT and return its path below that."
+  "Read a file of the project ROOT and return its path."
   (let ((default-directory root)
-        (paths (make-hash-table :test #'equal)) ; by their labels
+        (paths (make-hash-table :test #'equal)) ; by label
         (minibuffer nil)
-        (overlay nil)                   ; before the prompt
-        (asked nil)                     ; the input that was asked for last
-        (labels nil))                   ; the files that match it
+        (overlay nil)                   ; shows counts before the prompt
+        (requested nil)                 ; the last input sent to the server
+        (labels nil))                   ; the labels of the files that match it
     (cl-labels
-        ((call (function input &rest arguments)
-           ;; A label need not match the query that finds its file.
+        ((search (function input &rest arguments)
+           ;; A file need not match its own label.
            (let ((query (gethash input paths input)))
              (apply function "workspace/search_files"
                     `(,@(if (string-blank-p query) '(:query "**" :kind "glob")
                           (list :query query :kind "fuzzy"))
                       :max_results ,backstaff-find-limit)
                     `(,@arguments (:root ,root)))))
-         (take (reply)
-           (let ((odd (backstaff-names-labels reply)))
+         (note (reply)
+           (let ((table (backstaff-names-labels reply)))
              (setq labels (mapcar (lambda (file)
-                                    (let ((label (gethash file odd file)))
+                                    (let ((label (gethash file table file)))
                                       (puthash label file paths)
                                       label))
                                   (plist-get (plist-get reply :data) :files)))))
          (show (reply)
-           (take reply)
+           (note reply)
            (let ((shown (length labels))
                  (total (or (plist-get (plist-get reply :data) :total) 0)))
              (overlay-put overlay 'before-string
@@ -83,18 +83,18 @@ there is a capital letter.  Input that is no file's name visits the best match."
                                (propertize (format "%d of %d " shown total) 'face 'shadow)))
              (unless labels
                (message "%s" (backstaff-find--problem reply)))))
-         (ask (input)
+         (request-labels (input)
            (with-current-buffer minibuffer
-             (unless (equal input asked)
+             (unless (equal input requested)
                (backstaff-request-cancel)
-               (setq asked input
+               (setq requested input
                      labels nil)
-               (call #'backstaff-request input #'show))
+               (search #'backstaff-request input #'show))
              (backstaff-request-wait))
            (copy-sequence labels))
-         (await (input)
-           (let ((reply (call #'backstaff-call input)))
-             (or (take reply)
+         (wait-for-labels (input)
+           (let ((reply (search #'backstaff-call input)))
+             (or (note reply)
                  (user-error "%s" (backstaff-find--problem reply)))))
          (table (string predicate action)
            (pcase action
@@ -103,7 +103,8 @@ there is a capital letter.  Input that is no file's name visits the best match."
                                    (cycle-sort-function . identity)))
              (`(boundaries . ,_) nil)
              ('lambda (and (gethash string paths) t))
-             (_ (let ((found (seq-filter (or predicate #'identity) (ask string))))
+             (_ (let ((found (seq-filter (or predicate #'identity)
+                                         (request-labels string))))
                   (cond (action found)
                         ((equal found (list string)) t)
                         (found string))))))
@@ -124,21 +125,22 @@ there is a capital letter.  Input that is no file's name visits the best match."
                (delete-overlay overlay)))))
       (let ((text (if (eq completing-read-function #'completing-read-default)
                       (complete)
-                    ;; Ivy and Helm ask for candidates once, and narrow these.
-                    (completing-read "Find file: " (await (read-string "Find file like: "))
+                    ;; Ivy and Helm fetch candidates once and filter them.
+                    (completing-read "Find file: "
+                                     (wait-for-labels (read-string "Find file like: "))
                                      nil t))))
         (when (string-blank-p text)
           (user-error "Type a part of the name, or choose a file"))
         (gethash (cond ((gethash text paths) text)
-                       ((and (equal text asked) labels) (car labels))
-                       (t (car (await text))))
+                       ((and (equal text requested) labels) (car labels))
+                       (t (car (wait-for-labels text))))
                  paths)))))
 
 (defun backstaff-find--problem (reply)
-  "Return why there is no file in REPLY."
+  "Return the reason why REPLY has no files."
   (if (plist-get reply :ok)
       (string-join (cons "No file matches"
-                         ;; This says how a model is to ask for them.
+                         ;; The rest of the note names an argument for models.
                          (mapcar (apply-partially #'string-remove-suffix
                                                   ": include_ignored shows them")
                                  (plist-get (plist-get reply :data) :notes)))
@@ -147,16 +149,16 @@ there is a capital letter.  Input that is no file's name visits the best match."
 
 (add-to-list 'completion-styles-alist
              '(backstaff-find backstaff-find--try backstaff-find--all
-                              "Whatever the server of Backstaff finds."))
+                              "All files that the server of Backstaff finds."))
 
 (defun backstaff-find--all (string table predicate _point)
-  "Return all that matches STRING in TABLE with PREDICATE."
-  ;; icomplete passes a list of completions on: these match already.
+  "Return all completions of STRING in TABLE that satisfy PREDICATE."
+  ;; icomplete passes a list of completions, which match already.
   (all-completions (if (functionp table) string "") table predicate))
 
 (defun backstaff-find--try (string table predicate point)
-  "Complete STRING in TABLE with PREDICATE only where one file matches.
-POINT is passed on."
+  "Complete STRING in TABLE if one file matches and satisfies PREDICATE.
+POINT is as in `completion-try-completion'."
   (pcase (backstaff-find--all string table predicate point)
     ('nil nil)
     (`(,(pred (equal string))) t)

@@ -1,11 +1,11 @@
-;;; backstaff-info.el --- The facts about a file  -*- lexical-binding: t; -*-
+;;; backstaff-info.el --- Type, size and times of a file  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
 ;; `backstaff-file-info' shows the type, size, times and permissions of a file or
-;; a directory, and whether a buffer holds changes that are not saved.
+;; directory, and whether a buffer has unsaved changes of it.
 
 ;;; Code:
 
@@ -19,7 +19,7 @@
   "Keymap of `backstaff-info-mode'.")
 
 (define-derived-mode backstaff-info-mode backstaff-view-mode "File-Info"
-  "Major mode for the facts about a file or directory.
+  "Major mode for the type, size and times of a file or directory.
 
 \\{backstaff-info-mode-map}"
   :group 'backstaff
@@ -33,7 +33,7 @@
 
 ;;;###autoload
 (defun backstaff-file-info (file)
-  "Show the type, the size, the times and the permissions of FILE."
+  "Show the type, size, times and permissions of FILE."
   (interactive
    (list (read-file-name
           (format-prompt "Describe file"
@@ -42,14 +42,14 @@
                                (file-name-nondirectory buffer-file-name))))
           (backstaff-directory) buffer-file-name t)))
   (let ((name (expand-file-name file)))
-    ;; The root of a project is in that project, not in the one around it.
+    ;; The root of a project belongs to it, not to a project around it.
     (backstaff-view-open-file 'backstaff-info-mode
                               (if (and (not (file-remote-p name)) (file-directory-p name))
                                   (file-name-as-directory name)
                                 name))))
 
 (defun backstaff-info--draw (reply)
-  "Draw the facts in REPLY."
+  "Draw the text of REPLY."
   (insert (substring-no-properties (plist-get reply :text)))
   (goto-char (point-min))
   (while (re-search-forward "^[A-Z][a-z]+:" nil t)
@@ -60,7 +60,7 @@
     (backstaff-view-set-header path)))
 
 (defun backstaff-info-list ()
-  "List the directory that the file is in."
+  "List the directory of the file."
   (interactive nil backstaff-info-mode)
   (backstaff-view-switch 'backstaff-list-mode
                          (or (backstaff-view-parent (backstaff-view-get :path)) ".")))

@@ -1,13 +1,12 @@
-;;; backstaff-inspector.el --- See what an agent sees of a tool  -*- lexical-binding: t; -*-
+;;; backstaff-inspector.el --- Run a tool and see all forms of its reply  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; `backstaff-run-tool' asks for a tool and its arguments, and shows the reply in
-;; all its forms, text, plist and JSON, with what each would cost an agent: its
-;; bytes, and a rough count of tokens.  A long form is shown in part, and measured
-;; in full.
+;; `backstaff-run-tool' asks for a tool and its arguments.  It shows the reply as
+;; text, plist and JSON, with the bytes and an estimate of the tokens that each costs
+;; an agent.  A long form is cut on the screen but measured in full.
 
 ;;; Code:
 
@@ -21,18 +20,18 @@
 (require 'backstaff-view)
 
 (defgroup backstaff-inspector nil
-  "What an agent sees of a tool."
+  "The view of a tool's reply in all its forms."
   :group 'backstaff)
 
 (defcustom backstaff-inspector-max-characters 100000
-  "How many characters of each form of a reply to show."
+  "The most characters to show of each form of a reply."
   :type 'natnum)
 
 (defface backstaff-inspector-heading '((t :inherit outline-1))
   "Face of the heading above each form of a reply.")
 
 (defface backstaff-inspector-label '((t :inherit shadow))
-  "Face of the names of figures.")
+  "Face of labels.")
 
 (defface backstaff-inspector-failure '((t :inherit error))
   "Face of the code of a failure.")
@@ -52,10 +51,10 @@
   "Keymap of `backstaff-inspector-mode'.")
 
 (defvar-local backstaff-inspector--start nil
-  "When the call was made that is awaited, or whose reply is shown.")
+  "The time of the last call.")
 
 (defvar backstaff-inspector--tool-history nil
-  "The tools that were run, the last first.")
+  "The ids of tools that the user typed.")
 
 (define-derived-mode backstaff-inspector-mode special-mode "Backstaff Run"
   "Major mode for the reply of a Backstaff tool, in all its forms.
@@ -77,8 +76,8 @@
 ;;;###autoload
 (defun backstaff-run-tool (id arguments)
   "Run the tool ID with ARGUMENTS, a plist, and show its reply in all forms.
-Interactively, ask for the tool and for each argument; what is left empty is
-left out.  Tools see the project that the current directory is in."
+Interactively, ask for the tool and for each argument; an empty argument is
+omitted.  Tools see the project of the current directory."
   (interactive
    (let ((tool (backstaff-inspector-read-tool)))
      (list (plist-get tool :id)
@@ -114,7 +113,7 @@ FORMS is a list of `text', `plist' and `json'."
         (user-error "There is no tool %s" id))))
 
 (defun backstaff-inspector-edit ()
-  "Edit the arguments of the call that is shown, and run it again."
+  "Edit the arguments of the call and run it again."
   (interactive nil backstaff-inspector-mode)
   (let* ((id (backstaff-view-get :tool))
          (tool (or (cdr (assoc id (backstaff-inspector--tools)))
@@ -129,18 +128,18 @@ FORMS is a list of `text', `plist' and `json'."
   (message "Copied: %s" text))
 
 (defun backstaff-inspector-copy-lisp ()
-  "Copy the call that is shown, as Lisp."
+  "Copy the call as Lisp."
   (interactive nil backstaff-inspector-mode)
   (backstaff-inspector-copy (backstaff-arguments-lisp (backstaff-view-get :tool)
                                                       (backstaff-view-get :arguments))))
 
 (defun backstaff-inspector-copy-json ()
-  "Copy the arguments of the call that is shown, as JSON."
+  "Copy the arguments of the call as JSON."
   (interactive nil backstaff-inspector-mode)
   (backstaff-inspector-copy (backstaff-arguments-json (backstaff-view-get :arguments))))
 
 (defun backstaff-inspector--draw (reply)
-  "Draw REPLY and the call that it answers."
+  "Draw REPLY and its call."
   (let* ((seconds (- (float-time) backstaff-inspector--start))
          (forms (backstaff-view-get :forms))
          (data (plist-get reply :data))
@@ -165,7 +164,7 @@ FORMS is a list of `text', `plist' and `json'."
         (backstaff-inspector--draw-form form (alist-get form texts) data)))))
 
 (defun backstaff-inspector--draw-outcome (reply seconds)
-  "Draw how the call went that ended with REPLY after SECONDS."
+  "Draw root, success and time of a call that got REPLY after SECONDS."
   (cl-flet ((line (label text &optional face)
               (insert (propertize (format "%-10s" label) 'face 'backstaff-inspector-label)
                       " " (if face (propertize text 'face face) text) "\n")))
@@ -181,9 +180,9 @@ FORMS is a list of `text', `plist' and `json'."
             'warning))))
 
 (defun backstaff-inspector--draw-costs (texts)
-  "Draw a table of what each of TEXTS, by form, would cost an agent.
-Prose in English comes near four bytes a token, names and numbers, of which
-answers are full, nearer to two and a half."
+  "Draw a table of the size of TEXTS, an alist by form.
+English prose has about 4 bytes a token.  Names and numbers, of which most
+replies consist, have about 2.5."
   (insert (propertize (format "\n%-10s %12s   %s\n" "Form" "bytes"
                               "tokens, roughly: bytes/4 to /2.5")
                       'face 'backstaff-inspector-label))
@@ -203,12 +202,12 @@ answers are full, nearer to two and a half."
     text))
 
 (defun backstaff-inspector--form-name (form)
-  "Return the name of FORM, as it stands in headings."
+  "Return the name of FORM for headings."
   (pcase form ('text "Text") ('plist "Plist") ('json "JSON")))
 
 (defun backstaff-inspector--draw-form (form text data)
-  "Draw FORM of a reply below a heading, laid out or cut.
-TEXT is the form as a string, or nil if there is none, DATA the plist."
+  "Draw FORM of a reply below a heading.
+TEXT is the form as a string, or nil if there is none.  DATA is the plist."
   (insert "\n" (propertize (concat "* " (backstaff-inspector--form-name form))
                            'face 'backstaff-inspector-heading)
           "\n")
@@ -233,8 +232,8 @@ TEXT is the form as a string, or nil if there is none, DATA the plist."
                'face 'backstaff-inspector-label)))))
 
 (defun backstaff-inspector--break-lines (start)
-  "Break the line after each object from START to point, but not in a string.
-This is for what is cut off and so cannot be parsed."
+  "Break the line after each object from START to point, except in strings.
+A text that was cut cannot be parsed and laid out."
   (save-restriction
     (narrow-to-region start (point))
     (goto-char start)

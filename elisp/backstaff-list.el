@@ -4,8 +4,9 @@
 
 ;;; Commentary:
 
-;; `backstaff-list-directory' shows what is in a directory, as Agent-Q's tool
-;; lists it; `backstaff-list-entries' as Forge's does, perhaps recursively.
+;; `backstaff-list-directory' shows the entries of a directory, as Agent-Q's tool
+;; lists them.  `backstaff-list-entries' shows them as Forge's tool does, with
+;; the directories below on request.
 
 ;;; Code:
 
@@ -31,13 +32,13 @@
   "The columns of a listing.")
 
 (defconst backstaff-list--usual-bytes (* 1024 1024)
-  "How many bytes of text a listing may have if nobody asks for more.")
+  "Bytes of text of a new listing, at most.")
 
 (defconst backstaff-list--most-bytes (* 12 1024 1024)
-  "How many bytes of text may be asked for; little more fits in one answer.")
+  "Bytes of text of any listing, at most; a reply has room for little more.")
 
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
-  "Major mode for the files and directories in a directory.
+  "Major mode for listings of a directory.
 
 \\{backstaff-list-mode-map}"
   :group 'backstaff
@@ -59,8 +60,8 @@
 ;;;###autoload
 (defun backstaff-list-directory (directory)
   "Show the files and directories in DIRECTORY.
-Nothing is followed out of the project that DIRECTORY is in.  With a prefix
-argument take the root of the project without asking."
+Links that lead out of the project are not followed.  With a prefix argument,
+list the root of the project without asking."
   (interactive (list (if current-prefix-arg (backstaff-command-root)
                        (backstaff-read-directory "List directory: "))))
   (backstaff-view-open-file 'backstaff-list-mode (file-name-as-directory directory)
@@ -68,9 +69,9 @@ argument take the root of the project without asking."
 
 ;;;###autoload
 (defun backstaff-list-entries (directory &optional recursive)
-  "Show the entries of DIRECTORY, of the directories in it too if RECURSIVE.
-The listing is Forge's: the settings of the server limit the number of its
-entries and its depth.  With a prefix argument it is recursive."
+  "Show the entries of DIRECTORY with the tool of Forge.
+If RECURSIVE is non-nil, also show those of the directories below; this is
+the prefix argument.  The server's settings limit their number and depth."
   (interactive (list (backstaff-read-directory "List directory: ")
                      current-prefix-arg))
   (backstaff-view-open-file 'backstaff-list-mode (file-name-as-directory directory)
@@ -79,7 +80,7 @@ entries and its depth.  With a prefix argument it is recursive."
 
 ;;;###autoload
 (defun backstaff-list-jump (bookmark)
-  "Show the listing that BOOKMARK stands for."
+  "Show the listing in BOOKMARK."
   (backstaff-view-jump 'backstaff-list-mode bookmark))
 
 (defun backstaff-list--forge-p (state)
@@ -87,13 +88,13 @@ entries and its depth.  With a prefix argument it is recursive."
   (equal (plist-get state :tool) "forge/list_directory"))
 
 (defun backstaff-list--request (state)
-  "Return the tool, the arguments and the context that STATE stands for."
+  "Return the tool, the arguments and the context for STATE."
   (let ((path (plist-get state :path))
         (hidden (plist-get state :hidden)))
     (list (plist-get state :tool)
           (if (backstaff-list--forge-p state)
-              ;; Forge's tool strips blanks off the ends of a path: here they
-              ;; are not at an end.
+              ;; Forge's tool strips blanks from both ends of a path.  "./" and
+              ;; "/" protect those of a name.
               `(:path ,(if (equal path ".") path (concat "./" path "/"))
                 :recursive ,(plist-get state :recursive)
                 :include_hidden ,hidden
@@ -103,7 +104,7 @@ entries and its depth.  With a prefix argument it is recursive."
                                       backstaff-list--usual-bytes)))))
 
 (defun backstaff-list--entry (entry)
-  "Return ENTRY, as either tool has it, in one form."
+  "Return ENTRY, of Agent-Q's or Forge's reply, in the form of this file."
   (let* ((forge (plist-get entry :path))
          (name (or forge (plist-get entry :name)))
          (kind (plist-get entry (if forge :type :kind)))
@@ -119,7 +120,7 @@ entries and its depth.  With a prefix argument it is recursive."
           :problem (plist-get entry :error))))
 
 (defun backstaff-list--row (entry)
-  "Return the row of a table that stands for ENTRY."
+  "Return the row of the table for ENTRY."
   (let* ((kind (plist-get entry :kind))
          (target (plist-get entry :target))
          (suffix (if target (propertize (concat " -> " (backstaff-view-label target))
@@ -143,13 +144,13 @@ entries and its depth.  With a prefix argument it is recursive."
 
 (defun backstaff-list--name-less-p (one other)
   "Return non-nil if the row ONE comes before OTHER, sorted by name.
-Directories come first, upside down too, unless the listing is recursive:
-there each stands before what is in it."
+Directories come first, also in reverse order.  In a recursive listing they
+come before their own entries."
   (cl-flet ((directory-p (row) (eq (plist-get (car row) :kind) :directory)))
     (cond ((or (plist-get backstaff-view-state :recursive)
                (eq (directory-p one) (directory-p other)))
            (backstaff-table-name-less-p one other))
-          ;; Upside down we are called with the rows exchanged.
+          ;; In reverse order `tabulated-list-mode' exchanges the rows.
           ((cdr tabulated-list-sort-key) (directory-p other))
           (t (directory-p one)))))
 
@@ -174,13 +175,13 @@ there each stands before what is in it."
      (if hidden "hidden shown" "hidden off"))
     (backstaff-view-set-notes
      (cond (entries nil)
-           (hidden "Nothing is in here")
+           (hidden "The directory is empty")
            (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
- shows what is hidden")))
+ shows hidden files")))
      left-out)))
 
 (defun backstaff-list--left-out (data)
-  "Return a line that says what DATA leave out and how to see it, or nil."
+  "Return a note on the entries that DATA omit and how to see them, or nil."
   (let ((shown (length (plist-get data :entries)))
         (total (plist-get data :total)))
     (when (or (plist-get data :truncated) (and total (< shown total)))
@@ -202,18 +203,18 @@ there each stands before what is in it."
                          :hidden (backstaff-view-get :hidden)))
 
 (defun backstaff-list-more ()
-  "Ask for more of a listing that was cut."
+  "Request more of a listing that was cut."
   (interactive nil backstaff-list-mode)
   (let ((data (plist-get backstaff-view-reply :data))
         (bytes (or (backstaff-view-get :bytes) backstaff-list--usual-bytes)))
     (cond ((not (backstaff-list--left-out data))
-           (user-error "All is shown"))
+           (user-error "The listing is complete"))
           ((eq (plist-get data :truncated-reason) :max-entries)
            (user-error "The server's settings allow no more: raise max_entries under\
  [tools.list_directory] in %s, then M-x backstaff-restart"
                        (abbreviate-file-name (backstaff-server-settings-file-name))))
           ((>= bytes backstaff-list--most-bytes)
-           (user-error "No answer can hold more")))
+           (user-error "A reply has no room for more")))
     (backstaff-view-change :bytes (min (* 4 bytes) backstaff-list--most-bytes)
                            :try t)))
 

@@ -1,15 +1,15 @@
-;;; backstaff-menu.el --- A menu of all that Backstaff can do  -*- lexical-binding: t; -*-
+;;; backstaff-menu.el --- A menu of commands and tools  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; M-x backstaff opens a menu: the views, the server, and every tool that the
-;; server describes.  Choosing a tool opens a second menu with its arguments.
+;; M-x backstaff opens a menu of the views, the server, and all tools that the server
+;; describes.  Choosing a tool opens a second menu with its arguments.
 ;;
-;; Fixed entries have a small letter each.  A tool has two letters: the first of
-;; its toolset, as a capital, and the first of its own name that no tool before it
-;; has.  An argument has a dash and a letter of its name.
+;; Fixed entries have the key of one small letter.  The key of a tool is the first
+;; letter of its toolset, as a capital, and a letter of its name, such as "Al" for
+;; agent-q/list_directory.  The key of an argument is a dash and a letter of its name.
 
 ;;; Code:
 
@@ -22,26 +22,25 @@
 (require 'backstaff-view)
 
 (defconst backstaff-menu--patience 2
-  "For how many seconds the menu waits for the tools before it opens.")
+  "Seconds that the menu waits for the tools before it opens.")
 
 (defvar backstaff-menu--tools nil
-  "The tools that the menu offers.")
+  "The definitions of the tools in the menu.")
 
 (defvar backstaff-menu--problem nil
-  "Why the menu offers no tools, or nil.")
+  "The reason why the menu has no tools, or nil.")
 
 (defvar backstaff-menu--tool nil
-  "The tool that was chosen last, a definition.")
+  "The definition of the tool that the user chose last.")
 
 (defvar backstaff-menu--values nil
-  "The values that were chosen for its arguments, an alist by their definitions.")
+  "The values of this tool's arguments, an alist by their definitions.")
 
 (defun backstaff-menu--with-keys (items prefix name)
   "Return an alist of keys, all different, and ITEMS.
-A key is the PREFIX of the item and the first character that is free: of the
-first letters of the words in its NAME, then of all its letters, then of a to
-z and 0 to 9.  PREFIX and NAME are functions.  An item never changes the key
-of one before it."
+PREFIX and NAME are functions of an item.  A key is the prefix and the first
+free character of these: the initials of the words in the name, all letters of
+the name, a to z, 0 to 9.  An item never changes the key of an earlier one."
   (let ((alist nil))
     (dolist (item items (nreverse alist))
       (let ((words (split-string (downcase (funcall name item)) "[^a-z0-9]+" t)))
@@ -72,14 +71,15 @@ of one before it."
                              (lambda (definition) (plist-get definition :name))))
 
 (defun backstaff-menu--entry (prefix key names function &rest slots)
-  "Return an entry of the menu PREFIX that KEY chooses; it calls FUNCTION.
-NAMES are for the command that this takes, SLOTS as in a menu's definition."
+  "Return an entry of the menu PREFIX; KEY calls FUNCTION.
+The entry needs a command, which gets a name of the strings NAMES.  SLOTS are
+as in the definition of a menu."
   (let ((command (intern (string-join (cons "backstaff-menu" names) ":"))))
     (defalias command (lambda () (interactive) (funcall function))
       "Choose this entry of the menu.")
-    ;; It makes sense within the menu alone.
+    ;; The command is useless outside of the menu.
     (put command 'completion-predicate #'ignore)
-    ;; The version that Emacs 28 has offers no public name for this.
+    ;; The version of transient in Emacs 28 has no public name for this.
     (funcall (if (fboundp 'transient-parse-suffix) 'transient-parse-suffix
                'transient--parse-suffix)
              prefix `(,key ,command ,@slots))))
@@ -95,13 +95,13 @@ NAMES are for the command that this takes, SLOTS as in a menu's definition."
                      (pcase (plist-get tool :policy)
                        (:deny (propertize " denied" 'face 'warning))
                        (:prompt (propertize " asks first" 'face 'warning))))
-             ;; Quitting the second menu comes back to the first.
+             ;; Quitting the second menu returns to the first.
              :transient (if (fboundp 'transient--do-stack) 'transient--do-stack
                           'transient--do-replace)))
           (backstaff-menu--tools-with-keys backstaff-menu--tools)))
 
 (defun backstaff-menu--argument-entries (_)
-  "Return an entry for each argument of the tool that was chosen."
+  "Return an entry for each argument of the chosen tool."
   (let* ((arguments (backstaff-menu--arguments-with-keys backstaff-menu--tool))
          (width (cl-loop for (_ . definition) in arguments
                          maximize (length (plist-get definition :name)))))
@@ -131,7 +131,7 @@ NAMES are for the command that this takes, SLOTS as in a menu's definition."
           (if (eq (plist-get definition :type) :boolean)
               (pcase value
                 ('nil (if (plist-get definition :default) :false t))
-                ;; Where there is a default, only one other value is left.
+                ;; With a default there is one other value, else two.
                 ('t (if (plist-member definition :default) nil :false)))
             (condition-case nil
                 (backstaff-arguments-read-one
@@ -139,10 +139,11 @@ NAMES are for the command that this takes, SLOTS as in a menu's definition."
                  (backstaff-root) value)
               (quit value))))))
 
-(defun backstaff-menu--likely-values (tool)
-  "Return an alist of likely values of TOOL's arguments, by their definitions.
-The path is the current file for a tool that describes one, else the directory."
-  ;; On another machine there may be no root, and so nothing is likely.
+(defun backstaff-menu--initial-values (tool)
+  "Return an alist of initial values of TOOL's arguments, by their definitions.
+A path is the current file for a tool that describes files, else the current
+directory."
+  ;; On another machine there may be no root, and then no path.
   (when-let ((definition (cl-find-if #'backstaff-arguments-path-p
                                      (plist-get tool :arguments)))
              (root (ignore-errors (backstaff-root))))
@@ -152,14 +153,14 @@ The path is the current file for a tool that describes one, else the directory."
       `((,definition . ,(if (file-name-absolute-p path) "." path))))))
 
 (defun backstaff-menu--arguments ()
-  "Return the arguments that were chosen, in the order of their definitions."
+  "Return the arguments of the chosen tool as a plist."
   (cl-loop for definition in (plist-get backstaff-menu--tool :arguments)
            for value = (alist-get definition backstaff-menu--values)
            when value append (list (backstaff-arguments-keyword definition) value)))
 
 (defun backstaff-menu--run (forms)
   "Run the chosen tool and show its reply in FORMS.
-Ask for the arguments that it requires and that were not chosen."
+Ask for required arguments without a value."
   (let ((root (backstaff-command-root)))
     (dolist (definition (plist-get backstaff-menu--tool :arguments))
       (when (plist-get definition :required)
@@ -174,25 +175,25 @@ Ask for the arguments that it requires and that were not chosen."
   (backstaff-menu--run '(text plist json)))
 
 (defun backstaff-menu-show-text ()
-  "Run the chosen tool and show the text of its reply and nothing else."
+  "Run the chosen tool and show only the text of its reply."
   (interactive)
   (backstaff-menu--run '(text)))
 
 (defun backstaff-menu-copy-lisp ()
-  "Copy the call of the chosen tool, as Lisp."
+  "Copy the call of the chosen tool as Lisp."
   (interactive)
   (backstaff-inspector-copy
    (backstaff-arguments-lisp (plist-get backstaff-menu--tool :id)
                              (backstaff-menu--arguments))))
 
 (defun backstaff-menu-copy-json ()
-  "Copy the arguments of the chosen tool, as JSON."
+  "Copy the arguments of the chosen tool as JSON."
   (interactive)
   (backstaff-inspector-copy (backstaff-arguments-json (backstaff-menu--arguments))))
 
 (defun backstaff-menu--ask-for-tools ()
-  "Ask what tools there are, and wait a little; a quit ends the wait.
-An answer that comes later is used when the menu is opened again."
+  "Ask the server for its tools, and wait up to two seconds for them.
+The menu shows a later answer when it is opened again."
   (setq backstaff-menu--tools nil
         backstaff-menu--problem "The server has not answered yet")
   (let ((deadline (+ (float-time) backstaff-menu--patience))
@@ -239,7 +240,7 @@ An answer that comes later is used when the menu is opened again."
 
 ;;;###autoload (autoload 'backstaff "backstaff-menu" nil t)
 (transient-define-prefix backstaff ()
-  "Look around the current project, with Backstaff."
+  "Look at the current project with Backstaff."
   [:description
    backstaff-menu--heading
    ("g" "Ask for the tools again" backstaff)
@@ -279,7 +280,7 @@ An answer that comes later is used when the menu is opened again."
    ("j" "Copy the arguments as JSON" backstaff-menu-copy-json :transient t)]
   (interactive (list (backstaff-inspector-read-tool)))
   (setq backstaff-menu--tool tool
-        backstaff-menu--values (backstaff-menu--likely-values tool))
+        backstaff-menu--values (backstaff-menu--initial-values tool))
   (transient-setup 'backstaff-menu-tool))
 
 (provide 'backstaff-menu)

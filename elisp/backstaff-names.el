@@ -1,13 +1,14 @@
-;;; backstaff-names.el --- How names stand in text  -*- lexical-binding: t; -*-
+;;; backstaff-names.el --- Labels for odd file names  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; A name may hold a newline, an escape sequence, marks that turn the direction of
-;; writing, or bytes that are no character.  Shown as it is, it could pass for
-;; another name, or for two.  The server says how the odd names of a reply stand in
-;; text; `backstaff-names-show' is for other names, as those of buffers and roots.
+;; A name may contain a newline, an escape sequence, marks that reverse the direction
+;; of writing, or bytes that are no character.  Shown unchanged, it could look like
+;; another name or like two.  A reply has labels for such names, which are JSON string
+;; literals.  `backstaff-names-show' makes labels for other names, such as those of
+;; buffers and roots.
 
 ;;; Code:
 
@@ -15,25 +16,25 @@
 
 (defun backstaff-names-labels (reply &optional table)
   "Return a hash table of the labels in REPLY, by the exact names.
-A name that is not in the table is its own label.  With TABLE, add to it."
+A name without an entry is its own label.  If TABLE is given, add to it."
   (let ((table (or table (make-hash-table :test #'equal))))
     (pcase-dolist (`(,name ,label) (plist-get reply :labels))
       (puthash name label table))
     table))
 
 (defun backstaff-names--visible-p (character)
-  "Return non-nil if CHARACTER can be seen, and turns no text around."
+  "Return non-nil if CHARACTER is visible and leaves the text's direction alone."
   (or (<= ?\s character ?~)
       (not (or (memq (get-char-code-property character 'general-category)
                      '(Cc Cf Cs Cn Co Zl Zp Zs))
-               ;; Unicode calls these letters and marks.
+               ;; Unicode calls these invisible ones letters and marks.
                (string-match-p "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\
 \ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]" (string character))))))
 
 (defun backstaff-names-show (name)
-  "Return NAME as it stands in text.
-That is NAME itself, or a JSON string literal: \"a\\nb\" for a name with a
-newline, \" a\" for one that starts with a blank."
+  "Return the label of NAME: NAME itself or a JSON string literal.
+A name with a newline becomes \"a\\nb\" in quotes, and one that starts with a
+blank becomes \" a\"."
   (let ((name (string-to-multibyte (substring-no-properties name))))
     (if (and (cl-every #'backstaff-names--visible-p name)
              (not (string-match-p "[\"\\]\\|  \\|\\`[ [(<'-]\\| \\'\\|\\`\\'" name))
@@ -43,7 +44,7 @@ newline, \" a\" for one that starts with a blank."
       (concat "\"" (mapconcat #'backstaff-names--escaped name "") "\""))))
 
 (defun backstaff-names--escaped (character)
-  "Return CHARACTER as it stands in a JSON string literal."
+  "Return CHARACTER as in a JSON string literal."
   (cond ((cdr (assq character '((?\" . "\\\"") (?\\ . "\\\\") (?\n . "\\n") (?\r . "\\r")
                                 (?\t . "\\t") (?\f . "\\f") (?\b . "\\b")))))
         ((backstaff-names--visible-p character) (string character))

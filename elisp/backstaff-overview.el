@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; `backstaff-overview' shows the page that a model gets about a project: which
-;; files to read first, which build it, which were edited lately, and a map, one
-;; line a directory, of the directories that matter most.
+;; `backstaff-overview' shows the page that a model gets about a project: the files
+;; to read first, those that build it, those edited lately, and a map of the most
+;; important directories, one line for each.
 
 ;;; Code:
 
@@ -20,11 +20,11 @@
   :prefix "backstaff-overview-")
 
 (defconst backstaff-overview--most-tokens 20000
-  "How many tokens an overview can have; the tool allows no more.")
+  "The most tokens that the tool allows.")
 
 (defcustom backstaff-overview-tokens 1000
-  "How many tokens of a model a new overview may take.
-\\<backstaff-overview-mode-map>\\[backstaff-overview-more] doubles them."
+  "Length of a new overview, in a model's tokens.
+\\<backstaff-overview-mode-map>\\[backstaff-overview-more] doubles it in a buffer."
   :type 'integer)
 
 (defvar backstaff-overview-mode-map
@@ -40,8 +40,8 @@
 
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for a project on one page.
-A line is a directory with the names in it; a directory that is followed by a
-number holds so many files that are not named.
+A line shows a directory and names in it.  In \"lib/(9) +4 .py\", lib/ has 9
+files that are not named, and 4 more .py files are beside it.
 
 \\{backstaff-overview-mode-map}"
   :group 'backstaff-overview
@@ -58,9 +58,8 @@ number holds so many files that are not named.
 
 ;;;###autoload
 (defun backstaff-overview (directory)
-  "Show DIRECTORY on one page: which files to read first, where people work.
-Interactively this is the root of the project, or with a prefix argument a
-directory that is asked for."
+  "Show DIRECTORY on one page: the files to read first, and where people work.
+Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (if current-prefix-arg
                          (backstaff-read-directory "Overview of directory: ")
                        (backstaff-command-root))))
@@ -92,7 +91,7 @@ directory that is asked for."
     (backstaff-overview--describe data)))
 
 (defun backstaff-overview--name (name path kind)
-  "Return NAME as text that stands for the file PATH of KIND."
+  "Return NAME as a button for the file PATH of KIND."
   (propertize (concat (backstaff-view-label name) (backstaff-view-kind-suffix kind))
               'face (backstaff-view-kind-face kind)
               'backstaff-name t
@@ -100,7 +99,7 @@ directory that is asked for."
               'backstaff-place (list :path path :name name :kind kind)))
 
 (defun backstaff-overview--draw-directory (line)
-  "Draw LINE of the map: a directory and what is in it."
+  "Draw LINE of the map: a directory and names in it."
   (let* ((start (point))
          (path (plist-get line :path))
          (more (plist-get line :more-directories)))
@@ -116,7 +115,7 @@ directory that is asked for."
                (collapsed (directory)
                  (let ((inner (plist-get directory :path)))
                    (concat (backstaff-overview--name
-                            ;; What stands for it in text does so as a whole.
+                            ;; A label stands for the whole path only.
                             (if (equal inner (backstaff-view-label inner))
                                 (string-remove-prefix (concat path "/") inner)
                               inner)
@@ -137,7 +136,7 @@ directory that is asked for."
                            backstaff-entry (:path ,path :name ,path :kind :directory)))))
 
 (defun backstaff-overview--describe (data)
-  "Say around the text what DATA say of the project and what is not named."
+  "Write the header and the notes for DATA."
   (let* ((files (plist-get data :files))
          (named (plist-get data :named))
          (branch (plist-get data :branch)))
@@ -164,7 +163,7 @@ directory that is asked for."
                                             :key (lambda (inner) (plist-get inner :closed))))
                                  (plist-get data :map))
                         (list (substitute-command-keys "\\[backstaff-overview-enter]\
- on a dir/(git) shows what is in it")))))))
+ on a dir/(git) shows that repository")))))))
 
 (defun backstaff-overview-enter ()
   "Show the overview of the directory at point in this buffer."
@@ -173,26 +172,26 @@ directory that is asked for."
   (backstaff-view-change :path (backstaff-view-directory)))
 
 (defun backstaff-overview-list ()
-  "List the directory at point, or the one that the file at point is in."
+  "List the directory at point, or the one of the file at point."
   (interactive nil backstaff-overview-mode)
   (backstaff-view-entry-at-point)
   (backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)))
 
 (defun backstaff-overview-tree ()
-  "Show the directory at point as a tree, or the one the file at point is in."
+  "Show the directory at point, or the one of the file at point, as a tree."
   (interactive nil backstaff-overview-mode)
   (backstaff-view-entry-at-point)
   (backstaff-view-switch 'backstaff-tree-mode (backstaff-view-directory)))
 
 (defun backstaff-overview-more ()
-  "Ask for an overview of twice as many tokens."
+  "Request an overview of twice as many tokens."
   (interactive nil backstaff-overview-mode)
   (let ((data (plist-get backstaff-view-reply :data))
         (tokens (backstaff-view-get :tokens)))
     (when (and data (= (plist-get data :named) (plist-get data :files)))
       (user-error "All files are named"))
     (when (>= tokens backstaff-overview--most-tokens)
-      (user-error "No overview can be longer"))
+      (user-error "The tool allows no longer overview"))
     (backstaff-view-change :tokens (min (* 2 tokens) backstaff-overview--most-tokens))))
 
 (provide 'backstaff-overview)

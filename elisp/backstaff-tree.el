@@ -5,13 +5,13 @@
 ;;; Commentary:
 
 ;; Each line of a tree is a heading of `outline-minor-mode', which folds
-;; directories.  TAB opens a directory by one level, and asks the server where the
-;; tree goes no deeper yet.  What was opened or folded stays so when the tree is
-;; asked for again.
+;; directories.  TAB folds a directory or opens it by one level; below the depth of
+;; the tree it asks the server.  Directories stay opened and folded when the tree is
+;; requested again.
 ;;
-;; The entry of a line is a node: a plist that the tool returned, with `:children'.
-;; A node that was cut at the depth has `:truncated'; one whose tree was cut at the
-;; limit of entries gets `:limited'.
+;; The entry of a line is a node of the reply, a plist with `:children'.  A node that
+;; was cut at the depth has `:truncated'; one whose tree was cut at the limit of
+;; entries gets `:limited'.
 
 ;;; Code:
 
@@ -26,22 +26,22 @@
   :prefix "backstaff-tree-")
 
 (defconst backstaff-tree--most-entries 1000
-  "How many entries a tree can have; the tool allows no more.")
+  "The most entries that the tool allows.")
 
 (defconst backstaff-tree--most-depth 12
-  "How deep a tree can go; the tool allows no more.")
+  "The greatest depth that the tool allows.")
 
 (defcustom backstaff-tree-max-entries 400
-  "How many entries a new tree shows, from 1 to 1000.
-\\<backstaff-tree-mode-map>\\[backstaff-tree-more] asks for more of them."
+  "Number of entries in a new tree, from 1 to 1000.
+\\<backstaff-tree-mode-map>\\[backstaff-tree-more] doubles it in a buffer."
   :type 'integer)
 
 (defcustom backstaff-tree-depth 3
-  "How deep a new tree goes, from 0 to 12."
+  "Depth of a new tree, from 0 to 12."
   :type 'integer)
 
 (defcustom backstaff-tree-files t
-  "Whether a new tree shows files and links, or directories alone."
+  "Whether a new tree shows files and links besides directories."
   :type 'boolean)
 
 (defcustom backstaff-tree-exclude nil
@@ -51,7 +51,7 @@ the root itself, \"**/*.log\" those at any depth."
   :type '(repeat (string :tag "Glob")))
 
 (defface backstaff-tree-guide '((t :inherit shadow))
-  "Face for the lines that lead from a directory to what is in it."
+  "Face for the lines from a directory to its entries."
   :group 'backstaff-faces)
 
 (defvar backstaff-tree-mode-map
@@ -69,14 +69,14 @@ the root itself, \"**/*.log\" those at any depth."
   "Keymap of `backstaff-tree-mode'.")
 
 (defvar-local backstaff-tree--opened nil
-  "The paths of the directories that were opened beyond the tree's depth.")
+  "The paths of directories that the user opened below the tree's depth.")
 
 (defvar-local backstaff-tree--folded nil
-  "The paths of the directories that were folded when the tree was drawn last.")
+  "The paths of the directories that were folded at the last drawing.")
 
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
-  "Major mode for the tree of what is below a directory.
-A directory with an ellipsis holds more than is shown: TAB shows it.
+  "Major mode for the tree of a directory.
+TAB on a directory with an ellipsis shows its entries.
 
 \\{backstaff-tree-mode-map}"
   :group 'backstaff-tree
@@ -106,9 +106,8 @@ A directory with an ellipsis holds more than is shown: TAB shows it.
 
 ;;;###autoload
 (defun backstaff-tree (directory)
-  "Show what is below DIRECTORY as a tree.
-Interactively this is the root of the project, or with a prefix argument a
-directory that is asked for."
+  "Show the files and directories below DIRECTORY as a tree.
+Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (if current-prefix-arg
                          (backstaff-read-directory "Tree of directory: ")
                        (backstaff-command-root))))
@@ -116,11 +115,11 @@ directory that is asked for."
 
 ;;;###autoload
 (defun backstaff-tree-jump (bookmark)
-  "Show the tree that BOOKMARK stands for."
+  "Show the tree in BOOKMARK."
   (backstaff-view-jump 'backstaff-tree-mode bookmark))
 
 (defun backstaff-tree--request (state)
-  "Return the tool and the arguments that STATE stands for."
+  "Return the tool and the arguments for STATE."
   (list "workspace/tree"
         (list :path (plist-get state :path)
               :entry_kind (if (plist-get state :files) "all" "directory")
@@ -130,11 +129,11 @@ directory that is asked for."
               :exclude (plist-get state :exclude))))
 
 (defun backstaff-tree--root ()
-  "Return the node at the root of what is shown, or nil."
+  "Return the root node of the tree, or nil."
   (plist-get (plist-get backstaff-view-reply :data) :root))
 
 (defun backstaff-tree--find (matches-p &optional node)
-  "Return the first node from NODE or the root on for which MATCHES-P is true."
+  "Return the first node in NODE, by default the tree, that MATCHES-P accepts."
   (let ((node (or node (backstaff-tree--root))))
     (if (funcall matches-p node)
         node
@@ -142,18 +141,18 @@ directory that is asked for."
                (plist-get node :children)))))
 
 (defun backstaff-tree--unread-p (node)
-  "Return non-nil if NODE is a directory whose children were not asked for."
+  "Return non-nil if the children of NODE were not requested yet."
   (and (plist-get node :truncated) (not (plist-get node :children))))
 
 (defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY, and ask again for what had been opened in it."
+  "Draw the tree in REPLY, and request the directories that were opened in it."
   (let ((data (plist-get reply :data)))
     (plist-put (plist-get data :root) :limited (plist-get data :limit-reached)))
   (backstaff-tree--insert)
   (backstaff-tree--open-again ""))
 
 (defun backstaff-tree--insert ()
-  "Insert the tree, fold what was folded, and say what the tree holds."
+  "Insert the tree, fold its folded directories, and write header and notes."
   (backstaff-tree--insert-node (backstaff-tree--root) "" "" 1)
   (dolist (path backstaff-tree--folded)
     (save-excursion
@@ -164,8 +163,8 @@ directory that is asked for."
   (backstaff-tree--describe))
 
 (defun backstaff-tree--insert-node (node before branch level)
-  "Insert NODE and what is below it, at LEVEL.
-BEFORE is what stands before its BRANCH."
+  "Insert NODE and its children at LEVEL.
+The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
   (unless (bobp)
     (insert "\n"))
   (let* ((start (point))
@@ -174,7 +173,7 @@ BEFORE is what stands before its BRANCH."
          (root (directory-file-name (backstaff-view-get :root)))
          (name (cond ((not (equal (plist-get node :path) "."))
                       (backstaff-view-label (plist-get node :name)))
-                     ;; The root "/" has nothing before its slash.
+                     ;; The name of the root "/" is empty; its slash follows.
                      ((equal root "/") "")
                      (t (backstaff-names-show (file-name-nondirectory root))))))
     (insert (propertize (concat before branch) 'face 'backstaff-tree-guide)
@@ -191,7 +190,7 @@ BEFORE is what stands before its BRANCH."
                                    (if children "├─ " "└─ ") (1+ level)))))
 
 (defun backstaff-tree--describe ()
-  "Say around the tree what it holds and what it leaves out."
+  "Write the header and the notes of the tree."
   (let* ((data (plist-get backstaff-view-reply :data))
          (exclude (backstaff-view-get :exclude))
          (limit (backstaff-view-get :max))
@@ -211,7 +210,7 @@ BEFORE is what stands before its BRANCH."
      (and exclude (format "without %s" (string-join exclude " "))))
     (backstaff-view-set-notes
      (and limited
-          ;; A path can hold what `substitute-command-keys' would put keys for.
+          ;; `substitute-command-keys' must not change the path.
           (concat
            (format "… stopped at %d entries%s: " limit
                    (if (eq limited (backstaff-tree--root)) ""
@@ -225,7 +224,7 @@ BEFORE is what stands before its BRANCH."
  make the tree smaller"))))))
 
 (defun backstaff-tree--note-folds ()
-  "Note which of the directories to be seen are folded; return non-nil if any is."
+  "Note which visible directories are folded; return non-nil if any is."
   (let ((folded nil))
     (outline-map-region
      (lambda ()
@@ -239,7 +238,7 @@ BEFORE is what stands before its BRANCH."
     folded))
 
 (defun backstaff-tree--reveal (&rest _)
-  "Unfold the directories that point is in."
+  "Unfold the directories around point."
   (save-excursion
     (let ((folded nil))
       (while (outline-invisible-p)
@@ -251,17 +250,17 @@ BEFORE is what stands before its BRANCH."
 
 (defun backstaff-tree-toggle ()
   "Fold the directory at point, or open it by one level.
-Where the tree goes no deeper, ask for what is below."
+If its children were not requested yet, request them."
   (interactive nil backstaff-tree-mode)
   (let ((node (backstaff-view-entry-at-point)))
     (cond ((not (eq (plist-get node :kind) :directory))
-           (user-error "This is no directory"))
+           (user-error "This is not a directory"))
           ((plist-get node :children)
            (outline-toggle-children))
           (t (backstaff-tree--load (plist-get node :path))))))
 
 (defun backstaff-tree-toggle-all ()
-  "Fold all directories below the first, or unfold them if one is folded."
+  "Fold all directories below the first, or unfold all if one is folded."
   (interactive nil backstaff-tree-mode)
   (if (backstaff-tree--note-folds)
       (outline-show-all)
@@ -270,7 +269,7 @@ Where the tree goes no deeper, ask for what is below."
     (backstaff-view-go-to-name)))
 
 (defun backstaff-tree--load (path)
-  "Ask for what is right below the directory PATH and draw it there."
+  "Request the children of the directory PATH and draw them."
   (backstaff-view-call
    `(:path ,path :depth 1 ,@backstaff-view-state)
    (lambda (reply)
@@ -285,7 +284,7 @@ Where the tree goes no deeper, ask for what is below."
               (plist-put node :truncated nil)
               (plist-put node :limited (plist-get data :limit-reached))
               (unless (plist-get node :children)
-                (message "%s/ holds nothing to show" (backstaff-view-label path)))
+                (message "%s/ has no entries to show" (backstaff-view-label path)))
               (backstaff-view-redraw #'backstaff-tree--insert)
               (backstaff-tree--open-again (concat path "/"))))))))
 
@@ -294,31 +293,31 @@ Where the tree goes no deeper, ask for what is below."
   (backstaff-tree--find (lambda (node) (equal (plist-get node :path) path))))
 
 (defun backstaff-tree--open-again (prefix)
-  "Ask for what had been opened in the tree whose path starts with PREFIX."
+  "Request the children of opened directories whose path starts with PREFIX."
   (dolist (path backstaff-tree--opened)
     (when (and (string-prefix-p prefix path)
                (backstaff-tree--unread-p (backstaff-tree--node path)))
       (backstaff-tree--load path))))
 
 (defun backstaff-tree--open-directory (entry)
-  "Show the tree of the directory of ENTRY, or list where a link leads."
+  "Show the tree of ENTRY, a directory, or list the target of a link."
   (if (eq (plist-get entry :kind) :symlink)
       (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
     (backstaff-view-change :path (plist-get entry :path))))
 
 (defun backstaff-tree-list ()
-  "List the directory at point, or the one that the file at point is in."
+  "List the directory at point, or the one of the file at point."
   (interactive nil backstaff-tree-mode)
   (backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)
                          :hidden (backstaff-view-get :hidden)))
 
 (defun backstaff-tree-toggle-files ()
-  "Show directories alone, or files and links as well."
+  "Show or hide files and links."
   (interactive nil backstaff-tree-mode)
   (backstaff-view-change :files (not (backstaff-view-get :files))))
 
 (defun backstaff-tree-set-depth (depth)
-  "Let the tree go DEPTH deep."
+  "Show the tree to DEPTH levels."
   (interactive
    (list (if current-prefix-arg
              (prefix-numeric-value current-prefix-arg)
@@ -329,20 +328,20 @@ Where the tree goes no deeper, ask for what is below."
   (backstaff-view-change :depth depth :try t))
 
 (defun backstaff-tree-add-exclude (glob)
-  "Leave out what matches GLOB, too; nil brings all back.
-Interactively ask for it, or with a prefix argument bring all back."
+  "Also exclude files and directories that match GLOB.
+If GLOB is nil, which is the prefix argument, exclude nothing."
   (interactive
    (list (and (not current-prefix-arg)
-              (read-string "Leave out (such as *.log, **/*.log, docs/**): ")))
+              (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
    backstaff-tree-mode)
   (when (equal glob "")
-    (user-error "There is no glob"))
+    (user-error "Type a glob, such as *.log"))
   (backstaff-view-change
    :exclude (and glob (append (backstaff-view-get :exclude) (list glob)))
    :try t))
 
 (defun backstaff-tree-more ()
-  "Ask for more entries, up to a thousand."
+  "Request twice as many entries, up to 1000."
   (interactive nil backstaff-tree-mode)
   (let ((limit (backstaff-view-get :max)))
     (unless (< limit backstaff-tree--most-entries)

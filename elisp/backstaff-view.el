@@ -1,22 +1,22 @@
-;;; backstaff-view.el --- Buffers that show what a tool answers  -*- lexical-binding: t; -*-
+;;; backstaff-view.el --- Buffers that show replies of tools  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; A view is a buffer with a state, such as (:root "/home/me/a/" :path "src").
-;; A request turns a state into a call of a tool and returns at once.  When the
-;; answer comes, the state becomes the buffer's and the answer is drawn; until then
-;; nothing changes, so a command on what is shown means what is shown.  One view
-;; leads to another by the name of its mode and a state: none needs to know another.
+;; A view is a buffer with a state, such as (:root "/home/me/a/" :path "src").  The
+;; mode turns a state into a call of a tool, which returns at once.  When the reply
+;; comes, the buffer takes the new state and draws the reply.  Until then it keeps
+;; the old ones, so commands act on the text that the user sees.  A view opens
+;; another by its mode and a state, without loading its file.
 ;;
-;; Each line that stands for a file has an entry, a plist: `:path', below the root
-;; and with its exact bytes, `:kind', and what else the mode knows.  It is the text
-;; property `backstaff-entry', or in a table the id of the row.  Of a line with
-;; several names each can have its own, as `backstaff-place'.  The text property
-;; `backstaff-name' marks the name, where point goes.
+;; A line that stands for a file has an entry, such as (:path "src/a.c" :kind :file
+;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
+;; is the text property `backstaff-entry', or the id of a table's row.  Where a line
+;; has several names, the property `backstaff-place' holds the entry of each.  The
+;; property `backstaff-name' marks the name, where point goes.
 ;;
-;; Nothing here touches a file before the user asks to visit it.
+;; Only the commands that visit a file touch it.
 
 ;;; Code:
 
@@ -28,8 +28,8 @@
 (require 'backstaff-request)
 
 (defcustom backstaff-show-hidden nil
-  "Whether listings and trees show files whose names start with a dot.
-This is where a new buffer starts; \\`.' changes it there."
+  "Whether new listings and trees show files whose names start with a dot.
+\\`.' shows or hides them in a buffer."
   :type 'boolean
   :group 'backstaff)
 
@@ -48,48 +48,48 @@ This is where a new buffer starts; \\`.' changes it there."
   "Face for the names of fifos, sockets, devices and the like.")
 
 (defface backstaff-detail '((t :inherit shadow))
-  "Face for what matters less than the names.")
+  "Face for details, which matter less than names.")
 
 (defface backstaff-path '((t :inherit bold))
   "Face for the path in the header line.")
 
 (defface backstaff-note '((t :inherit warning))
-  "Face for lines that say what is not shown.")
+  "Face for notes about omitted entries.")
 
 (defface backstaff-failure '((t :inherit error))
-  "Face for the reason why nothing can be shown.")
+  "Face for the text of a failure.")
 
 
 ;;; State
 
 (defvar-local backstaff-view-state nil
-  "What the buffer shows, a plist.
-Its `:root' is the absolute name of a project's root, its `:path' that of a
-directory or file below the root.")
+  "The state of the buffer, a plist such as (:root \"/home/me/a/\" :path \"src\").
+`:root' is the absolute name of the project's root, and `:path' is a directory
+or file below the root.")
 
 (defvar-local backstaff-view-reply nil
   "The reply that the buffer shows.")
 
 (defvar-local backstaff-view-labels nil
-  "A hash table of the labels of names, as `backstaff-names-labels' makes it.")
+  "The hash table of labels that `backstaff-names-labels' made of the reply.")
 
 (defvar-local backstaff-view-subject nil
-  "The entry of the whole buffer, where lines have none of their own, or nil.")
+  "The entry of all lines without an entry of their own, or nil.")
 
 (defvar-local backstaff-view--requested nil
-  "The state that was requested last, nil once the buffer shows it.")
+  "The state for which the buffer awaits a reply, or nil.")
 
 (defvar-local backstaff-view--functions nil
-  "A plist of what the mode gave `backstaff-view-setup'.")
+  "The arguments of `backstaff-view-setup', a plist.")
 
 (defvar-local backstaff-view--places nil
-  "Where point was before the buffer showed a failure.")
+  "The places of point before the buffer showed a failure.")
 
 (defvar-local backstaff-view--header nil
-  "What the header line shows, as (PATH . FACTS), two strings.")
+  "The content of the header line as (PATH . FACTS), two strings.")
 
 (defvar-local backstaff-view--notes nil
-  "The overlay at the end of the buffer that says what is not shown.")
+  "The overlay with notes at the end of the buffer.")
 
 (defvar backstaff-view-map
   (let ((map (make-sparse-keymap)))
@@ -102,36 +102,36 @@ directory or file below the root.")
     (define-key map (kbd "p") #'previous-line)
     (define-key map [remap keyboard-quit] #'backstaff-request-quit)
     map)
-  "Keymap of all views, a parent of their own.")
+  "Keymap of all views.  The keymap of each mode inherits it.")
 
 (defvar backstaff-view-mode-map
   (make-composed-keymap backstaff-view-map special-mode-map)
   "Keymap of `backstaff-view-mode'.")
 
 (define-derived-mode backstaff-view-mode special-mode "View"
-  "Parent of the major modes that show what a tool answers, but for tables.
+  "Parent of the major modes that show replies as text.
 
 \\{backstaff-view-mode-map}"
   :group 'backstaff)
 
 (cl-defun backstaff-view-setup (&rest functions &key wrap bookmark &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
-`:request' turns a state into a list: a tool's id, arguments, a context.
-`:before-draw', if there, is called before the text is erased.
+`:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
 `:draw' draws a successful reply into the empty buffer.
-`:draw-failure', if there, draws any other reply.
-`:title' returns the name of a buffer with a certain state.
-`:defaults' returns the rest of the state with which a buffer was opened.
-`:open' shows an entry that is no file to visit.
-`:wrap', WRAP, is non-nil if long lines are continued.
-`:bookmark', BOOKMARK, is the name of a function that jumps to a bookmark."
+`:draw-failure' draws any other reply (optional).
+`:before-draw' is called before the text is erased (optional).
+`:title' returns the buffer's name for a state.
+`:defaults' returns a state that a new buffer starts with (optional).
+`:open' shows an entry that is not a regular file (optional).
+`:wrap', WRAP, is non-nil if long lines wrap.
+`:bookmark', BOOKMARK, is the name of a bookmark handler."
   (setq truncate-lines (not wrap)
         word-wrap t
         buffer-undo-list t
         buffer-read-only t
         bidi-paragraph-direction 'left-to-right
         header-line-format '(:eval (backstaff-view--header-line))
-        mode-line-process '(backstaff-request-indicator)
+        mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function #'backstaff-view--show-cancelled
         backstaff-view-labels (make-hash-table :test #'equal)
         backstaff-view--functions
@@ -142,27 +142,27 @@ directory or file below the root.")
                 (apply-partially #'backstaff-view--bookmark bookmark))))
 
 (defun backstaff-view--call (key &rest arguments)
-  "Call the function that the mode gave under KEY, if any, with ARGUMENTS."
+  "Call the mode's function KEY, if it has one, with ARGUMENTS."
   (when-let ((function (plist-get backstaff-view--functions key)))
     (apply function arguments)))
 
 (defun backstaff-view-get (key)
-  "Return the value of KEY in the state that was requested last."
+  "Return the value of KEY in the state that the buffer awaits or has."
   (plist-get (or backstaff-view--requested backstaff-view-state) key))
 
 (defun backstaff-view-open (mode state)
-  "Show STATE in a buffer in major mode MODE, in a window; return the buffer.
-From one view to the next the window stays the same."
-  (let ((at-home backstaff-view--functions)
+  "Show STATE in a buffer in major mode MODE, and return the buffer.
+A view opens another one in the same window."
+  (let ((view-p backstaff-view--functions)
         (buffer (backstaff-view-buffer mode state)))
-    (if at-home
+    (if view-p
         (pop-to-buffer-same-window buffer)
       (pop-to-buffer buffer))))
 
 (defun backstaff-view-open-file (mode file &rest state)
-  "Show FILE in major mode MODE, with the rest of the STATE, a plist.
-A directory's name ends with a slash.  In that of the file that the current
-buffer visits, point goes to this file."
+  "Show FILE in major mode MODE; STATE is the rest of the state.
+A directory's name ends with a slash.  If the current buffer visits a file in
+this directory, point goes to that file."
   (let* ((root (backstaff-command-root (file-name-directory file)))
          (here (equal (expand-file-name file)
                       (and buffer-file-name (file-name-directory buffer-file-name)))))
@@ -172,15 +172,15 @@ buffer visits, point goes to this file."
                                 ,@state))))
 
 (defun backstaff-view-switch (mode path &rest state)
-  "Show PATH of this project in major mode MODE, with the rest of the STATE.
-Point stays on the same file."
+  "Show PATH of this project in major mode MODE; STATE is the rest of the state.
+Point goes to the file at point."
   (backstaff-view-open mode `(:root ,(backstaff-view-get :root) :path ,path
                               :focus ,(backstaff-view--path) ,@state)))
 
 (defun backstaff-view-buffer (mode state)
-  "Return a buffer in major mode MODE for which STATE is requested.
-That is a new one unless a buffer of this mode has the same root, path and,
-if STATE has one, tool."
+  "Request STATE in a buffer in major mode MODE, and return the buffer.
+A buffer with the same mode, root and path is used again.  If STATE has a
+tool, the buffer must have the same tool."
   (let* ((same-p (lambda (buffer)
                    (with-current-buffer buffer
                      (and (eq major-mode mode)
@@ -198,8 +198,8 @@ if STATE has one, tool."
 
 (defun backstaff-view-change (&rest changes)
   "Request the latest state with CHANGES, a plist.
-If they have a non-nil `:try' and the tool fails, change nothing, but say
-why in the echo area."
+If `:try' in CHANGES is non-nil and the tool fails, keep the old state and
+show the failure in the echo area."
   (let* ((latest (or backstaff-view--requested backstaff-view-state))
          (state (map-merge 'plist latest changes))
          (try (plist-get state :try)))
@@ -214,13 +214,13 @@ why in the echo area."
                                    (backstaff-view--show state reply))))))
 
 (defun backstaff-view-call (state callback)
-  "Call the tool that STATE stands for, and CALLBACK later with the reply.
-This requests nothing: what the buffer shows is left to CALLBACK."
+  "Call the tool for STATE, and later CALLBACK with the reply.
+CALLBACK decides whether the state of the buffer changes."
   (pcase-let ((`(,id ,args ,context) (backstaff-view--call :request state)))
     (backstaff-request id args callback `(:root ,(plist-get state :root) ,@context))))
 
 (defun backstaff-view--show-cancelled ()
-  "Show that nothing is awaited any more, if there is nothing else to show."
+  "Go back to the state of the buffer, or show \"Cancelled\" if it has none."
   (if (null backstaff-view-state)
       (backstaff-view--draw
        (lambda () (backstaff-view--insert-text "Cancelled" 'backstaff-detail)))
@@ -228,7 +228,7 @@ This requests nothing: what the buffer shows is left to CALLBACK."
     (setq backstaff-view--requested nil)))
 
 (defun backstaff-view--rename (old state)
-  "Give the buffer the name that belongs to STATE, if OLD had another one."
+  "Name the buffer after STATE, unless the state OLD has the same title."
   (let ((title (backstaff-view--call :title state)))
     (unless (and (plist-get old :root)
                  (equal title (backstaff-view--call :title old)))
@@ -238,7 +238,7 @@ This requests nothing: what the buffer shows is left to CALLBACK."
 ;;; Drawing
 
 (defun backstaff-view--show (state reply)
-  "Make STATE and REPLY the buffer's and draw them, with point in its place."
+  "Let the buffer have STATE and draw REPLY, with point in its old place."
   (let* ((ok (plist-get reply :ok))
          (path (plist-get state :path))
          (focus (and ok (plist-get state :focus)))
@@ -259,7 +259,8 @@ This requests nothing: what the buffer shows is left to CALLBACK."
     (setq default-directory
           (backstaff-view-file-name
            (backstaff-view--absolute
-            ;; A directory that cannot be shown may be none, or lead elsewhere.
+            ;; A path that cannot be shown may be no directory, or a link that
+            ;; leads out of the project.
             (cond ((not ok) ".")
                   ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
                   (t (or (backstaff-view-parent path) ".")))
@@ -272,9 +273,9 @@ This requests nothing: what the buffer shows is left to CALLBACK."
         (set-window-point window (point))))))
 
 (defun backstaff-view--draw (function)
-  "Replace the text of the buffer by what FUNCTION inserts."
+  "Replace the text of the buffer; FUNCTION inserts the new text."
   (let ((inhibit-read-only t)
-        ;; Else collecting garbage takes most of the time.
+        ;; With the usual value, collecting garbage takes most of the time.
         (gc-cons-threshold (max gc-cons-threshold (* 64 1024 1024))))
     (when backstaff-view--notes
       (overlay-put backstaff-view--notes 'after-string nil))
@@ -286,13 +287,14 @@ This requests nothing: what the buffer shows is left to CALLBACK."
       (funcall function))))
 
 (defun backstaff-view-redraw (function)
-  "Replace the text by what FUNCTION inserts, with point in its place."
+  "Replace the text as `backstaff-view--draw' does, with point in its old place.
+FUNCTION inserts the new text."
   (let ((places (backstaff-view--places)))
     (backstaff-view--draw function)
     (backstaff-view--restore places)))
 
 (defun backstaff-view--insert-text (text face)
-  "Insert TEXT in FACE, in place of an answer."
+  "Insert TEXT in FACE, in place of a reply."
   (setq truncate-lines nil)
   (insert (propertize (substring-no-properties text) 'face face)
           (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n")))
@@ -303,17 +305,18 @@ This requests nothing: what the buffer shows is left to CALLBACK."
   (backstaff-view--insert-text (plist-get reply :text) 'backstaff-failure))
 
 (defun backstaff-view-label (name)
-  "Return NAME, from the reply that is shown, as it stands in text."
+  "Return the label of NAME, a name from the reply that the buffer shows."
   (gethash name backstaff-view-labels name))
 
 (defun backstaff-view-set-header (path &rest facts)
-  "Let the header line show PATH, below the root, and FACTS, strings or nil."
+  "Show PATH, below the root, and FACTS in the header line.
+Facts are strings; nil is ignored."
   (setq backstaff-view--header
         (cons (backstaff-names-show (backstaff-view--absolute path))
               (string-join (remove nil facts) " · "))))
 
 (defun backstaff-view--header-line ()
-  "Return the header line; a path too long for the window loses its start."
+  "Return the header line.  A path too long for the window loses its start."
   (when backstaff-view--header
     (pcase-let* ((`(,path . ,facts) backstaff-view--header)
                  (room (max 12 (- (window-width) (string-width facts) 4))))
@@ -326,8 +329,9 @@ This requests nothing: what the buffer shows is left to CALLBACK."
                "  " facts)))))
 
 (defun backstaff-view-set-notes (&rest notes)
-  "Let NOTES, strings or nil, stand below the last line, then all warnings.
-They are an overlay, so they stay there when a table is sorted."
+  "Show NOTES and the warnings of the reply below the last line.
+Notes are strings; nil is ignored.  They are in an overlay, so they stay below
+when the user sorts a table."
   (unless (overlayp backstaff-view--notes)
     (setq backstaff-view--notes (make-overlay 1 1 nil nil t)))
   (move-overlay backstaff-view--notes (point-max) (point-max))
@@ -341,7 +345,8 @@ They are an overlay, so they stay there when a table is sorted."
                                         'face 'backstaff-note)))))
 
 (defun backstaff-view-title (verb state)
-  "Return a name for a buffer that shows STATE, with VERB for what is shown."
+  "Return a buffer name for STATE that starts with VERB.
+For example \"*backstaff tree: project/src*\"."
   (let* ((root (plist-get state :root))
          (path (plist-get state :path))
          (host (file-remote-p root 'host))
@@ -362,11 +367,11 @@ They are an overlay, so they stay there when a table is sorted."
     (_ 'backstaff-special)))
 
 (defun backstaff-view-kind-suffix (kind)
-  "Return the character behind names of files of KIND, as a string."
+  "Return the suffix for names of files of KIND, such as \"/\"."
   (pcase kind (:directory "/") (:symlink "@") (_ "")))
 
 (defun backstaff-view-count (number one many)
-  "Return NUMBER with ONE or MANY for what is counted; nil if it is zero."
+  "Return NUMBER with its noun, ONE or MANY, such as \"2 files\"; nil for 0."
   (unless (zerop number)
     (format "%d %s" number (if (= number 1) one many))))
 
@@ -374,27 +379,27 @@ They are an overlay, so they stay there when a table is sorted."
 ;;; Places
 
 (defun backstaff-view--line-entry ()
-  "Return the entry that the line at point stands for, or nil."
+  "Return the entry of the line at point, or nil."
   (or (get-text-property (line-beginning-position) 'backstaff-entry)
       (get-text-property (line-beginning-position) 'tabulated-list-id)))
 
 (defun backstaff-view-entry ()
-  "Return the entry that point is at, or nil."
+  "Return the entry at point, or nil."
   (or (get-text-property (point) 'backstaff-place)
       (backstaff-view--line-entry)
       backstaff-view-subject))
 
 (defun backstaff-view-entry-at-point ()
-  "Return the entry at point; it is the user's mistake if there is none."
+  "Return the entry at point, or signal a `user-error' if there is none."
   (or (backstaff-view-entry)
       (user-error "There is nothing on this line")))
 
 (defun backstaff-view--path ()
-  "Return the path of the file at point, or else of what the buffer shows."
+  "Return the path of the file at point, or else of the buffer's state."
   (or (plist-get (backstaff-view-entry) :path) (backstaff-view-get :path)))
 
 (defun backstaff-view-directory ()
-  "Return the path of the directory at point, or of the one around the file."
+  "Return the path of the directory at point, or the one of the file at point."
   (if (memq (plist-get (backstaff-view-entry) :kind) '(nil :directory))
       (backstaff-view--path)
     (or (backstaff-view-parent (backstaff-view--path)) ".")))
@@ -407,7 +412,7 @@ They are an overlay, so they stay there when a table is sorted."
                 (point) 'backstaff-name nil (line-end-position)))))
 
 (defun backstaff-view-go-to (path)
-  "Go to the line that stands for PATH and return non-nil; or stay."
+  "Go to the line of PATH and return non-nil, or stay if there is none."
   (let ((start (point))
         (found nil))
     (goto-char (point-min))
@@ -418,8 +423,8 @@ They are an overlay, so they stay there when a table is sorted."
     found))
 
 (defun backstaff-view--go-to-start (focus)
-  "Go to the line that stands for the path FOCUS, or to the first line.
-FOCUS may be `last' for the last line."
+  "Go to the line of the path FOCUS, or to the first line with an entry.
+If FOCUS is `last', go to the last line."
   (goto-char (if (eq focus 'last) (1- (point-max)) (point-min)))
   (unless (or (eq focus 'last) (and focus (backstaff-view-go-to focus)))
     (while (not (or (backstaff-view--line-entry) (eobp)))
@@ -427,10 +432,10 @@ FOCUS may be `last' for the last line."
   (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
 
 (defun backstaff-view--places ()
-  "Return where point is, in the buffer and in each window that shows it.
-This is a list of (WINDOW PATH LINE COLUMN ABOVE).  WINDOW is nil for the
-buffer, PATH that of the entry, and ABOVE the number of lines that the
-window shows above, nil if these are all there are."
+  "Return the places of point in the buffer and in its windows.
+Each is a list (WINDOW PATH LINE COLUMN ABOVE).  WINDOW is nil for the buffer
+itself.  PATH is the path of the entry.  ABOVE is the number of lines between
+the window's start and point, nil if the window shows the buffer's start."
   (mapcar
    (lambda (window)
      (save-excursion
@@ -446,7 +451,8 @@ window shows above, nil if these are all there are."
    (cons nil (get-buffer-window-list nil t t))))
 
 (defun backstaff-view--restore (places)
-  "Bring point back to PLACES, which `backstaff-view--places' returned."
+  "Move point in buffer and windows back to PLACES.
+See `backstaff-view--places'."
   (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
     (unless (and path (backstaff-view-go-to path))
       (goto-char (point-min))
@@ -458,17 +464,17 @@ window shows above, nil if these are all there are."
        window (if above (line-beginning-position (- 1 above)) (point-min)) t))))
 
 (defun backstaff-view--absolute (path &optional directory)
-  "Return the absolute name of PATH, which is below the buffer's root.
-It ends with a slash if DIRECTORY is non-nil."
+  "Return the absolute name of PATH, a path below the buffer's root.
+If DIRECTORY is non-nil, the name ends with a slash."
   (let ((root (backstaff-view-get :root)))
     (cond ((equal path ".") (if directory root (directory-file-name root)))
-          ;; The host's own name for it, whatever that looks like here.
+          ;; An absolute path is as the host has it.
           ((string-prefix-p "/" path) (concat (file-remote-p root) path))
           (t (concat root path (and directory "/"))))))
 
 (defun backstaff-view-relative (root file)
-  "Return the name of FILE, below ROOT, as the tools take it.
-If it is not below, return it as it is: a tool will say so."
+  "Return the path of FILE below ROOT, such as \"src/a.c\".
+A file outside of ROOT keeps its absolute name, which the tools refuse."
   (let ((name (directory-file-name (file-name-unquote (expand-file-name file)))))
     (cl-flet ((below (root name)
                 (cond ((equal (file-name-as-directory name) root) ".")
@@ -478,21 +484,21 @@ If it is not below, return it as it is: a tool will say so."
           name))))
 
 (defun backstaff-view-parent (path)
-  "Return the path of the directory that PATH is in, or nil for the root."
+  "Return the path of PATH's directory, or nil for the root."
   (cond ((or (equal path ".") (string-prefix-p "/" path)) nil)
         ((string-match "/[^/]*\\'" path) (substring path 0 (match-beginning 0)))
         (t ".")))
 
 (defun backstaff-view-child (directory name)
-  "Return the path of the file NAME in DIRECTORY, a path too."
+  "Return the path of the file NAME in the directory with the path DIRECTORY."
   (if (equal directory ".") name (concat directory "/" name)))
 
 (defun backstaff-view-file-name (name &optional root)
-  "Return NAME, an absolute file name below ROOT, so that it has one meaning.
-A directory called \"ssh:host:\" or \"a.zip\" would lead to another machine or
-into an archive, and so would \"/ssh:host:\" after a newline.  Handlers of the
-file itself, such as decompression, do their work.  ROOT is the buffer's by
-default.  If it is on another host, NAME starts with the name of that host."
+  "Return NAME, an absolute file name, quoted against handlers of its directory.
+Otherwise a directory called \"ssh:host:\" or \"a.zip\" would lead to another
+machine or into an archive, and so would \"/ssh:host:\" after a newline.
+Handlers of the file itself, such as decompression, do their work.  ROOT is
+the buffer's by default.  NAME is on the same host."
   (let* ((host (or (file-remote-p (or root (backstaff-view-get :root))) ""))
          (local (string-remove-prefix host name))
          (directory (substring local 0 (1+ (string-match "/[^/]*\\'" local)))))
@@ -505,8 +511,8 @@ default.  If it is on another host, NAME starts with the name of that host."
 
 (defun backstaff-view-visit-file (file &optional other-window root)
   "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
-ROOT is as in `backstaff-view-file-name'.  Return nil if it is a directory
-or a link to one, and is not visited."
+ROOT is as in `backstaff-view-file-name'.  Do nothing and return nil if FILE
+is a directory or a link to one."
   (let* ((name (backstaff-view-file-name file root))
          ;; In Emacs 28 `file-regular-p' misses a name that cannot be decoded.
          (attributes (file-attributes (file-truename name))))
@@ -514,13 +520,12 @@ or a link to one, and is not visited."
       (?d nil)
       (?- (if other-window (find-file-other-window name) (find-file name))
           t)
-      ;; To open a fifo may take for ever, a device may do anything.
-      (_ (user-error "%s is no file that can be visited"
-                     (backstaff-names-show file))))))
+      ;; Opening a fifo may block forever, and a device may do anything.
+      (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
 
 (defun backstaff-view--bookmark (handler)
-  "Return a bookmark of what the buffer shows, for HANDLER to jump to."
-  (let* ((state (or backstaff-view-state (user-error "There is nothing to mark yet")))
+  "Return a bookmark of the buffer's state, with HANDLER."
+  (let* ((state (or backstaff-view-state (user-error "There is nothing to bookmark yet")))
          (name (backstaff-names-show
                 (backstaff-view--absolute (plist-get state :path) 'directory)))
          (focus (list :focus (plist-get (backstaff-view-entry) :path))))
@@ -529,7 +534,7 @@ or a link to one, and is not visited."
             (handler . ,handler))))
 
 (defun backstaff-view-jump (mode bookmark)
-  "Show what BOOKMARK stands for in a buffer in major mode MODE."
+  "Show the state in BOOKMARK in a buffer in major mode MODE."
   (set-buffer (backstaff-view-buffer mode (alist-get 'backstaff-state (cdr bookmark)))))
 
 
@@ -551,7 +556,7 @@ Visit it in another window if OTHER-WINDOW is non-nil."
   (backstaff-view-visit t))
 
 (defun backstaff-view-up ()
-  "Show the directory above this one, but nothing above the project's root."
+  "Show the parent directory, up to the project's root."
   (interactive)
   (let ((path (backstaff-view-get :path)))
     (backstaff-view-change :path (or (backstaff-view-parent path)
@@ -559,13 +564,13 @@ Visit it in another window if OTHER-WINDOW is non-nil."
                            :focus path)))
 
 (defun backstaff-view-toggle-hidden ()
-  "Show files whose names start with a dot, or show them no longer."
+  "Show or hide files whose names start with a dot."
   (interactive)
   (backstaff-view-change :hidden (not (backstaff-view-get :hidden))))
 
 (defun backstaff-view-copy-path (relative)
   "Copy the absolute name of the file at point.
-With a prefix argument RELATIVE copy its path below the project's root."
+With a prefix argument RELATIVE, copy its path below the project's root."
   (interactive "P")
   (let ((name (if relative (backstaff-view--path)
                 (backstaff-view--absolute (backstaff-view--path)))))
@@ -573,7 +578,7 @@ With a prefix argument RELATIVE copy its path below the project's root."
     (message "Copied %s" (backstaff-names-show name))))
 
 (defun backstaff-view-info ()
-  "Show what is known of the file at point, or of the directory shown."
+  "Show the type, size, times and permissions of the file at point."
   (interactive)
   (backstaff-view-switch 'backstaff-info-mode (backstaff-view--path)))
 

@@ -180,7 +180,7 @@ Skip the test if the server has no tools for them."
 (ert-deftest backstaff-find-command-without-a-name-says-so ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands
     (should (string-match-p
-             "No command was named"
+             "Type a name; M-x backstaff-list-commands"
              (cadr (should-error (execute-kbd-macro
                                   (kbd "M-x backstaff-find-command RET RET"))
                                  :type 'user-error))))))

@@ -105,7 +105,7 @@
     (backstaff-view-test-open #'backstaff-list-directory root)
     (should (string-match-p "Nothing to show; \\. shows" (backstaff-view-test-notes)))
     (backstaff-view-test-press ".")
-    (should (string-match-p "Nothing is in here" (backstaff-view-test-notes)))
+    (should (string-match-p "The directory is empty" (backstaff-view-test-notes)))
     (should-error (execute-kbd-macro (kbd "RET")) :type 'user-error)))
 
 

@@ -128,7 +128,7 @@
     (backstaff-view-test-open #'backstaff-overview root)
     (should (equal (backstaff-view-test-notes)
                    "dir/(git) is a repository of its own
-v on a dir/(git) shows what is in it\n"))
+v on a dir/(git) shows that repository\n"))
     (backstaff-overview-tests-go-to "inner/(git)")
     (backstaff-view-test-press "v")
     (should (equal (plist-get backstaff-view-state :path) "inner"))))

@@ -221,7 +221,7 @@
     (backstaff-view-test-go-to "empty/")
     (should (equal (car (last (backstaff-view-test-messages
                                 (backstaff-view-test-press "TAB"))))
-                   "empty/ holds nothing to show"))))
+                   "empty/ has no entries to show"))))
 
 
 ;;; What the tree holds

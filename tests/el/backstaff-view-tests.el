@@ -34,7 +34,7 @@
       (should (string-match-p "\\`Waiting for .*list: .*C-g cancels"
                               (car messages)))
       (kill-buffer buffer)
-      (should-not (cl-find 'backstaff-request--tell-progress timer-list
+      (should-not (cl-find 'backstaff-request--show-progress timer-list
                            :key #'timer--function)))))
 
 (ert-deftest backstaff-view-quit-cancels-on-the-server ()
@@ -242,7 +242,7 @@
                      ("/a/b.zip/c" "/:/a/b.zip/c")))
       (should (equal (backstaff-view-file-name name "/root/") expected)))))
 
-(ert-deftest backstaff-view--paths-are-below-the-root ()
+(ert-deftest backstaff-view-paths-are-below-the-root ()
   (backstaff-test-with-tree '(("a" ("b" . "")))
     (should (equal (backstaff-view-relative root root) "."))
     (should (equal (backstaff-view-relative root (directory-file-name root)) "."))
