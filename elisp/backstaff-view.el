@@ -297,7 +297,8 @@ FUNCTION inserts the new text."
   "Insert TEXT in FACE, in place of a reply."
   (setq truncate-lines nil)
   (insert (propertize (substring-no-properties text) 'face face)
-          (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n")))
+          (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n"))
+  (goto-char (point-min)))
 
 (defun backstaff-view--draw-failure (reply)
   "Draw REPLY, of a tool that failed."
