@@ -19,22 +19,10 @@
 (require 'backstaff-arguments)
 (require 'backstaff-view)
 
-(defgroup backstaff-inspector nil
-  "The view of a tool's reply in all its forms."
-  :group 'backstaff)
-
 (defcustom backstaff-inspector-max-characters 100000
   "The most characters to show of each form of a reply."
-  :type 'natnum)
-
-(defface backstaff-inspector-heading '((t :inherit outline-1))
-  "Face of the heading above each form of a reply.")
-
-(defface backstaff-inspector-label '((t :inherit shadow))
-  "Face of labels.")
-
-(defface backstaff-inspector-failure '((t :inherit error))
-  "Face of the code of a failure.")
+  :type 'natnum
+  :group 'backstaff)
 
 (defvar backstaff-inspector-mode-map
   (let ((map (make-sparse-keymap)))
@@ -60,7 +48,7 @@
   "Major mode for the reply of a Backstaff tool, in all its forms.
 
 \\{backstaff-inspector-mode-map}"
-  :group 'backstaff-inspector
+  :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
               (setq backstaff-inspector--start (float-time))
@@ -166,12 +154,12 @@ FORMS is a list of `text', `plist' and `json'."
 (defun backstaff-inspector--draw-outcome (reply seconds)
   "Draw root, success and time of a call that got REPLY after SECONDS."
   (cl-flet ((line (label text &optional face)
-              (insert (propertize (format "%-10s" label) 'face 'backstaff-inspector-label)
+              (insert (propertize (format "%-10s" label) 'face 'backstaff-detail)
                       " " (if face (propertize text 'face face) text) "\n")))
     (line "Root" (backstaff-names-show (abbreviate-file-name (backstaff-view-get :root))))
     (if (plist-get reply :error)
         (line "Failure" (format "%s" (plist-get (plist-get reply :error) :code))
-              'backstaff-inspector-failure)
+              'backstaff-failure)
       (line "Success" (if (plist-get reply :truncated) "but truncated" "and complete")))
     (line "Time" (format "%s ms in the server, %.1f ms there and back"
                          (plist-get reply :elapsed-ms) (* 1e3 seconds)))
@@ -185,7 +173,7 @@ English prose has about 4 bytes a token.  Names and numbers, of which most
 replies consist, have about 2.5."
   (insert (propertize (format "\n%-10s %12s   %s\n" "Form" "bytes"
                               "tokens, roughly: bytes/4 to /2.5")
-                      'face 'backstaff-inspector-label))
+                      'face 'backstaff-detail))
   (pcase-dolist (`(,form . ,text) texts)
     (let ((bytes (length (encode-coding-string text 'utf-8-unix t))))
       (insert (format "%-10s %12s   %s to %s\n"
@@ -209,13 +197,13 @@ replies consist, have about 2.5."
   "Draw FORM of a reply below a heading.
 TEXT is the form as a string, or nil if there is none.  DATA is the plist."
   (insert "\n" (propertize (concat "* " (backstaff-inspector--form-name form))
-                           'face 'backstaff-inspector-heading)
+                           'face 'outline-1)
           "\n")
   (let ((start (point))
         (long (> (length text) backstaff-inspector-max-characters))
         (indent-tabs-mode nil))
     (insert (cond ((null text) (propertize "The reply has no such form.\n"
-                                           'face 'backstaff-inspector-label))
+                                           'face 'backstaff-detail))
                   ((and (eq form 'plist) (not long)) (pp-to-string data))
                   (t (string-limit text backstaff-inspector-max-characters))))
     (cond ((and long (not (eq form 'text)))
@@ -229,7 +217,7 @@ TEXT is the form as a string, or nil if there is none.  DATA is the plist."
                        (backstaff-inspector--form-name form)
                        (backstaff-inspector--number (length text))
                        'backstaff-inspector-max-characters)
-               'face 'backstaff-inspector-label)))))
+               'face 'backstaff-detail)))))
 
 (defun backstaff-inspector--break-lines (start)
   "Break the line after each object from START to point, except in strings.

@@ -53,8 +53,7 @@
    :open (lambda (entry)
            (backstaff-view-change :path (plist-get entry :path) :bytes nil
                                   ;; A link may lead out of the project.
-                                  :try (eq (plist-get entry :kind) :symlink)))
-   :bookmark 'backstaff-list-jump)
+                                  :try (eq (plist-get entry :kind) :symlink))))
   (setq tabulated-list-sort-key (list "Name")))
 
 ;;;###autoload
@@ -78,10 +77,6 @@ the prefix argument.  The server's settings limit their number and depth."
                             :tool "forge/list_directory"
                             :recursive (and recursive t)))
 
-;;;###autoload
-(defun backstaff-list-jump (bookmark)
-  "Show the listing in BOOKMARK."
-  (backstaff-view-jump 'backstaff-list-mode bookmark))
 
 (defun backstaff-list--forge-p (state)
   "Return non-nil if the tool of STATE is Forge's."

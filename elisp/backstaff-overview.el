@@ -14,10 +14,6 @@
 (require 'subr-x)
 (require 'backstaff-view)
 
-(defgroup backstaff-overview nil
-  "Overviews of projects."
-  :group 'backstaff
-  :prefix "backstaff-overview-")
 
 (defconst backstaff-overview--most-tokens 20000
   "The most tokens that the tool allows.")
@@ -25,14 +21,15 @@
 (defcustom backstaff-overview-tokens 1000
   "Length of a new overview, in a model's tokens.
 \\<backstaff-overview-mode-map>\\[backstaff-overview-more] doubles it in a buffer."
-  :type 'integer)
+  :type 'integer
+  :group 'backstaff)
 
 (defvar backstaff-overview-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "TAB") #'forward-button)
     (define-key map (kbd "<backtab>") #'backward-button)
     (define-key map (kbd "v") #'backstaff-overview-enter)
-    (define-key map (kbd "l") #'backstaff-overview-list)
+    (define-key map (kbd "l") #'backstaff-view-list)
     (define-key map (kbd "t") #'backstaff-overview-tree)
     (define-key map (kbd "+") #'backstaff-overview-more)
     map)
@@ -44,7 +41,7 @@ A line shows a directory and names in it.  In \"lib/(9) +4 .py\", lib/ has 9
 files that are not named, and 4 more .py files are beside it.
 
 \\{backstaff-overview-mode-map}"
-  :group 'backstaff-overview
+  :group 'backstaff
   (backstaff-view-setup
    :request (lambda (state)
               (list "workspace/project_overview"
@@ -95,7 +92,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (propertize (concat (backstaff-view-label name) (backstaff-view-kind-suffix kind))
               'face (backstaff-view-kind-face kind)
               'backstaff-name t
-              'button t 'category 'backstaff-name
+              'button t 'category 'backstaff-name ; buttons need a category
               'backstaff-place (list :path path :name name :kind kind)))
 
 (defun backstaff-overview--draw-directory (line)
@@ -171,11 +168,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (backstaff-view-entry-at-point)
   (backstaff-view-change :path (backstaff-view-directory)))
 
-(defun backstaff-overview-list ()
-  "List the directory at point, or the one of the file at point."
-  (interactive nil backstaff-overview-mode)
-  (backstaff-view-entry-at-point)
-  (backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)))
 
 (defun backstaff-overview-tree ()
   "Show the directory at point, or the one of the file at point, as a tree."

@@ -50,9 +50,6 @@ They apply to paths below the project's root: \"*.log\" leaves out files in
 the root itself, \"**/*.log\" those at any depth."
   :type '(repeat (string :tag "Glob")))
 
-(defface backstaff-tree-guide '((t :inherit shadow))
-  "Face for the lines from a directory to its entries."
-  :group 'backstaff-faces)
 
 (defvar backstaff-tree-mode-map
   (let ((map (make-sparse-keymap)))
@@ -63,8 +60,8 @@ the root itself, \"**/*.log\" those at any depth."
     (define-key map (kbd "d") #'backstaff-tree-set-depth)
     (define-key map (kbd "x") #'backstaff-tree-add-exclude)
     (define-key map (kbd "+") #'backstaff-tree-more)
-    (define-key map (kbd "t") #'backstaff-tree-list)
-    (define-key map (kbd "l") #'backstaff-tree-list)
+    (define-key map (kbd "t") #'backstaff-view-list)
+    (define-key map (kbd "l") #'backstaff-view-list)
     map)
   "Keymap of `backstaff-tree-mode'.")
 
@@ -89,8 +86,7 @@ TAB on a directory with an ellipsis shows its entries.
                                                    :depth backstaff-tree-depth
                                                    :max backstaff-tree-max-entries
                                                    :exclude backstaff-tree-exclude))
-                        :open #'backstaff-tree--open-directory
-                        :bookmark 'backstaff-tree-jump)
+                        :open #'backstaff-tree--open-directory)
   (setq-local outline-regexp "."
               outline-level (lambda ()
                               (get-text-property (line-beginning-position)
@@ -113,10 +109,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
                        (backstaff-command-root))))
   (backstaff-view-open-file 'backstaff-tree-mode (file-name-as-directory directory)))
 
-;;;###autoload
-(defun backstaff-tree-jump (bookmark)
-  "Show the tree in BOOKMARK."
-  (backstaff-view-jump 'backstaff-tree-mode bookmark))
 
 (defun backstaff-tree--request (state)
   "Return the tool and the arguments for STATE."
@@ -176,7 +168,7 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
                      ;; The name of the root "/" is empty; its slash follows.
                      ((equal root "/") "")
                      (t (backstaff-names-show (file-name-nondirectory root))))))
-    (insert (propertize (concat before branch) 'face 'backstaff-tree-guide)
+    (insert (propertize (concat before branch) 'face 'backstaff-detail)
             (propertize (bidi-string-mark-left-to-right name)
                         'face (backstaff-view-kind-face kind) 'backstaff-name t)
             (backstaff-view-kind-suffix kind)
@@ -305,11 +297,6 @@ If its children were not requested yet, request them."
       (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
     (backstaff-view-change :path (plist-get entry :path))))
 
-(defun backstaff-tree-list ()
-  "List the directory at point, or the one of the file at point."
-  (interactive nil backstaff-tree-mode)
-  (backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)
-                         :hidden (backstaff-view-get :hidden)))
 
 (defun backstaff-tree-toggle-files ()
   "Show or hide files and links."

@@ -114,7 +114,7 @@ or file below the root.")
 \\{backstaff-view-mode-map}"
   :group 'backstaff)
 
-(cl-defun backstaff-view-setup (&rest functions &key wrap bookmark &allow-other-keys)
+(cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
 `:draw' draws a successful reply into the empty buffer.
@@ -123,8 +123,7 @@ or file below the root.")
 `:title' returns the buffer's name for a state.
 `:defaults' returns a state that a new buffer starts with (optional).
 `:open' shows an entry that is not a regular file (optional).
-`:wrap', WRAP, is non-nil if long lines wrap.
-`:bookmark', BOOKMARK, is the name of a bookmark handler."
+`:wrap', WRAP, is non-nil if long lines wrap."
   (setq truncate-lines (not wrap)
         word-wrap t
         buffer-undo-list t
@@ -136,10 +135,8 @@ or file below the root.")
         backstaff-view-labels (make-hash-table :test #'equal)
         backstaff-view--functions
         (append functions (list :draw-failure #'backstaff-view--draw-failure)))
-  (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change)))
-  (when bookmark
-    (setq-local bookmark-make-record-function
-                (apply-partially #'backstaff-view--bookmark bookmark))))
+  (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change))
+              bookmark-make-record-function #'backstaff-view--bookmark))
 
 (defun backstaff-view--call (key &rest arguments)
   "Call the mode's function KEY, if it has one, with ARGUMENTS."
@@ -524,19 +521,22 @@ is a directory or a link to one."
       ;; Opening a fifo may block forever, and a device may do anything.
       (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
 
-(defun backstaff-view--bookmark (handler)
-  "Return a bookmark of the buffer's state, with HANDLER."
+(defun backstaff-view--bookmark ()
+  "Return a bookmark of the buffer's mode and state."
   (let* ((state (or backstaff-view-state (user-error "There is nothing to bookmark yet")))
          (name (backstaff-names-show
                 (backstaff-view--absolute (plist-get state :path) 'directory)))
          (focus (list :focus (plist-get (backstaff-view-entry) :path))))
     `(,name (location . ,name)
+            (backstaff-mode . ,major-mode)
             (backstaff-state . ,(map-merge 'plist state focus))
-            (handler . ,handler))))
+            (handler . backstaff-view-jump))))
 
-(defun backstaff-view-jump (mode bookmark)
-  "Show the state in BOOKMARK in a buffer in major mode MODE."
-  (set-buffer (backstaff-view-buffer mode (alist-get 'backstaff-state (cdr bookmark)))))
+;;;###autoload
+(defun backstaff-view-jump (bookmark)
+  "Show the state in BOOKMARK in a buffer of its mode."
+  (set-buffer (backstaff-view-buffer (alist-get 'backstaff-mode (cdr bookmark))
+                                     (alist-get 'backstaff-state (cdr bookmark)))))
 
 
 ;;; Commands
@@ -577,6 +577,13 @@ With a prefix argument RELATIVE, copy its path below the project's root."
                 (backstaff-view--absolute (backstaff-view--path)))))
     (kill-new name)
     (message "Copied %s" (backstaff-names-show name))))
+
+(defun backstaff-view-list ()
+  "List the directory at point, or the one of the file at point."
+  (interactive)
+  (apply #'backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)
+         (and (plist-member backstaff-view-state :hidden)
+              (list :hidden (backstaff-view-get :hidden)))))
 
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."

@@ -58,7 +58,7 @@
     (backstaff-view-test-go-to "src/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))
     (should (eq (get-text-property (line-beginning-position) 'face)
-                'backstaff-tree-guide))))
+                'backstaff-detail))))
 
 (ert-deftest backstaff-tree-starts-at-the-root-of-the-project ()
   (backstaff-view-test-project backstaff-tree-tests-tree
