@@ -57,7 +57,6 @@
    :draw-failure #'backstaff-inspector--draw
    :title (lambda (state) (format "*backstaff run: %s*" (plist-get state :tool)))
    :wrap t)
-  (setq header-line-format nil)
   (setq-local outline-regexp "\\* \\(?:Text\\|Plist\\|JSON\\)$"
               outline-level (lambda () 1)))
 

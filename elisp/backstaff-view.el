@@ -85,8 +85,6 @@ or file below the root.")
 (defvar-local backstaff-view--places nil
   "The places of point before the buffer showed a failure.")
 
-(defvar-local backstaff-view--header nil
-  "The content of the header line as (PATH . FACTS), two strings.")
 
 (defvar-local backstaff-view--notes nil
   "The overlay with notes at the end of the buffer.")
@@ -129,7 +127,6 @@ or file below the root.")
         buffer-undo-list t
         buffer-read-only t
         bidi-paragraph-direction 'left-to-right
-        header-line-format '(:eval (backstaff-view--header-line))
         mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function #'backstaff-view--show-cancelled
         backstaff-view-labels (make-hash-table :test #'equal)
@@ -309,22 +306,20 @@ FUNCTION inserts the new text."
 (defun backstaff-view-set-header (path &rest facts)
   "Show PATH, below the root, and FACTS in the header line.
 Facts are strings; nil is ignored."
-  (setq backstaff-view--header
-        (cons (backstaff-names-show (backstaff-view--absolute path))
-              (string-join (remove nil facts) " · "))))
+  (setq header-line-format
+        `(:eval (backstaff-view--header-line
+                 ,(backstaff-names-show (backstaff-view--absolute path))
+                 ,(string-join (remove nil facts) " · ")))))
 
-(defun backstaff-view--header-line ()
-  "Return the header line.  A path too long for the window loses its start."
-  (when backstaff-view--header
-    (pcase-let* ((`(,path . ,facts) backstaff-view--header)
-                 (room (max 12 (- (window-width) (string-width facts) 4))))
-      (when (> (string-width path) room)
-        (setq path (concat "…" (string-limit path (1- room) t))))
-      (replace-regexp-in-string
-       "%" "%%"
-       (concat " " (propertize (bidi-string-mark-left-to-right path)
-                               'face 'backstaff-path)
-               "  " facts)))))
+(defun backstaff-view--header-line (path facts)
+  "Return a header line with PATH, without its start if it is long, and FACTS."
+  (let ((room (max 12 (- (window-width) (string-width facts) 4))))
+    (when (> (string-width path) room)
+      (setq path (concat "…" (string-limit path (1- room) t))))
+    (replace-regexp-in-string
+     "%" "%%"
+     (concat " " (propertize (bidi-string-mark-left-to-right path) 'face 'backstaff-path)
+             "  " facts))))
 
 (defun backstaff-view-set-notes (&rest notes)
   "Show NOTES and the warnings of the reply below the last line.

@@ -94,7 +94,7 @@
 (defun backstaff-view-test-header ()
   "Return the header line as it stands on the screen."
   (substring-no-properties
-   (replace-regexp-in-string "%%" "%" (backstaff-view--header-line))))
+   (replace-regexp-in-string "%%" "%" (eval (cadr header-line-format) t))))
 
 (defun backstaff-view-test-names ()
   "Return the names of the entries that are shown, in order."

@@ -268,10 +268,11 @@
 
 (ert-deftest backstaff-view-header-fits-the-window ()
   (with-temp-buffer
-    (setq backstaff-view--header (cons (concat "/" (make-string 300 ?x) "/end") "7 files"))
+    (setq backstaff-view-state '(:root "/"))
+    (backstaff-view-set-header (concat "/" (make-string 300 ?x) "/end") "7 files")
     (should (<= (string-width (backstaff-view-test-header)) (window-width)))
     (should (string-match-p "…x+/end  7 files\\'" (backstaff-view-test-header)))
-    (setq backstaff-view--header (cons "/100%d" "50%"))
+    (backstaff-view-set-header "/100%d" "50%")
     (should (equal (backstaff-view-test-header) " /100%d  50%"))))
 
 
