@@ -191,29 +191,17 @@ Ask for required arguments without a value."
   (interactive)
   (backstaff-inspector-copy (backstaff-arguments-json (backstaff-menu--arguments))))
 
-(defun backstaff-menu--ask-for-tools ()
-  "Ask the server for its tools, and wait up to two seconds for them.
-The menu shows a later answer when it is opened again."
-  (setq backstaff-menu--tools nil
-        backstaff-menu--problem "The server has not answered yet")
-  (let ((deadline (+ (float-time) backstaff-menu--patience))
-        (answered nil))
-    (cl-flet ((take (tools)
-                (setq answered t
-                      backstaff-menu--tools
-                      (and (proper-list-p tools)
-                           (cl-remove-if-not #'backstaff-menu--tool-p tools))
-                      backstaff-menu--problem
-                      (unless backstaff-menu--tools "The server has no tools")))
-              (fail (condition)
-                (setq answered t
-                      backstaff-menu--problem (backstaff-epc-error-text condition))))
-      (condition-case problem
-          (backstaff-server-tools-async :timeout backstaff-call-timeout
-                                        :success-fn #'take :error-fn #'fail)
-        (backstaff-error (fail problem)))
-      (while (and (not answered) (< (float-time) deadline))
-        (accept-process-output nil 0.05)))))
+(defun backstaff-menu--fetch-tools ()
+  "Fetch the tools from the server, or note the reason why there are none."
+  (condition-case problem
+      (let ((tools (let ((backstaff-call-timeout backstaff-menu--patience))
+                     (backstaff-tools))))
+        (setq backstaff-menu--tools (and (proper-list-p tools)
+                                         (cl-remove-if-not #'backstaff-menu--tool-p tools))
+              backstaff-menu--problem (unless backstaff-menu--tools "The server has no tools")))
+    (backstaff-error
+     (setq backstaff-menu--tools nil
+           backstaff-menu--problem (backstaff-epc-error-text problem)))))
 
 (defun backstaff-menu--tool-p (tool)
   "Return non-nil if TOOL is the definition of a tool."
@@ -243,7 +231,7 @@ The menu shows a later answer when it is opened again."
   "Look at the current project with Backstaff."
   [:description
    backstaff-menu--heading
-   ("g" "Ask for the tools again" backstaff)
+   ("g" "Fetch the tools again" backstaff)
    ("x" "Run a tool, asking for all" backstaff-run-tool)]
   [["Look"
     ("l" "List a directory" backstaff-list-directory)
@@ -264,7 +252,7 @@ The menu shows a later answer when it is opened again."
     ("d" "Doctor" backstaff-doctor)
     ("n" "Install" backstaff-install-server)]]
   (interactive)
-  (backstaff-menu--ask-for-tools)
+  (backstaff-menu--fetch-tools)
   (transient-setup 'backstaff))
 
 (transient-define-prefix backstaff-menu-tool (tool)

@@ -165,7 +165,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
            (seconds (backstaff-test-seconds
                       (setq screen (backstaff-menu-tests-type "M-m")))))
       (should (< seconds 1))
-      (should (string-match-p "has not answered yet" screen)))))
+      (should (string-match-p "did not answer describe within 0.5 seconds" screen)))))
 
 (ert-deftest backstaff-menu-can-be-quit-while-it-waits ()
   (backstaff-menu-tests-with (backstaff-test-fake-command "silent")
@@ -183,8 +183,8 @@ After that the menu is closed: it does not outlive a keyboard macro."
   (backstaff-menu-tests-with '("/nowhere/python")
     (should-not (string-match-p "workspace/tree" (backstaff-menu-tests-type "M-m g")))
     (let ((times 0))
-      (cl-letf* ((ask (symbol-function 'backstaff-server-tools-async))
-                 ((symbol-function 'backstaff-server-tools-async)
+      (cl-letf* ((ask (symbol-function 'backstaff-tools))
+                 ((symbol-function 'backstaff-tools)
                   (lambda (&rest arguments)
                     (when (= (cl-incf times) 2)
                       (setq backstaff-server-command (backstaff-test-command)))
