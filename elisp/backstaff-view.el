@@ -85,7 +85,6 @@ or file below the root.")
 (defvar-local backstaff-view--places nil
   "The places of point before the buffer showed a failure.")
 
-
 (defvar-local backstaff-view--notes nil
   "The overlay with notes at the end of the buffer.")
 
