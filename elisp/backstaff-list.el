@@ -31,8 +31,9 @@
     ("Modified" 16 ,(backstaff-table-less-p :modified))]
   "The columns of a listing.")
 
-(defconst backstaff-list--usual-bytes (* 1024 1024)
-  "Bytes of text of a new listing, at most.")
+(defconst backstaff-list--usual-bytes (* 384 1024)
+  "Bytes of text of a new listing, at most: some 10,000 entries.
+Drawing more of them would keep Emacs busy for seconds.")
 
 (defconst backstaff-list--most-bytes (* 12 1024 1024)
   "Bytes of text of any listing, at most; a reply has room for little more.")

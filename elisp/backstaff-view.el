@@ -269,7 +269,7 @@ CALLBACK decides whether the state of the buffer changes."
   "Replace the text of the buffer; FUNCTION inserts the new text."
   (let ((inhibit-read-only t)
         ;; With the usual value, collecting garbage takes most of the time.
-        (gc-cons-threshold (max gc-cons-threshold (* 64 1024 1024))))
+        (gc-cons-percentage (max gc-cons-percentage 1.0)))
     (when backstaff-view--notes
       (overlay-put backstaff-view--notes 'after-string nil))
     (setq truncate-lines (not (plist-get backstaff-view--functions :wrap))
@@ -277,7 +277,12 @@ CALLBACK decides whether the state of the buffer changes."
     (backstaff-view--call :before-draw)
     (with-silent-modifications
       (erase-buffer)
-      (funcall function))))
+      ;; Replies come in a process filter, where Emacs inhibits quitting.
+      (condition-case nil
+          (let ((inhibit-quit nil))
+            (funcall function))
+        (quit (erase-buffer)
+              (backstaff-view--insert-text "Cancelled" 'backstaff-detail))))))
 
 (defun backstaff-view-redraw (function)
   "Replace the text as `backstaff-view--draw' does, with point in its old place.
