@@ -78,7 +78,6 @@ the prefix argument.  The server's settings limit their number and depth."
                             :tool "forge/list_directory"
                             :recursive (and recursive t)))
 
-
 (defun backstaff-list--forge-p (state)
   "Return non-nil if the tool of STATE is Forge's."
   (equal (plist-get state :tool) "forge/list_directory"))

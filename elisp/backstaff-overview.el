@@ -14,7 +14,6 @@
 (require 'subr-x)
 (require 'backstaff-view)
 
-
 (defconst backstaff-overview--most-tokens 20000
   "The most tokens that the tool allows.")
 
@@ -167,7 +166,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (interactive nil backstaff-overview-mode)
   (backstaff-view-entry-at-point)
   (backstaff-view-change :path (backstaff-view-directory)))
-
 
 (defun backstaff-overview-tree ()
   "Show the directory at point, or the one of the file at point, as a tree."

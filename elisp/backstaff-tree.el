@@ -50,7 +50,6 @@ They apply to paths below the project's root: \"*.log\" leaves out files in
 the root itself, \"**/*.log\" those at any depth."
   :type '(repeat (string :tag "Glob")))
 
-
 (defvar backstaff-tree-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "TAB") #'backstaff-tree-toggle)
@@ -108,7 +107,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
                          (backstaff-read-directory "Tree of directory: ")
                        (backstaff-command-root))))
   (backstaff-view-open-file 'backstaff-tree-mode (file-name-as-directory directory)))
-
 
 (defun backstaff-tree--request (state)
   "Return the tool and the arguments for STATE."
@@ -296,7 +294,6 @@ If its children were not requested yet, request them."
   (if (eq (plist-get entry :kind) :symlink)
       (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
     (backstaff-view-change :path (plist-get entry :path))))
-
 
 (defun backstaff-tree-toggle-files ()
   "Show or hide files and links."
