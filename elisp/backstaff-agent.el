@@ -150,7 +150,7 @@ or what went wrong, after \"Error: \".  ID, ARGS and CONTEXT are as in
     (condition-case problem
         (backstaff-call-async
          id args (lambda (reply) (funcall answer (plist-get reply :text)))
-         (append context (backstaff-agent-limits)))
+         (append context (backstaff-agent-limits) '(:text-only t)))
       ;; A quit may come when the call is on its way already.
       ((error quit)
        (run-at-time 0 nil answer (backstaff--error-text problem))))

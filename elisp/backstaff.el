@@ -252,10 +252,6 @@ Do not ask where no server could be started."
     (backstaff-server-starter root))
   (file-name-as-directory (expand-file-name root)))
 
-(defun backstaff--host-name (name)
-  "Return NAME, of a file, as the host has it that the file is on."
-  (file-name-unquote (file-local-name name)))
-
 
 ;;; Calls
 
@@ -266,39 +262,39 @@ a model may say: a plist (:path \"src\"), an alist, or a string of JSON.
 CONTEXT is what it may not: a plist of `:root' (default: `backstaff-root'
 of the directory that is current now), `:max-output-bytes' and such.
 
-That a tool fails is a reply whose `:ok' is nil.  If the server's policy
-wants somebody's approval first, `backstaff-approval-function' is asked.
-No reply within `backstaff-call-timeout' seconds, or a server that is lost
-or talks nonsense, is a `backstaff-error'."
+If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
+approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
+if there is no reply within `backstaff-call-timeout' seconds, or if the server
+is lost or sends no reply."
   (let* ((context (backstaff--context context))
-         (reply (backstaff--call-once id args context)))
+         (root (plist-get context :root))
+         (call (lambda ()
+                 (backstaff--reply
+                  (backstaff-server-call (backstaff--method id)
+                                         (list args (backstaff--sent-context context))
+                                         :timeout backstaff-call-timeout
+                                         :host (file-remote-p root))
+                  root)))
+         (reply (funcall call)))
     (if (not (backstaff--approval-required-p reply))
         reply
       (pcase (backstaff--ask id args)
         (:unasked reply)
         ('nil (backstaff--refusal id))
-        (_ (backstaff--call-once id args (plist-put context :approved t)))))))
-
-(defun backstaff--call-once (id args context)
-  "Call the tool ID with ARGS and CONTEXT, wait, and return the reply."
-  (let ((root (plist-get context :root)))
-    (backstaff--reply
-     (backstaff-server-call (backstaff--method id)
-                            (list args (backstaff--sent-context context))
-                            :timeout backstaff-call-timeout
-                            :host (file-remote-p root))
-     root)))
+        (_ (setq context (plist-put context :approved t))
+           (funcall call))))))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
 CALLBACK is called exactly once, later, with the reply: the plist that
-`backstaff-call' returns for the same ID, ARGS and CONTEXT.  What is an
-error there is a reply here, with `:ok' nil and a code such as
-CONNECTION_LOST, TIMEOUT or CANCELLED.
+`backstaff-call' returns for the same ID, ARGS and CONTEXT.  An error there
+is a reply here, with `:ok' nil and a code such as CONNECTION_LOST, TIMEOUT
+or CANCELLED.
 
 Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
+  ;; The handle is a symbol, as that prints short; its value is the server's.
   (let ((handle (make-symbol "backstaff-call")))
     (set handle nil)
     (condition-case problem
@@ -310,30 +306,30 @@ Return a handle for `backstaff-cancel'."
 
 (defun backstaff--send (handle id args callback context)
   "Call the tool ID with ARGS and CONTEXT, and CALLBACK once with the reply.
-Until then what can be cancelled is the value of HANDLE, a symbol, as what
-prints as a word does not fill the echo area."
-  (set handle
-       (backstaff-server-call-async
-        (backstaff--method id) (list args (backstaff--sent-context context))
-        :host (file-remote-p (plist-get context :root))
-        :success-fn
-        (lambda (value)
-          (let ((reply (backstaff--reply-or-failure
-                        id value (plist-get context :root))))
-            (if (backstaff--approval-required-p reply)
-                ;; No question may be asked from within a process filter.
-                (run-at-time 0 nil #'backstaff--send-if-approved
-                             handle id args callback context reply)
-              (funcall callback reply))))
-        :error-fn
-        (lambda (condition)
-          (funcall callback (backstaff--failure id condition)))
-        :timeout backstaff-call-timeout)))
+Set HANDLE to the server's handle of the call."
+  (let ((root (plist-get context :root)))
+    (set handle
+         (backstaff-server-call-async
+          (backstaff--method id) (list args (backstaff--sent-context context))
+          :host (file-remote-p root)
+          :timeout backstaff-call-timeout
+          :error-fn (lambda (condition)
+                      (funcall callback (backstaff--failure id condition)))
+          :success-fn
+          (lambda (value)
+            (let ((reply (condition-case problem
+                             (backstaff--reply value root)
+                           (backstaff-error (backstaff--failure id problem)))))
+              (if (backstaff--approval-required-p reply)
+                  ;; No question may be asked from within a process filter.
+                  (run-at-time 0 nil #'backstaff--send-if-approved
+                               handle id args callback context reply)
+                (funcall callback reply))))))))
 
 (defun backstaff--send-if-approved (handle id args callback context reply)
-  "Call the tool ID again if somebody approves, else end the call.
-REPLY is what CALLBACK gets if nobody could be asked.  HANDLE, ARGS and
-CONTEXT are as in `backstaff--send'."
+  "Call the tool ID again if the user approves, else end the call.
+CALLBACK gets REPLY if nobody could be asked.  HANDLE, ARGS and CONTEXT are as
+in `backstaff--send'."
   (pcase (condition-case nil
              (let ((inhibit-quit nil))
                (backstaff--ask id args))
@@ -348,8 +344,8 @@ CONTEXT are as in `backstaff--send'."
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
-Its callback gets a reply with the code CANCELLED.  Return nil if it has
-had its reply before."
+Its callback gets a reply with the code CANCELLED.  Return nil if the call had
+ended before."
   (and (symbol-value handle) (backstaff-server-cancel (symbol-value handle))))
 
 
@@ -361,51 +357,45 @@ Return `:unasked' where nobody can be asked: in batch, and in the midst of
 another package's process filter."
   (if (or noninteractive inhibit-quit)
       :unasked
-    (y-or-n-p (format "Let %s run with %s? " id
-                      (truncate-string-to-width
-                       (backstaff--on-one-line args) 300 nil nil t)))))
-
-(defun backstaff--on-one-line (object)
-  "Return OBJECT as Lisp in which all that is not plain ASCII is escaped.
-A model chose the arguments; they must not pass for another question."
-  (let ((print-escape-newlines t)
-        (print-escape-control-characters t)
-        (print-escape-multibyte t))
-    (prin1-to-string object)))
+    ;; A model chose the arguments; they must not pass for another question.
+    (let* ((print-escape-newlines t)
+           (print-escape-control-characters t)
+           (print-escape-multibyte t)
+           (shown (prin1-to-string args)))
+      (y-or-n-p (format "Let %s run with %s? " id
+                        (truncate-string-to-width shown 300 nil nil t))))))
 
 (defun backstaff--approval-required-p (reply)
-  "Return non-nil if REPLY says that somebody must approve of the call."
+  "Return non-nil if REPLY says that the user must approve the call."
   (equal (plist-get (plist-get reply :error) :code) "APPROVAL_REQUIRED"))
 
 (defun backstaff--ask (id args)
-  "Return what `backstaff-approval-function' says of the tool ID with ARGS."
+  "Ask `backstaff-approval-function' about the tool ID with ARGS."
   (funcall backstaff-approval-function (backstaff--method id) args))
 
 (defun backstaff--refusal (id)
-  "Return the reply to a call of the tool ID that the user did not approve of."
-  (let ((message (format "The user did not approve of the call of %s"
-                         (backstaff--method id))))
-    (list :ok nil :tool (backstaff--method id)
-          :text (concat "Error: " message) :data nil
-          :error (list :code "APPROVAL_REFUSED" :message message)
-          :truncated nil :warnings nil :elapsed-ms 0)))
+  "Return the reply to a call of the tool ID that the user did not approve."
+  (let ((method (backstaff--method id)))
+    (backstaff--error-reply
+     id "APPROVAL_REFUSED" (format "The user did not approve the call of %s" method))))
 
 
 ;;; Text and definitions
 
 (defun backstaff-call-text (id args &optional context)
   "Call the tool ID with ARGS and return the text of its reply.
-ID, ARGS and CONTEXT are as in `backstaff-call'.  Never signal anything:
-an error or a quit is a text that starts with \"Error: \".  This may be
-called from anywhere, also from another package's process filter."
+ID, ARGS and CONTEXT are as in `backstaff-call'.  The server sends no data, so
+a long answer takes less time.  Never signal anything: an error or a quit is a
+text that starts with \"Error: \".  This may be called from anywhere, even
+from another package's process filter."
   (let ((debug-on-signal nil))
     (condition-case problem
         (backstaff--plain-text
-         (plist-get (backstaff-call id args context) :text))
+         (plist-get (backstaff-call id args `(:text-only t ,@context)) :text))
       ((error quit) (backstaff--error-text problem)))))
 
 (defun backstaff-tools ()
-  "Return what there is to call: a list of plists, one a tool.
+  "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
 `:arguments', `:safety-level' and more.  The server is asked once."
   (backstaff-server-tools backstaff-call-timeout))
@@ -415,9 +405,9 @@ Each has `:id', `:name', `:toolset', `:description', `:parameters',
   (if (symbolp id) (symbol-name id) id))
 
 (defun backstaff--context (context)
-  "Return CONTEXT with what the server has to know besides.
-It is told to give up a little before we do: half a listing that says so
-is worth more than no answer."
+  "Return CONTEXT with the root and a deadline.
+The server gives up a little before Emacs does: a listing of half the entries
+that says so is worth more than no answer."
   (let ((root (plist-get context :root)))
     (setq context
           (plist-put (copy-sequence context) :root
@@ -429,9 +419,9 @@ is worth more than no answer."
                  (max 1 (floor (* 900 backstaff-call-timeout)))))))
 
 (defun backstaff--sent-context (context)
-  "Return CONTEXT as the server of its root's host takes it."
+  "Return CONTEXT with the root's name on its own host."
   (plist-put (copy-sequence context) :root
-             (backstaff--host-name (plist-get context :root))))
+             (file-name-unquote (file-local-name (plist-get context :root)))))
 
 
 ;;; Replies
@@ -449,23 +439,29 @@ is worth more than no answer."
   "The codes under which conditions, and their children, appear in replies.")
 
 (defun backstaff--error-text (condition)
-  "Return the text that stands for CONDITION in place of a tool's."
+  "Return the text of a reply that CONDITION ended."
   (concat "Error: " (if (eq (car condition) 'quit)
                         "The user cancelled the call"
                       (backstaff-epc-error-text condition))))
 
+(defun backstaff--error-reply (id code message &optional text)
+  "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
+TEXT is its text, by default MESSAGE after \"Error: \"."
+  (list :ok nil :tool (backstaff--method id)
+        :text (or text (concat "Error: " message)) :data nil
+        :error (list :code code :message message)
+        :truncated nil :warnings nil :elapsed-ms 0))
+
 (defun backstaff--failure (id condition)
   "Return a reply to the call of the tool ID that CONDITION ended."
-  (list :ok nil :tool (backstaff--method id)
-        :text (backstaff--error-text condition) :data nil
-        :error (list :code (cl-loop for symbol in (get (car condition) 'error-conditions)
-                                    thereis (alist-get symbol backstaff--codes))
-                     :message (backstaff-epc-error-text condition))
-        :truncated nil :warnings nil :elapsed-ms 0))
+  (backstaff--error-reply
+   id (cl-loop for symbol in (get (car condition) 'error-conditions)
+               thereis (alist-get symbol backstaff--codes))
+   (backstaff-epc-error-text condition) (backstaff--error-text condition)))
 
 (defun backstaff--reply (value root)
   "Return VALUE, which the server sent, as the reply to a call about ROOT.
-Signal a `backstaff-protocol-error' if it is none."
+Signal a `backstaff-protocol-error' if VALUE is no reply."
   (unless (and (listp value) (plist-member value :ok)
                (stringp (plist-get value :text)))
     (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
@@ -473,12 +469,6 @@ Signal a `backstaff-protocol-error' if it is none."
     (dolist (function backstaff-reply-functions)
       (setq value (funcall function value root))))
   value)
-
-(defun backstaff--reply-or-failure (id value root)
-  "Return VALUE, sent in answer to a call of ID about ROOT, as the reply."
-  (condition-case problem
-      (backstaff--reply value root)
-    (backstaff-error (backstaff--failure id problem))))
 
 (defun backstaff--plain-text (text)
   "Return TEXT as a multibyte string without properties, fit for any wire."

@@ -296,7 +296,7 @@
   (backstaff-agent-tests-with-project nil
     (backstaff-call-text 'agent-q/list_directory '(:path "."))
     (let* ((process (backstaff-epc--process
-                     (backstaff-server--connection (backstaff-server-ensure))))
+                     (backstaff-server-connection (backstaff-server-ensure))))
            (calling (backstaff-agent-tests-calling 'agent-q/list_directory '(:path ".")))
            (texts (apply #'backstaff-test-answers
                          (append (make-list 25 calling)

@@ -126,7 +126,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
 
 (ert-deftest backstaff-menu-has-a-new-tool-by-itself ()
   (backstaff-menu-tests-with (backstaff-test-command)
-    (setf (backstaff-server--tools (backstaff-server-ensure))
+    (setf (backstaff-server-definitions (backstaff-server-ensure))
           '((:id "zoo/feed" :description "Feed it" :policy :prompt
              :arguments ((:name "amount" :type :integer :default 3)))))
     (should (string-match-p "Zf zoo/feed asks first" (backstaff-menu-tests-type "M-m")))
