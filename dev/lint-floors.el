@@ -34,7 +34,7 @@
      "backstaff-find" "backstaff-info" "backstaff-inspector" "backstaff-install"
      "backstaff-list" "backstaff-menu" "backstaff-overview" "backstaff-request"
      "backstaff-table" "backstaff-tree" "backstaff-view")
-    ("remote" "backstaff-remote" "backstaff-remote-start"))
+    ("remote" "backstaff-remote" "backstaff-remote--start"))
   "The floors, the lowest first, each with its files.")
 
 (defconst lint-floors--repository

@@ -41,7 +41,7 @@
 (defconst backstaff-message-largest-frame #xffffff
   "The largest length a header can say.")
 
-(defconst backstaff-message-gc-cons-threshold (* 128 1024 1024)
+(defconst backstaff-message--gc-cons-threshold (* 128 1024 1024)
   "How much may be allocated around an answer before garbage is collected.
 With the usual 800 kB a big answer costs half its time in collections.
 The largest that there can be takes some 100 MB until it is read.")
@@ -66,7 +66,7 @@ The largest that there can be takes some 100 MB until it is read.")
     (narrow-to-region start end)
     (goto-char start)
     (let ((gc-cons-threshold
-           (max gc-cons-threshold backstaff-message-gc-cons-threshold))
+           (max gc-cons-threshold backstaff-message--gc-cons-threshold))
           (ascii (backstaff-message--scan)))
       (condition-case problem
           ;; A string is read in three quarters of the time that a buffer is.

@@ -390,9 +390,9 @@ text that starts with \"Error: \".  This may be called from anywhere, even
 from another package's process filter."
   (let ((debug-on-signal nil))
     (condition-case problem
-        (backstaff--plain-text
+        (backstaff-plain-text
          (plist-get (backstaff-call id args `(:text-only t ,@context)) :text))
-      ((error quit) (backstaff--error-text problem)))))
+      ((error quit) (backstaff-error-text problem)))))
 
 (defun backstaff-tools ()
   "Return the definitions of all tools, a list of plists.
@@ -438,7 +438,7 @@ that says so is worth more than no answer."
     (error . "INTERNAL_ERROR"))
   "The codes under which conditions, and their children, appear in replies.")
 
-(defun backstaff--error-text (condition)
+(defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended."
   (concat "Error: " (if (eq (car condition) 'quit)
                         "The user cancelled the call"
@@ -457,7 +457,7 @@ TEXT is its text, by default MESSAGE after \"Error: \"."
   (backstaff--error-reply
    id (cl-loop for symbol in (get (car condition) 'error-conditions)
                thereis (alist-get symbol backstaff--codes))
-   (backstaff-epc-error-text condition) (backstaff--error-text condition)))
+   (backstaff-epc-error-text condition) (backstaff-error-text condition)))
 
 (defun backstaff--reply (value root)
   "Return VALUE, which the server sent, as the reply to a call about ROOT.
@@ -470,7 +470,7 @@ Signal a `backstaff-protocol-error' if VALUE is no reply."
       (setq value (funcall function value root))))
   value)
 
-(defun backstaff--plain-text (text)
+(defun backstaff-plain-text (text)
   "Return TEXT as a multibyte string without properties, fit for any wire."
   (string-to-multibyte (substring-no-properties text)))
 
