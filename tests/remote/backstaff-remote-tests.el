@@ -739,7 +739,7 @@ echo 'a warning' >&2
             (should (string-match-p "@host\\*" (buffer-name)))
             (should (equal default-directory far))
             (should (string-match-p (regexp-quote (directory-file-name far))
-                                    (car backstaff-view--header)))
+                                    (nth 1 (cadr header-line-format))))
             (should (backstaff-view-go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
