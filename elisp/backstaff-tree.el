@@ -88,8 +88,10 @@ TAB on a directory with an ellipsis shows its entries.
                         :open #'backstaff-tree--open-directory)
   (setq-local outline-regexp "."
               outline-level (lambda ()
-                              (get-text-property (line-beginning-position)
-                                                 'backstaff-level))
+                              ;; The lines of a failure have no level.
+                              (or (get-text-property (line-beginning-position)
+                                                     'backstaff-level)
+                                  1))
               outline-isearch-open-invisible-function #'backstaff-tree--reveal
               outline-minor-mode-cycle nil
               imenu-prev-index-position-function

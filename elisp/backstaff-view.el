@@ -154,14 +154,9 @@ A view opens another one in the same window."
 
 (defun backstaff-view-open-file (mode file &rest state)
   "Show FILE in major mode MODE; STATE is the rest of the state.
-A directory's name ends with a slash.  If the current buffer visits a file in
-this directory, point goes to that file."
-  (let* ((root (backstaff-command-root (file-name-directory file)))
-         (here (equal (expand-file-name file)
-                      (and buffer-file-name (file-name-directory buffer-file-name)))))
+A directory's name ends with a slash."
+  (let ((root (backstaff-command-root (file-name-directory file))))
     (backstaff-view-open mode `(:root ,root :path ,(backstaff-view-relative root file)
-                                ,@(and here (list :focus (backstaff-view-relative
-                                                          root buffer-file-name)))
                                 ,@state))))
 
 (defun backstaff-view-switch (mode path &rest state)

@@ -81,6 +81,7 @@
     (let ((backstaff-root-directory nil)
           (default-directory (expand-file-name "here/"))
           (project-switch-commands 'backstaff-list-directory)
+          (project-list-file (expand-file-name "projects"))
           (one (expand-file-name "one/")))
       (cl-letf (((symbol-function 'switch)
                  (lambda () (interactive) (project-switch-project one))))

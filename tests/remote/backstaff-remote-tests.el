@@ -41,7 +41,7 @@
       (should (equal (backstaff-remote-test-pid far) pid))
       (should (equal (mapcar #'car backstaff-server--elsewhere)
                      (list backstaff-remote-test-ssh)))
-      (should (backstaff-epc-live-p (backstaff-server-connection
+      (should (backstaff-epc-live-p (backstaff-server--connection
                                      backstaff-server--current))))))
 
 (ert-deftest backstaff-remote-exact-names-come-back ()
@@ -193,7 +193,7 @@
     (let ((default-directory far))
       (call-interactively #'backstaff-connect)
       (should (backstaff-epc-live-p
-               (backstaff-server-connection (backstaff-remote-test-server far)))))
+               (backstaff-server--connection (backstaff-remote-test-server far)))))
     (let ((default-directory root))
       (should-error (call-interactively #'backstaff-connect) :type 'user-error))))
 
@@ -583,7 +583,7 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-quit-in-a-sending-closes-the-connection ()
   (backstaff-remote-test-both-ways
     (let* ((pid (backstaff-remote-test-pid far))
-           (connection (backstaff-server-connection
+           (connection (backstaff-server--connection
                         (backstaff-remote-test-server far))))
       (advice-add 'process-send-string :around
                   (lambda (send process bytes)
@@ -617,7 +617,7 @@ echo 'a warning' >&2
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (dotimes (_ 2)
       (backstaff-remote-test-pid far)
-      (backstaff-epc-close (backstaff-server-connection (backstaff-remote-test-server far))
+      (backstaff-epc-close (backstaff-server--connection (backstaff-remote-test-server far))
                            "for the test"))
     (let ((starts (backstaff-remote-test-starts)))
       (backstaff-test-should-fail 'backstaff-connection-lost "M-x backstaff-restart"
@@ -739,7 +739,7 @@ echo 'a warning' >&2
             (should (string-match-p "@host\\*" (buffer-name)))
             (should (equal default-directory far))
             (should (string-match-p (regexp-quote (directory-file-name far))
-                                    (format-mode-line header-line-format)))
+                                    (nth 1 (cadr header-line-format))))
             (should (backstaff-view-go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
@@ -758,7 +758,7 @@ echo 'a warning' >&2
                        (concat "/ssh:host:" path)))
         (should (equal (file-remote-p (backstaff-view--absolute path)) "/ssh:host:"))))))
 
-(ert-deftest backstaff-remote-root-is-looked-for-once ()
+(ert-deftest backstaff-remote--root-is-looked-for-once ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let* ((asked 0)
            (backstaff-root-function (lambda (_) (cl-incf asked) far))
