@@ -32,7 +32,7 @@
      "backstaff-gptel" "backstaff-llm")
     ("ui" "backstaff-arguments" "backstaff-commands" "backstaff-doctor"
      "backstaff-find" "backstaff-info" "backstaff-inspector" "backstaff-install"
-     "backstaff-list" "backstaff-menu" "backstaff-overview" "backstaff-request"
+     "backstaff-list" "backstaff-menu" "backstaff-overview" "backstaff-prompt" "backstaff-request"
      "backstaff-table" "backstaff-tree" "backstaff-view")
     ("remote" "backstaff-remote" "backstaff-remote--start"))
   "The floors, the lowest first, each with its files.")

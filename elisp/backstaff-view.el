@@ -25,6 +25,7 @@
 (require 'subr-x)
 (require 'backstaff)
 (require 'backstaff-names)
+(require 'backstaff-prompt)
 (require 'backstaff-request)
 
 (defcustom backstaff-show-hidden nil
@@ -191,7 +192,7 @@ show the failure in the echo area."
   (let* ((latest (or backstaff-view--requested backstaff-view-state))
          (state (map-merge 'plist latest changes))
          (try (plist-get state :try)))
-    (backstaff-approach (plist-get state :root))
+    (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested (if (and try backstaff-view-state) nil state))
     (unless try

@@ -11,6 +11,7 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff-install)
+(require 'backstaff-prompt)
 
 (defconst backstaff-install-tests-python
   "#!/bin/sh
@@ -244,7 +245,7 @@ All that the user is asked is noted in `questions'."
      (make-directory "package/elisp" t)
      (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)
                          (expand-file-name "package/py_backend"))
-     (let ((answers ,answers) (noninteractive nil) (backstaff--install-declined nil)
+     (let ((answers ,answers) (noninteractive nil) (backstaff-prompt--install-declined nil)
            (backstaff-python-package-directory (expand-file-name "package/elisp/")))
        (cl-letf (((symbol-function 'y-or-n-p)
                   (lambda (question) (push question questions) (pop answers))))

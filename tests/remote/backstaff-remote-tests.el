@@ -41,7 +41,7 @@
       (should (equal (backstaff-remote-test-pid far) pid))
       (should (equal (mapcar #'car backstaff-server--elsewhere)
                      (list backstaff-remote-test-ssh)))
-      (should (backstaff-epc-live-p (backstaff-server--connection
+      (should (backstaff-epc-live-p (backstaff-server-connection
                                      backstaff-server--current))))))
 
 (ert-deftest backstaff-remote-exact-names-come-back ()
@@ -176,10 +176,10 @@
 
 (ert-deftest backstaff-remote-local-directory-must-be-one ()
   (backstaff-test-with-tree '(("file" . "") ("folder"))
-    (should (backstaff--perhaps-directory-p (concat root "folder")))
-    (should-not (backstaff--perhaps-directory-p (concat root "file")))
+    (should (backstaff-prompt--perhaps-directory-p (concat root "folder")))
+    (should-not (backstaff-prompt--perhaps-directory-p (concat root "file")))
     (let ((default-directory "/fake::/"))
-      (should-not (backstaff--perhaps-directory-p (concat root "file"))))))
+      (should-not (backstaff-prompt--perhaps-directory-p (concat root "file"))))))
 
 (ert-deftest backstaff-remote-silent-host-has-an-advice ()
   (dolist (text '("/ssh:host: did not answer ping within 5 seconds"
@@ -193,7 +193,7 @@
     (let ((default-directory far))
       (call-interactively #'backstaff-connect)
       (should (backstaff-epc-live-p
-               (backstaff-server--connection (backstaff-remote-test-server far)))))
+               (backstaff-server-connection (backstaff-remote-test-server far)))))
     (let ((default-directory root))
       (should-error (call-interactively #'backstaff-connect) :type 'user-error))))
 
@@ -583,7 +583,7 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-quit-in-a-sending-closes-the-connection ()
   (backstaff-remote-test-both-ways
     (let* ((pid (backstaff-remote-test-pid far))
-           (connection (backstaff-server--connection
+           (connection (backstaff-server-connection
                         (backstaff-remote-test-server far))))
       (advice-add 'process-send-string :around
                   (lambda (send process bytes)
@@ -617,7 +617,7 @@ echo 'a warning' >&2
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (dotimes (_ 2)
       (backstaff-remote-test-pid far)
-      (backstaff-epc-close (backstaff-server--connection (backstaff-remote-test-server far))
+      (backstaff-epc-close (backstaff-server-connection (backstaff-remote-test-server far))
                            "for the test"))
     (let ((starts (backstaff-remote-test-starts)))
       (backstaff-test-should-fail 'backstaff-connection-lost "M-x backstaff-restart"
