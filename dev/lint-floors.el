@@ -41,11 +41,6 @@
   (expand-file-name "../" (file-name-directory (or load-file-name buffer-file-name)))
   "The repository that this file is in.")
 
-(defvar lint-floors-exempt
-  '("backstaff" "backstaff-agent" "backstaff-agent-q" "backstaff-install"
-    "backstaff-message" "backstaff-remote" "backstaff-server")
-  "Files whose findings are printed but do not count yet.")
-
 (cl-defstruct (lint-floors--file (:constructor lint-floors--make-file) (:copier nil))
   "A file called NAME, without its suffix.
 SYMBOLS are all symbols in it.  DEFINED are the names it defines, and PUBLIC
@@ -212,29 +207,26 @@ Each is a list (KIND FILE WHAT), such as
 
 (defun lint-floors-batch ()
   "Print the findings in the repository on the command line, or this; exit.
-The exit code is 1 if a file that is not exempt has any."
+The exit code is 1 if there is any."
   (let ((findings (lint-floors-findings
                    (file-name-as-directory
                     (expand-file-name (or (pop command-line-args-left)
                                           lint-floors--repository))))))
     (pcase-dolist (`(,kind ,file ,what) findings)
-      (message "elisp/%s.el: %s%s" file
+      (message "elisp/%s.el: %s" file
                (format (pcase kind
                          ('private "uses %s, a private name of another file")
                          ('upward "imports %s, which is on a higher floor")
                          ('cycle "imports itself: %s")
                          ('unused "no other file uses the public %s and no document mentions it"))
-                       what)
-               (if (member file lint-floors-exempt) " (exempt)" "")))
+                       what)))
     (message "floors: %s"
              (if findings
                  (mapconcat (lambda (kind)
                               (format "%d %s" (cl-count kind findings :key #'car) kind))
                             '(private upward cycle unused) ", ")
                "nothing found"))
-    (kill-emacs (if (cl-every (pcase-lambda (`(,_ ,file)) (member file lint-floors-exempt))
-                              findings)
-                    0 1))))
+    (kill-emacs (if findings 1 0))))
 
 (provide 'lint-floors)
 ;;; lint-floors.el ends here

@@ -322,7 +322,7 @@ another package's process filter."
   "Return the reply to a call of the tool ID that the user did not approve."
   (let ((method (backstaff--method id)))
     (backstaff--error-reply
-     id "APPROVAL_REFUSED" (format "The user did not approve the call of %s" method))))
+     id "APPROVAL_REFUSED" (format "The user did not approve of the call of %s" method))))
 
 
 ;;; Text and definitions
