@@ -424,8 +424,7 @@ A peer that does not read gets no message, as that would have to wait."
 
 (defun backstaff-epc--cancellation (call)
   "Return the condition that CALL was cancelled."
-  (list 'backstaff-cancelled
-        (format "%s was cancelled" (backstaff-epc--call-method call))))
+  `(backstaff-cancelled ,(format "%s was cancelled" (backstaff-epc--call-method call))))
 
 
 ;;; Calls
@@ -447,9 +446,8 @@ if the connection breaks.
 
 For the first tenth of a second, in which most answers come, Emacs reads
 only from the peer, so that no filter of another package interrupts the
-caller.  Then it serves all processes; but not for a peer on another host,
-as TRAMP, in the midst of a command, would wait for ever for output that
-was read here.  Timers run throughout.
+caller.  For a peer on another host it goes on so, as TRAMP would wait for
+ever for output that was read here.  Timers run throughout.
 
 A quit (\\[keyboard-quit]) ends the wait and cancels the call.  That holds
 even where `inhibit-quit' is non-nil, as in another process's filter: the
@@ -492,7 +490,9 @@ caller gets a `quit', once."
 End the call if it has had TIMEOUT seconds, or if the peer has died."
   (let* ((process (backstaff-epc--process connection))
          (undisturbed (or (backstaff-epc--remote connection)
-                          (< elapsed backstaff-epc--undisturbed))))
+                          (< elapsed backstaff-epc--undisturbed)))
+         (slice (if timeout (min backstaff-epc--slice (- timeout elapsed))
+                  backstaff-epc--slice)))
     (cond
      ((and timeout (>= elapsed timeout))
       ;; If Emacs was suspended meanwhile, the answer may lie in the pipe.
@@ -503,11 +503,7 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
       ;; `accept-process-output' does not wait for a process that is stopped.
       (sleep-for backstaff-epc--slice))
      ((process-live-p process)
-      (accept-process-output
-       process
-       (if timeout (min backstaff-epc--slice (- timeout elapsed))
-         backstaff-epc--slice)
-       nil undisturbed))
+      (accept-process-output process slice nil undisturbed))
      (t
       ;; The answer may be among its last words.
       (accept-process-output process 0 nil t)

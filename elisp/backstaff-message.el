@@ -4,22 +4,22 @@
 
 ;;; Commentary:
 
-;; What goes over the wire of EPC: how a message is made into bytes and read
-;; from them, what it may hold, and how large and deep it may be.  Nothing here
-;; knows a connection, a process or a call; that is backstaff-epc.el.
+;; The messages of EPC as bytes: how they are written and read, what they may
+;; hold, and how large and deep they may be.  backstaff-epc.el has connections
+;; and calls.
 ;;
-;; A frame is six hex digits, the length of the rest in bytes, and then one
-;; message, an s-expression:
+;; A frame is six hex digits, the length of the rest in bytes, and one message,
+;; an s-expression:
 ;;
 ;;   00002b(call 7 agent-q/list_directory ((:path ".")))   Emacs asks
 ;;   000010(return 7 VALUE)                                the peer answers
 ;;
 ;; or `return-error' and `epc-error' in place of `return'.
 ;;
-;; Nothing is read that is not plain data.  `backstaff-message--scan' goes over
-;; a message before `read' does, and lets through lists, strings, numbers and
-;; symbols: no `#', which a peer writes \u0023 in its strings, and no nesting
-;; that could exhaust the C stack of a recursive reader.
+;; `backstaff-message--scan' checks a message before `read' sees it.  It lets
+;; through plain data alone: lists, strings, numbers and symbols, without `#',
+;; which a peer writes \u0023 in its strings, and not nested so deep that a
+;; recursive reader would exhaust the C stack.
 
 ;;; Code:
 
@@ -163,10 +163,9 @@ what `read' costs afterwards."
           (list (apply #'format format-string arguments))))
 
 (defun backstaff-message--refuse-here (problem)
-  "Signal a `backstaff-protocol-error' of PROBLEM, quoting what is at point."
+  "Signal a `backstaff-protocol-error' of PROBLEM, quoting the text at point."
   (backstaff-message-refuse
-   "%s: %S" problem
-   (buffer-substring (point) (min (point-max) (+ (point) 40)))))
+   "%s: %S" problem (buffer-substring (point) (min (point-max) (+ (point) 40)))))
 
 
 ;;; To bytes

@@ -56,6 +56,13 @@ On another host any name will do: to look there TRAMP would connect unasked."
          (directory-name-p name))
         (t (file-directory-p name))))
 
+(defun backstaff-prompt-open-host (host)
+  "Connect to HOST, which may ask for a password; return non-nil if that works."
+  ;; TRAMP does not connect where it believes that nobody waits for it.
+  (let ((non-essential nil))
+    (and (file-exists-p (concat host "/"))
+         (backstaff-server-connected-p host))))
+
 (defun backstaff-prompt-connect (directory)
   "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
 Do not ask where no server could be started."
@@ -64,7 +71,7 @@ Do not ask where no server could be started."
                (not (backstaff-server-connected-p directory))
                (run-hook-with-args-until-success 'backstaff-server-starters directory)
                (y-or-n-p (format "Connect to %s? " host)))
-      (backstaff-server-connect host))))
+      (backstaff-prompt-open-host host))))
 
 (provide 'backstaff-prompt)
 ;;; backstaff-prompt.el ends here

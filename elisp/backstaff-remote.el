@@ -31,7 +31,7 @@
 (require 'subr-x)
 (require 'tramp)
 (require 'tramp-sh)
-(require 'backstaff)
+(require 'backstaff-prompt)
 
 
 ;;; Options
@@ -72,7 +72,7 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
                   (user-error "This directory is on this machine"))))
     (unless (backstaff-remote-starter default-directory)
       (user-error "TRAMP has no shell on %s" host))
-    (unless (backstaff-server-connect host)
+    (unless (backstaff-prompt-open-host host)
       (user-error "There is no connection to %s" host))
     (condition-case problem
         (let ((server (backstaff-server-ensure host)))

@@ -21,7 +21,7 @@
 ;; So no file of a project is ever run, and no setting of a project counts.
 ;;
 ;; The next call replaces a server that has died.  If the new one dies before it
-;; has answered any tool's call, calls fail for a minute: `backstaff-show-log'.
+;; has answered a tool's call, calls fail for a minute.
 
 ;;; Code:
 
@@ -102,22 +102,23 @@ A `backstaff-error' may bring it as a second string, behind the text, as in
 (defun backstaff-server-program ()
   "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none."
-  (or (backstaff-server-configured-program)
-      (when-let* ((sources (backstaff-python-sources))
-                  (python (backstaff-python-find sources)))
-        (list python "-I" (expand-file-name "backstaff/__main__.py" sources)))
-      (when-let ((program (executable-find "backstaff")))
-        (list program))
-      (if (backstaff-python-sources)
-          (signal 'backstaff-python-missing
-                  (list (format "found no Python 3.11 or newer that has the libraries %s;\
+  (let ((sources (backstaff-python-sources)) (python nil) (program nil))
+    (cond
+     ((backstaff-server-configured-program))
+     ((and sources (setq python (backstaff-python-find sources)))
+      (list python "-I" (expand-file-name "backstaff/__main__.py" sources)))
+     ((setq program (executable-find "backstaff"))
+      (list program))
+     (sources
+      (signal 'backstaff-python-missing
+              (list (format "found no Python 3.11 or newer that has the libraries %s;\
  M-x backstaff-install-server installs them"
-                                (string-join backstaff-python-libraries ", "))))
-        (signal 'backstaff-start-error
+                            (string-join backstaff-python-libraries ", ")))))
+     (t (signal 'backstaff-start-error
                 '("found neither the server's sources nor a program named backstaff;\
  customize `backstaff-server-command'"
                   "Reinstall the package, with its folder py_backend, or customize\
- `backstaff-server-command'")))))
+ `backstaff-server-command'"))))))
 
 (defun backstaff-server-configured-program ()
   "Return the program in `backstaff-server-command' and its arguments, or nil."
@@ -128,10 +129,9 @@ Signal a `backstaff-start-error' if there is none."
               '("`backstaff-server-command' is not a list of strings"
                 "Customize `backstaff-server-command' to be a list of strings,\
  or nil to have the program found")))
-    (let ((program (car backstaff-server-command)))
-      (cons (if (file-name-absolute-p program) (expand-file-name program)
-              program)
-            (cdr backstaff-server-command)))))
+    (pcase-let ((`(,program . ,arguments) backstaff-server-command))
+      (cons (if (file-name-absolute-p program) (expand-file-name program) program)
+            arguments))))
 
 (defun backstaff-server--command ()
   "Return the server's command, a list of strings.
@@ -265,36 +265,34 @@ or with nil and a condition, after TIMEOUT seconds at most."
       (if host (backstaff-server--launch-elsewhere server host)
         (backstaff-server--launch-here server))
     (error
-     (backstaff-server-note (error-message-string problem))
-     (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-         (signal (car problem) (cdr problem))
-       (signal 'backstaff-start-error (list (error-message-string problem)))))))
+     (let ((text (error-message-string problem)))
+       (backstaff-server-note text)
+       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+           (signal (car problem) (cdr problem))
+         (signal 'backstaff-start-error (list text)))))))
 
 (defun backstaff-server--launch-here (server)
   "Start the process of SERVER on this host, and the connection with it."
   (backstaff-python-with-own-environment (backstaff-python-sources)
-    (let ((command (backstaff-server--command)) (stderr nil) (connected nil))
+    (let ((command (backstaff-server--command)))
       (backstaff-server-note (format "starting %S" command))
       ;; Else it is a child of Emacs that fails to become the program.
       (unless (executable-find (car command))
         (signal 'backstaff-start-error
                 (list (format "there is no program %s" (car command)))))
-      (unwind-protect
-          (progn
-            (setq stderr (make-pipe-process
-                          :name "backstaff-stderr" :noquery t :sentinel #'ignore
-                          :buffer (generate-new-buffer " *backstaff-stderr*" t)))
+      (let* ((errors (generate-new-buffer " *backstaff-stderr*" t))
+             (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
+                                        :noquery t :sentinel #'ignore)))
+        (unwind-protect
             (backstaff-server--connect
              server stderr
              (make-process :name "backstaff" :buffer nil :command command
                            :connection-type 'pipe :coding 'binary :noquery t
                            :stderr stderr))
-            (setq connected t))
-        (unless (or connected (null stderr))
-          (let ((buffer (process-buffer stderr)))
+          ;; It is dead if there is a connection.
+          (when (buffer-live-p errors)
             (delete-process stderr)
-            (when buffer
-              (kill-buffer buffer))))))))
+            (kill-buffer errors)))))))
 
 (defun backstaff-server--connect (server stderr process &rest options)
   "Let SERVER run in PROCESS, whose standard error the process STDERR prints.
@@ -416,12 +414,9 @@ returns nil if it cannot start one there, or a plist of functions:
   "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
 
 (defun backstaff-server-connected-p (directory)
-  "Return non-nil if Emacs is connected to the host of DIRECTORY, a remote name.
-DIRECTORY may be a mere host.  TRAMP would take that for the home directory
-there, and look it up, which may take for ever."
-  (file-remote-p (if (string-suffix-p ":" directory) (concat directory "/")
-                   directory)
-                 nil t))
+  "Return non-nil if Emacs is connected to the host of DIRECTORY, a remote name."
+  ;; TRAMP would look up the home directory for a mere host, perhaps for ever.
+  (file-remote-p (concat directory (and (string-suffix-p ":" directory) "/")) nil t))
 
 (defun backstaff-server-starter (directory)
   "Return the plist of `backstaff-server-starters' for the host of DIRECTORY.
@@ -438,13 +433,6 @@ connected to the host."
                    (list (format "%s is on another machine, and Emacs is not\
  connected to it; M-x backstaff-connect connects" directory))))
           (t starter))))
-
-(defun backstaff-server-connect (host)
-  "Connect to HOST, which may ask for a password; return non-nil if that works."
-  ;; TRAMP does not connect where it believes that nobody waits for it.
-  (let ((non-essential nil))
-    (and (file-exists-p (concat host "/"))
-         (backstaff-server-connected-p host))))
 
 (defun backstaff-server--launch-elsewhere (server host)
   "Start the process of SERVER on HOST, wait, and connect with it."

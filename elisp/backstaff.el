@@ -25,17 +25,10 @@
 
 ;;; Commentary:
 
-;; A backstaff is the instrument a navigator reads with his back to the sun:
-;; it measures by the shadow and never touches the thing.  So does this
-;; package.  It gives agents that live in Emacs, and the people beside them,
-;; tools that look at a project and cannot change it: what a directory holds,
-;; what a file is, how a tree is laid out.
-;;
-;; The tools run in a Python process beside Emacs.  A walk over a hundred
-;; thousand files holds up nobody; a path can never lead out of the project's
-;; root, not by `..' and not by a symbolic link, not even by one that is
-;; swapped in while the server looks; and every answer has a limit and says
-;; what it left out.
+;; Tools that look at a project and cannot change it, for agents that live in
+;; Emacs and for the people beside them.  The tools run in a Python process
+;; beside Emacs: a walk over a hundred thousand files holds up nobody, no path
+;; leads out of the project, and every answer has a limit.
 ;;
 ;; An answer comes as text, fit for a model, and as data, a plist:
 ;;
@@ -45,12 +38,8 @@
 ;;       :data (:path "/home/me/project/src/" :entries ((:name "a.el" …) …))
 ;;       :truncated nil :warnings nil :elapsed-ms 1)
 ;;
-;; A tool that fails answers, too: `:ok' is nil, `:text' says why, and
-;; `:error' has a code.
-;;
-;; Programs call `backstaff-call', `backstaff-call-async' or, for no more
-;; than the text, `backstaff-call-text'; `backstaff-tools' tells what there
-;; is to call.  People start with M-x backstaff-tree and
+;; Programs call `backstaff-call', `backstaff-call-async', `backstaff-call-text'
+;; and `backstaff-tools'.  People start with M-x backstaff-tree and
 ;; M-x backstaff-list-directory.  No key is bound: `backstaff-map' waits for it.
 
 ;;; Code:
