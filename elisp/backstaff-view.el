@@ -495,7 +495,7 @@ the buffer's by default.  NAME is on the same host."
   (let* ((host (or (file-remote-p (or root (backstaff-view-get :root))) ""))
          (local (string-remove-prefix host name))
          (directory (substring local 0 (1+ (string-match "/[^/]*\\'" local)))))
-    (if (or (string-match-p "^/[^/]*:" local)
+    (if (or (and (equal host "") (string-match-p "^/[^/]*:" local))
             (not (eq (find-file-name-handler (concat host directory) 'expand-file-name)
                      (and (not (equal host ""))
                           (find-file-name-handler host 'expand-file-name)))))
