@@ -26,15 +26,15 @@
 (require 'subr-x)
 
 (defvar lint-floors
-  '(("core" "backstaff" "backstaff-epc" "backstaff-message" "backstaff-names"
-     "backstaff-python" "backstaff-server")
-    ("agents" "backstaff-agent" "backstaff-agent-q" "backstaff-buffer-state"
-     "backstaff-gptel" "backstaff-llm")
-    ("ui" "backstaff-arguments" "backstaff-commands" "backstaff-doctor"
-     "backstaff-find" "backstaff-info" "backstaff-inspector" "backstaff-install"
-     "backstaff-list" "backstaff-menu" "backstaff-overview" "backstaff-prompt" "backstaff-request"
-     "backstaff-table" "backstaff-tree" "backstaff-view")
-    ("remote" "backstaff-remote" "backstaff-remote--start"))
+  '(("core" "backstaff" "backstaff-epc" "backstaff-message" "backstaff-python"
+     "backstaff-server")
+    ("agents" "backstaff-agent" "backstaff-agent-q" "backstaff-gptel" "backstaff-llm")
+    ("ui" "backstaff-arguments" "backstaff-buffer-state" "backstaff-commands"
+     "backstaff-doctor" "backstaff-find" "backstaff-info" "backstaff-inspector"
+     "backstaff-install" "backstaff-list" "backstaff-menu" "backstaff-names"
+     "backstaff-overview" "backstaff-prompt" "backstaff-request" "backstaff-table"
+     "backstaff-tree" "backstaff-view")
+    ("remote" "backstaff-remote"))
   "The floors, the lowest first, each with its files.")
 
 (defconst lint-floors--repository
