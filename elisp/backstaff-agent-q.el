@@ -73,34 +73,32 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
 ;;;###autoload
 (defun backstaff-agent-q-definitions ()
   "Return the definitions of Agent-Q's tools, as its `define-tool' takes them.
-That is a list of plists of strings, keywords and lists, which any wire
-to a Lisp carries; or text that starts with \"Error: \", for SLIME would
-let a user debug an error, and the Lisp wait meanwhile.
+That is a list of plists of strings, keywords and lists, which any wire to a
+Lisp carries.  An error is text that starts with \"Error: \": SLIME would let
+a user debug it, and the Lisp wait meanwhile.
 
-A tool that the server's policy denies is among them: it is to answer that
-it is denied, not to be replaced by another."
+A tool that the server's policy denies is among them: it answers that it is
+denied, and no other tool takes its place."
   (let ((debug-on-signal nil))
     (condition-case problem
-        (mapcar #'backstaff-agent-q--definition
-                (cl-remove-if-not
-                 (lambda (tool) (equal (plist-get tool :toolset) "agent-q"))
-                 (backstaff-tools)))
-      ((error quit) (backstaff-error-text problem)))))
-
-(defun backstaff-agent-q--definition (tool)
-  "Return the definition of TOOL, which is as in `backstaff-tools'."
-  (list :name (plist-get tool :name)
-        :description (plist-get tool :description)
-        :parameters
-        (cl-loop for parameter in (plist-get tool :arguments)
-                 for items = (plist-get parameter :items)
-                 collect (append (cl-loop for key in '(:name :type :description :enum)
+        (cl-loop
+         for tool in (backstaff-tools)
+         when (equal (plist-get tool :toolset) "agent-q")
+         collect
+         (list :name (plist-get tool :name)
+               :description (plist-get tool :description)
+               :parameters
+               (cl-loop for parameter in (plist-get tool :arguments)
+                        for items = (plist-get parameter :items)
+                        collect (append
+                                 (cl-loop for key in '(:name :type :description :enum)
                                           for value = (plist-get parameter key)
                                           when value append (list key value))
                                  (and items `(:items (:type ,items)))))
-        :required (plist-get tool :required)
-        :safety-level (plist-get tool :safety-level)
-        :categories (plist-get tool :categories)))
+               :required (plist-get tool :required)
+               :safety-level (plist-get tool :safety-level)
+               :categories (plist-get tool :categories)))
+      ((error quit) (backstaff-error-text problem)))))
 
 
 ;;; Setup

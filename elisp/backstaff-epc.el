@@ -93,15 +93,12 @@ when the call ends, and is nil from then on."
     (process &key (name "the server") (log-function #'ignore) stderr-function
              remote)
   "Return a connection that speaks EPC over PROCESS.
-PROCESS gets a new filter and a new sentinel.  NAME stands for the peer in
-messages.
-
+PROCESS gets a new filter and a new sentinel.  NAME is the peer's in messages.
 LOG-FUNCTION is called with a line of text for the log.  STDERR-FUNCTION is
-called without arguments when the connection breaks, and returns the last
-lines that PROCESS wrote to its standard error, or nil.
-
-REMOTE is non-nil if a network lies between: then a request may not be
-large, and a request that is sent in part ends the connection."
+called when the connection breaks, and returns the last lines that PROCESS
+wrote to its standard error, or nil.  REMOTE is non-nil if a network lies
+between: then a request may not be large, and one that is sent in part ends
+the connection."
   (let* ((buffer (generate-new-buffer " *backstaff frames*" t))
          (connection (backstaff-epc--make-connection
                       :process process :name name :remote remote :buffer buffer
@@ -464,9 +461,14 @@ caller gets a `quit', once."
          ;; `accept-process-output' does not return while there is always
          ;; something to read, as from a peer that floods.  Timers run in it.
          (guard (and timeout
-                     (run-at-time (+ timeout backstaff-epc--grace) nil
-                                  #'backstaff-epc--end-flood
-                                  connection uid timeout))))
+                     (run-at-time
+                      (+ timeout backstaff-epc--grace) nil
+                      (lambda ()
+                        (unless outcome
+                          (backstaff-epc-close
+                           connection
+                           (format "%s sent no answer within %s seconds, but kept\
+ Emacs reading" (backstaff-epc--name connection) timeout))))))))
     (unwind-protect
         (while (not outcome)
           (let ((now (float-time)))
@@ -512,14 +514,6 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
     (when (eq quit-flag t)
       (setq quit-flag nil)
       (signal 'quit nil))))
-
-(defun backstaff-epc--end-flood (connection uid timeout)
-  "Close CONNECTION: Emacs reads and reads, past the TIMEOUT of call UID."
-  (when (gethash uid (backstaff-epc--pending connection))
-    (backstaff-epc-close
-     connection
-     (format "%s sent no answer within %s seconds, but kept Emacs reading"
-             (backstaff-epc--name connection) timeout))))
 
 (defun backstaff-epc--time-out (connection uid)
   "End call UID over CONNECTION, as its time is up."

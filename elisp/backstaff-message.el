@@ -210,22 +210,18 @@ symbols, numbers, and lists and vectors of these."
     (nconc (nreverse items)
            (and list (backstaff-message--plain list depth)))))
 
-(defun backstaff-message--print (object)
-  "Return OBJECT as text, the same whatever options the user has."
-  (let ((backstaff-message--nodes-left backstaff-message--max-nodes)
-        (print-length nil) (print-level nil) (print-circle nil)
-        (print-gensym nil) (print-quoted nil)
-        (print-continuous-numbering nil) (print-number-table nil)
-        (print-escape-newlines nil) (print-escape-control-characters nil)
-        (print-escape-nonascii nil) (print-escape-multibyte nil)
-        (print-integers-as-characters nil) (float-output-format nil))
-    (prin1-to-string (backstaff-message--plain object))))
-
 (defun backstaff-message-frame (message &optional room)
   "Return MESSAGE as the bytes that go over the wire, of at most ROOM bytes."
-  (let* ((body (encode-coding-string
-                (concat (backstaff-message--print message) "\n")
-                'utf-8-unix t))
+  (let* ((backstaff-message--nodes-left backstaff-message--max-nodes)
+         ;; The bytes are the same whatever options the user has.
+         (print-length nil) (print-level nil) (print-circle nil)
+         (print-gensym nil) (print-quoted nil)
+         (print-continuous-numbering nil) (print-number-table nil)
+         (print-escape-newlines nil) (print-escape-control-characters nil)
+         (print-escape-nonascii nil) (print-escape-multibyte nil)
+         (print-integers-as-characters nil) (float-output-format nil)
+         (text (prin1-to-string (backstaff-message--plain message)))
+         (body (encode-coding-string (concat text "\n") 'utf-8-unix t))
          (size (length body))
          (room (or room backstaff-message-largest-frame)))
     (when (> size room)

@@ -156,9 +156,8 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
       directory)))
 
 (defun backstaff-directory ()
-  "Return the directory that a command is about unless it is told another.
-That is `default-directory'; for a command that `project-switch-project'
-runs, the directory of the project switched to."
+  "Return the directory that a command looks at by default.
+For a command that `project-switch-project' runs it is the new project's."
   ;; Since Emacs 29 project.el no longer binds `default-directory' to it.
   (or (bound-and-true-p project-current-directory-override)
       default-directory))
@@ -231,50 +230,41 @@ Return a handle for `backstaff-cancel'."
   ;; The handle is a symbol, as that prints short; its value is the server's.
   (let ((handle (make-symbol "backstaff-call")))
     (set handle nil)
-    (condition-case problem
-        (backstaff--send handle id args callback (backstaff--context context))
-      ;; To start a server on another host takes a while, and may be quit.
-      ((backstaff-error quit)
-       (run-at-time 0 nil callback (backstaff--failure id problem))))
+    (cl-labels
+        ((fail (condition)
+           (funcall callback (backstaff--failure id condition)))
+         (send (context)
+           (let ((root (plist-get context :root)))
+             (set handle
+                  (backstaff-server-call-async
+                   (backstaff--method id) (list args (backstaff--sent-context context))
+                   :host (file-remote-p root)
+                   :timeout backstaff-call-timeout
+                   :error-fn #'fail
+                   :success-fn
+                   (lambda (value)
+                     (let ((reply (condition-case problem
+                                      (backstaff--reply value root)
+                                    (backstaff-error (backstaff--failure id problem)))))
+                       (if (backstaff--approval-required-p reply)
+                           ;; No question may be asked in a process filter.
+                           (run-at-time 0 nil (lambda () (ask context reply)))
+                         (funcall callback reply))))))))
+         (ask (context reply)
+           (pcase (condition-case nil
+                      (let ((inhibit-quit nil))
+                        (backstaff--ask id args))
+                    (quit nil))
+             (:unasked (funcall callback reply))
+             ('nil (funcall callback (backstaff--refusal id)))
+             (_ (condition-case problem
+                    (send (plist-put context :approved t))
+                  (backstaff-error (fail problem)))))))
+      (condition-case problem
+          (send (backstaff--context context))
+        ;; To start a server on another host takes a while, and may be quit.
+        ((backstaff-error quit) (run-at-time 0 nil #'fail problem))))
     handle))
-
-(defun backstaff--send (handle id args callback context)
-  "Call the tool ID with ARGS and CONTEXT, and CALLBACK once with the reply.
-Set HANDLE to the server's handle of the call."
-  (let ((root (plist-get context :root)))
-    (set handle
-         (backstaff-server-call-async
-          (backstaff--method id) (list args (backstaff--sent-context context))
-          :host (file-remote-p root)
-          :timeout backstaff-call-timeout
-          :error-fn (lambda (condition)
-                      (funcall callback (backstaff--failure id condition)))
-          :success-fn
-          (lambda (value)
-            (let ((reply (condition-case problem
-                             (backstaff--reply value root)
-                           (backstaff-error (backstaff--failure id problem)))))
-              (if (backstaff--approval-required-p reply)
-                  ;; No question may be asked from within a process filter.
-                  (run-at-time 0 nil #'backstaff--send-if-approved
-                               handle id args callback context reply)
-                (funcall callback reply))))))))
-
-(defun backstaff--send-if-approved (handle id args callback context reply)
-  "Call the tool ID again if the user approves, else end the call.
-CALLBACK gets REPLY if nobody could be asked.  HANDLE, ARGS and CONTEXT are as
-in `backstaff--send'."
-  (pcase (condition-case nil
-             (let ((inhibit-quit nil))
-               (backstaff--ask id args))
-           (quit nil))
-    (:unasked (funcall callback reply))
-    ('nil (funcall callback (backstaff--refusal id)))
-    (_ (condition-case problem
-           (backstaff--send handle id args callback
-                            (plist-put context :approved t))
-         (backstaff-error
-          (funcall callback (backstaff--failure id problem)))))))
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
