@@ -32,11 +32,6 @@
 (declare-function slime-connected-p "ext:slime" ())
 (declare-function slime-eval-async "ext:slime" (sexp &optional cont package))
 
-(defconst backstaff-agent-q--directory
-  (let ((file (or load-file-name buffer-file-name)))
-    (and file (file-name-directory file)))
-  "Where this library was loaded from.")
-
 
 ;;; Calls from the Lisp
 
@@ -115,7 +110,7 @@ Agent-Q must be loaded there, and Emacs must let the Lisp evaluate forms."
          (form (format "(handler-case (progn (load %S) (funcall (intern \"INSTALL\"\
  \"BACKSTAFF-AGENT-Q\"))) (error (problem) (format nil \"Error: ~A\" problem)))"
                        (expand-file-name "backstaff-agent-q.lisp"
-                                         backstaff-agent-q--directory)))
+                                         backstaff-python-package-directory)))
          (report (lambda (result)
                    ;; RESULT is a list: the output of the form, and its value.
                    (message (if (string-prefix-p "\"Error: " (cadr result))

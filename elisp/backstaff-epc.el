@@ -97,8 +97,7 @@ PROCESS gets a new filter and a new sentinel.  NAME is the peer's in messages.
 LOG-FUNCTION is called with a line of text for the log.  STDERR-FUNCTION is
 called when the connection breaks, and returns the last lines that PROCESS
 wrote to its standard error, or nil.  REMOTE is non-nil if a network lies
-between: then a request may not be large, and one that is sent in part ends
-the connection."
+between: then requests are small, and one sent in part ends the connection."
   (let* ((buffer (generate-new-buffer " *backstaff frames*" t))
          (connection (backstaff-epc--make-connection
                       :process process :name name :remote remote :buffer buffer
@@ -186,8 +185,7 @@ last words are added to REASON."
 ;;; Frames from the peer
 
 (defconst backstaff-epc--keep-bytes (* 1024 1024)
-  "How many bytes of old frames may stay before the next frame.
-To delete them moves everything behind, so that is done rarely.")
+  "How many bytes of old frames may stay, as deleting moves all behind them.")
 
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver the complete messages."

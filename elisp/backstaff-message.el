@@ -192,23 +192,18 @@ symbols, numbers, and lists and vectors of these."
          ;; In a multibyte string `prin1' writes a stray byte as \351.
          (string-to-multibyte (substring-no-properties object)))
         ((or (symbolp object) (numberp object)) object)
-        ((consp object) (backstaff-message--plain-list object (1+ depth)))
         ((vectorp object)
-         (vconcat (backstaff-message--plain-list (append object nil)
-                                                 (1+ depth))))
+         (vconcat (backstaff-message--plain (append object nil) depth)))
+        ((consp object)
+         (let ((items nil))
+           (while (consp object)
+             (push (backstaff-message--plain (pop object) (1+ depth)) items))
+           (nconc (nreverse items)
+                  (and object (backstaff-message--plain object (1+ depth))))))
         (t (signal 'backstaff-argument-error
-                   (list (format "an argument is of type %s: %s"
-                                 (type-of object)
+                   (list (format "an argument is of type %s: %s" (type-of object)
                                  (truncate-string-to-width
                                   (format "%S" object) 100 nil nil t)))))))
-
-(defun backstaff-message--plain-list (list depth)
-  "Return LIST, found DEPTH lists deep, without any text property in it."
-  (let ((items nil))
-    (while (consp list)
-      (push (backstaff-message--plain (pop list) depth) items))
-    (nconc (nreverse items)
-           (and list (backstaff-message--plain list depth)))))
 
 (defun backstaff-message-frame (message &optional room)
   "Return MESSAGE as the bytes that go over the wire, of at most ROOM bytes."

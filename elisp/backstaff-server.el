@@ -229,8 +229,7 @@ One project that brings it down must not take the tools from all others.")
   "The servers on other hosts, as an alist of (HOST . SERVER).")
 
 (defun backstaff-server-status ()
-  "Return the state of the server on this host that calls use.
-That is nil if none was started, `unresponsive', `ended', or its process id."
+  "Return nil, `unresponsive', `ended' or the process id of this host's server."
   (when-let* ((server backstaff-server--current)
               (connection (backstaff-server-connection server)))
     (cond ((backstaff-epc-unresponsive-p connection) 'unresponsive)

@@ -3,7 +3,6 @@
 ;; Copyright (C) 2026 The Backstaff authors
 
 ;; Author: The Backstaff authors
-;; Maintainer: The Backstaff authors
 ;; URL: https://github.com/backstaff/backstaff
 ;; Version: 0.1.0
 ;; Package-Requires: ((emacs "28.1"))
@@ -39,8 +38,8 @@
 ;;       :truncated nil :warnings nil :elapsed-ms 1)
 ;;
 ;; Programs call `backstaff-call', `backstaff-call-async', `backstaff-call-text'
-;; and `backstaff-tools'.  People start with M-x backstaff-tree and
-;; M-x backstaff-list-directory.  No key is bound: `backstaff-map' waits for it.
+;; and `backstaff-tools'.  People start with M-x backstaff-tree.  No key is bound:
+;; `backstaff-map' waits for it.
 
 ;;; Code:
 
@@ -299,9 +298,9 @@ another package's process filter."
 
 (defun backstaff--refusal (id)
   "Return the reply to a call of the tool ID that the user did not approve."
-  (let ((method (backstaff--method id)))
-    (backstaff--error-reply
-     id "APPROVAL_REFUSED" (format "The user did not approve of the call of %s" method))))
+  (backstaff--error-reply
+   id "APPROVAL_REFUSED"
+   (format "The user did not approve of the call of %s" (backstaff--method id))))
 
 
 ;;; Text and definitions
