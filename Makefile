@@ -31,7 +31,7 @@ unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak lint \
-    types layers compile fix golden bench bench-remote record-remote screenshots draw clean
+    types layers floors compile fix golden bench bench-remote record-remote screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -83,7 +83,7 @@ fuzz: setup ## fuzz the wire for MINUTES, led by what code is reached (atheris),
 	@[ ! -d .cache/atheris/atheris ] || $(BIN)/python tests/py/attack/fuzz.py .cache/corpus \
 	    -max_total_time=$$(awk 'BEGIN { print int($(or $(MINUTES),20) * 60) }') -max_len=4096 -timeout=10 -rss_limit_mb=1024
 
-lint: setup types layers ## check style, types and layering of the Python code, and spelling
+lint: setup types layers floors ## check style and types of the Python code, all layers, and spelling
 	@$(BIN)/ruff check --quiet $(PYTHON_FILES)
 	@$(BIN)/ruff format --check --quiet $(PYTHON_FILES)
 	@$(BIN)/codespell
@@ -94,6 +94,9 @@ types: setup ## check the Python types
 
 layers: setup ## check that every Python module imports only what lies below it
 	@$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
+
+floors: setup ## check that every Elisp file imports only its own floor and lower ones
+	@$(BARE) -l dev/lint-floors.el -f lint-floors-batch
 
 compile: setup ## byte-compile and lint the Elisp; every warning counts
 	@status=0; \

@@ -95,7 +95,7 @@
 
 (defun bench-remote-start-echo ()
   "Start the process that sends back what it gets, without a terminal."
-  (backstaff-remote-make-process bench-remote-host 'direct
+  (backstaff-remote--make-process bench-remote-host 'direct
                                  :name "echo" :command '("cat") :buffer nil))
 
 (defun bench-remote-start (way)
@@ -121,7 +121,7 @@
   "Start the server from files that are installed there, to its first answer."
   (backstaff-server--stop "bench")
   (let* ((answer "")
-         (process (backstaff-remote-make-process
+         (process (backstaff-remote--make-process
                    bench-remote-host 'direct :name "installed" :buffer nil
                    :command (list (getenv "BACKSTAFF_PYTHON") "-I" bench-remote-main
                                   "serve" "--stdio")

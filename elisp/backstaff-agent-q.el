@@ -20,7 +20,7 @@
 ;; Emacs must let the Lisp evaluate forms: `sly-enable-evaluate-in-emacs', which
 ;; Agent-Q sets itself, or `slime-enable-evaluate-in-emacs'.  That lets the
 ;; Lisp do anything in Emacs, so it is not set here.  Without it Agent-Q would
-;; wait for ever; `backstaff-agent-q-problem' tells.
+;; wait for ever, and the command says so.
 
 ;;; Code:
 
@@ -31,13 +31,6 @@
                   (sexp &optional cont package env))
 (declare-function slime-connected-p "ext:slime" ())
 (declare-function slime-eval-async "ext:slime" (sexp &optional cont package))
-(defvar sly-enable-evaluate-in-emacs)
-(defvar slime-enable-evaluate-in-emacs)
-
-(defconst backstaff-agent-q--directory
-  (let ((file (or load-file-name buffer-file-name)))
-    (and file (file-name-directory file)))
-  "Where this library was loaded from.")
 
 
 ;;; Calls from the Lisp
@@ -54,67 +47,53 @@ ARGUMENTS is the model's, a string of JSON; ROOT, an absolute name, is
 Agent-Q's.  Never signal anything: an error or a quit is a text that
 starts with \"Error: \".  This is called in SLY's or SLIME's filter."
   (save-match-data
-    (let ((debug-on-signal nil))
+    (let ((debug-on-signal nil) (largest backstaff-agent-q--largest-answer))
       (condition-case problem
-          (backstaff-agent-q--fit
-           (backstaff-call-text (concat "agent-q/" name) arguments
-                                (backstaff-agent-q--context root)))
-        ((error quit) (backstaff--error-text problem))))))
-
-(defun backstaff-agent-q--context (root)
-  "Return the context of a call below ROOT.
-Signal an error if ROOT is no absolute name: there is no other to take,
-as nobody knows which directory is current in a filter."
-  (unless (and (stringp root) (file-name-absolute-p root))
-    (error "Agent-Q's project root is not absolute: %S" root))
-  (append
-   ;; The Lisp runs here: what looks like the name of a host is none.
-   (list :root (file-name-quote (substring-no-properties root) t))
-   (list :max-output-bytes
-         (min (or backstaff-agent-max-output-bytes most-positive-fixnum)
-              backstaff-agent-q--largest-answer))))
-
-(defun backstaff-agent-q--fit (text)
-  "Return TEXT, or what stands for it if the connection could not carry it."
-  (let ((size (string-bytes text)))
-    (if (<= size backstaff-agent-q--largest-answer) text
-      (format "Error: The answer has %d bytes, %d are allowed" size
-              backstaff-agent-q--largest-answer))))
+          (progn
+            ;; Nobody knows which directory is current in a filter.
+            (unless (and (stringp root) (file-name-absolute-p root))
+              (error "Agent-Q's project root is not absolute: %S" root))
+            (let* ((text (backstaff-call-text
+                          (concat "agent-q/" name) arguments
+                          (list
+                           ;; The Lisp runs on this machine, so ROOT names no host.
+                           :root (file-name-quote (substring-no-properties root) t)
+                           :max-output-bytes
+                           (min (or backstaff-agent-max-output-bytes largest) largest))))
+                   (size (string-bytes text)))
+              (if (<= size largest) text
+                (format "Error: The answer has %d bytes, %d are allowed" size largest))))
+        ((error quit) (backstaff-error-text problem))))))
 
 ;;;###autoload
 (defun backstaff-agent-q-definitions ()
   "Return the definitions of Agent-Q's tools, as its `define-tool' takes them.
-That is a list of plists of strings, keywords and lists, which any wire
-to a Lisp carries; or text that starts with \"Error: \", for SLIME would
-let a user debug an error, and the Lisp wait meanwhile.
+That is a list of plists of strings, keywords and lists, which any wire to a
+Lisp carries.  An error is text that starts with \"Error: \": SLIME would let
+a user debug it, and the Lisp wait meanwhile.
 
-A tool that the server's policy denies is among them: it is to answer that
-it is denied, not to be replaced by another."
+A tool that the server's policy denies is among them: it answers that it is
+denied, and no other tool takes its place."
   (let ((debug-on-signal nil))
     (condition-case problem
-        (mapcar #'backstaff-agent-q--definition
-                (cl-remove-if-not
-                 (lambda (tool) (equal (plist-get tool :toolset) "agent-q"))
-                 (backstaff-tools)))
-      ((error quit) (backstaff--error-text problem)))))
-
-(defun backstaff-agent-q--definition (tool)
-  "Return the definition of TOOL, of `backstaff-tools'."
-  (list :name (plist-get tool :name)
-        :description (plist-get tool :description)
-        :parameters (mapcar #'backstaff-agent-q--parameter
-                            (plist-get tool :arguments))
-        :required (plist-get tool :required)
-        :safety-level (plist-get tool :safety-level)
-        :categories (plist-get tool :categories)))
-
-(defun backstaff-agent-q--parameter (parameter)
-  "Return what `define-tool' is told of PARAMETER."
-  (let ((items (plist-get parameter :items)))
-    (append (cl-loop for key in '(:name :type :description :enum)
-                     for value = (plist-get parameter key)
-                     when value append (list key value))
-            (and items `(:items (:type ,items))))))
+        (cl-loop
+         for tool in (backstaff-tools)
+         when (equal (plist-get tool :toolset) "agent-q")
+         collect
+         (list :name (plist-get tool :name)
+               :description (plist-get tool :description)
+               :parameters
+               (cl-loop for parameter in (plist-get tool :arguments)
+                        for items = (plist-get parameter :items)
+                        collect (append
+                                 (cl-loop for key in '(:name :type :description :enum)
+                                          for value = (plist-get parameter key)
+                                          when value append (list key value))
+                                 (and items `(:items (:type ,items)))))
+               :required (plist-get tool :required)
+               :safety-level (plist-get tool :safety-level)
+               :categories (plist-get tool :categories)))
+      ((error quit) (backstaff-error-text problem)))))
 
 
 ;;; Setup
@@ -122,50 +101,29 @@ it is denied, not to be replaced by another."
 ;;;###autoload
 (defun backstaff-agent-q-setup ()
   "Make the Agent-Q in the connected Lisp call Backstaff's tools.
-Agent-Q must be loaded there, and Emacs must let the Lisp evaluate; see
-`backstaff-agent-q-problem'."
+Agent-Q must be loaded there, and Emacs must let the Lisp evaluate forms."
   (interactive)
-  (when-let ((problem (backstaff-agent-q-problem)))
-    (user-error "%s" problem))
-  (if (eq (backstaff-agent-q--client) 'sly)
-      (sly-eval-async `(slynk:eval-and-grab-output ,(backstaff-agent-q--form))
-        #'backstaff-agent-q--report)
-    (slime-eval-async `(swank:eval-and-grab-output ,(backstaff-agent-q--form))
-      #'backstaff-agent-q--report)))
-
-(defun backstaff-agent-q-problem ()
-  "Return what keeps Agent-Q from calling Emacs, a sentence, or nil."
-  (pcase (backstaff-agent-q--client)
-    ('nil "No Lisp is connected, neither by SLY nor by SLIME")
-    ('sly (unless (bound-and-true-p sly-enable-evaluate-in-emacs)
-            (backstaff-agent-q--locked 'sly-enable-evaluate-in-emacs)))
-    ('slime (unless (bound-and-true-p slime-enable-evaluate-in-emacs)
-              (backstaff-agent-q--locked 'slime-enable-evaluate-in-emacs)))))
-
-(defun backstaff-agent-q--client ()
-  "Return through what a Lisp is connected: `sly', `slime', or nil."
-  (cond ((and (fboundp 'sly-connected-p) (sly-connected-p)) 'sly)
-        ((and (fboundp 'slime-connected-p) (slime-connected-p)) 'slime)))
-
-(defun backstaff-agent-q--locked (variable)
-  "Say what it means that VARIABLE is nil."
-  (format "The Lisp may not evaluate in Emacs, so that a tool of Agent-Q would\
- wait for ever; set `%s' to t to let it do anything in Emacs" variable))
-
-(defun backstaff-agent-q--form ()
-  "Return a form, as text, that installs the tools and says so, or why not."
-  (format "(handler-case (progn (load %S) (funcall (intern \"INSTALL\"\
+  (let* ((sly (and (fboundp 'sly-connected-p) (sly-connected-p)))
+         (slime (and (not sly) (fboundp 'slime-connected-p) (slime-connected-p)))
+         (option (if sly 'sly-enable-evaluate-in-emacs
+                   'slime-enable-evaluate-in-emacs))
+         (form (format "(handler-case (progn (load %S) (funcall (intern \"INSTALL\"\
  \"BACKSTAFF-AGENT-Q\"))) (error (problem) (format nil \"Error: ~A\" problem)))"
-          (expand-file-name "backstaff-agent-q.lisp"
-                            backstaff-agent-q--directory)))
-
-(defun backstaff-agent-q--report (result)
-  "Tell the user RESULT, a list of what the form printed and of its value."
-  (let ((value (cadr result)))
-    (message (if (string-prefix-p "\"Error: " value)
-                 "Agent-Q is as it was: %s"
-               "Agent-Q calls Backstaff for: %s")
-             value)))
+                       (expand-file-name "backstaff-agent-q.lisp"
+                                         backstaff-python-package-directory)))
+         (report (lambda (result)
+                   ;; RESULT is a list: the output of the form, and its value.
+                   (message (if (string-prefix-p "\"Error: " (cadr result))
+                                "Agent-Q is as it was: %s"
+                              "Agent-Q calls Backstaff for: %s")
+                            (cadr result)))))
+    (cond ((not (or sly slime))
+           (user-error "No Lisp is connected, neither by SLY nor by SLIME"))
+          ((not (and (boundp option) (symbol-value option)))
+           (user-error "The Lisp may not evaluate in Emacs, so that a tool of Agent-Q would\
+ wait for ever; set `%s' to t to let it do anything in Emacs" option))
+          (sly (sly-eval-async `(slynk:eval-and-grab-output ,form) report))
+          (t (slime-eval-async `(swank:eval-and-grab-output ,form) report)))))
 
 (provide 'backstaff-agent-q)
 ;;; backstaff-agent-q.el ends here

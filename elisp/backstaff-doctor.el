@@ -19,6 +19,7 @@
 (require 'subr-x)
 (require 'backstaff)
 (require 'backstaff-names)
+(require 'backstaff-request)
 
 (defgroup backstaff-doctor nil
   "Find out why Backstaff does not work."
@@ -31,9 +32,11 @@
 (defvar-local backstaff-doctor--directory nil
   "The directory that the report is about.")
 
-(defvar-local backstaff-doctor--round nil
-  "The round of checks that goes on, or nil: (t . CLEANUPS).
-CLEANUPS are functions that end what the round has started.")
+(defvar-local backstaff-doctor--checking nil
+  "Non-nil while checks go on.")
+
+(defvar-local backstaff-doctor--connection nil
+  "The connection with the doctor's own server, or nil.")
 
 (defvar-local backstaff-doctor--checks nil
   "The lines of the report, the last one first: lists (NAME STATE TEXT ADVICE).
@@ -70,6 +73,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
     (define-key map "w" #'backstaff-doctor-copy)
     (define-key map "i" #'backstaff-install-server)
     (define-key map "v" #'backstaff-show-log)
+    (define-key map [remap keyboard-quit] #'backstaff-request-quit)
     map)
   "Keys of `backstaff-doctor-mode'.")
 
@@ -78,7 +82,9 @@ checks again and \\[backstaff-doctor-copy] copies it."
 
 \\{backstaff-doctor-mode-map}"
   :group 'backstaff-doctor
-  (setq buffer-undo-list t)
+  (setq buffer-undo-list t
+        mode-line-process '(backstaff-request-indicator)
+        backstaff-request-cancelled-function #'backstaff-doctor--stop)
   (setq-local revert-buffer-function #'backstaff-doctor--start)
   (add-hook 'kill-buffer-hook #'backstaff-doctor--stop nil t)
   (add-hook 'change-major-mode-hook #'backstaff-doctor--stop nil t)
@@ -92,27 +98,30 @@ checks again and \\[backstaff-doctor-copy] copies it."
       (revert-buffer))))
 
 (defun backstaff-doctor--start (&rest _)
-  "Begin a new round of checks in the current buffer."
+  "Begin all checks anew in the current buffer."
   (backstaff-doctor--stop)
-  (setq backstaff-doctor--round (list t)
+  (setq backstaff-doctor--checking t
         backstaff-doctor--checks nil)
-  (funcall (backstaff-doctor--later
-            (lambda ()
-              (backstaff-doctor--check-package)
-              (backstaff-doctor--check-root)
-              (when (file-remote-p backstaff-doctor--directory)
-                (backstaff-doctor--note "On this machine, for local projects" 'heading))
-              (backstaff-doctor--check-settings)
-              (backstaff-doctor--check-running)
-              (backstaff-doctor--check-program)))))
+  (backstaff-doctor--guarded
+   (lambda ()
+     (backstaff-doctor--check-package)
+     (backstaff-doctor--check-root)
+     (when (file-remote-p backstaff-doctor--directory)
+       (backstaff-doctor--note "On this machine, for local projects" 'heading))
+     (backstaff-doctor--check-settings)
+     (backstaff-doctor--check-running)
+     (backstaff-doctor--check-program))))
 
 (defun backstaff-doctor--stop ()
-  "End the round of checks in the current buffer."
-  (mapc #'funcall (cdr (prog1 backstaff-doctor--round
-                         (setq backstaff-doctor--round nil)))))
+  "End the checks in the current buffer, and the doctor's own server."
+  (setq backstaff-doctor--checking nil)
+  (backstaff-request-cancel)
+  (when-let ((connection backstaff-doctor--connection))
+    (setq backstaff-doctor--connection nil)
+    (backstaff-epc-close connection "the doctor is done")))
 
 (defun backstaff-doctor--finish ()
-  "End the round of checks, as all are done, and show the end of the log."
+  "End the checks, as all are done, and show the end of the log."
   (backstaff-doctor--stop)
   (backstaff-doctor--render)
   (let ((inhibit-read-only t))
@@ -128,6 +137,38 @@ checks again and \\[backstaff-doctor-copy] copies it."
                 "(There is none.)\n"))
       (set-buffer-modified-p nil))))
 
+(defun backstaff-doctor--guarded (function &rest arguments)
+  "Call FUNCTION with ARGUMENTS; an error fails the check that goes on."
+  ;; On another machine, expanding ~ would ask that one.
+  (let ((default-directory "/"))
+    (condition-case problem
+        (apply function arguments)
+      ((error quit) (backstaff-doctor--fail problem)))))
+
+(defun backstaff-doctor--await (start continue)
+  "Call START, and CONTINUE with the value that it brings later.
+START gets two functions, one for a value and one for a condition, which fails
+the check that goes on.  START returns a function that cancels."
+  (backstaff-request-start
+   (lambda (answer)
+     (funcall start
+              (lambda (value) (funcall answer (cons nil value)))
+              (lambda (condition) (funcall answer (list condition)))))
+   (pcase-lambda (`(,condition . ,value))
+     (if condition (backstaff-doctor--fail condition)
+       (backstaff-doctor--guarded continue value)))))
+
+(defun backstaff-doctor--ask (connection method continue &optional seconds)
+  "Call METHOD over CONNECTION and CONTINUE with the value.
+No answer within SECONDS, by default `backstaff-doctor-limit', is a failure."
+  (backstaff-doctor--await
+   (lambda (success failure)
+     (let ((call (backstaff-epc-call-async
+                  connection method nil :timeout (or seconds backstaff-doctor-limit)
+                  :success-fn success :error-fn failure)))
+       (lambda () (backstaff-epc-cancel connection call))))
+   continue))
+
 
 ;;; Report
 
@@ -141,8 +182,8 @@ If the last check has this NAME and goes on, this is its end."
   (backstaff-doctor--render))
 
 (defun backstaff-doctor--fail (condition)
-  "Let the check that goes on have failed with CONDITION, and end the round.
-If none goes on, it was the command that is wrong."
+  "Note that the check that goes on failed with CONDITION, and end all checks.
+If no check goes on, the command is wrong."
   (pcase-let ((`(,name ,state) (car backstaff-doctor--checks)))
     (backstaff-doctor--note (if state "Command" name) 'failed
                             (backstaff-epc-error-text condition)
@@ -173,9 +214,9 @@ If none goes on, it was the command that is wrong."
             (cond ((> failures 1)
                    (propertize (format "%d checks failed." failures) 'face 'error))
                   ((= failures 1) (propertize "One check failed." 'face 'error))
-                  (backstaff-doctor--round "")
+                  (backstaff-doctor--checking "")
                   (t (propertize "All is well." 'face 'success)))
-            (if backstaff-doctor--round "  Still checking…\n" "\n"))
+            (if backstaff-doctor--checking "  Still checking…\n" "\n"))
     (set-buffer-modified-p nil)
     (goto-char (min point (point-max)))))
 
@@ -188,33 +229,6 @@ If none goes on, it was the command that is wrong."
 (defun backstaff-doctor--file (name)
   "Return NAME, of a file, as the report has it."
   (backstaff-names-show (abbreviate-file-name name)))
-
-
-;;; Asking without waiting
-
-(defun backstaff-doctor--later (function)
-  "Return a function that calls FUNCTION in this buffer, while the round goes on.
-An error in it is a failure of the check that goes on."
-  (let ((buffer (current-buffer)) (round backstaff-doctor--round))
-    (lambda (&rest arguments)
-      (when (and round (buffer-live-p buffer)
-                 (eq round (buffer-local-value 'backstaff-doctor--round buffer)))
-        (with-current-buffer buffer
-          ;; Were it on another machine, expanding ~ would ask that one.
-          (let ((default-directory "/"))
-            (condition-case problem
-                (apply function arguments)
-              ((error quit) (backstaff-doctor--fail problem)))))))))
-
-(defun backstaff-doctor--ask (connection method continue &optional seconds)
-  "Call METHOD over CONNECTION, for the check that goes on, and return at once.
-CONTINUE is called with the value.  A failure ends the round, as does no answer
-within SECONDS, which default to `backstaff-doctor-limit'."
-  (backstaff-epc-call-async
-   connection method nil
-   :timeout (or seconds backstaff-doctor-limit)
-   :success-fn (backstaff-doctor--later continue)
-   :error-fn (backstaff-doctor--later #'backstaff-doctor--fail)))
 
 
 ;;; Checks that need nobody's answer
@@ -302,30 +316,31 @@ Without any there may be a program named backstaff."
   (pcase pythons
     (`((,program . ,place) . ,others)
      (backstaff-doctor--note "Python" nil)
-     (let* ((judge
-             (lambda (answer)
-               (let* ((usable (backstaff-python-usable-p answer))
-                      (described (consp answer))
-                      (missing (and described (plist-get answer :missing))))
-                 (backstaff-doctor--note
-                  "Python" (if usable 'ok 'note)
-                  (format "%s%s, %s, %s"
-                          (backstaff-doctor--file
-                           (if described (plist-get answer :executable) program))
-                          (if described (concat " " (plist-get answer :version)) "")
-                          place
-                          (cond (usable "has all libraries")
-                                (missing (concat "lacks " (string-join missing ", ")))
-                                (described "is older than 3.11")
-                                (t answer))))
-                 (if (not usable)
-                     (backstaff-doctor--check-pythons others)
-                   (setq backstaff-python-found (plist-get answer :executable))
-                   (backstaff-doctor--check-server)))))
-            (process (backstaff-python-with-own-environment nil
-                       (backstaff-python-probe-async
-                        program (backstaff-doctor--later judge) backstaff-doctor-limit))))
-       (push (lambda () (delete-process process)) (cdr backstaff-doctor--round))))
+     (backstaff-doctor--await
+      (lambda (success _failure)
+        (let ((process (backstaff-python-with-own-environment nil
+                         (backstaff-python-probe-async program success
+                                                       backstaff-doctor-limit))))
+          (lambda () (delete-process process))))
+      (lambda (answer)
+        (let* ((usable (backstaff-python-usable-p answer))
+               (described (consp answer))
+               (missing (and described (plist-get answer :missing))))
+          (backstaff-doctor--note
+           "Python" (if usable 'ok 'note)
+           (format "%s%s, %s, %s"
+                   (backstaff-doctor--file
+                    (if described (plist-get answer :executable) program))
+                   (if described (concat " " (plist-get answer :version)) "")
+                   place
+                   (cond (usable "has all libraries")
+                         (missing (concat "lacks " (string-join missing ", ")))
+                         (described "is older than 3.11")
+                         (t answer))))
+          (if (not usable)
+              (backstaff-doctor--check-pythons others)
+            (setq backstaff-python-found (plist-get answer :executable))
+            (backstaff-doctor--check-server))))))
     (_
      (let ((program (backstaff-python-with-own-environment nil
                       (car (backstaff-server-program)))))
@@ -337,30 +352,28 @@ Without any there may be a program named backstaff."
 
 (defun backstaff-doctor--check-server (&optional command)
   "Start a server of the doctor's own and see whether it shakes hands.
-COMMAND says which program that is, unless a Python was found for it."
+COMMAND is a description of the program, unless a Python was found for it."
   (when command
     (backstaff-doctor--note "Command" nil command))
-  (let ((connection nil))
-    (setq connection
-          (backstaff-server-try
-           (backstaff-doctor--later
+  (backstaff-doctor--await
+   (lambda (success failure)
+     (setq backstaff-doctor--connection
+           (backstaff-server-try
             (lambda (identity condition)
-              (if condition
-                  (backstaff-doctor--fail condition)
-                (backstaff-doctor--note
-                 "Handshake" 'ok
-                 (format "server %s, protocol %s, Python %s"
-                         (plist-get identity :version) (plist-get identity :protocol)
-                         (or (plist-get identity :python) "unknown")))
-                (backstaff-doctor--check-speed
-                 "Round trip" connection
-                 (lambda () (backstaff-doctor--check-tools connection))))))
-           backstaff-doctor-limit))
-    (push (lambda () (backstaff-epc-close connection "the doctor is done"))
-          (cdr backstaff-doctor--round))
-    (when command
-      (backstaff-doctor--note "Command" 'ok command))
-    (backstaff-doctor--note "Handshake" nil)))
+              (if condition (funcall failure condition) (funcall success identity)))
+            backstaff-doctor-limit))
+     #'ignore)
+   (lambda (identity)
+     (backstaff-doctor--note
+      "Handshake" 'ok
+      (format "server %s, protocol %s, Python %s"
+              (plist-get identity :version) (plist-get identity :protocol)
+              (or (plist-get identity :python) "unknown")))
+     (backstaff-doctor--check-speed "Round trip" backstaff-doctor--connection
+                                    #'backstaff-doctor--check-tools)))
+  (when command
+    (backstaff-doctor--note "Command" 'ok command))
+  (backstaff-doctor--note "Handshake" nil))
 
 (defun backstaff-doctor--check-speed (name connection continue)
   "Measure how long calls over CONNECTION take, as check NAME, then CONTINUE."
@@ -384,11 +397,11 @@ COMMAND says which program that is, unless a Python was found for it."
               (max 0.01 (- deadline start))))))
       (ping))))
 
-(defun backstaff-doctor--check-tools (connection)
-  "Ask over CONNECTION for the tools and what the policy says of each."
+(defun backstaff-doctor--check-tools ()
+  "Ask the doctor's server for the tools, and the policy's word on each."
   (backstaff-doctor--note "Tools" nil)
   (backstaff-doctor--ask
-   connection 'describe
+   backstaff-doctor--connection 'describe
    (lambda (tools)
      (if (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
          (backstaff-doctor--note
@@ -402,8 +415,12 @@ COMMAND says which program that is, unless a Python was found for it."
                      tools "\n"))
        (backstaff-doctor--note "Tools" 'failed "the server describes no tools"
                                "Update the server, or check `backstaff-server-command'"))
-     ;; Not from within a process filter: Emacs may have to wait for a host.
-     (run-at-time 0 nil (backstaff-doctor--later #'backstaff-doctor--check-host)))))
+     ;; Not in a process filter: Emacs may have to wait for a host.
+     (backstaff-doctor--await
+      (lambda (success _failure)
+        (let ((timer (run-at-time 0 nil success nil)))
+          (lambda () (cancel-timer timer))))
+      (lambda (_) (backstaff-doctor--check-host))))))
 
 (defun backstaff-doctor--check-host ()
   "Check the server that calls use on the root's host, started if need be.

@@ -28,8 +28,8 @@
 TOOLSETS is the name of a toolset, a list of names, or nil for all.  They
 are in the category \"backstaff\", and so is the preset that adds them.
 
-A tool that the server's policy wants somebody's approval of asks for
-confirmation in gptel; one that the policy denies is left out."
+Tools under the policy `prompt' ask for confirmation in gptel; tools under
+`deny' are left out."
   (interactive)
   (unless (require 'gptel nil t)
     (user-error "Install gptel first: it cannot be found"))
@@ -52,21 +52,17 @@ confirmation in gptel; one that the policy denies is left out."
      :description (copy-sequence (plist-get tool :description))
      :args (backstaff-agent-parameters tool)
      :function (backstaff-agent-function
-                tool (lambda () (backstaff-gptel--confirmed-p confirm)))
+                tool (lambda ()
+                       ;; Whether gptel has asked before this call.
+                       (pcase (bound-and-true-p gptel-confirm-tool-calls)
+                         ('nil nil)
+                         ('t t)
+                         (_ confirm))))
      :async t
      :category "backstaff"
      :confirm confirm
-     ;; A listing is soon out of date and long: later turns had better ask
-     ;; again than read it again.
+     ;; A listing is long, and soon out of date: later turns ask again.
      :include 'call)))
-
-(defun backstaff-gptel--confirmed-p (confirm)
-  "Return non-nil if gptel has asked before it called a tool.
-CONFIRM is the tool's own wish, which counts as the user has set it."
-  (pcase (bound-and-true-p gptel-confirm-tool-calls)
-    ('nil nil)
-    ('t t)
-    (_ confirm)))
 
 (provide 'backstaff-gptel)
 ;;; backstaff-gptel.el ends here

@@ -18,7 +18,7 @@
 (require 'subr-x)
 (require 'backstaff-server)
 
-(defconst backstaff-install-requirements
+(defconst backstaff-install--requirements
   '("bracex>=2.5,<4" "epc==0.0.5" "pathspec>=1.0,<2" "pyyaml>=6,<7" "sexpdata>=1.0.2,<2")
   "The libraries that the server needs, in the versions it is tested with.")
 
@@ -53,7 +53,7 @@ another.  Return nil if the user does not want it."
                      (if uv "uv" "pip")
                      (mapconcat (lambda (requirement)
                                   (replace-regexp-in-string "[=<>].*" "" requirement))
-                                backstaff-install-requirements ", ")
+                                backstaff-install--requirements ", ")
                      version (abbreviate-file-name environment)))
         (make-directory directory t)
         (with-current-buffer
@@ -88,10 +88,10 @@ the modules venv and ensurepip (Debian: python3-venv)")))
      (lambda (step) (mapconcat #'shell-quote-argument step " "))
      `(,@(if uv
              `((,uv "venv" "--clear" "--python" ,python ,environment)
-               (,uv "pip" "install" "--python" ,own ,@backstaff-install-requirements))
+               (,uv "pip" "install" "--python" ,own ,@backstaff-install--requirements))
            `((,python "-I" "-m" "venv" "--clear" ,environment)
              (,own "-I" "-m" "pip" "install" "--disable-pip-version-check"
-                   ,@backstaff-install-requirements)))
+                   ,@backstaff-install--requirements)))
        (,own "-I" "-c"
              ,(format "import pathlib, sys, %s; pathlib.Path(sys.prefix, '%s').touch(); \
 print('Ready:', sys.prefix)"

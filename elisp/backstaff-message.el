@@ -4,22 +4,22 @@
 
 ;;; Commentary:
 
-;; What goes over the wire of EPC: how a message is made into bytes and read
-;; from them, what it may hold, and how large and deep it may be.  Nothing here
-;; knows a connection, a process or a call; that is backstaff-epc.el.
+;; The messages of EPC as bytes: how they are written and read, what they may
+;; hold, and how large and deep they may be.  backstaff-epc.el has connections
+;; and calls.
 ;;
-;; A frame is six hex digits, the length of the rest in bytes, and then one
-;; message, an s-expression:
+;; A frame is six hex digits, the length of the rest in bytes, and one message,
+;; an s-expression:
 ;;
 ;;   00002b(call 7 agent-q/list_directory ((:path ".")))   Emacs asks
 ;;   000010(return 7 VALUE)                                the peer answers
 ;;
 ;; or `return-error' and `epc-error' in place of `return'.
 ;;
-;; Nothing is read that is not plain data.  `backstaff-message--scan' goes over
-;; a message before `read' does, and lets through lists, strings, numbers and
-;; symbols: no `#', which a peer writes \u0023 in its strings, and no nesting
-;; that could exhaust the C stack of a recursive reader.
+;; `backstaff-message--scan' checks a message before `read' sees it.  It lets
+;; through plain data alone: lists, strings, numbers and symbols, without `#',
+;; which a peer writes \u0023 in its strings, and not nested so deep that a
+;; recursive reader would exhaust the C stack.
 
 ;;; Code:
 
@@ -41,7 +41,7 @@
 (defconst backstaff-message-largest-frame #xffffff
   "The largest length a header can say.")
 
-(defconst backstaff-message-gc-cons-threshold (* 128 1024 1024)
+(defconst backstaff-message--gc-cons-threshold (* 128 1024 1024)
   "How much may be allocated around an answer before garbage is collected.
 With the usual 800 kB a big answer costs half its time in collections.
 The largest that there can be takes some 100 MB until it is read.")
@@ -66,7 +66,7 @@ The largest that there can be takes some 100 MB until it is read.")
     (narrow-to-region start end)
     (goto-char start)
     (let ((gc-cons-threshold
-           (max gc-cons-threshold backstaff-message-gc-cons-threshold))
+           (max gc-cons-threshold backstaff-message--gc-cons-threshold))
           (ascii (backstaff-message--scan)))
       (condition-case problem
           ;; A string is read in three quarters of the time that a buffer is.
@@ -163,10 +163,9 @@ what `read' costs afterwards."
           (list (apply #'format format-string arguments))))
 
 (defun backstaff-message--refuse-here (problem)
-  "Signal a `backstaff-protocol-error' of PROBLEM, quoting what is at point."
+  "Signal a `backstaff-protocol-error' of PROBLEM, quoting the text at point."
   (backstaff-message-refuse
-   "%s: %S" problem
-   (buffer-substring (point) (min (point-max) (+ (point) 40)))))
+   "%s: %S" problem (buffer-substring (point) (min (point-max) (+ (point) 40)))))
 
 
 ;;; To bytes
@@ -193,40 +192,31 @@ symbols, numbers, and lists and vectors of these."
          ;; In a multibyte string `prin1' writes a stray byte as \351.
          (string-to-multibyte (substring-no-properties object)))
         ((or (symbolp object) (numberp object)) object)
-        ((consp object) (backstaff-message--plain-list object (1+ depth)))
         ((vectorp object)
-         (vconcat (backstaff-message--plain-list (append object nil)
-                                                 (1+ depth))))
+         (vconcat (backstaff-message--plain (append object nil) depth)))
+        ((consp object)
+         (let ((items nil))
+           (while (consp object)
+             (push (backstaff-message--plain (pop object) (1+ depth)) items))
+           (nconc (nreverse items)
+                  (and object (backstaff-message--plain object (1+ depth))))))
         (t (signal 'backstaff-argument-error
-                   (list (format "an argument is of type %s: %s"
-                                 (type-of object)
+                   (list (format "an argument is of type %s: %s" (type-of object)
                                  (truncate-string-to-width
                                   (format "%S" object) 100 nil nil t)))))))
 
-(defun backstaff-message--plain-list (list depth)
-  "Return LIST, found DEPTH lists deep, without any text property in it."
-  (let ((items nil))
-    (while (consp list)
-      (push (backstaff-message--plain (pop list) depth) items))
-    (nconc (nreverse items)
-           (and list (backstaff-message--plain list depth)))))
-
-(defun backstaff-message--print (object)
-  "Return OBJECT as text, the same whatever options the user has."
-  (let ((backstaff-message--nodes-left backstaff-message--max-nodes)
-        (print-length nil) (print-level nil) (print-circle nil)
-        (print-gensym nil) (print-quoted nil)
-        (print-continuous-numbering nil) (print-number-table nil)
-        (print-escape-newlines nil) (print-escape-control-characters nil)
-        (print-escape-nonascii nil) (print-escape-multibyte nil)
-        (print-integers-as-characters nil) (float-output-format nil))
-    (prin1-to-string (backstaff-message--plain object))))
-
 (defun backstaff-message-frame (message &optional room)
   "Return MESSAGE as the bytes that go over the wire, of at most ROOM bytes."
-  (let* ((body (encode-coding-string
-                (concat (backstaff-message--print message) "\n")
-                'utf-8-unix t))
+  (let* ((backstaff-message--nodes-left backstaff-message--max-nodes)
+         ;; The bytes are the same whatever options the user has.
+         (print-length nil) (print-level nil) (print-circle nil)
+         (print-gensym nil) (print-quoted nil)
+         (print-continuous-numbering nil) (print-number-table nil)
+         (print-escape-newlines nil) (print-escape-control-characters nil)
+         (print-escape-nonascii nil) (print-escape-multibyte nil)
+         (print-integers-as-characters nil) (float-output-format nil)
+         (text (prin1-to-string (backstaff-message--plain message)))
+         (body (encode-coding-string (concat text "\n") 'utf-8-unix t))
          (size (length body))
          (room (or room backstaff-message-largest-frame)))
     (when (> size room)

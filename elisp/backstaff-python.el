@@ -108,13 +108,11 @@ if the process is deleted.  PROGRAM has SECONDS to answer, 3 by default."
     process))
 
 (defun backstaff-python-probe (program)
-  "Let PROGRAM, a Python, describe itself; return a plist.
+  "Let PROGRAM, a Python, describe itself; return a plist, or a string on failure.
 For example (:version \"3.12.1\" :executable \"/usr/bin/python3.12\"
 :base \"/usr/bin/python3.12\" :missing (\"epc\") :makes-environments t).
-`:executable' is the interpreter itself; a shim, as pyenv puts one on the
-path, costs more time than the whole start of the server.  `:base' is the
-interpreter that made the environment which `:executable' is in.  If PROGRAM
-does not answer, return a string that says why."
+`:executable' is the interpreter itself: a shim, such as pyenv's, takes more
+time than the server's start.  `:base' made the environment that it is in."
   (let* ((answer nil)
          (process (backstaff-python-probe-async
                    program (lambda (value) (setq answer value)))))

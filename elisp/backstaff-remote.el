@@ -31,7 +31,7 @@
 (require 'subr-x)
 (require 'tramp)
 (require 'tramp-sh)
-(require 'backstaff)
+(require 'backstaff-prompt)
 
 
 ;;; Options
@@ -62,7 +62,7 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
              '(tramp-file-name-handler tramp-autoload-file-name-handler))
        (tramp-tramp-file-p directory)
        (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))
-       '(:root backstaff-remote-root :start backstaff-remote-start)))
+       '(:root backstaff-remote--root :start backstaff-remote--start)))
 
 ;;;###autoload
 (defun backstaff-connect ()
@@ -72,7 +72,7 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
                   (user-error "This directory is on this machine"))))
     (unless (backstaff-remote-starter default-directory)
       (user-error "TRAMP has no shell on %s" host))
-    (unless (backstaff-server-connect host)
+    (unless (backstaff-prompt-open-host host)
       (user-error "There is no connection to %s" host))
     (condition-case problem
         (let ((server (backstaff-server-ensure host)))
@@ -86,7 +86,7 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
   "The roots that were found, by (FUNCTION . DIRECTORY).
 To look for one costs TRAMP several round trips.")
 
-(defun backstaff-remote-root (directory)
+(defun backstaff-remote--root (directory)
   "Return the root of the project that DIRECTORY, on another host, is in.
 It is looked for once, by TRAMP, and known until `backstaff-restart'."
   (let ((key (cons backstaff-root-function directory)))
@@ -104,12 +104,12 @@ It is looked for once, by TRAMP, and known until `backstaff-restart'."
 It has `:program' and `:arguments' for the command line there, and
 `:payloads', an alist of (HASH . BYTES).")
 
-(defun backstaff-remote-forget ()
+(defun backstaff-remote--forget ()
   "Forget the roots that were found, and what goes to a host."
   (clrhash backstaff-remote--roots)
   (setq backstaff-remote--bundle nil))
 
-(add-hook 'backstaff-server-restart-hook #'backstaff-remote-forget)
+(add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
 
 
 ;;; TRAMP
@@ -165,7 +165,7 @@ would be taken for that to the next."
         '(direct tramp)
       '(tramp))))
 
-(defun backstaff-remote-make-process (host way &rest arguments)
+(defun backstaff-remote--make-process (host way &rest arguments)
   "Let TRAMP start a process on HOST in WAY, which `backstaff-remote--ways' names.
 ARGUMENTS are those of `make-process'."
   (let ((default-directory (concat host "/"))
@@ -315,7 +315,7 @@ They go along: a policy counts wherever the tools look."
 (defvar backstaff-remote--starting nil
   "The hosts on which a server is being started.")
 
-(defun backstaff-remote-start (host)
+(defun backstaff-remote--start (host)
   "Start a server on HOST, wait until it is ready, and return a plist.
 `backstaff-server-starters' describes it.  Where one way fails, try the next."
   (when (member host backstaff-remote--starting)
@@ -368,7 +368,7 @@ They go along: a policy counts wherever the tools look."
  does by hand; then type M-x backstaff-connect in a directory of that host"))))))
 
 (defun backstaff-remote--open-session (host way begun bundle settings)
-  "Start a server on HOST in WAY, and return what `backstaff-remote-start' does.
+  "Start a server on HOST in WAY, and return what `backstaff-remote--start' does.
 The start began at BEGUN.  The host may ask for a payload of BUNDLE, and is sent
 SETTINGS.  An error's data are a text, an advice, and non-nil if no other way
 could do better."
@@ -418,7 +418,7 @@ could do better."
                   (backstaff-remote--limited
                    (concat host "/") "start a process"
                    (lambda ()
-                     (backstaff-remote-make-process
+                     (backstaff-remote--make-process
                       host way :name "backstaff-remote" :buffer buffer
                       :stderr (and (eq way 'direct) errors) :sentinel #'ignore
                       :filter (lambda (process text)

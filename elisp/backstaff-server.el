@@ -4,26 +4,24 @@
 
 ;;; Commentary:
 
-;; One server serves all of Emacs: a call brings the root of its project
-;; along.  It starts with the first call, which stands behind the handshake,
-;; and lives until Emacs ends or `backstaff-stop' is typed.  For a root on
-;; another host there is one there, which `backstaff-server-starters' start;
-;; a host is named as `file-remote-p' names it, and nil is this one.
+;; One server serves all of Emacs; each call names the root of its project.
+;; The server starts with the first call, which waits behind the handshake, and
+;; lives until Emacs ends or `backstaff-stop' is typed.  A root on another host
+;; has a server there, which `backstaff-server-starters' start.  A host is a
+;; string as `file-remote-p' returns it; nil is this host.
 ;;
-;; The program is looked for in this order:
+;; The program is the first of these:
 ;;
 ;; 1. `backstaff-server-command', if that is non-nil;
 ;; 2. the sources shipped beside this file, run by a Python that
 ;;    backstaff-python.el finds;
 ;; 3. a program named `backstaff' on `exec-path'.
 ;;
-;; It runs in the folder of its sources and isolated from the environment, so
-;; that no file of a project that is looked at is ever run, and none of its
-;; settings is ever heeded.
+;; It runs in the directory of its sources and isolated from the environment.
+;; So no file of a project is ever run, and no setting of a project counts.
 ;;
-;; A server that has died is started again by the next call.  If the new one
-;; dies as well before it has answered any tool's call, then that is where it
-;; ends, and the log has to be read: `backstaff-show-log'.
+;; The next call replaces a server that has died.  If the new one dies before it
+;; has answered a tool's call, calls fail for a minute.
 
 ;;; Code:
 
@@ -37,9 +35,10 @@
 
 (defcustom backstaff-server-command nil
   "The program that serves, and its arguments, as a list of strings.
-For example (\"/opt/venv/bin/python\" \"-m\" \"backstaff\"); what it shall do
-is appended.  If nil, look for the sources shipped with this package and a
-Python that can run them, then for a program named backstaff.
+For example (\"/opt/venv/bin/python\" \"-m\" \"backstaff\"); the arguments
+\"serve\" and \"--stdio\" are appended.  If nil, look for the sources
+shipped with this package and a Python that can run them, then for a program
+named backstaff.
 
 No variable of the environment whose name starts with PYTHON reaches it."
   :type '(choice (const :tag "Look for it" nil)
@@ -86,12 +85,12 @@ set it to nil to have one found")
      . "The program ended by itself; its last words are above and in \
 M-x backstaff-show-log.  Mend the settings file if they name one; if a library \
 is missing, type M-x backstaff-install-server"))
-  "What a user may do about each condition that does not say it itself.")
+  "Advice for each condition that brings none of its own.")
 
 (defun backstaff-server-advice (condition)
-  "Return what a user may do about CONDITION, which `condition-case' bound.
-Whoever signals a `backstaff-error' may say it in a second string, behind the
-text: (signal \\='backstaff-start-error \\='(\"found no Python\" \"Install one\"))."
+  "Return advice for a user about CONDITION, which `condition-case' bound.
+A `backstaff-error' may bring it as a second string, behind the text, as in
+\\=(signal \\='backstaff-start-error \\='(\"found no Python\" \"Install one\"))."
   (or (nth 2 condition)
       (cl-loop for symbol in (get (car condition) 'error-conditions)
                thereis (alist-get symbol backstaff-server--advice))
@@ -103,25 +102,26 @@ text: (signal \\='backstaff-start-error \\='(\"found no Python\" \"Install one\"
 (defun backstaff-server-program ()
   "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none."
-  (or (backstaff-server-configured-program)
-      (when-let* ((sources (backstaff-python-sources))
-                  (python (backstaff-python-find sources)))
-        (list python "-I" (expand-file-name "backstaff/__main__.py" sources)))
-      (when-let ((program (executable-find "backstaff")))
-        (list program))
-      (if (backstaff-python-sources)
-          (signal 'backstaff-python-missing
-                  (list (format "found no Python 3.11 or newer that has the libraries %s;\
+  (let ((sources (backstaff-python-sources)) (python nil) (program nil))
+    (cond
+     ((backstaff-server-configured-program))
+     ((and sources (setq python (backstaff-python-find sources)))
+      (list python "-I" (expand-file-name "backstaff/__main__.py" sources)))
+     ((setq program (executable-find "backstaff"))
+      (list program))
+     (sources
+      (signal 'backstaff-python-missing
+              (list (format "found no Python 3.11 or newer that has the libraries %s;\
  M-x backstaff-install-server installs them"
-                                (string-join backstaff-python-libraries ", "))))
-        (signal 'backstaff-start-error
+                            (string-join backstaff-python-libraries ", ")))))
+     (t (signal 'backstaff-start-error
                 '("found neither the server's sources nor a program named backstaff;\
  customize `backstaff-server-command'"
                   "Reinstall the package, with its folder py_backend, or customize\
- `backstaff-server-command'")))))
+ `backstaff-server-command'"))))))
 
 (defun backstaff-server-configured-program ()
-  "Return what `backstaff-server-command' stands for, or nil."
+  "Return the program in `backstaff-server-command' and its arguments, or nil."
   (when backstaff-server-command
     (unless (and (listp backstaff-server-command)
                  (cl-every #'stringp backstaff-server-command))
@@ -129,16 +129,14 @@ Signal a `backstaff-start-error' if there is none."
               '("`backstaff-server-command' is not a list of strings"
                 "Customize `backstaff-server-command' to be a list of strings,\
  or nil to have the program found")))
-    (let ((program (car backstaff-server-command)))
-      (cons (if (file-name-absolute-p program) (expand-file-name program)
-              program)
-            (cdr backstaff-server-command)))))
+    (pcase-let ((`(,program . ,arguments) backstaff-server-command))
+      (cons (if (file-name-absolute-p program) (expand-file-name program) program)
+            arguments))))
 
 (defun backstaff-server--command ()
   "Return the server's command, a list of strings.
 Signal a `backstaff-start-error' if there is none."
-  (append (backstaff-server-program)
-          '("serve" "--stdio")
+  (append (backstaff-server-program) '("serve" "--stdio")
           (and backstaff-server-settings-file
                (list "--config"
                      (expand-file-name backstaff-server-settings-file)))))
@@ -157,13 +155,13 @@ Signal a `backstaff-start-error' if there is none."
 ;;; Log
 
 (defconst backstaff-server-log-buffer "*backstaff-log*"
-  "Where the server's standard error and our own remarks go.")
+  "The buffer with the server's standard error and our own notes.")
 
 (defconst backstaff-server--log-size (* 256 1024)
   "How many characters of the log are kept.")
 
 (defun backstaff-server--log (text)
-  "Append TEXT, a piece of the log as it came, to the log."
+  "Append TEXT to the log, and delete the oldest lines if it is too long."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
     (let ((inhibit-read-only t)
           (inhibit-modification-hooks t)
@@ -174,19 +172,15 @@ Signal a `backstaff-start-error' if there is none."
           (widen)
           (goto-char (point-max))
           (insert text)
-          (backstaff-server--cut-log)))
+          ;; A quarter more may stand, so that deleting is rare.
+          (when (> (* 4 (buffer-size)) (* 5 backstaff-server--log-size))
+            (goto-char (- (point-max) backstaff-server--log-size))
+            (delete-region (point-min) (line-beginning-position 2)))))
       (when follow
         (goto-char (point-max))))))
 
-(defun backstaff-server--cut-log ()
-  "Delete the oldest lines of the current buffer if there are far too many."
-  (when (> (buffer-size) (+ backstaff-server--log-size
-                            (/ backstaff-server--log-size 4)))
-    (goto-char (- (point-max) backstaff-server--log-size))
-    (delete-region (point-min) (line-beginning-position 2))))
-
 (defun backstaff-server-note (text)
-  "Append TEXT to the log as a remark of our own."
+  "Append TEXT to the log as a note of our own."
   (backstaff-server--log
    (format "%s Emacs: %s\n" (format-time-string "%F %T") text)))
 
@@ -207,23 +201,21 @@ Signal a `backstaff-start-error' if there is none."
 
 (cl-defstruct (backstaff-server
                (:constructor backstaff-server--make)
-               (:conc-name backstaff-server--)
                (:copier nil))
   "A server process.
-PROVEN is non-nil once it has answered a tool's call.  SECOND-TRY is
-non-nil if it took the place of one that had died.  STARTED is when.
-STUCK is non-nil once it has said that too many calls hang in a file system
-that is dead.  START-INFO, a plist, describes its start if that was on
-another host."
+RESTARTED is non-nil if it took the place of one that had died.  ANSWERED is
+non-nil once it has answered a tool's call, and STUCK once too many of its
+calls hang in a dead file system.  DEFINITIONS describe its tools, once that
+was asked.  START-INFO, a plist, describes a start on another host."
   (connection nil)
   (process nil)
   (stderr nil)
   (last-words "")
-  (second-try nil :read-only t)
+  (restarted nil :read-only t)
   (started (float-time) :read-only t)
-  (proven nil)
+  (answered nil)
   (stuck nil)
-  (tools nil)
+  (definitions nil)
   (start-info nil))
 
 (defvar backstaff-server--pause 60
@@ -234,36 +226,21 @@ One project that brings it down must not take the tools from all others.")
   "The server on this host that was started last, dead or alive.")
 
 (defvar backstaff-server--elsewhere nil
-  "Those on other hosts, as an alist of (HOST . SERVER).")
-
-(defun backstaff-server--at (host)
-  "Return the server on HOST that was started last, dead or alive."
-  (if host (cdr (assoc host backstaff-server--elsewhere))
-    backstaff-server--current))
-
-(defun backstaff-server-connection (server)
-  "Return the connection with SERVER."
-  (backstaff-server--connection server))
-
-(defun backstaff-server-start-info (server)
-  "Return the `:info' that came from the `:start' function of SERVER's host."
-  (backstaff-server--start-info server))
+  "The servers on other hosts, as an alist of (HOST . SERVER).")
 
 (defun backstaff-server-status ()
-  "Return the state of the server on this host that calls use.
-That is nil if none was started, `unresponsive', `ended', or its process id."
+  "Return nil, `unresponsive', `ended' or the process id of this host's server."
   (when-let* ((server backstaff-server--current)
-              (connection (backstaff-server--connection server)))
+              (connection (backstaff-server-connection server)))
     (cond ((backstaff-epc-unresponsive-p connection) 'unresponsive)
           ((backstaff-epc-live-p connection)
-           (process-id (backstaff-server--process server)))
+           (process-id (backstaff-server-process server)))
           (t 'ended))))
 
-(defun backstaff-server--start (second-try &optional host)
-  "Start a server on HOST and return it; SECOND-TRY if the last one died.
-On this host nothing waits for it: what is sent now stands behind the
-handshake."
-  (let ((server (backstaff-server--make :second-try second-try)))
+(defun backstaff-server--start (restarted &optional host)
+  "Start a server on HOST and return it; RESTARTED if the last one died.
+On this host nothing waits for the start: calls wait behind the handshake."
+  (let ((server (backstaff-server--make :restarted restarted)))
     (backstaff-server--launch server host)
     (if host
         (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
@@ -272,14 +249,14 @@ handshake."
     server))
 
 (defun backstaff-server-try (callback timeout)
-  "Start a server on this host apart from the one that calls use.
+  "Start another server on this host, apart from the one that calls use.
 Return the connection with it, which the caller closes.  CALLBACK is called
-once, with what the server says of itself (a plist of `:version', `:protocol'
-and more), or with nil and a condition, after TIMEOUT seconds at most."
+once: with the server's identity, a plist of `:version', `:protocol' and more,
+or with nil and a condition, after TIMEOUT seconds at most."
   (let ((server (backstaff-server--make)))
     (backstaff-server--launch server)
     (backstaff-server--shake-hands server callback timeout)
-    (backstaff-server--connection server)))
+    (backstaff-server-connection server)))
 
 (defun backstaff-server--launch (server &optional host)
   "Start the process of SERVER, on HOST, and the connection with it."
@@ -287,41 +264,42 @@ and more), or with nil and a condition, after TIMEOUT seconds at most."
       (if host (backstaff-server--launch-elsewhere server host)
         (backstaff-server--launch-here server))
     (error
-     (backstaff-server-note (error-message-string problem))
-     (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-         (signal (car problem) (cdr problem))
-       (signal 'backstaff-start-error (list (error-message-string problem)))))))
+     (let ((text (error-message-string problem)))
+       (backstaff-server-note text)
+       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+           (signal (car problem) (cdr problem))
+         (signal 'backstaff-start-error (list text)))))))
 
 (defun backstaff-server--launch-here (server)
   "Start the process of SERVER on this host, and the connection with it."
-  (let ((errors (generate-new-buffer " *backstaff-stderr*" t)))
-    (unwind-protect
-        (backstaff-python-with-own-environment (backstaff-python-sources)
-          (let ((command (backstaff-server--command))
-                (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
-                                           :noquery t :sentinel #'ignore)))
-            (backstaff-server-note (format "starting %S" command))
-            ;; Else it is a child of Emacs that fails to become the program.
-            (unless (executable-find (car command))
-              (signal 'backstaff-start-error
-                      (list (format "there is no program %s" (car command)))))
+  (backstaff-python-with-own-environment (backstaff-python-sources)
+    (let ((command (backstaff-server--command)))
+      (backstaff-server-note (format "starting %S" command))
+      ;; Else it is a child of Emacs that fails to become the program.
+      (unless (executable-find (car command))
+        (signal 'backstaff-start-error
+                (list (format "there is no program %s" (car command)))))
+      (let* ((errors (generate-new-buffer " *backstaff-stderr*" t))
+             (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
+                                        :noquery t :sentinel #'ignore)))
+        (unwind-protect
             (backstaff-server--connect
              server stderr
              (make-process :name "backstaff" :buffer nil :command command
                            :connection-type 'pipe :coding 'binary :noquery t
-                           :stderr stderr))))
-      (when (buffer-live-p errors)
-        (when-let ((stderr (get-buffer-process errors)))
-          (delete-process stderr))
-        (kill-buffer errors)))))
+                           :stderr stderr))
+          ;; It is dead if there is a connection.
+          (when (buffer-live-p errors)
+            (delete-process stderr)
+            (kill-buffer errors)))))))
 
 (defun backstaff-server--connect (server stderr process &rest options)
-  "Let SERVER run in PROCESS, and the process STDERR print its standard error.
+  "Let SERVER run in PROCESS, whose standard error the process STDERR prints.
 OPTIONS are more arguments for `backstaff-epc-connect'."
   (when stderr
     (let ((keep (lambda (_process text)
-                  (setf (backstaff-server--last-words server)
-                        (let ((words (concat (backstaff-server--last-words server) text)))
+                  (let ((words (concat (backstaff-server-last-words server) text)))
+                    (setf (backstaff-server-last-words server)
                           (substring words (max 0 (- (length words) 2000)))))
                   (backstaff-server--log text)))
           (buffer (process-buffer stderr)))
@@ -332,9 +310,9 @@ OPTIONS are more arguments for `backstaff-epc-connect'."
       (set-process-buffer stderr nil)
       (funcall keep stderr (with-current-buffer buffer (buffer-string)))
       (kill-buffer buffer)))
-  (setf (backstaff-server--stderr server) stderr
-        (backstaff-server--process server) process
-        (backstaff-server--connection server)
+  (setf (backstaff-server-stderr server) stderr
+        (backstaff-server-process server) process
+        (backstaff-server-connection server)
         (apply #'backstaff-epc-connect process
                :log-function #'backstaff-server-note
                :stderr-function
@@ -343,21 +321,20 @@ OPTIONS are more arguments for `backstaff-epc-connect'."
 
 (defun backstaff-server--collect-words (server)
   "Return the last lines that SERVER, now dead, wrote to its standard error.
-A child of the server may hold the pipe open, so this waits little.  On a
-terminal of another host there is none."
-  (when-let ((stderr (backstaff-server--stderr server)))
-    ;; What floods it keeps the inner wait from returning; a timer ends that.
+A child of the server may hold the pipe open, so this waits little."
+  (when-let ((stderr (backstaff-server-stderr server)))
+    ;; While output floods in, the inner wait does not return.  A timer does.
     (let ((end (run-at-time 0.2 nil #'delete-process stderr)))
       (while (process-live-p stderr)
         (accept-process-output stderr 0.02 nil t))
       (cancel-timer end)))
-  (let ((lines (split-string (backstaff-server--last-words server) "\n" t)))
+  (let ((lines (split-string (backstaff-server-last-words server) "\n" t)))
     (string-join (last lines 8) "\n")))
 
 (defun backstaff-server--shake-hands (server &optional callback timeout)
-  "Shake hands with SERVER, ahead of all else; close the connection on failure.
+  "Shake hands with SERVER before any call; close the connection on failure.
 CALLBACK and TIMEOUT are as in `backstaff-server-try'."
-  (let* ((connection (backstaff-server--connection server))
+  (let* ((connection (backstaff-server-connection server))
          (callback (or callback #'ignore))
          (fail (lambda (text advice)
                  (backstaff-epc-close connection text 'backstaff-start-error)
@@ -371,11 +348,15 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
        (if (backstaff-server--compatible-p identity)
            (progn (backstaff-server-note (format "connected: %S" identity))
                   (funcall callback identity nil))
-         (funcall fail (format "Emacs has Backstaff %s (protocol %d), the server is\
+         (funcall fail
+                  (format "Emacs has Backstaff %s (protocol %d), the server is\
  %s; update the older one, check `backstaff-server-command', then type\
  M-x backstaff-restart"
-                               backstaff-server-version backstaff-server--protocol
-                               (backstaff-server--identity-text identity))
+                          backstaff-server-version backstaff-server--protocol
+                          (if (stringp (ignore-errors (plist-get identity :version)))
+                              (format "%s (protocol %s)" (plist-get identity :version)
+                                      (plist-get identity :protocol))
+                            "something else"))
                   "Update the older of the two, Emacs's package or the server,\
  then type M-x backstaff-restart")))
      :error-fn
@@ -383,41 +364,30 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
        (funcall fail (format "it did not shake hands: %s"
                              (backstaff-epc-error-text condition))
                 (backstaff-server-advice
-                 ;; It refuses what every server of ours answers.
+                 ;; Every server of ours answers this, so it is another program.
                  (if (eq (car condition) 'backstaff-remote-error)
                      '(backstaff-protocol-error)
                    condition)))))))
 
-(defun backstaff-server--identity-text (identity)
-  "Return the versions in IDENTITY, which a server sent, as text."
-  ;; It may be anything, and `plist-get' signals on what is no list.
-  (if (and (listp identity) (stringp (ignore-errors
-                                       (plist-get identity :version))))
-      (format "%s (protocol %s)" (plist-get identity :version)
-              (plist-get identity :protocol))
-    "something else"))
-
 (defun backstaff-server--compatible-p (identity)
   "Return non-nil if a server of IDENTITY understands us, and we it.
-Before version 1.0 the second number counts as the first does after it."
-  (let ((version (ignore-errors ; as it may be no plist at all
-                   (plist-get identity :version))))
+The first number of the version must be the same; before 1.0, the second, too.
+IDENTITY may be anything, even no plist."
+  (let ((version (ignore-errors (plist-get identity :version)))
+        (major "\\`\\(0\\.[0-9]+\\|[1-9][0-9]*\\)\\."))
     (and (stringp version)
          (eql (plist-get identity :protocol) backstaff-server--protocol)
-         (equal (backstaff-server--major version)
-                (backstaff-server--major backstaff-server-version)))))
-
-(defun backstaff-server--major (version)
-  "Return the part of VERSION, a string, that must be the same on both sides."
-  (and (string-match "\\`\\(0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
-       (match-string 1 version)))
+         (string-match major version)
+         (let ((theirs (match-string 1 version)))
+           (string-match major backstaff-server-version)
+           (equal theirs (match-string 1 backstaff-server-version))))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail what is under way for REASON."
   (dolist (server (cons backstaff-server--current
                         (mapcar #'cdr backstaff-server--elsewhere)))
     (when server
-      (backstaff-epc-close (backstaff-server--connection server) reason)))
+      (backstaff-epc-close (backstaff-server-connection server) reason)))
   (setq backstaff-server--current nil
         backstaff-server--elsewhere nil))
 
@@ -427,7 +397,7 @@ Before version 1.0 the second number counts as the first does after it."
 (defvar backstaff-server-starters nil
   "Functions that know how a server is started on another host.
 Each is called with a remote directory, and must not connect to its host.  It
-returns nil if it does not know, or a plist of functions:
+returns nil if it cannot start one there, or a plist of functions:
 
 `:root'   returns the root of the project that a directory is in, as
           `backstaff-root-function' finds it.
@@ -440,20 +410,17 @@ returns nil if it does not know, or a plist of functions:
           It ends in a reasonable time, perhaps with a `backstaff-error'.")
 
 (defvar backstaff-server-restart-hook nil
-  "Hook that `backstaff-restart' runs, to forget what was found out.")
+  "Hook that `backstaff-restart' runs, to forget facts that may have changed.")
 
 (defun backstaff-server-connected-p (directory)
-  "Return non-nil if Emacs is connected to the host of DIRECTORY, a remote name.
-DIRECTORY may be a mere host.  TRAMP would take that for the home directory
-there, and look it up, which may take for ever."
-  (file-remote-p (if (string-suffix-p ":" directory) (concat directory "/")
-                   directory)
-                 nil t))
+  "Return non-nil if Emacs is connected to the host of DIRECTORY, a remote name."
+  ;; TRAMP would look up the home directory for a mere host, perhaps for ever.
+  (file-remote-p (concat directory (and (string-suffix-p ":" directory) "/")) nil t))
 
 (defun backstaff-server-starter (directory)
-  "Return what `backstaff-server-starters' know of the host of DIRECTORY.
-Signal a `backstaff-remote-directory' if that is nothing, or if Emacs is not
-connected to it."
+  "Return the plist of `backstaff-server-starters' for the host of DIRECTORY.
+Signal a `backstaff-remote-directory' if there is none, or if Emacs is not
+connected to the host."
   (let ((starter (run-hook-with-args-until-success 'backstaff-server-starters
                                                    directory)))
     (cond ((null starter)
@@ -466,19 +433,12 @@ connected to it."
  connected to it; M-x backstaff-connect connects" directory))))
           (t starter))))
 
-(defun backstaff-server-connect (host)
-  "Connect to HOST, which may ask for a password; return non-nil if that works."
-  ;; TRAMP does not connect where it believes that nobody waits for it.
-  (let ((non-essential nil))
-    (and (file-exists-p (concat host "/"))
-         (backstaff-server-connected-p host))))
-
 (defun backstaff-server--launch-elsewhere (server host)
   "Start the process of SERVER on HOST, wait, and connect with it."
   (let* ((starter (backstaff-server-starter (concat host "/")))
          (started (funcall (plist-get starter :start) host))
          (process (plist-get started :process)))
-    (setf (backstaff-server--start-info server) (plist-get started :info))
+    (setf (backstaff-server-start-info server) (plist-get started :info))
     (backstaff-server--connect server (plist-get started :stderr) process
                                :name (format "the server on %s" host) :remote t)
     ;; The connection reads by the filter that it has set.
@@ -489,13 +449,20 @@ connected to it."
 
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
-Signal a `backstaff-connection-lost' if it cannot be."
-  (let ((server (backstaff-server--at host)))
+Signal a `backstaff-connection-lost' if that fails."
+  (let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
+                   backstaff-server--current))
+         (connection (and server (backstaff-server-connection server))))
+    (when connection
+      (cond ((backstaff-epc-unresponsive-p connection)
+             (backstaff-epc-close connection "the server does not respond any more"))
+            ((backstaff-server-stuck server)
+             (backstaff-epc-close connection "the server hangs in a dead file system"))))
     (cond ((null server) (backstaff-server--start nil host))
-          ((backstaff-server--usable-p server) server)
-          ((or (backstaff-server--proven server)
-               (not (backstaff-server--second-try server))
-               (> (- (float-time) (backstaff-server--started server))
+          ((backstaff-epc-live-p connection) server)
+          ((or (backstaff-server-answered server)
+               (not (backstaff-server-restarted server))
+               (> (- (float-time) (backstaff-server-started server))
                   backstaff-server--pause))
            (backstaff-server--start t host))
           (t (signal 'backstaff-connection-lost
@@ -503,32 +470,23 @@ Signal a `backstaff-connection-lost' if it cannot be."
  with M-x backstaff-show-log, then type M-x backstaff-restart, or wait a\
  minute"))))))
 
-(defun backstaff-server--usable-p (server)
-  "Return non-nil if SERVER lives and listens; end it if it only lives."
-  (let ((connection (backstaff-server--connection server)))
-    (cond ((backstaff-epc-unresponsive-p connection)
-           (backstaff-epc-close connection "the server does not respond any more"))
-          ((backstaff-server--stuck server)
-           (backstaff-epc-close connection "the server hangs in a dead file system")))
-    (backstaff-epc-live-p connection)))
-
-(defun backstaff-server--heed (server reply)
+(defun backstaff-server--note-reply (server reply)
   "Note that SERVER has answered, and whether its REPLY says that it is stuck.
-Then the next call starts another one; nobody waits for the old one's end."
-  (setf (backstaff-server--proven server) t)
-  (when (ignore-errors ; as it may be no plist at all
+If so, the next call starts another server and does not wait for this one."
+  (setf (backstaff-server-answered server) t)
+  (when (ignore-errors ; REPLY may be no plist at all
           (plist-get (plist-get reply :error) :server-stuck))
-    (setf (backstaff-server--stuck server) t)))
+    (setf (backstaff-server-stuck server) t))
+  reply)
 
 (cl-defun backstaff-server-call (method args &key timeout host)
   "Call METHOD, a tool, with ARGS on HOST and return its value.
 Start the server if need be.  Signal a `backstaff-error' if there is no
 value within TIMEOUT seconds."
-  (let* ((server (backstaff-server-ensure host))
-         (reply (backstaff-epc-call (backstaff-server--connection server)
-                                    method args :timeout timeout)))
-    (backstaff-server--heed server reply)
-    reply))
+  (let ((server (backstaff-server-ensure host)))
+    (backstaff-server--note-reply
+     server (backstaff-epc-call (backstaff-server-connection server)
+                                method args :timeout timeout))))
 
 (cl-defun backstaff-server-call-async
     (method args &key success-fn error-fn timeout host)
@@ -536,13 +494,13 @@ value within TIMEOUT seconds."
 Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
 `backstaff-epc-call-async'.  Return a handle for `backstaff-server-cancel'."
   (let* ((server (backstaff-server-ensure host))
-         (connection (backstaff-server--connection server)))
+         (connection (backstaff-server-connection server)))
     (cons connection
           (backstaff-epc-call-async
            connection method args
            :success-fn (lambda (value)
-                         (backstaff-server--heed server value)
-                         (funcall success-fn value))
+                         (funcall success-fn
+                                  (backstaff-server--note-reply server value)))
            :error-fn error-fn :timeout timeout))))
 
 (defun backstaff-server-cancel (handle)
@@ -550,27 +508,13 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
   (backstaff-epc-cancel (car handle) (cdr handle)))
 
 (defun backstaff-server-tools (timeout)
-  "Return the server's description of its tools, asked for once in its life.
+  "Return the server's description of its tools; ask for it once a server.
 Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
-    (or (backstaff-server--tools server)
-        (setf (backstaff-server--tools server)
-              (backstaff-epc-call (backstaff-server--connection server)
+    (or (backstaff-server-definitions server)
+        (setf (backstaff-server-definitions server)
+              (backstaff-epc-call (backstaff-server-connection server)
                                   'describe nil :timeout timeout)))))
-
-(cl-defun backstaff-server-tools-async (&key success-fn error-fn timeout)
-  "Ask what `backstaff-server-tools' returns and return at once.
-SUCCESS-FN, ERROR-FN and TIMEOUT are as in `backstaff-epc-call-async', but
-SUCCESS-FN is called before this returns if the answer is known already."
-  (let ((server (backstaff-server-ensure)))
-    (if-let ((tools (backstaff-server--tools server)))
-        (funcall success-fn tools)
-      (backstaff-epc-call-async
-       (backstaff-server--connection server) 'describe nil
-       :success-fn (lambda (tools)
-                     (setf (backstaff-server--tools server) tools)
-                     (funcall success-fn tools))
-       :error-fn error-fn :timeout timeout))))
 
 ;;;###autoload
 (defun backstaff-stop ()

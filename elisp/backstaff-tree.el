@@ -4,21 +4,21 @@
 
 ;;; Commentary:
 
-;; `backstaff-tree' draws what is below a directory.  TAB folds a directory
-;; away and back, and where the tool went no deeper it asks for what is in
-;; there.  What was opened so, and what was folded, stays so when the tree is
-;; asked for again.
+;; Each line of a tree is a heading of `outline-minor-mode', which folds
+;; directories.  TAB folds a directory or opens it by one level; below the depth of
+;; the tree it asks the server.  Directories stay opened and folded when the tree is
+;; requested again.
+;;
+;; The entry of a line is a node of the reply, a plist with `:children'.  A node that
+;; was cut at the depth has `:truncated'; one whose tree was cut at the limit of
+;; entries gets `:limited'.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'outline)
 (require 'subr-x)
 (require 'backstaff-view)
-
-(declare-function bookmark-prop-get "bookmark" (bookmark-name-or-record prop))
-
-
-;;; Options
 
 (defgroup backstaff-tree nil
   "Trees of directories."
@@ -26,101 +26,92 @@
   :prefix "backstaff-tree-")
 
 (defconst backstaff-tree--most-entries 1000
-  "How many entries a tree can have; the tool knows no more.")
+  "The most entries that the tool allows.")
 
 (defconst backstaff-tree--most-depth 12
-  "How deep a tree can go; the tool knows no more.")
+  "The greatest depth that the tool allows.")
 
 (defcustom backstaff-tree-max-entries 400
-  "How many entries a new tree shows, from 1 to 1000.
-\\<backstaff-tree-mode-map>\\[backstaff-tree-more] asks for more of them."
+  "Number of entries in a new tree, from 1 to 1000.
+\\<backstaff-tree-mode-map>\\[backstaff-tree-more] doubles it in a buffer."
   :type 'integer)
 
 (defcustom backstaff-tree-depth 3
-  "How deep a new tree goes, from 0 to 12."
+  "Depth of a new tree, from 0 to 12."
   :type 'integer)
 
 (defcustom backstaff-tree-files t
-  "Whether a new tree shows files and links, or directories alone."
+  "Whether a new tree shows files and links besides directories."
   :type 'boolean)
 
 (defcustom backstaff-tree-exclude nil
-  "Globs for what a new tree leaves out.
-They apply to paths below the project's root: \"*.log\" leaves out what is
-right in the root, \"**/*.log\" whatever is called so at any depth."
+  "Globs of the files and directories that a new tree leaves out.
+They apply to paths below the project's root: \"*.log\" leaves out files in
+the root itself, \"**/*.log\" those at any depth."
   :type '(repeat (string :tag "Glob")))
-
-(defface backstaff-tree-guide '((t :inherit shadow))
-  "Face for the lines that lead from a directory to what is in it."
-  :group 'backstaff-faces)
-
-
-;;; Mode
 
 (defvar backstaff-tree-mode-map
   (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "RET") #'backstaff-tree-visit)
-    (define-key map (kbd "o") #'backstaff-tree-visit-other-window)
     (define-key map (kbd "TAB") #'backstaff-tree-toggle)
     (define-key map (kbd "<backtab>") #'backstaff-tree-toggle-all)
-    (define-key map (kbd "n") #'next-line)
-    (define-key map (kbd "p") #'previous-line)
-    (define-key map (kbd "^") #'backstaff-view-up)
     (define-key map (kbd ".") #'backstaff-view-toggle-hidden)
     (define-key map (kbd "e") #'backstaff-tree-toggle-files)
     (define-key map (kbd "d") #'backstaff-tree-set-depth)
     (define-key map (kbd "x") #'backstaff-tree-add-exclude)
     (define-key map (kbd "+") #'backstaff-tree-more)
-    (define-key map (kbd "=") #'backstaff-view-info)
-    (define-key map (kbd "t") #'backstaff-tree-list)
-    (define-key map (kbd "l") #'backstaff-tree-list)
-    (define-key map (kbd "w") #'backstaff-view-copy-path)
-    (define-key map [remap keyboard-quit] #'backstaff-view-quit)
+    (define-key map (kbd "t") #'backstaff-view-list)
+    (define-key map (kbd "l") #'backstaff-view-list)
     map)
   "Keymap of `backstaff-tree-mode'.")
 
-(defvar-local backstaff-tree--folded nil
-  "The paths of the directories that are folded.")
-
 (defvar-local backstaff-tree--opened nil
-  "The paths of the directories that were asked for one by one.")
+  "The paths of directories that the user opened below the tree's depth.")
 
-(define-derived-mode backstaff-tree-mode special-mode "Tree"
-  "Major mode for the tree of what is below a directory.
-A directory with an ellipsis holds more than is shown: TAB shows it.
+(defvar-local backstaff-tree--folded nil
+  "The paths of the directories that were folded at the last drawing.")
+
+(define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
+  "Major mode for the tree of a directory.
+TAB on a directory with an ellipsis shows its entries.
 
 \\{backstaff-tree-mode-map}"
   :group 'backstaff-tree
   (backstaff-view-setup :request #'backstaff-tree--request
+                        :before-draw #'backstaff-tree--note-folds
                         :draw #'backstaff-tree--draw
-                        :title (apply-partially #'backstaff-view-title "tree"))
-  (add-to-invisibility-spec '(backstaff-tree . t))
-  (setq-local imenu-create-index-function #'backstaff-tree--index)
-  (setq-local bookmark-make-record-function #'backstaff-tree--bookmark))
+                        :title (apply-partially #'backstaff-view-title "tree")
+                        :defaults (lambda () (list :hidden backstaff-show-hidden
+                                                   :files backstaff-tree-files
+                                                   :depth backstaff-tree-depth
+                                                   :max backstaff-tree-max-entries
+                                                   :exclude backstaff-tree-exclude))
+                        :open #'backstaff-tree--open-directory)
+  (setq-local outline-regexp "."
+              outline-level (lambda ()
+                              ;; The lines of a failure have no level.
+                              (or (get-text-property (line-beginning-position)
+                                                     'backstaff-level)
+                                  1))
+              outline-isearch-open-invisible-function #'backstaff-tree--reveal
+              outline-minor-mode-cycle nil
+              imenu-prev-index-position-function
+              (lambda () (zerop (forward-line (if (bolp) -1 0))))
+              imenu-extract-index-name-function #'backstaff-tree--index-name)
+  (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
+  (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
+  (outline-minor-mode))
 
 ;;;###autoload
 (defun backstaff-tree (directory)
-  "Show what is below DIRECTORY as a tree.
-Interactively this is the root of the project, or with a prefix argument a
-directory that is asked for."
-  (interactive
-   (list (if current-prefix-arg
-             (backstaff-read-directory "Tree of directory: ")
-           (backstaff-command-root))))
-  (let ((root (backstaff-command-root (file-name-as-directory directory))))
-    (backstaff-tree-open root (backstaff-view-relative root directory))))
-
-(defun backstaff-tree-open (root path &rest more)
-  "Show the tree of PATH below ROOT; MORE is the rest of the state."
-  (backstaff-view-open 'backstaff-tree-mode `(:root ,root :path ,path ,@more)
-                       (list :hidden backstaff-show-hidden
-                             :files backstaff-tree-files
-                             :depth backstaff-tree-depth
-                             :max backstaff-tree-max-entries
-                             :exclude backstaff-tree-exclude)))
+  "Show the files and directories below DIRECTORY as a tree.
+Interactively this is the root of the project; with a prefix argument, ask."
+  (interactive (list (if current-prefix-arg
+                         (backstaff-read-directory "Tree of directory: ")
+                       (backstaff-command-root))))
+  (backstaff-view-open-file 'backstaff-tree-mode (file-name-as-directory directory)))
 
 (defun backstaff-tree--request (state)
-  "Return the tool and the arguments that STATE stands for."
+  "Return the tool and the arguments for STATE."
   (list "workspace/tree"
         (list :path (plist-get state :path)
               :entry_kind (if (plist-get state :files) "all" "directory")
@@ -129,393 +120,226 @@ directory that is asked for."
               :include_hidden (plist-get state :hidden)
               :exclude (plist-get state :exclude))))
 
-
-;;; Drawing
-
 (defun backstaff-tree--root ()
-  "Return the node that is the root of what is shown, or nil."
+  "Return the root node of the tree, or nil."
   (plist-get (plist-get backstaff-view-reply :data) :root))
 
+(defun backstaff-tree--find (matches-p &optional node)
+  "Return the first node in NODE, by default the tree, that MATCHES-P accepts."
+  (let ((node (or node (backstaff-tree--root))))
+    (if (funcall matches-p node)
+        node
+      (cl-some (apply-partially #'backstaff-tree--find matches-p)
+               (plist-get node :children)))))
+
+(defun backstaff-tree--unread-p (node)
+  "Return non-nil if the children of NODE were not requested yet."
+  (and (plist-get node :truncated) (not (plist-get node :children))))
+
 (defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY, and ask again for what had been asked for in it."
+  "Draw the tree in REPLY, and request the directories that were opened in it."
   (let ((data (plist-get reply :data)))
-    (when (plist-get data :limit-reached)
-      (backstaff-tree--set (plist-get data :root) :limited t))
-    (backstaff-tree--insert)
-    (backstaff-tree--tell data (plist-get reply :warnings)))
-  (mapc #'backstaff-tree--open-again backstaff-tree--opened))
+    (plist-put (plist-get data :root) :limited (plist-get data :limit-reached)))
+  (backstaff-tree--insert)
+  (backstaff-tree--open-again ""))
 
 (defun backstaff-tree--insert ()
-  "Insert the tree, and fold what is folded."
-  (backstaff-tree--insert-node (backstaff-tree--root) "" "" 0)
-  (mapc #'backstaff-tree--fold-path backstaff-tree--folded))
-
-(defun backstaff-tree--redraw ()
-  "Draw the tree anew, with what has come since."
-  (let ((places (backstaff-view-places))
-        (data (plist-get backstaff-view-reply :data)))
-    (backstaff-view-draw #'backstaff-tree--insert)
-    (backstaff-tree--tell data (plist-get backstaff-view-reply :warnings))
-    (backstaff-view-restore places)))
+  "Insert the tree, fold its folded directories, and write header and notes."
+  (backstaff-tree--insert-node (backstaff-tree--root) "" "" 1)
+  (dolist (path backstaff-tree--folded)
+    (save-excursion
+      (when (and (not (string-prefix-p (concat path "/") (or (backstaff-view-get :focus) "")))
+                 (backstaff-view-go-to path)
+                 (not (outline-invisible-p)))
+        (outline-hide-subtree))))
+  (backstaff-tree--describe))
 
 (defun backstaff-tree--insert-node (node before branch level)
-  "Insert NODE and what is below it, at LEVEL.
-BEFORE is what stands before its BRANCH."
-  (let ((children (plist-get node :children)))
-    (backstaff-tree--insert-line node (concat before branch) level)
-    (when children
-      (let ((before (concat before (backstaff-tree--continuation branch))))
-        (while children
-          (backstaff-tree--insert-node
-           (car children) before
-           (if (cdr children) "├─ " "└─ ") (1+ level))
-          (setq children (cdr children)))))))
-
-(defun backstaff-tree--continuation (branch)
-  "Return what stands below BRANCH on the lines that follow."
-  (pcase branch ("" "") ("├─ " "│  ") (_ "   ")))
-
-(defun backstaff-tree--insert-line (node guides level)
-  "Insert the line for NODE at LEVEL, which starts with GUIDES."
-  (let ((start (point))
-        (kind (plist-get node :kind)))
-    (insert (propertize guides 'face 'backstaff-tree-guide)
-            (propertize (bidi-string-mark-left-to-right
-                         (backstaff-tree--name node level))
-                        'face (backstaff-view-kind-face kind)
-                        'backstaff-name t)
+  "Insert NODE and its children at LEVEL.
+The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
+  (unless (bobp)
+    (insert "\n"))
+  (let* ((start (point))
+         (kind (plist-get node :kind))
+         (children (plist-get node :children))
+         (root (directory-file-name (backstaff-view-get :root)))
+         (name (cond ((not (equal (plist-get node :path) "."))
+                      (backstaff-view-label (plist-get node :name)))
+                     ;; The name of the root "/" is empty; its slash follows.
+                     ((equal root "/") "")
+                     (t (backstaff-names-show (file-name-nondirectory root))))))
+    (insert (propertize (concat before branch) 'face 'backstaff-detail)
+            (propertize (bidi-string-mark-left-to-right name)
+                        'face (backstaff-view-kind-face kind) 'backstaff-name t)
             (backstaff-view-kind-suffix kind)
             (if (backstaff-tree--unread-p node)
                 (propertize " …" 'face 'backstaff-detail)
-              "")
-            "\n")
-    (add-text-properties start (point)
-                         `(backstaff-entry ,node backstaff-level ,level))))
+              ""))
+    (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
+    (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
+    (while children
+      (backstaff-tree--insert-node (pop children) before
+                                   (if children "├─ " "└─ ") (1+ level)))))
 
-(defun backstaff-tree--name (node level)
-  "Return the name of NODE at LEVEL as the tree shows it."
-  (let ((name (if (and (zerop level) (equal (plist-get node :path) "."))
-                  (file-name-nondirectory
-                   (directory-file-name (plist-get backstaff-view-state :root)))
-                (plist-get node :name))))
-    ;; What "/" is called stands before the slash that all directories have.
-    (if (string-empty-p name) "" (backstaff-names-show name))))
-
-(defun backstaff-tree--unread-p (node)
-  "Return non-nil if there is more in NODE than was asked for."
-  (and (plist-get node :truncated)
-       (not (plist-get node :children))))
-
-(defun backstaff-tree--tell (data warnings)
-  "Tell around the tree what DATA say of the whole, and WARNINGS."
-  (let ((exclude (plist-get backstaff-view-state :exclude))
-        (limited (backstaff-tree--limited (backstaff-tree--root))))
+(defun backstaff-tree--describe ()
+  "Write the header and the notes of the tree."
+  (let* ((data (plist-get backstaff-view-reply :data))
+         (exclude (backstaff-view-get :exclude))
+         (limit (backstaff-view-get :max))
+         (limited (backstaff-tree--find (lambda (node) (plist-get node :limited)))))
     (backstaff-view-set-header
-     (plist-get backstaff-view-state :path)
+     (backstaff-view-get :path)
      (and limited "CUT")
-     (backstaff-tree--counts data)
-     (format "depth %d" (plist-get backstaff-view-state :depth))
-     (if (plist-get backstaff-view-state :hidden) "hidden shown" "hidden off")
+     (string-join
+      (remove nil (list (backstaff-view-count (plist-get data :total-dirs)
+                                              "directory" "directories")
+                        (backstaff-view-count (plist-get data :total-files) "file" "files")
+                        (backstaff-view-count (plist-get data :total-symlinks)
+                                              "link" "links")))
+      ", ")
+     (format "depth %d" (backstaff-view-get :depth))
+     (if (backstaff-view-get :hidden) "hidden shown" "hidden off")
      (and exclude (format "without %s" (string-join exclude " "))))
     (backstaff-view-set-notes
-     (append (and limited (list (backstaff-tree--limit-note limited)))
-             warnings))))
+     (and limited
+          ;; `substitute-command-keys' must not change the path.
+          (concat
+           (format "… stopped at %d entries%s: " limit
+                   (if (eq limited (backstaff-tree--root)) ""
+                     (format " in %s/" (backstaff-view-label (plist-get limited :path)))))
+           (substitute-command-keys
+            (if (< limit backstaff-tree--most-entries)
+                "\\[backstaff-tree-more] shows more"
+              "\\[backstaff-view-visit] on a directory starts there"))
+           (substitute-command-keys
+            ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
+ make the tree smaller"))))))
 
-(defun backstaff-tree--counts (data)
-  "Return a text that counts what DATA tell of."
-  (string-join
-   (cl-loop for (key one many) in '((:total-dirs "directory" "directories")
-                                    (:total-files "file" "files")
-                                    (:total-symlinks "link" "links"))
-            for count = (backstaff-view-count (plist-get data key) one many)
-            when count collect count)
-   ", "))
-
-(defun backstaff-tree--limited (node)
-  "Return the first node from NODE on whose tree was cut at the limit, or nil."
-  (if (plist-get node :limited)
-      node
-    (cl-some #'backstaff-tree--limited (plist-get node :children))))
-
-(defun backstaff-tree--limit-note (node)
-  "Return a line that says that the tree of NODE was cut, and what helps."
-  (let* ((limit (plist-get backstaff-view-state :max))
-         (path (plist-get node :path))
-         (where (if (eq node (backstaff-tree--root)) ""
-                  (format " in %s/" (backstaff-names-show path)))))
-    ;; A path can hold what `substitute-command-keys' would put keys for.
-    (concat (format "… stopped at %d entries%s: " limit where)
-            (substitute-command-keys
-             (concat
-              (if (< limit backstaff-tree--most-entries)
-                  "\\[backstaff-tree-more] shows more"
-                "\\[backstaff-tree-visit] on a directory starts there")
-              ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
- make the tree smaller")))))
-
-
-;;; Folding
-
-(defun backstaff-tree--level ()
-  "Return how deep the node at point is, nil where there is none."
-  (get-text-property (line-beginning-position) 'backstaff-level))
-
-(defun backstaff-tree--end-of-node ()
-  "Return where the last line ends that is below the node at point."
-  (save-excursion
-    (let ((level (backstaff-tree--level)))
-      (while (and (zerop (forward-line))
-                  (> (or (backstaff-tree--level) -1) level)))
-      (1- (point)))))
-
-(defun backstaff-tree--fold ()
-  "Hide what is below the node at point."
-  (let ((start (line-end-position))
-        (end (backstaff-tree--end-of-node)))
-    (when (and (< start end) (not (backstaff-tree--fold-at-point)))
-      (let ((overlay (make-overlay start end)))
-        (overlay-put overlay 'invisible 'backstaff-tree)
-        (overlay-put overlay 'evaporate t)
-        (overlay-put overlay 'isearch-open-invisible
-                     #'backstaff-tree--reveal)))))
-
-(defun backstaff-tree--fold-at-point ()
-  "Return the overlay that hides what is below the node at point, or nil."
-  (let ((start (line-end-position)))
-    (cl-find-if (lambda (overlay)
-                  (and (eq (overlay-get overlay 'invisible) 'backstaff-tree)
-                       (= (overlay-start overlay) start)))
-                (overlays-in start (1+ start)))))
-
-(defun backstaff-tree--fold-path (path)
-  "Hide what is below the node PATH, if it is there."
-  (save-excursion
-    (when (backstaff-view-go-to path)
-      (backstaff-tree--fold))))
-
-(defun backstaff-tree--set-folded (path folded)
-  "Note that PATH is to be FOLDED, or is not, and show it so."
-  (setq backstaff-tree--folded (delete path backstaff-tree--folded))
-  (save-excursion
-    (when (backstaff-view-go-to path)
-      (if folded
-          (backstaff-tree--fold)
-        (when-let ((overlay (backstaff-tree--fold-at-point)))
-          (delete-overlay overlay)))))
-  (when folded
-    (push path backstaff-tree--folded)))
+(defun backstaff-tree--note-folds ()
+  "Note which visible directories are folded; return non-nil if any is."
+  (let ((folded nil))
+    (outline-map-region
+     (lambda ()
+       (when-let ((path (plist-get (backstaff-view-entry) :path)))
+         (unless (outline-invisible-p)
+           (setq backstaff-tree--folded (delete path backstaff-tree--folded))
+           (when (outline-invisible-p (line-end-position))
+             (push path folded)))))
+     (point-min) (point-max))
+    (setq backstaff-tree--folded (append folded backstaff-tree--folded))
+    folded))
 
 (defun backstaff-tree--reveal (&rest _)
-  "Unfold whatever hides point."
-  (dolist (overlay (overlays-in (point) (1+ (point))))
-    (when (eq (overlay-get overlay 'invisible) 'backstaff-tree)
-      (backstaff-tree--set-folded
-       (save-excursion
-         (goto-char (overlay-start overlay))
-         (plist-get (backstaff-view-entry) :path))
-       nil))))
+  "Unfold the directories around point."
+  (save-excursion
+    (let ((folded nil))
+      (while (outline-invisible-p)
+        (outline-up-heading 1 t)
+        (push (point) folded))
+      (dolist (position folded)
+        (goto-char position)
+        (outline-show-children)))))
 
 (defun backstaff-tree-toggle ()
-  "Fold the directory at point, or unfold it.
-Where the tree ends at its depth, ask for what is below."
+  "Fold the directory at point, or open it by one level.
+If its children were not requested yet, request them."
   (interactive nil backstaff-tree-mode)
-  (let* ((node (backstaff-view-some-entry))
-         (path (plist-get node :path)))
+  (let ((node (backstaff-view-entry-at-point)))
     (cond ((not (eq (plist-get node :kind) :directory))
-           (user-error "This is no directory"))
+           (user-error "This is not a directory"))
           ((plist-get node :children)
-           (backstaff-tree--set-folded
-            path (not (backstaff-tree--fold-at-point))))
-          (t (backstaff-tree--load path)))))
+           (outline-toggle-children))
+          (t (backstaff-tree--load (plist-get node :path))))))
 
 (defun backstaff-tree-toggle-all ()
-  "Fold all directories below the first, or unfold them if one is folded."
+  "Fold all directories below the first, or unfold all if one is folded."
   (interactive nil backstaff-tree-mode)
-  (let ((paths (backstaff-tree--paths (backstaff-tree--root)))
-        (fold (null backstaff-tree--folded)))
-    (dolist (path (cdr paths))
-      (backstaff-tree--set-folded path fold))
-    (unless fold
-      (mapc (lambda (path) (backstaff-tree--set-folded path nil))
-            backstaff-tree--folded))
-    (backstaff-tree--leave-fold)))
-
-(defun backstaff-tree--paths (node)
-  "Return the paths of NODE and all nodes below it that have children."
-  (when (plist-get node :children)
-    (cons (plist-get node :path)
-          (mapcan #'backstaff-tree--paths
-                  (copy-sequence (plist-get node :children))))))
-
-(defun backstaff-tree--leave-fold ()
-  "Go from a place that is hidden to the directory that hides it."
-  (while (and (not (bobp)) (invisible-p (line-beginning-position)))
-    (forward-line -1))
-  (backstaff-view-go-to-name))
-
-
-;;; Deeper
+  (if (backstaff-tree--note-folds)
+      (outline-show-all)
+    (outline-hide-sublevels 2)
+    (outline-back-to-heading)
+    (backstaff-view-go-to-name)))
 
 (defun backstaff-tree--load (path)
-  "Ask for what is below the directory PATH and draw it there."
-  (let* ((state backstaff-view-state)
-         (depth (max 1 (plist-get state :depth))))
-    (pcase-let ((`(,id ,args)
-                 (backstaff-tree--request
-                  (append (list :path path :depth depth) state))))
-      (backstaff-view-call id args nil
-                           (apply-partially #'backstaff-tree--graft path)))))
+  "Request the children of the directory PATH and draw them."
+  (backstaff-view-call
+   `(:path ,path :depth 1 ,@backstaff-view-state)
+   (lambda (reply)
+     (let ((node (backstaff-tree--node path))
+           (data (plist-get reply :data)))
+       (cond ((not (plist-get reply :ok))
+              (message "%s" (plist-get reply :text)))
+             (node
+              (cl-pushnew path backstaff-tree--opened :test #'equal)
+              (backstaff-names-labels reply backstaff-view-labels)
+              (plist-put node :children (plist-get (plist-get data :root) :children))
+              (plist-put node :truncated nil)
+              (plist-put node :limited (plist-get data :limit-reached))
+              (unless (plist-get node :children)
+                (message "%s/ has no entries to show" (backstaff-view-label path)))
+              (backstaff-view-redraw #'backstaff-tree--insert)
+              (backstaff-tree--open-again (concat path "/"))))))))
 
-(defun backstaff-tree--graft (path reply)
-  "Draw what REPLY tells of the directory PATH where that is in the tree."
-  (let ((node (backstaff-tree--find path (backstaff-tree--root))))
-    (cond ((not (plist-get reply :ok))
-           (message "%s" (plist-get reply :text)))
-          (node
-           (cl-pushnew path backstaff-tree--opened :test #'equal)
-           (backstaff-tree--take-over node (plist-get reply :data))
-           (backstaff-tree--redraw)
-           (dolist (opened backstaff-tree--opened)
-             (when (string-prefix-p (concat path "/") opened)
-               (backstaff-tree--open-again opened)))))))
+(defun backstaff-tree--node (path)
+  "Return the node that has PATH, or nil."
+  (backstaff-tree--find (lambda (node) (equal (plist-get node :path) path))))
 
-(defun backstaff-tree--take-over (node data)
-  "Let NODE be what DATA tell of it."
-  (let ((children (plist-get (plist-get data :root) :children)))
-    (backstaff-tree--set node :children children)
-    (backstaff-tree--set node :truncated nil)
-    (backstaff-tree--set node :limited (plist-get data :limit-reached))
-    (unless children
-      (message "%s/ holds nothing to show"
-               (backstaff-names-show (plist-get node :path))))))
-
-(defun backstaff-tree--set (node key value)
-  "Let KEY of NODE have VALUE, in place."
-  (if (plist-member node key)
-      (plist-put node key value)
-    (nconc node (list key value))))
-
-(defun backstaff-tree--find (path node)
-  "Return the node PATH in the tree of NODE, or nil."
-  (if (equal path (plist-get node :path))
-      node
-    (cl-some (apply-partially #'backstaff-tree--find path)
-             (plist-get node :children))))
-
-(defun backstaff-tree--open-again (path)
-  "Ask for what is below PATH if it is in the tree and was not told."
-  (when-let ((node (backstaff-tree--find path (backstaff-tree--root))))
-    (when (backstaff-tree--unread-p node)
+(defun backstaff-tree--open-again (prefix)
+  "Request the children of opened directories whose path starts with PREFIX."
+  (dolist (path backstaff-tree--opened)
+    (when (and (string-prefix-p prefix path)
+               (backstaff-tree--unread-p (backstaff-tree--node path)))
       (backstaff-tree--load path))))
 
-
-;;; Commands
-
-(defun backstaff-tree-visit (&optional other-window)
-  "Visit the file at point, or show the tree of the directory at point.
-Visit it in another window if OTHER-WINDOW is non-nil.  A link to a
-directory is shown as a listing."
-  (interactive nil backstaff-tree-mode)
-  (let* ((entry (backstaff-view-some-entry))
-         (path (plist-get entry :path))
-         (kind (plist-get entry :kind)))
-    (cond ((backstaff-view-visit path kind other-window))
-          ((eq kind :symlink)
-           (backstaff-list-open (plist-get backstaff-view-state :root) path))
-          (t (backstaff-view-ask (backstaff-view-with :path path))))))
-
-(defun backstaff-tree-visit-other-window ()
-  "Visit the file at point in another window."
-  (interactive nil backstaff-tree-mode)
-  (backstaff-tree-visit t))
-
-(defun backstaff-tree-list ()
-  "List the directory at point, or the one that the file at point is in."
-  (interactive nil backstaff-tree-mode)
-  (let* ((entry (backstaff-view-entry))
-         (path (or (plist-get entry :path)
-                   (plist-get backstaff-view-state :path))))
-    (backstaff-list-open (plist-get backstaff-view-state :root)
-                         (if (memq (plist-get entry :kind) '(nil :directory))
-                             path
-                           (or (backstaff-view-parent path) "."))
-                         :hidden (plist-get backstaff-view-state :hidden))))
+(defun backstaff-tree--open-directory (entry)
+  "Show the tree of ENTRY, a directory, or list the target of a link."
+  (if (eq (plist-get entry :kind) :symlink)
+      (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
+    (backstaff-view-change :path (plist-get entry :path))))
 
 (defun backstaff-tree-toggle-files ()
-  "Show directories alone, or files and links as well."
+  "Show or hide files and links."
   (interactive nil backstaff-tree-mode)
-  (let ((files (not (plist-get (backstaff-view-latest-state) :files))))
-    (backstaff-view-ask (backstaff-view-with :files files))))
+  (backstaff-view-change :files (not (backstaff-view-get :files))))
 
 (defun backstaff-tree-set-depth (depth)
-  "Let the tree go DEPTH deep."
+  "Show the tree to DEPTH levels."
   (interactive
    (list (if current-prefix-arg
              (prefix-numeric-value current-prefix-arg)
            (read-number (format "Depth (0 to %d): " backstaff-tree--most-depth)
-                        (plist-get (backstaff-view-latest-state) :depth))))
+                        (backstaff-view-get :depth))))
    backstaff-tree-mode)
   (setq backstaff-tree--opened nil)
-  (backstaff-view-try (backstaff-view-with :depth depth)))
+  (backstaff-view-change :depth depth :try t))
 
 (defun backstaff-tree-add-exclude (glob)
-  "Leave out what matches GLOB, too; nil brings all back.
-Interactively ask for it, or with a prefix argument bring all back."
+  "Also exclude files and directories that match GLOB.
+If GLOB is nil, which is the prefix argument, exclude nothing."
   (interactive
    (list (and (not current-prefix-arg)
-              (read-string "Leave out (such as *.log, **/*.log, docs/**): ")))
+              (read-string "Exclude (such as *.log, **/*.log, docs/**): ")))
    backstaff-tree-mode)
   (when (equal glob "")
-    (user-error "There is no glob"))
-  (backstaff-view-try
-   (backstaff-view-with
-    :exclude (and glob (append (plist-get (backstaff-view-latest-state)
-                                          :exclude)
-                               (list glob))))))
+    (user-error "Type a glob, such as *.log"))
+  (backstaff-view-change
+   :exclude (and glob (append (backstaff-view-get :exclude) (list glob)))
+   :try t))
 
 (defun backstaff-tree-more ()
-  "Ask for more entries, up to a thousand."
+  "Request twice as many entries, up to 1000."
   (interactive nil backstaff-tree-mode)
-  (let ((limit (plist-get (backstaff-view-latest-state) :max)))
+  (let ((limit (backstaff-view-get :max)))
     (unless (< limit backstaff-tree--most-entries)
       (user-error "A tree has at most %d entries" limit))
-    (backstaff-view-try
-     (backstaff-view-with :max (min (* 2 limit)
-                                    backstaff-tree--most-entries)))))
+    (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
+                           :try t)))
 
-
-;;; Imenu and bookmarks
-
-(defun backstaff-tree--index ()
-  "Return an index of the directories for imenu."
-  (let ((index nil))
-    (save-excursion
-      (goto-char (point-min))
-      (while (not (eobp))
-        (let ((node (backstaff-view-entry)))
-          (when (eq (plist-get node :kind) :directory)
-            (push (list (backstaff-names-show (plist-get node :path))
-                        (point) #'backstaff-tree--jump)
-                  index)))
-        (forward-line)))
-    (nreverse index)))
-
-(defun backstaff-tree--jump (_name position)
-  "Go to POSITION and unfold what hides it."
-  (goto-char position)
-  (backstaff-tree--reveal)
-  (backstaff-view-go-to-name))
-
-(defun backstaff-tree--bookmark ()
-  "Return a bookmark of this tree."
-  (backstaff-view-bookmark #'backstaff-tree-jump))
-
-;;;###autoload
-(defun backstaff-tree-jump (bookmark)
-  "Show the tree that BOOKMARK stands for."
-  (set-buffer (backstaff-view-buffer
-               'backstaff-tree-mode
-               (bookmark-prop-get bookmark 'backstaff-state))))
+(defun backstaff-tree--index-name ()
+  "Return the path of the directory at point, for imenu."
+  (let ((node (backstaff-view-entry)))
+    (and (eq (plist-get node :kind) :directory)
+         (backstaff-view-label (plist-get node :path)))))
 
 (provide 'backstaff-tree)
 ;;; backstaff-tree.el ends here

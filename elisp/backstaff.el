@@ -3,7 +3,6 @@
 ;; Copyright (C) 2026 The Backstaff authors
 
 ;; Author: The Backstaff authors
-;; Maintainer: The Backstaff authors
 ;; URL: https://github.com/backstaff/backstaff
 ;; Version: 0.1.0
 ;; Package-Requires: ((emacs "28.1"))
@@ -25,17 +24,10 @@
 
 ;;; Commentary:
 
-;; A backstaff is the instrument a navigator reads with his back to the sun:
-;; it measures by the shadow and never touches the thing.  So does this
-;; package.  It gives agents that live in Emacs, and the people beside them,
-;; tools that look at a project and cannot change it: what a directory holds,
-;; what a file is, how a tree is laid out.
-;;
-;; The tools run in a Python process beside Emacs.  A walk over a hundred
-;; thousand files holds up nobody; a path can never lead out of the project's
-;; root, not by `..' and not by a symbolic link, not even by one that is
-;; swapped in while the server looks; and every answer has a limit and says
-;; what it left out.
+;; Tools that look at a project and cannot change it, for agents that live in
+;; Emacs and for the people beside them.  The tools run in a Python process
+;; beside Emacs: a walk over a hundred thousand files holds up nobody, no path
+;; leads out of the project, and every answer has a limit.
 ;;
 ;; An answer comes as text, fit for a model, and as data, a plist:
 ;;
@@ -45,43 +37,42 @@
 ;;       :data (:path "/home/me/project/src/" :entries ((:name "a.el" …) …))
 ;;       :truncated nil :warnings nil :elapsed-ms 1)
 ;;
-;; A tool that fails answers, too: `:ok' is nil, `:text' says why, and
-;; `:error' has a code.
-;;
-;; Programs call `backstaff-call', `backstaff-call-async' or, for no more
-;; than the text, `backstaff-call-text'; `backstaff-tools' tells what there
-;; is to call.  People start with M-x backstaff-tree and
-;; M-x backstaff-list-directory.  No key is bound: `backstaff-map' waits for it.
+;; Programs call `backstaff-call', `backstaff-call-async', `backstaff-call-text'
+;; and `backstaff-tools'.  People start with M-x backstaff-tree.  No key is bound:
+;; `backstaff-map' waits for it.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-names)
 (require 'backstaff-server)
 
 (declare-function project-root "project" (project))
 
+(autoload 'backstaff-view-jump "backstaff-view")
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
 (autoload 'backstaff-list-entries "backstaff-list" nil t)
-(autoload 'backstaff-list-jump "backstaff-list")
-(autoload 'backstaff-list-open "backstaff-list")
+(autoload 'backstaff-list-mode "backstaff-list")
 (autoload 'backstaff-overview "backstaff-overview" nil t)
+(autoload 'backstaff-overview-mode "backstaff-overview")
 (autoload 'backstaff-tree "backstaff-tree" nil t)
-(autoload 'backstaff-tree-jump "backstaff-tree")
-(autoload 'backstaff-tree-open "backstaff-tree")
+(autoload 'backstaff-tree-mode "backstaff-tree")
 (autoload 'backstaff-file-info "backstaff-info" nil t)
-(autoload 'backstaff-info-open "backstaff-info")
+(autoload 'backstaff-info-mode "backstaff-info")
 (autoload 'backstaff-list-commands "backstaff-commands" nil t)
+(autoload 'backstaff-commands-mode "backstaff-commands")
+(autoload 'backstaff-command-mode "backstaff-commands")
 (autoload 'backstaff-find-command "backstaff-commands" nil t)
 (autoload 'backstaff-find-file "backstaff-find" nil t)
 (autoload 'backstaff "backstaff-menu" nil t)
 (autoload 'backstaff-run-tool "backstaff-inspector" nil t)
+(autoload 'backstaff-inspector-mode "backstaff-inspector")
 (autoload 'backstaff-install-server "backstaff-install" nil t)
 (autoload 'backstaff-doctor "backstaff-doctor" nil t)
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-remote-starter "backstaff-remote")
 (add-hook 'backstaff-server-starters #'backstaff-remote-starter)
+(autoload 'backstaff-buffer-state-add "backstaff-buffer-state")
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
 (autoload 'backstaff-llm-tools "backstaff-llm")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
@@ -124,6 +115,11 @@ refuses, and `:unasked' says that there was nobody to ask."
   :type 'function
   :risky t)
 
+(defvar backstaff-reply-functions (list #'backstaff-buffer-state-add)
+  "Functions that add to a successful reply what only Emacs knows.
+Each is called with the reply and the root of the call.  It returns a reply:
+a new one, or the one it was given.")
+
 
 ;;; Keys
 
@@ -159,9 +155,8 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
       directory)))
 
 (defun backstaff-directory ()
-  "Return the directory that a command is about unless it is told another.
-That is `default-directory'; for a command that `project-switch-project'
-runs, the directory of the project switched to."
+  "Return the directory that a command looks at by default.
+For a command that `project-switch-project' runs it is the new project's."
   ;; Since Emacs 29 project.el no longer binds `default-directory' to it.
   (or (bound-and-true-p project-current-directory-override)
       default-directory))
@@ -181,61 +176,6 @@ that host alone; `backstaff-command-root' asks."
             (t (funcall backstaff-root-function
                         (expand-file-name directory))))))))
 
-(defun backstaff-command-root (&optional directory)
-  "Return the root for a command that the user typed in DIRECTORY.
-This is `backstaff-root', but where Emacs is not connected to the host it
-asks whether to connect, and what is out of reach is a `user-error'.  Where no
-Python can run the server it asks whether to install what is missing."
-  (backstaff--offer-install)
-  (backstaff-approach (or backstaff-root-directory directory
-                          (backstaff-directory)))
-  (condition-case problem
-      (backstaff-root directory)
-    ;; The command loop would quote the text of any other condition.
-    (backstaff-remote-directory
-     (user-error "%s" (backstaff-epc-error-text problem)))))
-
-(defvar backstaff--install-declined nil
-  "Non-nil if the user did not want to install what is missing.")
-
-(defun backstaff--offer-install ()
-  "Offer to install what the server needs, unless the user has declined that."
-  (unless (or backstaff--install-declined noninteractive inhibit-quit
-              (integerp (backstaff-server-status)))
-    (when (condition-case nil
-              (backstaff-python-with-own-environment nil
-                (ignore (backstaff-server-program)))
-            (backstaff-python-missing t)
-            (backstaff-error nil))      ; which the call will tell
-      (if (backstaff-install-server)
-          (user-error "Type the command again when the libraries are installed")
-        (setq backstaff--install-declined t)))))
-
-(defun backstaff-read-directory (prompt)
-  "Ask for a directory with PROMPT and return it.
-On another host any name will do: to look there TRAMP would connect unasked."
-  (let ((directory (backstaff-directory)))
-    ;; Without a default it would be the file that the buffer visits.
-    (read-file-name prompt directory directory t nil
-                    #'backstaff--perhaps-directory-p)))
-
-(defun backstaff--perhaps-directory-p (name)
-  "Return non-nil if NAME, typed or a completion, may be a directory."
-  (cond ((file-remote-p name) t)
-        ((and (file-remote-p default-directory) (not (file-name-absolute-p name)))
-         (directory-name-p name))
-        (t (file-directory-p name))))
-
-(defun backstaff-approach (directory)
-  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
-Do not ask where no server could be started."
-  (let ((host (file-remote-p directory)))
-    (when (and host (not noninteractive) (not inhibit-quit)
-               (not (backstaff-server-connected-p directory))
-               (run-hook-with-args-until-success 'backstaff-server-starters directory)
-               (y-or-n-p (format "Connect to %s? " host)))
-      (backstaff-server-connect host))))
-
 (defun backstaff--checked-root (root)
   "Return ROOT, a directory, in full, if it is one that tools may look at."
   (unless (stringp root)
@@ -243,10 +183,6 @@ Do not ask where no server could be started."
   (when (file-remote-p root)
     (backstaff-server-starter root))
   (file-name-as-directory (expand-file-name root)))
-
-(defun backstaff--host-name (name)
-  "Return NAME, of a file, as the host has it that the file is on."
-  (file-name-unquote (file-local-name name)))
 
 
 ;;; Calls
@@ -258,89 +194,81 @@ a model may say: a plist (:path \"src\"), an alist, or a string of JSON.
 CONTEXT is what it may not: a plist of `:root' (default: `backstaff-root'
 of the directory that is current now), `:max-output-bytes' and such.
 
-That a tool fails is a reply whose `:ok' is nil.  If the server's policy
-wants somebody's approval first, `backstaff-approval-function' is asked.
-No reply within `backstaff-call-timeout' seconds, or a server that is lost
-or talks nonsense, is a `backstaff-error'."
+If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
+approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
+if there is no reply within `backstaff-call-timeout' seconds, or if the server
+is lost or sends no reply."
   (let* ((context (backstaff--context context))
-         (reply (backstaff--call-once id args context)))
+         (root (plist-get context :root))
+         (call (lambda ()
+                 (backstaff--reply
+                  (backstaff-server-call (backstaff--method id)
+                                         (list args (backstaff--sent-context context))
+                                         :timeout backstaff-call-timeout
+                                         :host (file-remote-p root))
+                  root)))
+         (reply (funcall call)))
     (if (not (backstaff--approval-required-p reply))
         reply
       (pcase (backstaff--ask id args)
         (:unasked reply)
         ('nil (backstaff--refusal id))
-        (_ (backstaff--call-once id args (plist-put context :approved t)))))))
-
-(defun backstaff--call-once (id args context)
-  "Call the tool ID with ARGS and CONTEXT, wait, and return the reply."
-  (let ((host (file-remote-p (plist-get context :root))))
-    (backstaff--reply
-     (backstaff-server-call (backstaff--method id)
-                            (list args (backstaff--sent-context context))
-                            :timeout backstaff-call-timeout :host host)
-     host)))
+        (_ (setq context (plist-put context :approved t))
+           (funcall call))))))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
 CALLBACK is called exactly once, later, with the reply: the plist that
-`backstaff-call' returns for the same ID, ARGS and CONTEXT.  What is an
-error there is a reply here, with `:ok' nil and a code such as
-CONNECTION_LOST, TIMEOUT or CANCELLED.
+`backstaff-call' returns for the same ID, ARGS and CONTEXT.  An error there
+is a reply here, with `:ok' nil and a code such as CONNECTION_LOST, TIMEOUT
+or CANCELLED.
 
 Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
+  ;; The handle is a symbol, as that prints short; its value is the server's.
   (let ((handle (make-symbol "backstaff-call")))
     (set handle nil)
-    (condition-case problem
-        (backstaff--send handle id args callback (backstaff--context context))
-      ;; To start a server on another host takes a while, and may be quit.
-      ((backstaff-error quit)
-       (run-at-time 0 nil callback (backstaff--failure id problem))))
+    (cl-labels
+        ((fail (condition)
+           (funcall callback (backstaff--failure id condition)))
+         (send (context)
+           (let ((root (plist-get context :root)))
+             (set handle
+                  (backstaff-server-call-async
+                   (backstaff--method id) (list args (backstaff--sent-context context))
+                   :host (file-remote-p root)
+                   :timeout backstaff-call-timeout
+                   :error-fn #'fail
+                   :success-fn
+                   (lambda (value)
+                     (let ((reply (condition-case problem
+                                      (backstaff--reply value root)
+                                    (backstaff-error (backstaff--failure id problem)))))
+                       (if (backstaff--approval-required-p reply)
+                           ;; No question may be asked in a process filter.
+                           (run-at-time 0 nil (lambda () (ask context reply)))
+                         (funcall callback reply))))))))
+         (ask (context reply)
+           (pcase (condition-case nil
+                      (let ((inhibit-quit nil))
+                        (backstaff--ask id args))
+                    (quit nil))
+             (:unasked (funcall callback reply))
+             ('nil (funcall callback (backstaff--refusal id)))
+             (_ (condition-case problem
+                    (send (plist-put context :approved t))
+                  (backstaff-error (fail problem)))))))
+      (condition-case problem
+          (send (backstaff--context context))
+        ;; To start a server on another host takes a while, and may be quit.
+        ((backstaff-error quit) (run-at-time 0 nil #'fail problem))))
     handle))
-
-(defun backstaff--send (handle id args callback context)
-  "Call the tool ID with ARGS and CONTEXT, and CALLBACK once with the reply.
-Until then what can be cancelled is the value of HANDLE, a symbol, as what
-prints as a word does not fill the echo area."
-  (set handle
-       (backstaff-server-call-async
-        (backstaff--method id) (list args (backstaff--sent-context context))
-        :host (file-remote-p (plist-get context :root))
-        :success-fn
-        (lambda (value)
-          (let ((reply (backstaff--reply-or-failure
-                        id value (file-remote-p (plist-get context :root)))))
-            (if (backstaff--approval-required-p reply)
-                ;; No question may be asked from within a process filter.
-                (run-at-time 0 nil #'backstaff--send-if-approved
-                             handle id args callback context reply)
-              (funcall callback reply))))
-        :error-fn
-        (lambda (condition)
-          (funcall callback (backstaff--failure id condition)))
-        :timeout backstaff-call-timeout)))
-
-(defun backstaff--send-if-approved (handle id args callback context reply)
-  "Call the tool ID again if somebody approves, else end the call.
-REPLY is what CALLBACK gets if nobody could be asked.  HANDLE, ARGS and
-CONTEXT are as in `backstaff--send'."
-  (pcase (condition-case nil
-             (let ((inhibit-quit nil))
-               (backstaff--ask id args))
-           (quit nil))
-    (:unasked (funcall callback reply))
-    ('nil (funcall callback (backstaff--refusal id)))
-    (_ (condition-case problem
-           (backstaff--send handle id args callback
-                            (plist-put context :approved t))
-         (backstaff-error
-          (funcall callback (backstaff--failure id problem)))))))
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
-Its callback gets a reply with the code CANCELLED.  Return nil if it has
-had its reply before."
+Its callback gets a reply with the code CANCELLED.  Return nil if the call had
+ended before."
   (and (symbol-value handle) (backstaff-server-cancel (symbol-value handle))))
 
 
@@ -352,51 +280,45 @@ Return `:unasked' where nobody can be asked: in batch, and in the midst of
 another package's process filter."
   (if (or noninteractive inhibit-quit)
       :unasked
-    (y-or-n-p (format "Let %s run with %s? " id
-                      (truncate-string-to-width
-                       (backstaff--on-one-line args) 300 nil nil t)))))
-
-(defun backstaff--on-one-line (object)
-  "Return OBJECT as Lisp in which all that is not plain ASCII is escaped.
-A model chose the arguments; they must not pass for another question."
-  (let ((print-escape-newlines t)
-        (print-escape-control-characters t)
-        (print-escape-multibyte t))
-    (prin1-to-string object)))
+    ;; A model chose the arguments; they must not pass for another question.
+    (let* ((print-escape-newlines t)
+           (print-escape-control-characters t)
+           (print-escape-multibyte t)
+           (shown (prin1-to-string args)))
+      (y-or-n-p (format "Let %s run with %s? " id
+                        (truncate-string-to-width shown 300 nil nil t))))))
 
 (defun backstaff--approval-required-p (reply)
-  "Return non-nil if REPLY says that somebody must approve of the call."
+  "Return non-nil if REPLY says that the user must approve the call."
   (equal (plist-get (plist-get reply :error) :code) "APPROVAL_REQUIRED"))
 
 (defun backstaff--ask (id args)
-  "Return what `backstaff-approval-function' says of the tool ID with ARGS."
+  "Ask `backstaff-approval-function' about the tool ID with ARGS."
   (funcall backstaff-approval-function (backstaff--method id) args))
 
 (defun backstaff--refusal (id)
-  "Return the reply to a call of the tool ID that the user did not approve of."
-  (let ((message (format "The user did not approve of the call of %s"
-                         (backstaff--method id))))
-    (list :ok nil :tool (backstaff--method id)
-          :text (concat "Error: " message) :data nil
-          :error (list :code "APPROVAL_REFUSED" :message message)
-          :truncated nil :warnings nil :elapsed-ms 0)))
+  "Return the reply to a call of the tool ID that the user did not approve."
+  (backstaff--error-reply
+   id "APPROVAL_REFUSED"
+   (format "The user did not approve of the call of %s" (backstaff--method id))))
 
 
 ;;; Text and definitions
 
 (defun backstaff-call-text (id args &optional context)
   "Call the tool ID with ARGS and return the text of its reply.
-ID, ARGS and CONTEXT are as in `backstaff-call'.  Never signal anything:
-an error or a quit is a text that starts with \"Error: \".  This may be
-called from anywhere, also from another package's process filter."
+ID, ARGS and CONTEXT are as in `backstaff-call'.  The server sends no data, so
+a long answer takes less time.  Never signal anything: an error or a quit is a
+text that starts with \"Error: \".  This may be called from anywhere, even
+from another package's process filter."
   (let ((debug-on-signal nil))
     (condition-case problem
-        (backstaff--plain-text
-         (plist-get (backstaff-call id args context) :text))
-      ((error quit) (backstaff--error-text problem)))))
+        (backstaff-plain-text
+         (plist-get (backstaff-call id args `(:text-only t ,@context)) :text))
+      ((error quit) (backstaff-error-text problem)))))
 
 (defun backstaff-tools ()
-  "Return what there is to call: a list of plists, one a tool.
+  "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
 `:arguments', `:safety-level' and more.  The server is asked once."
   (backstaff-server-tools backstaff-call-timeout))
@@ -406,9 +328,9 @@ Each has `:id', `:name', `:toolset', `:description', `:parameters',
   (if (symbolp id) (symbol-name id) id))
 
 (defun backstaff--context (context)
-  "Return CONTEXT with what the server has to know besides.
-It is told to give up a little before we do: half a listing that says so
-is worth more than no answer."
+  "Return CONTEXT with the root and a deadline.
+The server gives up a little before Emacs does: a listing of half the entries
+that says so is worth more than no answer."
   (let ((root (plist-get context :root)))
     (setq context
           (plist-put (copy-sequence context) :root
@@ -420,9 +342,9 @@ is worth more than no answer."
                  (max 1 (floor (* 900 backstaff-call-timeout)))))))
 
 (defun backstaff--sent-context (context)
-  "Return CONTEXT as the server of its root's host takes it."
+  "Return CONTEXT with the root's name on its own host."
   (plist-put (copy-sequence context) :root
-             (backstaff--host-name (plist-get context :root))))
+             (file-name-unquote (file-local-name (plist-get context :root)))))
 
 
 ;;; Replies
@@ -439,88 +361,42 @@ is worth more than no answer."
     (error . "INTERNAL_ERROR"))
   "The codes under which conditions, and their children, appear in replies.")
 
-(defun backstaff--error-text (condition)
-  "Return the text that stands for CONDITION in place of a tool's."
+(defun backstaff-error-text (condition)
+  "Return the text of a reply that CONDITION ended."
   (concat "Error: " (if (eq (car condition) 'quit)
                         "The user cancelled the call"
                       (backstaff-epc-error-text condition))))
 
-(defun backstaff--failure (id condition)
-  "Return a reply to the call of the tool ID that CONDITION ended."
+(defun backstaff--error-reply (id code message &optional text)
+  "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
+TEXT is its text, by default MESSAGE after \"Error: \"."
   (list :ok nil :tool (backstaff--method id)
-        :text (backstaff--error-text condition) :data nil
-        :error (list :code (cl-loop for symbol in (get (car condition) 'error-conditions)
-                                    thereis (alist-get symbol backstaff--codes))
-                     :message (backstaff-epc-error-text condition))
+        :text (or text (concat "Error: " message)) :data nil
+        :error (list :code code :message message)
         :truncated nil :warnings nil :elapsed-ms 0))
 
-(defun backstaff--reply (value host)
-  "Return VALUE, which the server on HOST sent, as the reply to a call.
-Signal a `backstaff-protocol-error' if it is none."
+(defun backstaff--failure (id condition)
+  "Return a reply to the call of the tool ID that CONDITION ended."
+  (backstaff--error-reply
+   id (cl-loop for symbol in (get (car condition) 'error-conditions)
+               thereis (alist-get symbol backstaff--codes))
+   (backstaff-epc-error-text condition) (backstaff-error-text condition)))
+
+(defun backstaff--reply (value root)
+  "Return VALUE, which the server sent, as the reply to a call about ROOT.
+Signal a `backstaff-protocol-error' if VALUE is no reply."
   (unless (and (listp value) (plist-member value :ok)
                (stringp (plist-get value :text)))
     (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))
-  (if (and (plist-get value :ok)
-           (equal (plist-get value :tool) "agent-q/get_file_info"))
-      (backstaff--with-buffer-state value host)
-    value))
+  (when (plist-get value :ok)
+    (dolist (function backstaff-reply-functions)
+      (setq value (funcall function value root))))
+  value)
 
-(defun backstaff--reply-or-failure (id value host)
-  "Return VALUE, which the server on HOST sent to a call of ID, as the reply."
-  (condition-case problem
-      (backstaff--reply value host)
-    (backstaff-error (backstaff--failure id problem))))
-
-(defun backstaff--plain-text (text)
+(defun backstaff-plain-text (text)
   "Return TEXT as a multibyte string without properties, fit for any wire."
   (string-to-multibyte (substring-no-properties text)))
 
-
-;;; Buffers that visit a file
-
-(defun backstaff--with-buffer-state (reply host)
-  "Return REPLY, which describes a file on HOST, with the state of its buffer.
-The data get `:buffer', its name, and `:buffer-modified'.  If there are
-unsaved changes, a last line of the text says so."
-  (if-let ((buffer (backstaff--visiting-buffer
-                    (concat host (plist-get (plist-get reply :data) :path)))))
-      (let ((modified (buffer-modified-p buffer))
-            (name (substring-no-properties (buffer-name buffer))))
-        (plist-put reply :data
-                   (append (plist-get reply :data)
-                           (list :buffer name :buffer-modified modified)))
-        (when modified
-          (plist-put reply :text (backstaff--with-line
-                                  (plist-get reply :text)
-                                  (format "Buffer: %s (unsaved changes)"
-                                          (backstaff-names-show name)))))
-        reply)
-    reply))
-
-(defun backstaff--visiting-buffer (path)
-  "Return a buffer that visits the file PATH, an absolute name, or nil.
-This compares strings, as PATH must not reach a primitive that handles
-file names: one of them might start a program for it."
-  (let ((home (expand-file-name "~/")))
-    (cl-find-if
-     (lambda (buffer)
-       (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
-         (or (string= path name)
-             (string= path (backstaff--true-name buffer home)))))
-     (buffer-list))))
-
-(defun backstaff--true-name (buffer home)
-  "Return the true name of the file that BUFFER visits, HOME spelt out."
-  (let ((name (or (buffer-local-value 'buffer-file-truename buffer) "")))
-    (if (string-prefix-p "~/" name)
-        (concat home (substring name 2))
-      name)))
-
-(defun backstaff--with-line (text line)
-  "Return TEXT with LINE after its last line, ended as that is."
-  (if (string-suffix-p "\n" text)
-      (concat text line "\n")
-    (concat text "\n" line)))
 
 (provide 'backstaff)
 ;;; backstaff.el ends here

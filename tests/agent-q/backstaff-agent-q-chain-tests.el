@@ -298,10 +298,10 @@ Emacs itself is elsewhere."
 
 (ert-deftest backstaff-chain-setup-refuses-what-would-hang ()
   (backstaff-chain-with-lisp nil
-    (should-not (backstaff-agent-q-problem))
     (let ((slime-enable-evaluate-in-emacs nil))
-      (should (string-match-p "slime-enable-evaluate-in-emacs" (backstaff-agent-q-problem)))
-      (should-error (backstaff-agent-q-setup) :type 'user-error))))
+      (should (string-match-p "slime-enable-evaluate-in-emacs"
+                              (cadr (should-error (backstaff-agent-q-setup)
+                                                  :type 'user-error)))))))
 
 (provide 'backstaff-agent-q-chain-tests)
 ;;; backstaff-agent-q-chain-tests.el ends here

@@ -41,7 +41,7 @@
 
 (defun backstaff-agent-tests-calling (id &optional args)
   "Return a function of a callback that calls the tool ID with ARGS."
-  (lambda (callback) (backstaff-agent-call id args callback)))
+  (lambda (callback) (backstaff-agent--call id args callback)))
 
 
 ;;; Tools
@@ -237,7 +237,7 @@
                (lambda (_id _args callback _context)
                  (run-at-time 0 nil callback '(:ok t :text "an answer"))
                  (signal 'quit nil))))
-      (backstaff-agent-call 'reply nil (lambda (text) (push text answers)))
+      (backstaff-agent--call 'reply nil (lambda (text) (push text answers)))
       (should-not answers)
       (backstaff-test-wait-for answers)
       (accept-process-output nil 0.05)
@@ -246,7 +246,7 @@
 (ert-deftest backstaff-agent-error-in-a-callback-is-the-callers-alone ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((inhibit-message t) (debug-on-error nil) (calls 0))
-      (backstaff-agent-call 'reply nil (lambda (_) (cl-incf calls) (error "Mine")))
+      (backstaff-agent--call 'reply nil (lambda (_) (cl-incf calls) (error "Mine")))
       (should (equal (backstaff-test-answers (backstaff-agent-tests-calling 'reply))
                      '("as text")))
       (should (= calls 1)))))
@@ -275,7 +275,7 @@
                     (run-at-time 0.1 nil (lambda () (setq quit-flag t)))
                     (should (equal (backstaff-call-text 'stall nil)
                                    "Error: The user cancelled the call"))
-                    (backstaff-agent-call 'reply nil callback))
+                    (backstaff-agent--call 'reply nil callback))
                   (backstaff-agent-tests-calling 'stall)
                   ;; Only this lets the server answer those that stall.
                   (backstaff-agent-tests-calling 'echo))))
@@ -296,7 +296,7 @@
   (backstaff-agent-tests-with-project nil
     (backstaff-call-text 'agent-q/list_directory '(:path "."))
     (let* ((process (backstaff-epc--process
-                     (backstaff-server--connection (backstaff-server-ensure))))
+                     (backstaff-server-connection (backstaff-server-ensure))))
            (calling (backstaff-agent-tests-calling 'agent-q/list_directory '(:path ".")))
            (texts (apply #'backstaff-test-answers
                          (append (make-list 25 calling)

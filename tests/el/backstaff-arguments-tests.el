@@ -88,20 +88,28 @@ CURRENT and ROOT are as in `backstaff-arguments-read-one'."
   "Return all completions of STRING, a path below ROOT, sorted."
   (sort (all-completions string (backstaff-arguments--path-table root)) #'string<))
 
+(defmacro backstaff-arguments-tests-in (tree &rest body)
+  "Run BODY in a project that holds TREE, with our own server."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree ,tree
+     (backstaff-test-with-server (backstaff-test-command) ,@body)))
+
 (ert-deftest backstaff-arguments-paths-are-completed-below-the-root ()
-  (backstaff-test-with-tree '(("src" ("deep" ("x.el" . "")) ("~tilde" ("y" . ""))) ("sun.txt" . ""))
-    (should (equal (backstaff-arguments-tests-complete "" root) '("src/" "sun.txt")))
-    (should (equal (backstaff-arguments-tests-complete "src/" root) '("deep/" "~tilde/")))
+  (backstaff-arguments-tests-in '(("src" ("deep" ("x.el" . "")) ("~tilde" ("y" . "")))
+                                  ("sun.txt" . "") (".hid" . ""))
+    (should (equal (backstaff-arguments-tests-complete "." root) '(".hid")))
+    (should (equal (backstaff-arguments-tests-complete "" root) '(".hid" "src/" "sun.txt")))
+    (should (equal (backstaff-arguments-tests-complete "src/" root) '("src/deep/" "src/~tilde/")))
     (should (equal (backstaff-arguments-tests-read "path" "s r TAB d TAB x TAB RET" nil root)
                    "src/deep/x.el"))
-    (should (equal (backstaff-arguments-tests-complete "src/~tilde/" root) '("y")))))
+    (should (equal (backstaff-arguments-tests-complete "src/~tilde/" root) '("src/~tilde/y")))))
 
 (ert-deftest backstaff-arguments-paths-are-not-completed-outside-of-the-root ()
-  (backstaff-test-with-tree '(("in" ("a" . "")) ("out" ("b" . "")))
+  (backstaff-arguments-tests-in '(("in" ("a" . "")) ("out" ("b" . "")))
     (make-symbolic-link "../out" (expand-file-name "in/link"))
     (make-symbolic-link "nowhere" (expand-file-name "in/dangling"))
     (let ((inner (expand-file-name "in/")))
-      (should (equal (backstaff-arguments-tests-complete "" inner) '("a" "dangling" "link/")))
+      (should (equal (backstaff-arguments-tests-complete "" inner) '("a" "dangling" "link")))
       (dolist (path (list "../" "link/" "dangling/" "/" "~/" root "a/../../" "missing/"))
         (ert-info (path)
           (should-not (backstaff-arguments-tests-complete path inner)))))))
@@ -114,8 +122,17 @@ CURRENT and ROOT are as in `backstaff-arguments-read-one'."
   (push operation backstaff-arguments-tests-operations)
   nil)
 
+(ert-deftest backstaff-arguments-paths-are-completed-without-a-question ()
+  (backstaff-arguments-tests-in '(("a" . ""))
+    (cl-letf (((symbol-function 'backstaff-server-call)
+               (lambda (&rest _)
+                 '(:ok nil :text "Error: asks first" :error (:code "APPROVAL_REQUIRED"))))
+              ((symbol-function 'y-or-n-p) (lambda (_) (ert-fail "Somebody was asked"))))
+      (let ((noninteractive nil))
+        (should-not (backstaff-arguments-tests-complete "" root))))))
+
 (ert-deftest backstaff-arguments-paths-reach-no-handler ()
-  (backstaff-test-with-tree '(("a" . ""))
+  (backstaff-arguments-tests-in '(("a" . ""))
     (setq backstaff-arguments-tests-operations nil)
     (let ((file-name-handler-alist '(("\\`/remote:" . backstaff-arguments-tests-handler))))
       (should (equal (backstaff-arguments-tests-read

@@ -130,7 +130,7 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
           (backstaff-call 'agent-q/list_directory '(:path "."))
           (message "emacs %d server %d" (emacs-pid)
                    (process-id (backstaff-epc--process
-                                (backstaff-server--connection
+                                (backstaff-server-connection
                                  backstaff-server--current))))
           ;; It has nothing to do but to be there until it is killed.
           (while t (sleep-for 1))))

@@ -167,55 +167,61 @@ Skip the test if the server has no tools for them."
 (ert-deftest backstaff-find-command-says-why-there-is-none ()
   (backstaff-view-test-project nil
     (cl-letf (((symbol-function 'completing-read)
-               (lambda (_prompt table &rest _)
-                 (should-error (all-completions "" table) :type 'user-error)
-                 "")))
+               (lambda (&rest _) (ert-fail "There is nothing to prompt for"))))
       (should (string-match-p
                "'\\.claude/commands' does not exist"
                (cadr (should-error (call-interactively #'backstaff-find-command)
-                                   :type 'user-error)))))
+                                   :type 'user-error))))
+      (make-directory ".claude/commands" t)
+      (should (equal (should-error (call-interactively #'backstaff-find-command)
+                                   :type 'user-error)
+                     '(user-error "There are no commands"))))))
+
+(ert-deftest backstaff-find-command-without-a-name-says-so ()
+  (backstaff-commands-tests-shown backstaff-commands-tests-commands
     (should (string-match-p
-             "No command was named"
+             "Type a name; M-x backstaff-list-commands"
              (cadr (should-error (execute-kbd-macro
                                   (kbd "M-x backstaff-find-command RET RET"))
                                  :type 'user-error))))))
 
 (ert-deftest backstaff-find-command-annotates ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands
-    (let* ((entries (backstaff-commands--fetch root))
-           (table (backstaff-commands--table (lambda () entries)))
-           (metadata (completion-metadata "" table nil)))
-      (should (eq (completion-metadata-get metadata 'category) 'backstaff-command))
-      (should (equal (sort (all-completions "" table) #'string<)
-                     '("deploy" "review" "test-all")))
-      (should (string-match-p
-               "\\` +Put it on the servers\\'"
-               (funcall (completion-metadata-get metadata 'annotation-function)
-                        "deploy"))))))
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt table &rest _)
+                 (let ((metadata (completion-metadata "" table nil)))
+                   (should (eq (completion-metadata-get metadata 'category)
+                               'backstaff-command))
+                   (should (equal (sort (all-completions "" table) #'string<)
+                                  '("deploy" "review" "test-all")))
+                   (should (string-match-p
+                            "\\` +Put it on the servers\\'"
+                            (funcall (completion-metadata-get metadata 'annotation-function)
+                                     "deploy")))
+                   "deploy"))))
+      (call-interactively #'backstaff-find-command)
+      (should (equal (backstaff-view-get :tool) "deploy")))))
+
+(ert-deftest backstaff-find-command-shows-names-harmlessly-and-finds-them ()
+  (backstaff-commands-tests-shown '(("new\nline.md" . "Turns \u202e round.\n"))
+    (execute-kbd-macro (kbd "M-x backstaff-find-command RET \"new TAB RET"))
+    (should (equal (backstaff-view-get :tool) "new\nline"))))
 
 (ert-deftest backstaff-find-command-knows-all-pages ()
   (backstaff-commands-tests-shown (backstaff-commands-tests-many 230)
-    (should (= (hash-table-count (backstaff-commands--fetch root)) 230))
     (execute-kbd-macro (kbd "M-x backstaff-find-command RET c229 RET"))
     (backstaff-view-test-settle)
     (should (string-match-p "Number 229" (buffer-string)))))
 
-(ert-deftest backstaff-find-command-prompts-before-it-asks ()
+(ert-deftest backstaff-find-command-can-be-quit-while-it-waits ()
   (backstaff-view-test-fake "stalling"
-    (let ((asked nil))
-      (cl-letf (((symbol-function 'completing-read)
-                 (lambda (_prompt table &rest _)
-                   (should-not backstaff-server--current)
-                   (completion-metadata "" table nil)
-                   (should-not backstaff-server--current)
-                   ;; What completion in the background does when a key is hit.
-                   (setq asked (while-no-input
-                                 (run-at-time 0.2 nil (lambda () (throw 'key 'key)))
-                                 (catch 'key (all-completions "" table))))
-                   "")))
-        (should-error (call-interactively #'backstaff-find-command) :type 'user-error)
-        (should (eq asked 'key))
-        (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))))
+    (run-at-time 0.2 nil (lambda () (setq quit-flag t)))
+    (should (eq (condition-case nil
+                    (let ((debug-on-quit nil))
+                      (call-interactively #'backstaff-find-command))
+                  (quit 'quit))
+                'quit))
+    (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))
 
 (provide 'backstaff-commands-tests)
 ;;; backstaff-commands-tests.el ends here

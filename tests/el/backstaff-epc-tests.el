@@ -101,17 +101,29 @@ The function `open' lets them go."
     (should-not (cl-find "stray" backstaff-test-notes :test #'string-search))))
 
 (ert-deftest backstaff-epc-time-in-line-counts-for-sending ()
-  (let ((call (backstaff-epc--make-call :timeout 60 :deadline (+ (float-time) 2))))
-    (should (<= 0 (backstaff-epc--time-left call) 2))
-    (setf (backstaff-epc--call-deadline call) 1)
-    (should (= (backstaff-epc--time-left call) 0))))
+  (backstaff-test-with-connection peer
+    (backstaff-epc-call peer 'deaf nil)
+    (let* ((backstaff-epc--most-in-flight 0)
+           (inhibit-quit t)
+           (condition nil)
+           (uid (backstaff-epc-call-async peer 'echo (list (make-string 500000 ?x))
+                                          :timeout 60
+                                          :error-fn (lambda (problem) (setq condition problem)))))
+      ;; As if it had waited for all but a fifth of a second.
+      (setf (backstaff-epc--call-deadline (gethash uid (backstaff-epc--pending peer)))
+            (+ (float-time) 0.2))
+      (setq backstaff-epc--most-in-flight 200)
+      (should (< (backstaff-test-seconds (backstaff-epc--send-held-back peer)) 5))
+      (should (eq (car condition) 'backstaff-timeout)))))
 
 (defmacro backstaff-epc-tests-thrown (variable told &rest body)
   "Run BODY as in `backstaff-epc-tests-in-line', where a call before leaves.
 When that is told of its end it throws `left' to `out', which BODY ends in."
   (declare (indent 2) (debug (symbolp symbolp body)))
   `(backstaff-epc-tests-in-line ,variable ,told
-     (clrhash (backstaff-epc--pending ,variable))
+     (dotimes (number 2)
+       (backstaff-epc-cancel ,variable (1+ number)))
+     (setq ,told nil)
      (dotimes (number 3)
        (backstaff-epc-call-async
         ,variable 'echo nil :timeout 0.5
@@ -143,11 +155,13 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
     (backstaff-test-wait-for (= (length told) 3))))
 
 (ert-deftest backstaff-epc-calls-of-one-deadline-end-together ()
-  (backstaff-epc-tests-in-line peer told
-    (maphash (lambda (_uid call) (setf (backstaff-epc--call-deadline call) 1))
-             (backstaff-epc--pending peer))
-    (backstaff-epc--look-at-clock peer)
-    (should (equal told '(backstaff-timeout backstaff-timeout)))))
+  (backstaff-test-with-connection peer
+    (let ((told nil))
+      (dotimes (_ 2)
+        (backstaff-epc-call-async peer 'stall nil :timeout 0.2
+                                  :error-fn (lambda (condition) (push (car condition) told))))
+      (backstaff-test-wait-for (= (length told) 2))
+      (should (equal told '(backstaff-timeout backstaff-timeout))))))
 
 (ert-deftest backstaff-epc-time-in-line-counts ()
   (backstaff-epc-tests-in-line peer told

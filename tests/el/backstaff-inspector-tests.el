@@ -27,7 +27,7 @@
 (defun backstaff-inspector-tests-text (buffer)
   "Return the text of BUFFER once the call is over."
   (with-current-buffer buffer
-    (backstaff-test-wait-for (null backstaff-inspector--call))
+    (backstaff-test-wait-for (not (backstaff-request-pending-p)))
     (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 
@@ -106,28 +106,49 @@
       (should (< (length text) 1000)))))
 
 (ert-deftest backstaff-inspector-counts-bytes-and-tokens ()
-  (should (= (backstaff-inspector--bytes "aé日") 6))
-  (should (equal (backstaff-inspector--tokens 0) "0 to 0"))
-  (should (equal (backstaff-inspector--tokens 10001) "2,501 to 4,001"))
-  (should (equal (mapcar #'backstaff-inspector--number '(0 999 1000 1234567))
-                 '("0" "999" "1,000" "1,234,567"))))
+  (pcase-dolist (`(,text . ,costs) `(("aé日" . "6   2 to 3") ("" . "0   0 to 0")
+                                     (,(make-string 10001 ?x) . "10,001   2,501 to 4,001")
+                                     (,(make-string 999 ?x) . "999   250 to 400")
+                                     (,(make-string 1234567 ?x)
+                                      . "1,234,567   308,642 to 493,827")))
+    (with-temp-buffer
+      (backstaff-inspector--draw-costs (list (cons 'text text)))
+      (should (string-suffix-p (format " %s\n" costs) (buffer-string))))))
+
+(defun backstaff-inspector-tests-form (form text data)
+  "Return how FORM of a reply is shown that is TEXT, or as a plist DATA."
+  (with-temp-buffer
+    (backstaff-inspector--draw-form form text data)
+    (goto-char (point-min))
+    (forward-line 2)
+    (buffer-substring-no-properties (point) (point-max))))
 
 (ert-deftest backstaff-inspector-lays-out-any-plist-so-that-it-can-be-read ()
   (dolist (object `((:a 1 :b "x\ny" :c nil :d ,(make-string 100 ?x) :e (1 2 (:f "é")))
                     (:entries ,(cl-loop for i below 30 collect `(:name ,(format "n%d" i) :size ,i)))
-                    ,(make-list 200 'item)))
-    (with-temp-buffer
-      (backstaff-inspector--insert-plist object)
-      (goto-char (point-min))
-      (should (equal (read (current-buffer)) object))
-      (should (string-match-p "\n" (buffer-string))))))
+                    ((:files ,(make-list 200 "item")) (:a 1) ,(make-list 20 'item))))
+    (let ((text (backstaff-inspector-tests-form 'plist (prin1-to-string object) object)))
+      (should (equal (read text) object))
+      (should (string-match-p "\n." text))
+      (should-not (string-search "\t" text)))))
 
 (ert-deftest backstaff-inspector-lays-out-any-json-so-that-it-is-the-same ()
-  (dolist (json '("{}" "[]" "{\"a\":\"},{\\\"\\\\\",\"b\":[{\"c\":[1,2]},{\"d\":{}}]}"
-                  "[{\"a\":1},{\"b\":2}]" "{\"a\":\"cut off in a str" "{\"a\":\"cut\\"))
-    (with-temp-buffer
-      (backstaff-inspector--insert-json json)
-      (should (equal (replace-regexp-in-string "\n *" "" (buffer-string)) json)))))
+  (let ((json-object-type 'alist) (json-false :false) (json-null :null))
+    (dolist (json '("{}" "[]" "{\"a\":\"},{\\\"\\\\\",\"b\":[{\"c\":[1,2]},{\"d\":{}}]}"
+                    "[{\"a\":1.5,\"e\":null},{\"b\":false,\"c\":\"é\\u202e\"}]"))
+      (should (equal (json-read-from-string (backstaff-inspector-tests-form 'json json nil))
+                     (json-read-from-string json))))))
+
+(ert-deftest backstaff-inspector-breaks-what-is-cut-off-between-its-objects ()
+  (let ((backstaff-inspector-max-characters 22))
+    (pcase-dolist (`(,form ,text ,shown)
+                   '((json "[{\"a\":\"},x\"},{\"b\":\"c\\\"\"}]" "[{\"a\":\"},x\"},\n{\"b\":\"c\\\"\n")
+                     (plist "((:a \") (\") (:b 2) (:c 3) (:d 4))" "((:a \") (\") \n(:b 2) \n(:c\n")))
+      (should (string-prefix-p (concat shown "\n… and more")
+                               (backstaff-inspector-tests-form form text nil)))))
+  ;; A string may be long.
+  (let ((text (concat "{\"a\":\"" (make-string 99000 ?\") (make-string 9000 ?x) "\"}")))
+    (should (backstaff-inspector-tests-form 'json text nil))))
 
 
 ;;; Keys
@@ -156,53 +177,6 @@
       (should (looking-at "\\* Text"))
       (should (invisible-p (line-end-position))))))
 
-(ert-deftest backstaff-inspector-quits ()
-  (backstaff-inspector-tests-with (backstaff-test-command)
-    (let ((backstaff-inspector-column-width 3)
-          (before (window-buffer)))
-      (backstaff-inspector-tests-text (backstaff-run-tool "workspace/tree" '(:path ".")))
-      (should (> (length (window-list)) 1))
-      (execute-kbd-macro (kbd "q"))
-      (should (= (length (window-list)) 1))
-      (should (eq (window-buffer) before)))))
-
-(ert-deftest backstaff-inspector-quit-in-any-of-its-windows-quits-all ()
-  (backstaff-inspector-tests-with (backstaff-test-command)
-    (let ((backstaff-inspector-column-width 3))
-      (backstaff-inspector-tests-text (backstaff-run-tool "workspace/tree" '(:path ".")))
-      (other-window 1)
-      (execute-kbd-macro (kbd "q"))
-      (should (= (length (window-list)) 1))
-      (should-not (string-match-p "backstaff" (buffer-name (window-buffer)))))))
-
-
-;;; Windows
-
-(defun backstaff-inspector-tests-columns (width)
-  "Return what the windows start with where a column is WIDTH wide."
-  (let ((backstaff-inspector-column-width width))
-    (backstaff-inspector-tests-text
-     (backstaff-run-tool "workspace/tree" '(:path ".")))
-    (mapcar (lambda (window)
-              (with-current-buffer (window-buffer window)
-                (save-excursion
-                  (goto-char (window-start window))
-                  (buffer-substring-no-properties (point) (line-end-position)))))
-            (sort (window-list) (lambda (a b) (< (window-left-column a) (window-left-column b)))))))
-
-(ert-deftest backstaff-inspector-shows-as-many-forms-as-have-room ()
-  (backstaff-inspector-tests-with (backstaff-test-command)
-    (let ((call "(backstaff-call \"workspace/tree\" '(:path \".\"))")
-          (window-min-width 2)
-          (window-safe-min-width 2)
-          (width (window-total-width)))
-      (should (equal (backstaff-inspector-tests-columns (1+ (/ width 2))) (list call)))
-      (should (equal (backstaff-inspector-tests-columns (/ width 2)) (list call "* Plist")))
-      (should (equal (backstaff-inspector-tests-columns (/ width 3))
-                     (list call "* Plist" "* JSON")))
-      (should (equal (backstaff-inspector-tests-columns (1+ (/ width 2))) (list call))))))
-
-
 ;;; Waiting
 
 (ert-deftest backstaff-inspector-does-not-wait-and-can-be-cancelled ()
@@ -210,13 +184,19 @@
     (let ((buffer nil))
       (should (< (backstaff-test-seconds (setq buffer (backstaff-run-tool "stall" nil))) 0.4))
       (with-current-buffer buffer
-        (should backstaff-inspector--call)
-        (should (equal mode-line-process ":run")))
-      (should (string-match-p "Failure +CANCELLED" (backstaff-inspector-tests-type "C-g")))
+        (should (backstaff-request-pending-p))
+        (backstaff-test-wait-for backstaff-request-indicator))
+      (should (string-match-p "\\`Cancelled\n\nType g"
+                              (backstaff-inspector-tests-type "C-g")))
       (with-current-buffer buffer
-        (should-not mode-line-process)
-        (should-not backstaff-inspector--progress))
+        (should-not backstaff-request-indicator))
       (should (equal (length (backstaff-server-call 'cancellations nil)) 1)))))
+
+(ert-deftest backstaff-inspector-quit-keeps-what-is-shown ()
+  (backstaff-inspector-tests-with (backstaff-test-fake-command)
+    (let ((text (backstaff-inspector-tests-text (backstaff-run-tool "reply" nil))))
+      (backstaff-view-change :tool "stall")
+      (should (equal (backstaff-inspector-tests-type "C-g") text)))))
 
 (ert-deftest backstaff-inspector-says-that-it-waits ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
@@ -227,22 +207,19 @@
           (backstaff-run-tool "stall" nil)
           (backstaff-test-wait-for messages)
           (should (< 0.4 (- (float-time) start) 1.5)))
-        (should (string-match-p "Waiting for stall" (car messages)))))))
+        (should (string-match-p "Waiting for \\*backstaff run: stall\\*" (car messages)))))))
 
 (ert-deftest backstaff-inspector-forgets-a-call-with-its-buffer ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
     (with-current-buffer (backstaff-run-tool "stall" nil)
-      (let ((call backstaff-inspector--call))
-        (kill-buffer)
-        (should-not (backstaff-cancel call))))))
+      (kill-buffer)
+      (should (= (length (backstaff-server-call 'cancellations nil)) 1)))))
 
 (ert-deftest backstaff-inspector-shows-the-last-of-two-calls ()
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
     (let ((buffer (backstaff-run-tool "stall" nil)))
       (with-current-buffer buffer
-        (setq backstaff-inspector--request
-              (backstaff-inspector--make-request :id "reply" :arguments nil :root root))
-        (revert-buffer))
+        (backstaff-view-change :tool "reply"))
       (should (string-match-p "as text" (backstaff-inspector-tests-text buffer)))
       (should (string-match-p "^(backstaff-call \"reply\" 'nil)"
                               (backstaff-inspector-tests-text buffer))))))
@@ -256,10 +233,9 @@
                                                   (number-sequence 1 50000) ",")
                                    "]"))))
     (with-temp-buffer
-      (should (< (backstaff-test-seconds
-                   (backstaff-inspector--insert
-                    (backstaff-inspector--make-request :id "a" :root "/") reply 0.1))
-                 2)))))
+      (setq backstaff-inspector--start (float-time)
+            backstaff-view-state '(:tool "a" :root "/" :forms (text plist json)))
+      (should (< (backstaff-test-seconds (backstaff-inspector--draw reply)) 2)))))
 
 (provide 'backstaff-inspector-tests)
 ;;; backstaff-inspector-tests.el ends here

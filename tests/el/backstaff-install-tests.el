@@ -11,6 +11,7 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff-install)
+(require 'backstaff-prompt)
 
 (defconst backstaff-install-tests-python
   "#!/bin/sh
@@ -123,14 +124,14 @@ All questions are answered with yes and noted in `questions'."
       (while (re-search-forward "\"\\([^\"]+\\)\"" end t)
         (push (match-string 1) found))
       (should (equal (sort found #'string<)
-                     (sort (copy-sequence backstaff-install-requirements) #'string<))))))
+                     (sort (copy-sequence backstaff-install--requirements) #'string<))))))
 
 (ert-deftest backstaff-install-requires-what-the-server-imports ()
   (should (equal (sort (mapcar (lambda (requirement)
                                  (let ((name (replace-regexp-in-string "[^a-z].*" "" requirement)))
                                    ;; The one that is imported under another name.
                                    (if (equal name "pyyaml") "yaml" name)))
-                               backstaff-install-requirements)
+                               backstaff-install--requirements)
                        #'string<)
                  backstaff-python-libraries)))
 
@@ -150,7 +151,7 @@ All questions are answered with yes and noted in `questions'."
         (pcase-let ((`(,venv ,pip ,check) (last calls 3)))
           (should (string-suffix-p (concat "python3 -I -m venv --clear " environment) venv))
           (should (string-prefix-p "python -I -m pip install" pip))
-          (dolist (requirement backstaff-install-requirements)
+          (dolist (requirement backstaff-install--requirements)
             (should (string-match-p (regexp-quote requirement) pip)))
           (should (string-match-p "import pathlib, sys, bracex, epc, pathspec, sexpdata, yaml" check))))
       (should (equal (backstaff-python-installed) (concat environment "bin/python")))
@@ -244,7 +245,7 @@ All that the user is asked is noted in `questions'."
      (make-directory "package/elisp" t)
      (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)
                          (expand-file-name "package/py_backend"))
-     (let ((answers ,answers) (noninteractive nil) (backstaff--install-declined nil)
+     (let ((answers ,answers) (noninteractive nil) (backstaff-prompt--install-declined nil)
            (backstaff-python-package-directory (expand-file-name "package/elisp/")))
        (cl-letf (((symbol-function 'y-or-n-p)
                   (lambda (question) (push question questions) (pop answers))))

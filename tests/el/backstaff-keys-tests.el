@@ -12,6 +12,7 @@
 (require 'backstaff-commands)
 (require 'backstaff-overview)
 (require 'backstaff-find)
+(require 'backstaff-inspector)
 
 (defun backstaff-keys-tests-documented ()
   "Return what docs/keys.md says: a list of (MAP (KEY . COMMAND)...)."
@@ -51,8 +52,10 @@
   (let ((maps (backstaff-keys-tests-documented)))
     (should (equal (sort (mapcar #'car maps) #'string<)
                    '(backstaff-command-mode-map backstaff-commands-mode-map
-                     backstaff-find-map backstaff-info-mode-map backstaff-list-mode-map
-                     backstaff-map backstaff-overview-mode-map backstaff-tree-mode-map)))
+                     backstaff-find-map backstaff-info-mode-map
+                     backstaff-inspector-mode-map backstaff-list-mode-map backstaff-map
+                     backstaff-overview-mode-map backstaff-tree-mode-map
+                     backstaff-view-map)))
     (pcase-dolist (`(,map . ,keys) maps)
       (ert-info ((symbol-name map))
         (should (equal (backstaff-keys-tests-sorted keys)

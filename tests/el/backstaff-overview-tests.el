@@ -59,7 +59,7 @@
     (with-current-buffer (window-buffer)
       (should (eq major-mode 'backstaff-overview-mode))
       (should-not backstaff-view-state)
-      (should backstaff-view--calls))
+      (should (backstaff-request-pending-p)))
     (backstaff-view-test-settle)
     (should backstaff-view-state)))
 
@@ -128,7 +128,7 @@
     (backstaff-view-test-open #'backstaff-overview root)
     (should (equal (backstaff-view-test-notes)
                    "dir/(git) is a repository of its own
-v on a dir/(git) shows what is in it\n"))
+v on a dir/(git) shows that repository\n"))
     (backstaff-overview-tests-go-to "inner/(git)")
     (backstaff-view-test-press "v")
     (should (equal (plist-get backstaff-view-state :path) "inner"))))
@@ -184,7 +184,7 @@ v on a dir/(git) shows what is in it\n"))
 (ert-deftest backstaff-overview-ret-elsewhere-says-so ()
   (backstaff-overview-tests-shown
     (goto-char (point-min))
-    (should-error (backstaff-overview-visit) :type 'user-error)))
+    (should-error (backstaff-view-visit) :type 'user-error)))
 
 (ert-deftest backstaff-overview-l-lists-the-directory ()
   (backstaff-overview-tests-shown
@@ -259,11 +259,13 @@ v on a dir/(git) shows what is in it\n"))
     (should (looking-at-p "a\\.c"))
     (backstaff-view-test-press "TAB")
     (should (looking-at-p "b\\.c"))
-    (should-error (backstaff-overview-next-name) :type 'user-error)
     (backstaff-view-test-press "<backtab>")
     (should (looking-at-p "a\\.c"))
-    (goto-char (point-min))
-    (should-error (backstaff-overview-previous-name) :type 'user-error)))
+    ;; After the last name comes the first.
+    (backstaff-view-test-press "TAB" "TAB")
+    (should (looking-at-p "README"))
+    (backstaff-view-test-press "<backtab>")
+    (should (looking-at-p "b\\.c"))))
 
 (provide 'backstaff-overview-tests)
 ;;; backstaff-overview-tests.el ends here

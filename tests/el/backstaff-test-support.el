@@ -51,7 +51,7 @@
 (defun backstaff-test-process ()
   "Return the process of the server, started if need be."
   (backstaff-epc--process
-   (backstaff-server--connection (backstaff-server-ensure))))
+   (backstaff-server-connection (backstaff-server-ensure))))
 
 (defun backstaff-test-require (library variable)
   "Load LIBRARY from the folders that VARIABLE of the environment names.

@@ -39,9 +39,11 @@
 ;;; Drawing
 
 (ert-deftest backstaff-tree-names-the-root-of-the-file-system ()
-  (let ((backstaff-view-state '(:root "/" :path ".")))
-    (should (equal (backstaff-tree--name '(:path "." :name "") 0) ""))
-    (should (equal (backstaff-tree--name '(:path "a b" :name "a b") 1) "a b"))))
+  (backstaff-view-test-project nil
+    (let ((backstaff-root-directory "/")
+          (backstaff-tree-depth 0))
+      (backstaff-view-test-open #'backstaff-tree "/")
+      (should (equal (backstaff-view-test-lines) '("/ …"))))))
 
 (ert-deftest backstaff-tree-is-drawn ()
   (backstaff-tree-tests-shown
@@ -56,7 +58,7 @@
     (backstaff-view-test-go-to "src/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))
     (should (eq (get-text-property (line-beginning-position) 'face)
-                'backstaff-tree-guide))))
+                'backstaff-detail))))
 
 (ert-deftest backstaff-tree-starts-at-the-root-of-the-project ()
   (backstaff-view-test-project backstaff-tree-tests-tree
@@ -98,9 +100,13 @@
 
 (ert-deftest backstaff-tree-tells-of-warnings ()
   (backstaff-tree-tests-shown
-    (backstaff-view--show backstaff-view-state
-                          (append '(:warnings ("Directory 'doc' cannot be read"))
-                                  backstaff-view-reply))
+    (let ((reply (append '(:warnings ("Directory 'doc' cannot be read"))
+                         backstaff-view-reply)))
+      (cl-letf (((symbol-function 'backstaff-call-async)
+                 (lambda (_id _args callback &rest _)
+                   (run-at-time 0 nil callback reply)
+                   nil)))
+        (backstaff-view-test-press "g")))
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
     (should (equal (backstaff-view-test-notes) "Directory 'doc' cannot be read\n"))))
 
@@ -133,6 +139,41 @@
     (backstaff-view-test-press "<backtab>")
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
 
+(ert-deftest backstaff-tree-unfolds-one-level-at-a-time ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-press "d 9 RET")
+    (backstaff-view-test-go-to "src/")
+    (backstaff-view-test-press "TAB" "TAB")
+    (should (equal (backstaff-tree-tests-lines) (append (cl-subseq backstaff-tree-tests-drawn 0 3)
+                                                        '("│  ├─ deep/")
+                                                        (cl-subseq backstaff-tree-tests-drawn 4))))
+    (backstaff-view-test-press "g")
+    (should (equal (nth 3 (backstaff-tree-tests-lines)) "│  ├─ deep/"))
+    (should (equal (nth 4 (backstaff-tree-tests-lines)) "│  ├─ a.c"))))
+
+(ert-deftest backstaff-tree-folds-survive-a-failure-and-other-directories ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-go-to "src/")
+    (backstaff-view-test-press "TAB")
+    (let ((backstaff-server-command '("/nowhere/python")))
+      (backstaff-stop)
+      (backstaff-view-test-press "g")
+      (should (string-prefix-p "Error: " (buffer-string))))
+    (backstaff-stop)
+    (backstaff-view-test-press "g")
+    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ README"))
+    (backstaff-view-test-go-to "doc/")
+    (backstaff-view-test-press "RET" "^")
+    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ README"))))
+
+(ert-deftest backstaff-tree-notes-stand-below-a-folded-directory ()
+  (backstaff-view-test-project '(("z" ("a" . "") ("b" . "")))
+    (let ((backstaff-tree-max-entries 4))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (backstaff-view-test-go-to "─ z/")
+      (backstaff-view-test-press "TAB")
+      (should (string-prefix-p "\n… stopped at 4" (overlay-get backstaff-view--notes 'after-string))))))
+
 (ert-deftest backstaff-tree-unfolds-for-a-search ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-press "<backtab>")
@@ -150,7 +191,10 @@
     (backstaff-view-test-press "TAB")
     (should (equal (backstaff-view-test-name) "deep"))
     (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 6)
-                   '("│  ├─ deep/" "│  │  └─ er/" "│  │     └─ est/ …")))
+                   '("│  ├─ deep/" "│  │  └─ er/ …" "│  ├─ a.c")))
+    (backstaff-view-test-go-to "er/")
+    (backstaff-view-test-press "TAB")
+    (should (equal (nth 5 (backstaff-tree-tests-lines)) "│  │     └─ est/ …"))
     (backstaff-view-test-go-to "est/")
     (backstaff-view-test-press "TAB")
     (should (equal (nth 6 (backstaff-tree-tests-lines)) "│  │        └─ bottom.txt"))
@@ -177,7 +221,7 @@
     (backstaff-view-test-go-to "empty/")
     (should (equal (car (last (backstaff-view-test-messages
                                 (backstaff-view-test-press "TAB"))))
-                   "empty/ holds nothing to show"))))
+                   "empty/ has no entries to show"))))
 
 
 ;;; What the tree holds
@@ -277,7 +321,7 @@
           (backstaff-tree-depth 2))
       (backstaff-view-test-open #'backstaff-tree root)
       (should (equal (backstaff-view-test-notes) ""))
-      (backstaff-view-test-go-to "e/")
+      (backstaff-view-test-go-to "─ e/")
       (backstaff-view-test-press "TAB")
       (should (string-match-p "stopped at 10 entries in d/e/: \\+" (backstaff-view-test-notes)))
       (backstaff-view-test-press "+" "+")
@@ -347,6 +391,11 @@
       (imenu (assoc "src/deep" index))
       (should (equal (backstaff-view-test-name) "deep"))
       (should-not (invisible-p (point))))))
+
+(ert-deftest backstaff-tree-index-has-a-directory-on-the-last-line ()
+  (backstaff-view-test-project '(("a" ("b")))
+    (backstaff-view-test-open #'backstaff-tree root)
+    (should (equal (mapcar #'car (funcall imenu-create-index-function)) '("." "a" "a/b")))))
 
 (ert-deftest backstaff-tree-bookmark-leads-back ()
   (backstaff-tree-tests-shown

@@ -11,6 +11,7 @@
 
 (require 'cl-lib)
 (require 'backstaff-test-support)
+(require 'backstaff-request)
 (require 'backstaff-view)
 
 (defmacro backstaff-view-test-project (tree &rest body)
@@ -52,9 +53,7 @@
 (defun backstaff-view-test-settle ()
   "Wait until the selected window shows all that was asked for."
   (set-buffer (window-buffer))
-  (backstaff-test-wait-for (not (or backstaff-view--calls
-                                    backstaff-view--soon))
-                           10))
+  (backstaff-test-wait-for (not (backstaff-request-pending-p)) 10))
 
 (defun backstaff-view-test-open (function &rest arguments)
   "Call FUNCTION with ARGUMENTS, let what it shows come, and make it current."
@@ -88,13 +87,14 @@
 
 (defun backstaff-view-test-notes ()
   "Return what stands below the last line."
-  (substring-no-properties
-   (or (overlay-get backstaff-view--notes 'after-string) "")))
+  (string-remove-prefix
+   "\n" (substring-no-properties
+         (or (overlay-get backstaff-view--notes 'after-string) ""))))
 
 (defun backstaff-view-test-header ()
   "Return the header line as it stands on the screen."
   (substring-no-properties
-   (replace-regexp-in-string "%%" "%" (backstaff-view--header-line))))
+   (replace-regexp-in-string "%%" "%" (eval (cadr header-line-format) t))))
 
 (defun backstaff-view-test-names ()
   "Return the names of the entries that are shown, in order."

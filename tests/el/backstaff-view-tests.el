@@ -8,6 +8,10 @@
 (require 'backstaff-list)
 (require 'backstaff-tree)
 (require 'backstaff-info)
+(require 'backstaff-overview)
+(require 'backstaff-commands)
+(require 'backstaff-inspector)
+(require 'bookmark)
 (require 'desktop)
 
 
@@ -26,16 +30,16 @@
                            (setq buffer (backstaff-list-directory root)))
                          0.4))
               (with-current-buffer buffer
-                (should-not backstaff-view--waiting)
+                (should-not backstaff-request-indicator)
                 (should (< 0.3 (backstaff-test-seconds
-                                 (backstaff-test-wait-for backstaff-view--waiting))))
-                (should (equal backstaff-view--waiting " waiting"))))))
+                                 (backstaff-test-wait-for backstaff-request-indicator))))
+                (should (memq 'backstaff-request-indicator mode-line-process))
+                (should (equal backstaff-request-indicator " waiting"))))))
       (should (string-match-p "\\`Waiting for .*list: .*C-g cancels"
                               (car messages)))
-      (let ((call (caar (buffer-local-value 'backstaff-view--calls buffer))))
-        (kill-buffer buffer)
-        ;; It was cancelled with the buffer.
-        (should-not (backstaff-cancel call))))))
+      (kill-buffer buffer)
+      (should-not (cl-find 'backstaff-request--show-progress timer-list
+                           :key #'timer--function)))))
 
 (ert-deftest backstaff-view-quit-cancels-on-the-server ()
   (backstaff-view-test-fake "stalling"
@@ -43,13 +47,13 @@
                            #'backstaff-tree #'backstaff-file-info))
       (let ((before (backstaff-view-tests-cancelled)))
         (funcall command root)
-        (should backstaff-view--calls)
+        (should (backstaff-request-pending-p))
         (execute-kbd-macro (kbd "C-g"))
-        (should-not backstaff-view--calls)
+        (should-not (backstaff-request-pending-p))
         (should (string-match-p "\\`Cancelled\n\nType g" (buffer-string)))
         (should (= (backstaff-view-tests-cancelled) (1+ before)))
         (execute-kbd-macro "g")
-        (should backstaff-view--calls)
+        (should (backstaff-request-pending-p))
         (kill-buffer)
         (should (= (backstaff-view-tests-cancelled) (+ 2 before)))))))
 
@@ -57,10 +61,11 @@
   (backstaff-view-test-project '(("a" . (("b" . ""))))
     (make-symbolic-link "/" (concat root "out"))
     (dolist (path '("out" "none"))
-      (backstaff-view-test-open #'backstaff-tree-open root path)
+      (backstaff-view-test-open #'backstaff-view-open 'backstaff-tree-mode
+                                (list :root root :path path))
       (should (string-prefix-p "Error: " (buffer-string)))
       (should (equal default-directory root)))
-    (backstaff-view-test-open #'backstaff-tree-open root "a")
+    (backstaff-view-test-open #'backstaff-tree (concat root "a"))
     (should (equal default-directory (concat root "a/")))))
 
 (ert-deftest backstaff-view-quit-keeps-what-is-shown ()
@@ -68,13 +73,27 @@
     (backstaff-view-test-open #'backstaff-list-directory root)
     (let ((before (buffer-string)))
       (execute-kbd-macro (kbd "C-u . C-g"))
-      (should-not backstaff-view--calls)
+      (should-not (backstaff-request-pending-p))
       (should (equal (buffer-string) before))
-      (should-not (plist-get (backstaff-view-latest-state) :hidden))
+      (should-not (backstaff-view-get :hidden))
       (let ((quits 0))
         (cl-letf (((symbol-function 'keyboard-quit) (lambda () (cl-incf quits))))
           (execute-kbd-macro (kbd "C-g")))
         (should (= quits 1))))))
+
+(ert-deftest backstaff-view-drawing-can-be-quit ()
+  (backstaff-view-test-project '(("a.txt" . "") ("b.txt" . ""))
+    (backstaff-list-directory root)
+    (let ((draw (symbol-function 'backstaff-table-draw)))
+      (cl-letf (((symbol-function 'backstaff-table-draw)
+                 (lambda (&rest arguments)
+                   (apply draw arguments)
+                   (setq quit-flag t))))
+        (backstaff-view-test-settle)))
+    (should-not quit-flag)
+    (should (string-match-p "\\`Cancelled\n\nType g" (buffer-string)))
+    (backstaff-view-test-press "g")
+    (should (equal (backstaff-view-test-names) '("a.txt" "b.txt")))))
 
 (ert-deftest backstaff-view-quit-before-the-call-is-sent-leaves-nothing-waiting ()
   (backstaff-view-test-project '(("a.txt" . ""))
@@ -82,10 +101,9 @@
     (cl-letf (((symbol-function 'backstaff-call-async)
                (lambda (&rest _) (signal 'quit nil))))
       (should-error (condition-case nil
-                        (backstaff-view--revert)
+                        (revert-buffer)
                       (quit (error "Quit")))))
-    (should-not backstaff-view--calls)
-    (should-not backstaff-view--progress)
+    (should-not (backstaff-request-pending-p))
     (backstaff-view-test-press "g")
     (should (equal (backstaff-view-test-names) '("a.txt")))))
 
@@ -93,7 +111,7 @@
   (backstaff-view-test-fake "stalling"
     (backstaff-list-directory root)
     (execute-kbd-macro "ggg")
-    (should (= (length backstaff-view--calls) 1))
+    (should (backstaff-request-pending-p))
     (should (= (backstaff-view-tests-cancelled) 3))
     (fundamental-mode)
     (should (= (backstaff-view-tests-cancelled) 4))))
@@ -101,7 +119,7 @@
 (ert-deftest backstaff-view-late-answer-is-not-shown ()
   (backstaff-view-test-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (backstaff-list-directory (expand-file-name "one" root))
-    (backstaff-view-ask (backstaff-view-with :path "two"))
+    (backstaff-view-change :path "two")
     (backstaff-view-test-settle)
     (should (equal (backstaff-view-test-names) '("b")))
     (should (equal (buffer-name) (format "*backstaff list: %s/two*"
@@ -223,10 +241,10 @@
     (split-window-right 30)
     (backstaff-view-test-open #'backstaff-list-directory root)
     (should truncate-lines)
-    (backstaff-view-set-notes (list (mapconcat #'identity (make-list 20 "word") " ")))
+    (backstaff-view-set-notes (mapconcat #'identity (make-list 20 "word") " "))
     (dolist (line (split-string (backstaff-view-test-notes) "\n"))
       (should (<= (string-width line) (window-body-width))))
-    (backstaff-view-ask (backstaff-view-with :path "missing"))
+    (backstaff-view-change :path "missing")
     (backstaff-view-test-settle)
     (should-not truncate-lines)
     (backstaff-view-test-press "^")
@@ -235,13 +253,12 @@
 (ert-deftest backstaff-view-local-names-mean-local-files ()
   (let ((file-name-handler-alist
          '(("\\`/[^/:]+:" . ignore) ("\\.zip/" . ignore) ("\\.gz\\'" . ignore))))
-    (should (equal (backstaff-view-local-name "/a/b c") "/a/b c"))
-    (should (equal (backstaff-view-local-name "/a/b.gz") "/a/b.gz"))
-    (should (equal (backstaff-view-local-name "/ssh:host:/x") "/:/ssh:host:/x"))
-    (should (equal (backstaff-view-local-name "/ssh:x") "/:/ssh:x"))
-    (should (equal (backstaff-view-local-name "/:x") "/:/:x"))
-    (should (equal (backstaff-view-local-name "/a\n/ssh:host:x") "/:/a\n/ssh:host:x"))
-    (should (equal (backstaff-view-local-name "/a/b.zip/c") "/:/a/b.zip/c"))))
+    (pcase-dolist (`(,name ,expected)
+                   '(("/a/b c" "/a/b c") ("/a/b.gz" "/a/b.gz")
+                     ("/ssh:host:/x" "/:/ssh:host:/x") ("/ssh:x" "/:/ssh:x")
+                     ("/:x" "/:/:x") ("/a\n/ssh:host:x" "/:/a\n/ssh:host:x")
+                     ("/a/b.zip/c" "/:/a/b.zip/c")))
+      (should (equal (backstaff-view-file-name name "/root/") expected)))))
 
 (ert-deftest backstaff-view-paths-are-below-the-root ()
   (backstaff-test-with-tree '(("a" ("b" . "")))
@@ -265,10 +282,11 @@
 
 (ert-deftest backstaff-view-header-fits-the-window ()
   (with-temp-buffer
-    (setq backstaff-view--header (cons (concat "/" (make-string 300 ?x) "/end") "7 files"))
+    (setq backstaff-view-state '(:root "/"))
+    (backstaff-view-set-header (concat "/" (make-string 300 ?x) "/end") "7 files")
     (should (<= (string-width (backstaff-view-test-header)) (window-width)))
     (should (string-match-p "…x+/end  7 files\\'" (backstaff-view-test-header)))
-    (setq backstaff-view--header (cons "/100%d" "50%"))
+    (backstaff-view-set-header "/100%d" "50%")
     (should (equal (backstaff-view-test-header) " /100%d  50%"))))
 
 
@@ -280,6 +298,32 @@
                            #'backstaff-file-info))
       (backstaff-view-test-open command root)
       (should-not (desktop-save-buffer-p buffer-file-name (buffer-name) major-mode)))))
+
+(defun backstaff-view-tests-autoloaded ()
+  "Return the functions that backstaff.el autoloads."
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "elisp/backstaff.el" backstaff-test-repository))
+    (cl-loop while (re-search-forward "^(autoload '\\([^ ]+\\)" nil t)
+             collect (intern (match-string 1)))))
+
+(ert-deftest backstaff-view-bookmark-of-any-view-leads-back ()
+  (backstaff-view-test-project '(("a.txt" . "x") (".claude" ("commands" ("go.md" . "Go"))))
+    (dolist (command (list #'backstaff-overview #'backstaff-file-info
+                           (lambda (_) (backstaff-list-commands))
+                           (lambda (root) (backstaff-find-command "go" root))
+                           (lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
+      (let ((bookmark-alist nil) (bookmark-save-flag nil) (bookmark-watch-bookmark-file nil))
+        (backstaff-view-test-open command root)
+        (bookmark-set "there")
+        (let ((mode major-mode)
+              (line (buffer-substring (point-min) (line-end-position))))
+          (kill-buffer)
+          ;; A jump must load the file of the mode.
+          (should (memq mode (backstaff-view-tests-autoloaded)))
+          (bookmark-jump "there")
+          (backstaff-view-test-settle)
+          (should (eq major-mode mode))
+          (should (equal (buffer-substring (point-min) (line-end-position)) line)))))))
 
 
 ;;; File info

@@ -121,7 +121,7 @@
 
 (defun backstaff-remote-test-server (far)
   "Return the server for FAR."
-  (backstaff-server--at (file-remote-p far)))
+  (cdr (assoc (file-remote-p far) backstaff-server--elsewhere)))
 
 (defun backstaff-remote-test-start-text (far)
   "Return how people are told that the server for FAR was started."
@@ -143,7 +143,7 @@
 (defun backstaff-remote-test-pid (far)
   "Return the process id of the server for FAR, over there."
   (plist-get (backstaff-epc-call
-              (backstaff-server--connection
+              (backstaff-server-connection
                (backstaff-server-ensure (file-remote-p far)))
               'hello '((:client "test")))
              :pid))

@@ -41,7 +41,7 @@
       (should (equal (backstaff-remote-test-pid far) pid))
       (should (equal (mapcar #'car backstaff-server--elsewhere)
                      (list backstaff-remote-test-ssh)))
-      (should (backstaff-epc-live-p (backstaff-server--connection
+      (should (backstaff-epc-live-p (backstaff-server-connection
                                      backstaff-server--current))))))
 
 (ert-deftest backstaff-remote-exact-names-come-back ()
@@ -176,10 +176,10 @@
 
 (ert-deftest backstaff-remote-local-directory-must-be-one ()
   (backstaff-test-with-tree '(("file" . "") ("folder"))
-    (should (backstaff--perhaps-directory-p (concat root "folder")))
-    (should-not (backstaff--perhaps-directory-p (concat root "file")))
+    (should (backstaff-prompt--perhaps-directory-p (concat root "folder")))
+    (should-not (backstaff-prompt--perhaps-directory-p (concat root "file")))
     (let ((default-directory "/fake::/"))
-      (should-not (backstaff--perhaps-directory-p (concat root "file"))))))
+      (should-not (backstaff-prompt--perhaps-directory-p (concat root "file"))))))
 
 (ert-deftest backstaff-remote-silent-host-has-an-advice ()
   (dolist (text '("/ssh:host: did not answer ping within 5 seconds"
@@ -193,7 +193,7 @@
     (let ((default-directory far))
       (call-interactively #'backstaff-connect)
       (should (backstaff-epc-live-p
-               (backstaff-server--connection (backstaff-remote-test-server far)))))
+               (backstaff-server-connection (backstaff-remote-test-server far)))))
     (let ((default-directory root))
       (should-error (call-interactively #'backstaff-connect) :type 'user-error))))
 
@@ -460,7 +460,7 @@ echo 'a warning' >&2
                          (backstaff-remote-tests-when-asked (funcall action)
                            (backstaff-list-directory far)))
     (backstaff-test-wait-for (string-match-p "Cancelled" (buffer-string)))
-    (should-not backstaff-view--calls)
+    (should-not (backstaff-request-pending-p))
     (should-not (backstaff-remote-test-server far))
     (revert-buffer)
     (backstaff-remote-tests-shown (current-buffer))))
@@ -583,7 +583,7 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-quit-in-a-sending-closes-the-connection ()
   (backstaff-remote-test-both-ways
     (let* ((pid (backstaff-remote-test-pid far))
-           (connection (backstaff-server--connection
+           (connection (backstaff-server-connection
                         (backstaff-remote-test-server far))))
       (advice-add 'process-send-string :around
                   (lambda (send process bytes)
@@ -617,7 +617,7 @@ echo 'a warning' >&2
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (dotimes (_ 2)
       (backstaff-remote-test-pid far)
-      (backstaff-epc-close (backstaff-server--connection (backstaff-remote-test-server far))
+      (backstaff-epc-close (backstaff-server-connection (backstaff-remote-test-server far))
                            "for the test"))
     (let ((starts (backstaff-remote-test-starts)))
       (backstaff-test-should-fail 'backstaff-connection-lost "M-x backstaff-restart"
@@ -737,12 +737,11 @@ echo 'a warning' >&2
       (unwind-protect
           (with-current-buffer buffer
             (should (string-match-p "@host\\*" (buffer-name)))
-            (should (equal backstaff-view--host " @host"))
             (should (equal default-directory far))
             (should (string-match-p (regexp-quote (directory-file-name far))
-                                    (car backstaff-view--header)))
+                                    (nth 1 (cadr header-line-format))))
             (should (backstaff-view-go-to "a.txt"))
-            (backstaff-tree-visit)
+            (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))
             (should visited)
             (should (equal (with-current-buffer visited (buffer-string)) "alpha")))
@@ -751,15 +750,15 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-views-name-files-of-the-host ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (with-current-buffer (backstaff-remote-tests-shown (backstaff-list-directory far))
-      (should (equal (backstaff-view-file-name (backstaff-view-absolute "src/b.py"))
+      (should (equal (backstaff-view-file-name (backstaff-view--absolute "src/b.py"))
                      (concat far "src/b.py")))
       ;; What a reply names absolutely is the host's, whatever it looks like.
       (dolist (path '("/etc/x" "/ssh:other:/etc/x" "/sudo::/x"))
-        (should (equal (backstaff-view-file-name (backstaff-view-absolute path))
+        (should (equal (backstaff-view-file-name (backstaff-view--absolute path))
                        (concat "/ssh:host:" path)))
-        (should (equal (file-remote-p (backstaff-view-absolute path)) "/ssh:host:"))))))
+        (should (equal (file-remote-p (backstaff-view--absolute path)) "/ssh:host:"))))))
 
-(ert-deftest backstaff-remote-root-is-looked-for-once ()
+(ert-deftest backstaff-remote--root-is-looked-for-once ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let* ((asked 0)
            (backstaff-root-function (lambda (_) (cl-incf asked) far))
@@ -775,7 +774,7 @@ echo 'a warning' >&2
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let ((table (backstaff-arguments--path-table far)))
       (should (equal (all-completions "s" table) '("src/")))
-      (should (equal (sort (all-completions "src/" table) #'string<) '("b.py" "deep/")))
+      (should (equal (sort (all-completions "src/" table) #'string<) '("src/b.py" "src/deep/")))
       (should-not (all-completions "../" table)))))
 
 (ert-deftest backstaff-remote-doctor-explains-the-host ()

@@ -57,6 +57,13 @@
    (backstaff-call "agent-q/list_directory" '(:path ".")
                    (list :root directory :max-output-bytes (ash 15 20)))))
 
+(defun bench-listing-agent (directory)
+  "Return the text about DIRECTORY that an agent gets."
+  (let ((text (backstaff-call-text "agent-q/list_directory" '(:path ".")
+                                   (list :root directory :max-output-bytes (ash 15 20)))))
+    (if (string-prefix-p "Directory: " text) text
+      (error "This is no listing: %.200S" text))))
+
 (defun bench-listing-first (directory)
   "Return the first 200 entries in DIRECTORY."
   (plist-get (backstaff-call "forge/list_directory" '(:path "." :max_entries 200)
@@ -79,6 +86,7 @@
        (mapcar (lambda (way)
                  (cons (car way) (lambda () (funcall (cdr way) directory))))
                '(("ours" . bench-listing-ours)
+                 ("agent" . bench-listing-agent)
                  ("native" . bench-listing-native)
                  ("native-text" . bench-listing-native-text)
                  ("first" . bench-listing-first)))

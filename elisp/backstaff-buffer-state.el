@@ -1,0 +1,57 @@
+;;; backstaff-buffer-state.el --- Unsaved changes in replies about files  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; The server describes a file on disk.  To replies of Agent-Q's get_file_info this
+;; adds the buffer that visits the file, and whether the buffer has unsaved changes.
+;; `backstaff-reply-functions' calls it.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'backstaff-names)
+
+(defun backstaff-buffer-state-add (reply root)
+  "Return REPLY with the state of the buffer that visits its file.
+ROOT is the root of the call.  The data get `:buffer', the buffer's name, and
+`:buffer-modified'.  If there are unsaved changes, the text gets a last line
+such as \"Buffer: a.c (unsaved changes)\".  Replies of other tools and about
+files without a buffer do not change."
+  (let ((buffer (and (equal (plist-get reply :tool) "agent-q/get_file_info")
+                     (backstaff-buffer-state--visiting
+                      (concat (file-remote-p root)
+                              (plist-get (plist-get reply :data) :path))))))
+    (when buffer
+      (let ((modified (buffer-modified-p buffer))
+            (name (substring-no-properties (buffer-name buffer)))
+            (text (plist-get reply :text)))
+        (plist-put reply :data (append (plist-get reply :data)
+                                       (list :buffer name :buffer-modified modified)))
+        (when modified
+          (plist-put reply :text
+                     (format (if (string-suffix-p "\n" text)
+                                 "%sBuffer: %s (unsaved changes)\n"
+                               "%s\nBuffer: %s (unsaved changes)")
+                             text (backstaff-names-show name))))))
+    reply))
+
+(defun backstaff-buffer-state--visiting (path)
+  "Return a buffer that visits the file PATH, an absolute name, or nil.
+This compares strings only: a primitive for file names could call a handler,
+which may start a program."
+  (let ((home (expand-file-name "~/")))
+    (cl-find-if
+     (lambda (buffer)
+       (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
+         (let ((true-name (or (buffer-local-value 'buffer-file-truename buffer) "")))
+           (or (string= path name)
+               (string= path
+                        (if (string-prefix-p "~/" true-name)
+                            (concat home (substring true-name 2))
+                          true-name))))))
+     (buffer-list))))
+
+(provide 'backstaff-buffer-state)
+;;; backstaff-buffer-state.el ends here

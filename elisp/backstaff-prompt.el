@@ -1,0 +1,77 @@
+;;; backstaff-prompt.el --- Ask the user where a command shall look  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; A command that a person types may ask: for a directory, whether to connect to
+;; a host, whether to install what the server needs.  Calls of agents never ask.
+
+;;; Code:
+
+(require 'backstaff)
+
+(defun backstaff-command-root (&optional directory)
+  "Return the root for a command that the user typed in DIRECTORY.
+This is `backstaff-root' with questions: whether to connect to the host, if
+Emacs is not connected, and whether to install libraries, if no Python can run
+the server.  A root that is out of reach is a `user-error'."
+  (backstaff-prompt--offer-install)
+  (backstaff-prompt-connect (or backstaff-root-directory directory
+                                (backstaff-directory)))
+  (condition-case problem
+      (backstaff-root directory)
+    ;; The command loop would quote the text of any other condition.
+    (backstaff-remote-directory
+     (user-error "%s" (backstaff-epc-error-text problem)))))
+
+(defvar backstaff-prompt--install-declined nil
+  "Non-nil if the user did not want to install what is missing.")
+
+(defun backstaff-prompt--offer-install ()
+  "Offer to install what the server needs, unless the user has declined that."
+  (unless (or backstaff-prompt--install-declined noninteractive inhibit-quit
+              (integerp (backstaff-server-status)))
+    (when (condition-case nil
+              (backstaff-python-with-own-environment nil
+                (ignore (backstaff-server-program)))
+            (backstaff-python-missing t)
+            (backstaff-error nil))      ; the call will signal it again
+      (if (backstaff-install-server)
+          (user-error "Type the command again when the libraries are installed")
+        (setq backstaff-prompt--install-declined t)))))
+
+(defun backstaff-read-directory (prompt)
+  "Ask for a directory with PROMPT and return it.
+On another host any name will do: to look there TRAMP would connect unasked."
+  (let ((directory (backstaff-directory)))
+    ;; Without a default it would be the file that the buffer visits.
+    (read-file-name prompt directory directory t nil
+                    #'backstaff-prompt--perhaps-directory-p)))
+
+(defun backstaff-prompt--perhaps-directory-p (name)
+  "Return non-nil if NAME, typed or a completion, may be a directory."
+  (cond ((file-remote-p name) t)
+        ((and (file-remote-p default-directory) (not (file-name-absolute-p name)))
+         (directory-name-p name))
+        (t (file-directory-p name))))
+
+(defun backstaff-prompt-open-host (host)
+  "Connect to HOST, which may ask for a password; return non-nil if that works."
+  ;; TRAMP does not connect where it believes that nobody waits for it.
+  (let ((non-essential nil))
+    (and (file-exists-p (concat host "/"))
+         (backstaff-server-connected-p host))))
+
+(defun backstaff-prompt-connect (directory)
+  "Ask whether to connect to DIRECTORY's host, if Emacs is not connected to it.
+Do not ask where no server could be started."
+  (let ((host (file-remote-p directory)))
+    (when (and host (not noninteractive) (not inhibit-quit)
+               (not (backstaff-server-connected-p directory))
+               (run-hook-with-args-until-success 'backstaff-server-starters directory)
+               (y-or-n-p (format "Connect to %s? " host)))
+      (backstaff-prompt-open-host host))))
+
+(provide 'backstaff-prompt)
+;;; backstaff-prompt.el ends here
