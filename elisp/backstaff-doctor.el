@@ -83,7 +83,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
 \\{backstaff-doctor-mode-map}"
   :group 'backstaff-doctor
   (setq buffer-undo-list t
-        mode-line-process '(backstaff-request-indicator)
+        mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function #'backstaff-doctor--stop)
   (setq-local revert-buffer-function #'backstaff-doctor--start)
   (add-hook 'kill-buffer-hook #'backstaff-doctor--stop nil t)

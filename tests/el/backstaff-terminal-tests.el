@@ -109,6 +109,15 @@ It runs in a project that holds TREE."
     (let ((screen (backstaff-terminal-tests-wait-for "src/\\.\\.\\.$")))
       (should (equal (nth 4 screen) "├─ \"new\\nline\\u001b[31m\"")))))
 
+(ert-deftest backstaff-terminal-shows-the-report-of-the-doctor ()
+  (backstaff-terminal-tests-in-emacs
+      80 50 '(("a.txt" . ""))
+      '(progn (backstaff-doctor) (delete-other-windows))
+    (let ((screen (backstaff-terminal-tests-wait-for "^\\(All is well\\|.*failed\\)\\.$")))
+      (should (member "All is well." screen))
+      (should (cl-some (apply-partially #'string-match-p "(Backstaff Doctor Wrap)")
+                       screen)))))
+
 (ert-deftest backstaff-terminal-shows-a-listing-in-a-narrow-window ()
   (backstaff-terminal-tests-in-emacs
       60 20 `(("sub" ("in.txt" . "")) (,(make-string 70 ?n) . "12") ("e\e[31mvil" . "")
