@@ -6,9 +6,12 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cache
 from sys import float_info
+from types import NoneType
+from typing import Any, get_args
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.lisp_values import NIL, Nil, Symbol
@@ -29,6 +32,12 @@ class ParameterType(StrEnum):
     ARRAY = "array"
 
 
+_OF_PYTHON: Mapping[object, dict[str, Any]] = {
+    str: {"type": ParameterType.STRING},
+    bool: {"type": ParameterType.BOOLEAN},
+    int: {"type": ParameterType.NUMBER, "whole": True},
+    tuple[str, ...]: {"type": ParameterType.ARRAY},
+}
 _OF_NIL: Mapping[ParameterType, object] = {ParameterType.BOOLEAN: False, ParameterType.ARRAY: []}
 _EXPECTED = {
     ParameterType.STRING: "a string",
@@ -75,6 +84,32 @@ class Parameter:
             "description": self.description or None,
         }
         return {"type": self.type.value} | {k: v for k, v in optional.items() if v is not None}
+
+
+def argument(description: str = "", *, integer: bool = False, **facts: object) -> Any:  # noqa: ANN401  # of the field's type
+    """Declare a field of a tool's arguments, and its parameter: FACTS are fields of `Parameter`.
+
+    For example `depth: int = argument("How deep to go.", default=3, minimum=0)`. The parameter's
+    name and type are the field's; it is required if it has no default and cannot be None. An int is
+    a JSON "number" that must be whole, or with INTEGER an "integer", as the contracts have it.
+    """
+    if integer:
+        facts["type"] = ParameterType.INTEGER
+    return field(metadata={"description": description, **facts})
+
+
+@cache
+def parameters_of(arguments: type[Any]) -> tuple[Parameter, ...]:
+    """Return the parameters that the fields of the dataclass ARGUMENTS declare."""
+
+    def parameter(name: str, python_type: Any, facts: Mapping[str, Any]) -> Parameter:  # noqa: ANN401
+        choices = get_args(python_type)
+        optional = NoneType in choices
+        base = choices[0] if optional else python_type
+        required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
+        return Parameter(**{"name": name, "required": required, **_OF_PYTHON[base], **facts})
+
+    return tuple(parameter(one.name, one.type, one.metadata) for one in fields(arguments))
 
 
 def schema(parameters: Sequence[Parameter]) -> dict[str, object]:

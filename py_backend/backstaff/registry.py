@@ -46,7 +46,7 @@ class Registry:
 
     def definitions(self) -> list[dict[str, object]]:
         """Answer `describe`. Raises `ToolError` if a tool cannot be used."""
-        return [tool.definition(_toolset(tool_id)) for tool_id, tool in self.by_id.items()]
+        return [tool.definition(tool_id) for tool_id, tool in self.by_id.items()]
 
     def settings_tables(self) -> dict[str, Any]:
         """Return the settings class of each table. Raises `ToolError` as `definitions` does."""
@@ -106,11 +106,8 @@ def table(tool_id: str, tool: Tool[Any]) -> str:
 
 
 def _checked(module: str, tool: object) -> Tool[Any]:
-    name = module.rpartition(".")[2]
     if not isinstance(tool, Tool):
         raise TypeError(f"{module} must define TOOL, a backstaff.tool.Tool")
-    if tool.name != name:
-        raise TypeError(f"{module}: TOOL.name is {tool.name!r}, but the file says {name!r}")
     if not tool.description:
         raise TypeError(f"{module}: TOOL has no description")
     return tool

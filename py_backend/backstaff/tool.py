@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from backstaff.arguments import Parameter, ParameterType, schema
+from backstaff.arguments import Parameter, ParameterType, argument, parameters_of, schema
 from backstaff.errors import ErrorCode
 from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
@@ -16,11 +16,10 @@ __all__ = [
     "Context",
     "Keyword",
     "NoSettings",
-    "Parameter",
-    "ParameterType",
     "Result",
     "ResultKind",
     "Tool",
+    "argument",
 ]
 
 Arguments = TypeVar("Arguments")
@@ -91,16 +90,14 @@ class Result:
 class Tool(Generic[Arguments]):
     """A tool: its definition, word for word from its contract, and its work.
 
-    `run` gets an instance of the frozen dataclass `arguments`, made of the values of `parameters`
-    by name. `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
+    `run` gets an instance of the frozen dataclass `arguments`, whose fields declare the parameters
+    (`argument`). `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
     `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
     arguments that do not fit.
     """
 
-    name: str
     description: str
-    parameters: tuple[Parameter, ...]
-    arguments: Callable[..., Arguments]
+    arguments: type[Arguments]
     run: Callable[[Arguments, Context], Result]
     result_kind: ResultKind
     categories: tuple[str, ...] = ()
@@ -109,8 +106,14 @@ class Tool(Generic[Arguments]):
     settings: Callable[..., Any] = NoSettings
     table: str = ""
 
-    def definition(self, toolset: str) -> dict[str, object]:
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters, in the order of the fields of `arguments`."""
+        return parameters_of(self.arguments)  # type: ignore[arg-type]  # classes are hashable
+
+    def definition(self, tool_id: str) -> dict[str, object]:
         """Return the part of `describe` about this tool, with snake_case keys."""
+        toolset, _, name = tool_id.partition("/")
         parameters = schema(self.parameters)
         properties = {one.name: Verbatim(one.schema()) for one in self.parameters}
         # Adapters that call by position want a list, with each type as a keyword.
@@ -121,8 +124,8 @@ class Tool(Generic[Arguments]):
             keywords = {"type": one.type} | items | required
             arguments.append({"name": one.name} | one.schema() | keywords)
         return {
-            "id": f"{toolset}/{self.name}",
-            "name": self.name,
+            "id": tool_id,
+            "name": name,
             "toolset": toolset,
             "description": self.description,
             "parameters": parameters | {"properties": Verbatim(properties)},

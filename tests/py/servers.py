@@ -9,7 +9,7 @@ from backstaff.arguments import ParameterType
 from backstaff.registry import Registry, discover
 from backstaff.server import Server
 from backstaff.settings import Settings
-from backstaff.tool import Context, Parameter, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,11 @@ def server_at(root: Path | str, registry: Registry | None = None) -> Server:
     return Server(registry or discover(), Settings(), str(root))
 
 
-def tool(run: Run, name: str = "probe", parameters: tuple[Parameter, ...] = ()) -> Tool[Nothing]:
-    """A tool that does RUN."""
+def tool(run: Run, name: str = "probe") -> Tool[Nothing]:
+    """A tool that does RUN, without parameters."""
     return Tool(
-        name=name,
         description=f"A tool called {name}.",
-        parameters=parameters,
-        arguments=lambda **_: Nothing(),
+        arguments=Nothing,
         run=run,
         result_kind=ResultKind.TEXT,
     )

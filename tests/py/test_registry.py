@@ -19,11 +19,10 @@ from tests.py.epc import DEADLINE
 from tests.py.servers import saying, tool
 
 PROPER = """
-from backstaff.tool import ResultKind, Tool
+from backstaff.tool import NoSettings, ResultKind, Tool
 
 TOOL = Tool(
-    name={name!r}, description={description!r}, parameters=(), arguments=dict,
-    run=None, result_kind=ResultKind.TEXT,
+    description={description!r}, arguments=NoSettings, run=None, result_kind=ResultKind.TEXT,
 )
 """
 
@@ -40,8 +39,8 @@ def toolset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def write(folder: Path, file: str, name: str, description: str = "Does nothing.") -> None:
-    (folder / f"{file}.py").write_text(PROPER.format(name=name, description=description))
+def write(folder: Path, name: str) -> None:
+    (folder / f"{name}.py").write_text(PROPER.format(description="Does nothing."))
 
 
 def test_all_tools_are_found() -> None:
@@ -54,7 +53,7 @@ def test_all_tools_are_found() -> None:
 
 
 def test_file_is_a_tool_and_its_place_is_the_id(toolset: Path) -> None:
-    write(toolset, "walk", "walk")
+    write(toolset, "walk")
     (toolset / "_shared.py").write_text("not even Python")
     (toolset / "notes.txt").write_text("")
     assert list(discover().by_id) == ["made-up/walk"]
@@ -65,8 +64,7 @@ def test_file_is_a_tool_and_its_place_is_the_id(toolset: Path) -> None:
     [
         ("", "must define TOOL"),
         ("TOOL = 3", "must define TOOL"),
-        (PROPER.format(name="run", description="x"), "TOOL.name is 'run', but the file says"),
-        (PROPER.format(name="walk", description=""), "no description"),
+        (PROPER.format(description=""), "no description"),
         ("not even Python", "SyntaxError: invalid syntax (walk.py, line 1)"),
         ("import backstaff.nothing", "No module named 'backstaff.nothing'"),
     ],
@@ -75,7 +73,7 @@ def test_improper_tool_is_told_of_wherever_it_is_needed_and_the_others_go_on(
     toolset: Path, text: str, words: str
 ) -> None:
     (toolset / "walk.py").write_text(text)
-    write(toolset, "run", "run")
+    write(toolset, "run")
     found = discover()
     assert list(found.by_id) == ["made-up/run", "made-up/walk"]
     assert found.id_of("walk") == "made-up/walk"
@@ -85,16 +83,16 @@ def test_improper_tool_is_told_of_wherever_it_is_needed_and_the_others_go_on(
         assert caught.value.code == ErrorCode.INTERNAL
         assert caught.value.message.startswith("The tool made-up/walk cannot be used: ")
         assert words in caught.value.message
-    assert found.by_id["made-up/run"].name == "run"
+    assert found.by_id["made-up/run"].description == "Does nothing."
 
 
-def test_every_tool_is_proper() -> None:
+def test_every_tool_can_be_used() -> None:
     for tool_id, found in discover().by_id.items():
-        assert tool_id.endswith(f"/{found.name}")
+        assert found.definition(tool_id)["id"] == tool_id
 
 
 def test_tool_is_one_whichever_thread_asks_first(toolset: Path) -> None:
-    write(toolset, "walk", "walk")
+    write(toolset, "walk")
     found = discover()
     together = threading.Barrier(4)
 

@@ -69,9 +69,7 @@ def run_tree(_: Nothing, context: Context) -> Result:
 def tool(name: str, run: Callable[[Nothing, Context], Result]) -> Tool[Nothing]:
     """The tool of this NAME without parameters."""
     return Tool(
-        name=name,
         description=name,
-        parameters=(),
         arguments=Nothing,
         run=run,
         result_kind=ResultKind.TEXT,

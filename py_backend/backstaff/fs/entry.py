@@ -5,11 +5,10 @@ Every function takes an open descriptor and single names, so no path is looked u
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
-from typing import TypeVar
 
 from backstaff.errors import path_error
 from backstaff.fs.budget import Budget
@@ -52,74 +51,35 @@ Named = tuple[str, Kind]
 
 
 def names_in(directory: int, budget: Budget) -> list[str]:
-    """The names in the open DIRECTORY, in no order. Stops early as `entries_in` does."""
-    return _read(directory, budget, _names)
-
-
-def entries_in(directory: int, budget: Budget) -> list[Named]:
-    """The names in the open DIRECTORY with their kinds, in no order; nothing is statted.
+    """The names in the open DIRECTORY, in no order.
 
     Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
     `PathError` when the directory cannot be read.
     """
-    return _read(directory, budget, _entries)
-
-
-Facts = tuple[int, int, int]
-"""The facts in a listing: mode, size in bytes, modification time in nanoseconds."""
-MODE, SIZE, MODIFIED_NS = range(3)
-facts_of = attrgetter("st_mode", "st_size", "st_mtime_ns")
-"""The `Facts` in a status."""
-
-Found = TypeVar("Found")
-
-
-def _read(
-    directory: int, budget: Budget, take: Callable[[Iterable[os.DirEntry[str]]], list[Found]]
-) -> list[Found]:
-    found: list[Found] = []
-    stride = budget.STRIDE
+    found: list[str] = []
     try:
         with HANDLES.scan(directory) as entries:
             while not budget.expired():
-                chunk = take(islice(entries, stride))
+                chunk = [entry.name for entry in islice(entries, budget.STRIDE)]
                 found += chunk
-                if len(chunk) < stride:
+                if len(chunk) < budget.STRIDE:
                     break
     except OSError as error:
         raise path_error(error) from error
     return found
 
 
-def _names(entries: Iterable[os.DirEntry[str]]) -> list[str]:
-    return [entry.name for entry in entries]
-
-
-def _entries(entries: Iterable[os.DirEntry[str]]) -> list[Named]:
-    file, directory = Kind.FILE, Kind.DIRECTORY  # looking them up costs as much as asking
-    return [
-        (
-            entry.name,
-            file
-            if entry.is_file(follow_symlinks=False)
-            else directory
-            if entry.is_dir(follow_symlinks=False)
-            else Kind.SYMLINK
-            if entry.is_symlink()
-            else Kind.UNKNOWN,
-        )
-        for entry in entries
-    ]
-
-
-Grouped = tuple[list[str], list[str], list[str]]
-"""The names of the files in a directory, of its directories and its links; no special files."""
+Grouped = tuple[list[str], list[str], list[str], list[str]]
+"""The names of the files in a directory, of its directories, its links, and its special files."""
+GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
+"""The kinds of `Grouped`."""
 
 
 def groups_in(directory: int, budget: Budget) -> Grouped:
-    """The names in the open DIRECTORY, in no order; like `entries_in` at half the cost.
+    """The names in the open DIRECTORY by kind, in no order; nothing is statted.
 
-    At least one stride is read before the first look at the clock.
+    Stops early as `names_in` does, but at least one stride is read before the first look at the
+    clock.
     """
     files: list[str] = []
     others: list[os.DirEntry[str]] = []
@@ -137,13 +97,28 @@ def groups_in(directory: int, budget: Budget) -> Grouped:
                 more = len(files) + len(others) == most and not budget.expired()
         finally:
             entries.close()
-        if not others:
-            return files, [], []
         directories = [one.name for one in others if one.is_dir(follow_symlinks=False)]
-        return files, directories, [one.name for one in others if one.is_symlink()]
+        links, special = [], []
+        if len(directories) < len(others):  # most directories hold nothing else
+            links = [one.name for one in others if one.is_symlink()]
+            known = {*directories, *links}
+            special = [one.name for one in others if one.name not in known]
     except OSError as error:
         raise path_error(error) from error
+    return files, directories, links, special
 
+
+def entries_in(directory: int, budget: Budget) -> list[Named]:
+    """The names that `groups_in` reads, each with its kind."""
+    groups = zip(GROUPS, groups_in(directory, budget), strict=True)
+    return [(name, kind) for kind, names in groups for name in names]
+
+
+Facts = tuple[int, int, int]
+"""The facts in a listing: mode, size in bytes, modification time in nanoseconds."""
+MODE, SIZE, MODIFIED_NS = range(3)
+facts_of = attrgetter("st_mode", "st_size", "st_mtime_ns")
+"""The `Facts` in a status."""
 
 lstat = HANDLES.lstat
 """The status of a NAME in an open DIRECTORY, links not followed. Raises OSError."""

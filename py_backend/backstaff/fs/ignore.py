@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Grouped
+from backstaff.fs.entry import GROUPS, Grouped, Kind
 
 if TYPE_CHECKING:  # pathspec takes 40 ms to load, and most starts never see a rule
     from backstaff.fs.ignore_pattern import IgnorePattern
@@ -130,14 +130,12 @@ class Ignore:
     def of(self, found: Grouped, budget: Budget) -> set[str]:
         """The ignored names among those FOUND here; fewer if the time is up. Raises `Cancelled`."""
         ignored: set[str] = set()
-        _, directories, _ = found
-        for names in found:
-            directory = names is directories
+        for kind, names in zip(GROUPS, found, strict=True):
             doubtful = {name for sieve in self._sieves for name in sieve.of(names, budget)}
             for name in doubtful:
                 if budget.expired():
                     return ignored
-                if self.ignores(name, directory=directory):
+                if self.ignores(name, directory=kind is Kind.DIRECTORY):
                     ignored.add(name)
         return ignored
 

@@ -9,7 +9,8 @@ from random import Random
 
 import pytest
 
-from backstaff.tool import Context, ParameterType, Result
+from backstaff.arguments import ParameterType
+from backstaff.tool import Context, Result
 from tests.py.attack.attackers import (
     BUG,
     SECRET,

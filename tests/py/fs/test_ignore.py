@@ -79,7 +79,7 @@ def ignored(content: bytes, path: str, *, directory: bool = False) -> bool:
     ignore = Ignore().under(Rules(content))
     for parent in parents:
         ignore = ignore.below(parent)
-    found: Grouped = ([], [name], []) if directory else ([name], [], [])
+    found: Grouped = ([], [name], [], []) if directory else ([name], [], [], [])
     told = ignore.of(found, Budget())
     assert told == ({name} if ignore.ignores(name, directory=directory) else set())
     return bool(told)
@@ -133,7 +133,7 @@ def test_no_name_takes_long() -> None:
     stars = b"*a" * 60 + b"b\n" + b"**/" * 30 + b"*a*a*a*b\n"
     ignore = Ignore().under(Rules(stars)).below("a" * 200).below("a" * 200)
     start = time.process_time()
-    assert ignore.of((["a" * 255], [], []), Budget()) == set()
+    assert ignore.of((["a" * 255], [], [], []), Budget()) == set()
     assert time.process_time() - start < 1, "a pattern backtracks"
 
 
@@ -149,7 +149,7 @@ def test_many_rules_on_many_names_end_with_the_budget() -> None:
     rules = Rules(b"".join(b"?%d*x\n" % number for number in range(500)))
     names = [f"n{number}" for number in range(500)]
     with pytest.raises(Cancelled):
-        Ignore().under(rules).of((names, [], []), budget)
+        Ignore().under(rules).of((names, [], [], []), budget)
 
 
 def test_tracked_file_is_there_though_it_is_ignored(folder: Path) -> None:

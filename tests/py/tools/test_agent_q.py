@@ -364,10 +364,10 @@ def test_entry_without_a_status_comes_after_one_from_before_1970(
 def test_directory_that_cannot_be_read_to_its_end_is_told(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def entries_in(_: int, __: Budget) -> None:
+    def groups_in(_: int, __: Budget) -> None:
         raise path_error(OSError(errno.EIO, os.strerror(errno.EIO)))
 
-    monkeypatch.setattr(list_directory, "entries_in", entries_in)
+    monkeypatch.setattr(list_directory, "groups_in", groups_in)
     reply = listing(tree({"d/": None}), "d")
     assert reply.text == "Error: Cannot read directory 'd': input/output error"
 

@@ -7,22 +7,23 @@ star matches no name, as in Agent-Q. A note names these patterns, and patterns w
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Arrange
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote
-from backstaff.tool import Parameter, ParameterType
+from backstaff.tool import argument
 from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, by_name
 
 _USABLE = re.compile(r"\*[^*/]*|[^*/]+\*?")
-EXCLUDE_PATTERNS = Parameter(
-    name="exclude_patterns",
-    type=ParameterType.ARRAY,
-    description="Names to leave out: 'name', '*suffix' or 'prefix*', e.g. ['.git', '*.o']",
-    absent=(),
-)
+
+
+def exclude_patterns() -> Any:  # noqa: ANN401  # of the field's type
+    """Declare the argument `exclude_patterns`, a tuple of str."""
+    words = "Names to leave out: 'name', '*suffix' or 'prefix*', e.g. ['.git', '*.o']"
+    return argument(words, absent=())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,17 +16,17 @@ from backstaff.render.lines import all_files, cut, omitted, plural, size, some_o
 from backstaff.render.names import MAX_ECHO, show
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
+from backstaff.tools.agent_q._recursive import Exclusions, Settings, arranged, exclude_patterns
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """A directory, relative to the root, and base names to leave out."""
 
-    path: str
-    exclude_patterns: tuple[str, ...]
+    path: str = argument("Directory path (relative to project root, default: '.')", absent=".")
+    exclude_patterns: tuple[str, ...] = exclude_patterns()
 
 
 COLUMNS = ("path", "type", "size", "kind", "target")
@@ -112,19 +112,9 @@ def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:
 
 
 TOOL = Tool(
-    name="directory_tree",
     description=(
         "Get everything below a directory as an indented tree with sizes, to learn how a project"
         " is laid out. Names can be excluded, such as .git or *.fasl."
-    ),
-    parameters=(
-        Parameter(
-            name="path",
-            type=ParameterType.STRING,
-            description="Directory path (relative to project root, default: '.')",
-            absent=".",
-        ),
-        EXCLUDE_PATTERNS,
     ),
     arguments=Arguments,
     run=run,

@@ -14,7 +14,7 @@ from backstaff.fs.entry import Kind
 from backstaff.render.names import show
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.agent_q._paths import opened
 
 
@@ -22,7 +22,7 @@ from backstaff.tools.agent_q._paths import opened
 class Arguments:
     """The contract's table of parameters."""
 
-    path: str
+    path: str = argument("File or directory path (relative to project root)")
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -68,18 +68,9 @@ def _local(seconds: int) -> str:
 
 
 TOOL = Tool(
-    name="get_file_info",
     description=(
         "Get detailed information about a file or directory including size, timestamps,"
         " and permissions."
-    ),
-    parameters=(
-        Parameter(
-            name="path",
-            type=ParameterType.STRING,
-            required=True,
-            description="File or directory path (relative to project root)",
-        ),
     ),
     arguments=Arguments,
     run=run,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, entries_in, kind_of, lstat_or_none
+from backstaff.fs.entry import Kind, groups_in, kind_of, lstat_or_none
 from backstaff.fs.root import Place
 from backstaff.render.names import show
 from backstaff.result import Keyword
@@ -43,19 +43,17 @@ def run(_: Arguments, context: Context) -> Result:
 def _lisp_system(place: Place, budget: Budget) -> str | None:
     """The first file of a Lisp system. A root that cannot be read has none."""
     try:
-        entries = entries_in(place.listing(), budget)
+        files, *_ = groups_in(place.listing(), budget)
     except PathError:
         return None
-    return min((n for n, kind in entries if kind is Kind.FILE and n.endswith(".asd")), default=None)
+    return min((name for name in files if name.endswith(".asd")), default=None)
 
 
 TOOL = Tool(
-    name="get_project_root",
     description=(
         "Get the project root, the directory that no file operation leaves, and how it was"
         " determined."
     ),
-    parameters=(),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,

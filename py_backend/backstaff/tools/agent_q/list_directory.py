@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from math import inf
 
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, entries_in, facts
+from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, facts, groups_in
 from backstaff.render.lines import all_files, omitted, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.result import Rows
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, Listed, by_name
 from backstaff.tools.agent_q._paths import opened
 
@@ -39,9 +39,9 @@ class Settings:
 class Arguments:
     """The contract's table of parameters."""
 
-    path: str
-    show_hidden: bool
-    sort_by: str
+    path: str = argument("Directory path (relative to project root)")
+    show_hidden: bool = argument("Include hidden files (default false)", absent=False)
+    sort_by: str = argument("Sort by: name, size, modified (default: name)", absent="name")
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -92,12 +92,10 @@ def _read(
 ) -> tuple[Listed, int, int, bool]:
     """The first MOST entries, the numbers of all directories and files, and if all was read."""
     reading = budget.share(READING_SHARE)
-    entries = entries_in(directory, reading)
+    others, inner, links, special = groups_in(directory, reading)
+    others += links + special
     if not arguments.show_hidden:
-        entries = [entry for entry in entries if entry[0][0] != "."]
-    a_directory = Kind.DIRECTORY
-    inner = [name for name, kind in entries if kind is a_directory]
-    others = [name for name, kind in entries if kind is not a_directory]
+        inner, others = ([name for name in names if name[0] != "."] for names in (inner, others))
     complete = not reading.expired()
 
     sort_by = arguments.sort_by.lower()
@@ -121,28 +119,7 @@ def _read(
 
 
 TOOL = Tool(
-    name="list_directory",
     description="List files and subdirectories in a directory. Returns names, types, and sizes.",
-    parameters=(
-        Parameter(
-            name="path",
-            type=ParameterType.STRING,
-            required=True,
-            description="Directory path (relative to project root)",
-        ),
-        Parameter(
-            name="show_hidden",
-            type=ParameterType.BOOLEAN,
-            description="Include hidden files (default false)",
-            absent=False,
-        ),
-        Parameter(
-            name="sort_by",
-            type=ParameterType.STRING,
-            description="Sort by: name, size, modified (default: name)",
-            absent="name",
-        ),
-    ),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.LISTING,

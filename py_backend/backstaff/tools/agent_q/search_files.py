@@ -30,9 +30,9 @@ from backstaff.render.lines import (
 from backstaff.render.names import quote, show, word
 from backstaff.result import Rows
 from backstaff.search import suggestions
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
+from backstaff.tools.agent_q._recursive import Exclusions, Settings, arranged, exclude_patterns
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
 
@@ -41,9 +41,9 @@ _LITERAL = re.compile(r"([\[\]{}\\])")
 class Arguments:
     """A glob pattern, the directory to search, and base names to leave out."""
 
-    pattern: str
-    path: str
-    exclude_patterns: tuple[str, ...]
+    pattern: str = argument("Glob pattern, e.g. '*.lisp' or 'src/**/*.md'")
+    path: str = argument("Directory to search (relative to project root, default: '.')", absent=".")
+    exclude_patterns: tuple[str, ...] = exclude_patterns()
 
 
 @dataclass(slots=True)
@@ -188,25 +188,9 @@ def _why(
 
 
 TOOL = Tool(
-    name="search_files",
     description=(
         "Find files by a glob pattern: * and ? within a name, **/ across directories."
         " '*.lisp' finds all Lisp files, 'src/**/*.md' the Markdown files below src."
-    ),
-    parameters=(
-        Parameter(
-            name="pattern",
-            type=ParameterType.STRING,
-            required=True,
-            description="Glob pattern, e.g. '*.lisp' or 'src/**/*.md'",
-        ),
-        Parameter(
-            name="path",
-            type=ParameterType.STRING,
-            description="Directory to search (relative to project root, default: '.')",
-            absent=".",
-        ),
-        EXCLUDE_PATTERNS,
     ),
     arguments=Arguments,
     run=run,

@@ -28,7 +28,7 @@ from backstaff.render import lines
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.search import suggestions
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._command import (
     HEAD_BYTES,
     Command,
@@ -69,7 +69,9 @@ class Code(StrEnum):
 class Arguments:
     """The name of a command."""
 
-    command_name: str
+    command_name: str = argument(
+        "Name of the command, with or without '.md'", code=Code.INVALID_COMMAND_NAME
+    )
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -172,19 +174,9 @@ def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[st
 
 
 TOOL = Tool(
-    name="get_command",
     description=(
         "Get one command by its name: its whole content, and its path, size, modification time and"
         " description. list_commands and search_commands tell the names."
-    ),
-    parameters=(
-        Parameter(
-            name="command_name",
-            type=ParameterType.STRING,
-            required=True,
-            description="Name of the command, with or without '.md'",
-            code=Code.INVALID_COMMAND_NAME,
-        ),
     ),
     arguments=Arguments,
     run=run,

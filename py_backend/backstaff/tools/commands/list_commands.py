@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from backstaff.render.lines import bracketed, fitted, left_out
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
 from backstaff.tools.commands._command import command_labels
 from backstaff.tools.commands._directories import TABLE, Settings, open_directories
@@ -39,8 +39,14 @@ class Code(StrEnum):
 class Arguments:
     """The contract's input."""
 
-    page: int
-    page_size: int
+    page: int = argument("Page number (1-indexed)", default=1, minimum=1, code=Code.INVALID_PAGE)
+    page_size: int = argument(
+        "Number of items per page",
+        default=50,
+        minimum=1,
+        maximum=MAX_PAGE_SIZE,
+        code=Code.INVALID_PAGE_SIZE,
+    )
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -112,32 +118,10 @@ def _next_page(pagination: Mapping[str, int], shown: int, missing: int, limit: i
 
 
 TOOL = Tool(
-    name="list_commands",
     description=(
         "List all available commands in the system with pagination support. Returns command names"
         " with basic metadata, useful for browsing available commands when a specific search query"
         " is not known."
-    ),
-    parameters=(
-        Parameter(
-            name="page",
-            type=ParameterType.NUMBER,
-            whole=True,
-            description="Page number (1-indexed)",
-            default=1,
-            minimum=1,
-            code=Code.INVALID_PAGE,
-        ),
-        Parameter(
-            name="page_size",
-            type=ParameterType.NUMBER,
-            whole=True,
-            description="Number of items per page",
-            default=50,
-            minimum=1,
-            maximum=MAX_PAGE_SIZE,
-            code=Code.INVALID_PAGE_SIZE,
-        ),
     ),
     arguments=Arguments,
     run=run,

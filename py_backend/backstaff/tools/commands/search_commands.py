@@ -29,7 +29,7 @@ from backstaff.frontmatter.block import parse
 from backstaff.fs.budget import Budget
 from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.render.names import quote
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
 from backstaff.tools.commands._directories import (
@@ -88,8 +88,10 @@ FIT_SCORES = dict(zip(Fit, (1.0, 0.9, 0.8, 0.5, 1.0), strict=True))
 class Arguments:
     """A query, and how many results to return."""
 
-    query: str
-    max_results: int
+    query: str = argument("Words to search for", code=Code.INVALID_QUERY)
+    max_results: int = argument(
+        "Maximum number of results", default=10, minimum=1, maximum=MAX_RESULTS
+    )
 
 
 class Hit(NamedTuple):
@@ -289,28 +291,9 @@ def _folded(text: str) -> str:
 
 
 TOOL = Tool(
-    name="search_commands",
     description=(
         "Search the commands by name, title, description, tags and content. Returns the best"
         " matches with a score from 0 to 1 and the reason; get_command returns a command itself."
-    ),
-    parameters=(
-        Parameter(
-            name="query",
-            type=ParameterType.STRING,
-            required=True,
-            description="Words to search for",
-            code=Code.INVALID_QUERY,
-        ),
-        Parameter(
-            name="max_results",
-            type=ParameterType.NUMBER,
-            whole=True,
-            description="Maximum number of results",
-            default=10,
-            minimum=1,
-            maximum=MAX_RESULTS,
-        ),
     ),
     arguments=Arguments,
     run=run,

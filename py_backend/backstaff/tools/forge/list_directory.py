@@ -34,7 +34,7 @@ from backstaff.render.canonical import rows_to_json, to_json
 from backstaff.render.lines import cut, size
 from backstaff.render.names import labels, lossy, quote, show
 from backstaff.result import Keyword, Rows
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
 DEFAULT_OUTPUT_BYTES = 1 << 20
 SAMPLE = 16
@@ -96,15 +96,15 @@ class Settings:
 class Arguments:
     """The normative schema (3.2); `max_depth` is None if it was omitted."""
 
-    path: str
-    recursive: bool
-    max_depth: int | None
-    max_entries: int
-    include_hidden: bool
-    include_files: bool
-    include_dirs: bool
-    include_symlinks: bool
-    include_other: bool
+    path: str = argument()
+    recursive: bool = argument(default=False)
+    max_depth: int | None = argument(integer=True, minimum=1)
+    max_entries: int = argument(integer=True, minimum=1, setting="max_entries")
+    include_hidden: bool = argument(default=False, setting="include_hidden_default")
+    include_files: bool = argument(default=True, setting="include_files_default")
+    include_dirs: bool = argument(default=True, setting="include_dirs_default")
+    include_symlinks: bool = argument(default=True, setting="include_symlinks_default")
+    include_other: bool = argument(default=False, setting="include_other_default")
 
 
 class Entry(NamedTuple):
@@ -305,26 +305,8 @@ def _rows(entries: list[Entry]) -> Rows:
     return Rows({field: [entry[i] for entry in entries] for i, field in fields})
 
 
-def _flag(name: str, *, default: bool) -> Parameter:
-    return Parameter(
-        name=name, type=ParameterType.BOOLEAN, default=default, setting=f"{name}_default"
-    )
-
-
 TOOL = Tool(
-    name="list_directory",
     description="List directory entries",
-    parameters=(
-        Parameter(name="path", type=ParameterType.STRING, required=True),
-        Parameter(name="recursive", type=ParameterType.BOOLEAN, default=False),
-        Parameter(name="max_depth", type=ParameterType.INTEGER, minimum=1),
-        Parameter(name="max_entries", type=ParameterType.INTEGER, minimum=1, setting="max_entries"),
-        _flag("include_hidden", default=False),
-        _flag("include_files", default=True),
-        _flag("include_dirs", default=True),
-        _flag("include_symlinks", default=True),
-        _flag("include_other", default=False),
-    ),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.JSON,

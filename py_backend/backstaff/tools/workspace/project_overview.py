@@ -24,7 +24,7 @@ from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, size
 from backstaff.render.names import labels, show, word
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import (
     Directory,
     Line,
@@ -88,8 +88,15 @@ REMEDIES = {
 class Arguments:
     """A directory, and how long its overview may be."""
 
-    path: str
-    max_tokens: int
+    path: str = argument(
+        "Directory to show, relative to the workspace (default: all of it).", default="."
+    )
+    max_tokens: int = argument(
+        "The most that the answer may cost (default: 1000).",
+        integer=True,
+        default=1000,
+        maximum=MOST_TOKENS,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,26 +383,10 @@ def _line_data(line: Line, prefix: str) -> dict[str, object]:
 
 
 TOOL = Tool(
-    name="project_overview",
     description=(
         "Shows what a project is: its size, what to read first, what builds it, what was edited"
         " lately, and a map of the directories that matter most. Keeps to max_tokens, leaves out"
         " what git ignores, and says what is hidden. Call this first in an unknown project."
-    ),
-    parameters=(
-        Parameter(
-            name="path",
-            type=ParameterType.STRING,
-            default=".",
-            description="Directory to show, relative to the workspace (default: all of it).",
-        ),
-        Parameter(
-            name="max_tokens",
-            type=ParameterType.INTEGER,
-            default=1000,
-            maximum=MOST_TOKENS,
-            description="The most that the answer may cost (default: 1000).",
-        ),
     ),
     arguments=Arguments,
     run=run,

@@ -30,7 +30,7 @@ from backstaff.render.names import labels, quote, show, word
 from backstaff.search import suggestions
 from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
 from backstaff.search.suggestions import Searched
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -48,12 +48,29 @@ MIN_SECONDS = 0.5
 class Arguments:
     """A query, the directory to search, and the page of the matches."""
 
-    query: str
-    path: str
-    kind: str
-    include_ignored: bool
-    max_results: int
-    offset: int
+    query: str = argument(
+        "What to look for in paths. Case counts only where there is a capital letter;"
+        " words may stand in any order. For a glob: the whole path from 'path' on,"
+        " such as '**/*.py'."
+    )
+    path: str = argument("Directory to search in.", default=".")
+    kind: str = argument(
+        "How the query is meant: fuzzy allows for gaps in a word.",
+        choices=tuple(SearchKind),
+        default=SearchKind.FUZZY.value,
+    )
+    include_ignored: bool = argument(
+        "Search what git ignores, too, and repositories within.", default=False
+    )
+    max_results: int = argument(
+        "How many paths to return.", default=50, minimum=1, maximum=MAX_RESULTS
+    )
+    offset: int = argument(
+        "How many of the first to skip: the next page's offset is in the answer.",
+        default=0,
+        minimum=0,
+        maximum=MAX_OFFSET,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,59 +270,9 @@ def _count(query: Query, index: Index, budget: Budget) -> int:
 
 
 TOOL = Tool(
-    name="search_files",
     description=(
         "Find files by name: paths that match a query, the best first, without what git ignores."
         " Use it to learn where something is; workspace/tree shows what is around it."
-    ),
-    parameters=(
-        Parameter(
-            name="query",
-            type=ParameterType.STRING,
-            required=True,
-            description=(
-                "What to look for in paths. Case counts only where there is a capital letter;"
-                " words may stand in any order. For a glob: the whole path from 'path' on,"
-                " such as '**/*.py'."
-            ),
-        ),
-        Parameter(
-            name="path",
-            type=ParameterType.STRING,
-            default=".",
-            description="Directory to search in.",
-        ),
-        Parameter(
-            name="kind",
-            type=ParameterType.STRING,
-            choices=tuple(SearchKind),
-            default=SearchKind.FUZZY.value,
-            description="How the query is meant: fuzzy allows for gaps in a word.",
-        ),
-        Parameter(
-            name="include_ignored",
-            type=ParameterType.BOOLEAN,
-            default=False,
-            description="Search what git ignores, too, and repositories within.",
-        ),
-        Parameter(
-            name="max_results",
-            type=ParameterType.NUMBER,
-            whole=True,
-            default=50,
-            minimum=1,
-            maximum=MAX_RESULTS,
-            description="How many paths to return.",
-        ),
-        Parameter(
-            name="offset",
-            type=ParameterType.NUMBER,
-            whole=True,
-            default=0,
-            minimum=0,
-            maximum=MAX_OFFSET,
-            description="How many of the first to skip: the next page's offset is in the answer.",
-        ),
     ),
     arguments=Arguments,
     run=run,

@@ -34,13 +34,13 @@ from backstaff.errors import (
     ToolError,
 )
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, Named, entries_in
+from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Walk
 from backstaff.render.lines import all_files, bracketed, directories_in_a_note, size
 from backstaff.render.names import labels, quote, show, word, words
-from backstaff.tool import Context, Parameter, ParameterType, Result, ResultKind, Tool
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -57,12 +57,20 @@ Node = dict[str, Any]
 class Arguments:
     """TreeInput (4.1)."""
 
-    path: str
-    entry_kind: str
-    max_depth: int
-    max_entries: int
-    include_hidden: bool
-    exclude: tuple[str, ...]
+    path: str = argument("Directory path in workspace.")
+    entry_kind: str = argument(
+        "Node types to include (default: directory).",
+        choices=("directory", "all"),
+        default="directory",
+    )
+    max_depth: int = argument(
+        "Maximum traversal depth (default: 3).", limits=(0, MAX_DEPTH), default=3
+    )
+    max_entries: int = argument(
+        "Maximum node count (default: 100).", limits=(1, MAX_ENTRIES), default=100
+    )
+    include_hidden: bool = argument("Include dot-prefixed entries (default: false).", default=False)
+    exclude: tuple[str, ...] = argument("Glob patterns to exclude paths.", absent=())
 
 
 @dataclass(slots=True)
@@ -224,17 +232,16 @@ def _arranger(
     kinds = tuple(SUFFIXES) if arguments.entry_kind == "all" else (Kind.DIRECTORY,)
 
     def arrange(directory: int, path: str) -> list[Named]:
-        entries = entries_in(directory, budget)
+        groups = dict(zip(GROUPS, groups_in(directory, budget), strict=True))
         budget.check()  # nothing is shown of a directory that was not read to its end
-        if not arguments.include_hidden:
-            entries = [entry for entry in entries if entry[0][0] != "."]
-        hidden: AbstractSet[str] = DEFAULT_EXCLUDES
-        if excluded:
-            prefix = f"{base}{path}/" if path else base
-            hidden = hidden | excluded.among(prefix, [name for name, _ in entries], budget)
+        prefix = f"{base}{path}/" if path else base
         found: list[Named] = []
         for kind in kinds:
-            names = [name for name, its in entries if its is kind and name not in hidden]
+            names = [name for name in groups[kind] if name not in DEFAULT_EXCLUDES]
+            if not arguments.include_hidden:
+                names = [name for name in names if name[0] != "."]
+            if excluded and (hidden := excluded.among(prefix, names, budget)):
+                names = [name for name in names if name not in hidden]
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
             room = arguments.max_entries - tree.scanned - len(found)
             found += zip(nsmallest(room, names, key=order), repeat(kind))
@@ -368,51 +375,7 @@ class _Page:
 
 
 TOOL = Tool(
-    name="tree",
     description="Returns a workspace tree: directories only or directories with files.",
-    parameters=(
-        Parameter(
-            name="path",
-            type=ParameterType.STRING,
-            required=True,
-            description="Directory path in workspace.",
-        ),
-        Parameter(
-            name="entry_kind",
-            type=ParameterType.STRING,
-            choices=("directory", "all"),
-            default="directory",
-            description="Node types to include (default: directory).",
-        ),
-        Parameter(
-            name="max_depth",
-            type=ParameterType.NUMBER,
-            whole=True,
-            limits=(0, MAX_DEPTH),
-            default=3,
-            description="Maximum traversal depth (default: 3).",
-        ),
-        Parameter(
-            name="max_entries",
-            type=ParameterType.NUMBER,
-            whole=True,
-            limits=(1, MAX_ENTRIES),
-            default=100,
-            description="Maximum node count (default: 100).",
-        ),
-        Parameter(
-            name="include_hidden",
-            type=ParameterType.BOOLEAN,
-            default=False,
-            description="Include dot-prefixed entries (default: false).",
-        ),
-        Parameter(
-            name="exclude",
-            type=ParameterType.ARRAY,
-            absent=(),
-            description="Glob patterns to exclude paths.",
-        ),
-    ),
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TREE,
