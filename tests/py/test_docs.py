@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backstaff import tools
+from backstaff.errors import ErrorCode
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -70,4 +71,7 @@ def test_tool_in_the_guide_answers(
     server = server_at(root)
     reply = server.call("guide/disk_usage")
     assert reply.text == "2.0 KB in 3 files\n2.0 KB a\n0.0 KB closed/d\n0.0 KB b/c\n"
-    assert server.call("disk_usage", {"path": ".."}).error
+    assert server.call("guide/disk_usage", {"path": "b"}).text == "0.0 KB in 1 file\n0.0 KB b/c\n"
+    refused = server.call("guide/disk_usage", {"path": ".."}).error
+    assert refused
+    assert refused["code"] == ErrorCode.SANDBOX_VIOLATION

@@ -78,15 +78,14 @@ GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
 def groups_in(directory: int, budget: Budget) -> Grouped:
     """The names in the open DIRECTORY by kind, in no order; nothing is statted.
 
-    Stops early as `names_in` does, but at least one stride is read before the first look at the
-    clock.
+    Stops early as `names_in` does.
     """
     files: list[str] = []
     others: list[os.DirEntry[str]] = []
     try:
         entries = HANDLES.scan(directory)
         try:
-            more = True
+            more = not budget.expired()
             while more:
                 most = len(files) + len(others) + Budget.STRIDE
                 for entry in islice(entries, Budget.STRIDE):
