@@ -85,15 +85,14 @@ def groups_in(directory: int, budget: Budget) -> Grouped:
     try:
         entries = HANDLES.scan(directory)
         try:
-            more = not budget.expired()
-            while more:
-                most = len(files) + len(others) + Budget.STRIDE
-                for entry in islice(entries, Budget.STRIDE):
-                    if entry.is_file(follow_symlinks=False):
-                        files.append(entry.name)
-                    else:
-                        others.append(entry)
-                more = len(files) + len(others) == most and not budget.expired()
+            while not budget.expired():
+                chunk = list(islice(entries, budget.STRIDE))
+                names = [entry.name for entry in chunk if entry.is_file(follow_symlinks=False)]
+                files += names
+                if len(names) < len(chunk):
+                    others += [one for one in chunk if not one.is_file(follow_symlinks=False)]
+                if len(chunk) < budget.STRIDE:
+                    break
         finally:
             entries.close()
         directories = [one.name for one in others if one.is_dir(follow_symlinks=False)]

@@ -89,6 +89,7 @@ class Walk:
                     break  # one was entered, or the walk was ended meanwhile
             else:
                 HANDLES.close(levels.pop().directory)
+        self.expired |= expired()  # the last directory may not have been read to its end
 
     def enter(self, step: Step) -> PathError | None:
         """Go into STEP, the directory just yielded; or return the reason why it cannot be read."""
@@ -109,12 +110,11 @@ class Walk:
             try:
                 entries = self.arrange(directory, path)
             except DeadlineExceeded:
-                entries = ()
-            self.expired |= self.budget.expired()
+                entries, self.expired = (), True
         except BaseException:
             HANDLES.close(directory)
             raise
-        if entries in ((), []):  # most directories hold no other, or are not shown
+        if not entries:  # most directories hold no other; an iterator counts as some
             HANDLES.close(directory)
         else:
             prefix = f"{path}/" if path else ""

@@ -16,6 +16,7 @@ The sum over the words decides; then the number of gaps, the length of the path,
 import re
 from collections.abc import Callable, Sequence
 from heapq import nsmallest
+from itertools import compress
 
 from backstaff.fs.budget import Budget
 
@@ -41,11 +42,16 @@ def best(
 
     if len(words) == 1:
         # Scoring is slow. These names rank before all others; often there are enough of them.
-        for has in (str.startswith, str.__contains__):
-            checked = budget.checked(matching)
-            names = [i for i in checked if has(paths[i][paths[i].rfind("/") + 1 :], words[0])]
-            if len(names) >= count:
-                matching = names
+        word, in_order = words[0], subsequence(words[0]).match
+        names = [paths[i][paths[i].rfind("/") + 1 :] for i in budget.checked(matching)]
+        for fits in (
+            lambda name: name.startswith(word),
+            lambda name: word in name,
+            lambda name: in_order(name) is not None,
+        ):
+            found = list(compress(matching, map(fits, names)))
+            if len(found) >= count:
+                matching = found
                 break
     return [position for *_, position in nsmallest(count, map(key, budget.checked(matching)))]
 
