@@ -83,16 +83,16 @@ def _read_directory(
     start = time.time_ns()
     key = directory.place.path, directory.label
     cached, found = CACHE.get(key) or {}, {}
-    for file, status in directory.statuses([name for name in files if name not in taken], budget):
+    for file in files:
+        if file in taken:
+            continue
+        if budget.expired():  # reading one file can take 50 milliseconds
+            break
         known = cached.get(file)
         try:
-            if isinstance(status, PathError):
-                raise status
-            if known and stamp_of(status) == known[0]:
+            if known and stamp_of(directory.status(file)) == known[0]:
                 found[file] = known
                 continue
-            if budget.expired():  # reading one file can take 50 milliseconds
-                break
             content = directory.read(file, FIRST_BYTES)
             command, unsure = command_of(file, directory, content)
             if unsure:
