@@ -25,7 +25,7 @@ from typing import NamedTuple
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
 from backstaff.fs.budget import Budget
-from backstaff.render.lines import bracketed, fitted, left_out
+from backstaff.render.lines import bracketed, fitted, left_out, plural
 from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
@@ -130,8 +130,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     output = [match.facts(*["folder"] * several) for match in matches]
 
     among = f"({len(commands)} searched)"
-    noun = "command" if len(matches) == 1 else "commands"
-    head = f"{len(matches)} {noun} for {quote(query)}, the best first {among}\n"
+    head = f"{plural(len(matches), 'command')} for {quote(query)}, the best first {among}\n"
     if not matches:
         head = f"No command matches {quote(query)} {among}; {TELLS_ALL}\n"
     rows = [
@@ -144,13 +143,11 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes += _notes(commands, len(matches), most)
     notes += warnings_note(warnings)
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
-    text, shown = fitted(
-        head,
-        rows,
-        bracketed(notes),
-        limit,
-        lambda shown: left_out(len(rows) - shown, limit, TELLS_ALL),
-    )
+
+    def end(shown: int) -> str:
+        return left_out(len(rows) - shown, limit, TELLS_ALL)
+
+    text, shown = fitted(head, rows, bracketed(notes), limit, end)
     return Result(
         text=text,
         data={"query": query, "results": results, "searched": len(commands)},
@@ -167,8 +164,8 @@ def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
         raised = f"raise max_results (at most {MAX_RESULTS})"
         yield f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}"
     if large := sum(command.size > HEAD_BYTES for command in commands):
-        noun = "command is" if large == 1 else "commands are"
-        yield f"{large} {noun} searched in the first {HEAD_BYTES >> 10} KiB only"
+        words = plural(large, "command is", "commands are")
+        yield f"{words} searched in the first {HEAD_BYTES >> 10} KiB only"
 
 
 def _query_words(query: str) -> list[str]:
