@@ -68,9 +68,9 @@ def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
     """Reads a directory in the order of list_directory, without the EXCLUSIONS."""
 
     def arrange(directory: int, _path: str) -> list[Named]:
+        # The first look at the clock drops a directory that was not read to its end.
         entries = budget.checked(entries_in(directory, budget))
         kinds = {name: kind for name, kind in entries if not exclusions.match(name)}
-        budget.check()  # a directory that was not read to its end is not shown at all
         directories = [name for name, kind in kinds.items() if kind is Kind.DIRECTORY]
         files = [name for name, kind in kinds.items() if kind is not Kind.DIRECTORY]
         names = by_name(directories, budget) + by_name(files, budget)

@@ -51,7 +51,6 @@ NAME_SHARE = 0.05
 _WORD = re.compile(r"[^\W_]+")
 _RUN = re.compile(r"\S{1,1000}")
 
-
 INVALID_QUERY = "INVALID_QUERY"
 """The error of this tool."""
 
