@@ -7,16 +7,11 @@ have taken the name in between. So a fifo, a terminal or `/dev/zero` always ends
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from backstaff.errors import NotAFile, PathError, path_error
-from backstaff.fs.budget import Budget
+from backstaff.errors import NotAFile, path_error
 from backstaff.fs.entry import Kind, kind_of
 from backstaff.fs.handles import HANDLES
-
-STRIDE = 32
-"""Files between two looks at the clock: on a network, each status takes a while."""
 
 
 class Content(NamedTuple):
@@ -42,22 +37,6 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
     except OSError as error:
         raise path_error(error) from error
     return _insist(status)
-
-
-def regulars(
-    names: Iterable[str], directory: int, budget: Budget, *, follow: bool = False
-) -> Iterator[tuple[str, os.stat_result | PathError]]:
-    """Yield each of NAMES with the status or error that `regular` has, until the time is up."""
-    ask = HANDLES.stat if follow else HANDLES.lstat
-    for number, name in enumerate(names):
-        if not number % STRIDE and budget.expired():
-            return
-        try:
-            status = ask(name, directory)
-        except OSError as error:
-            yield name, path_error(error)
-            continue
-        yield name, status if stat.S_ISREG(status.st_mode) else not_a_file(kind_of(status))
 
 
 def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:

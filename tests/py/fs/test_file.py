@@ -9,8 +9,7 @@ import pytest
 
 from backstaff.errors import NotAFile, NotFound, PermissionRefused, Unreachable
 from backstaff.fs import file
-from backstaff.fs.budget import Budget
-from backstaff.fs.file import read, regular, regulars
+from backstaff.fs.file import read, regular
 
 
 @pytest.fixture
@@ -160,16 +159,10 @@ def test_what_the_system_refuses_is_told(  # noqa: PLR0913, PLR0917  # a fault i
     assert again == free, "nothing stays open"
 
 
-def test_many_are_looked_at_and_each_is_told(tmp_path: Path, directory: int) -> None:
+def test_a_status_is_told_of_regular_files_only(tmp_path: Path, directory: int) -> None:
     (tmp_path / "a").write_text("abc")
     os.mkfifo(tmp_path / "b")
-    told = dict(regulars(["a", "b", "c"], directory, Budget()))
-    assert isinstance(told["a"], os.stat_result)
-    assert isinstance(told["b"], NotAFile)
-    assert isinstance(told["c"], NotFound)
-    assert told["a"] == regular("a", directory)
-
-
-def test_when_the_time_is_up_nothing_more_is_looked_at(tmp_path: Path, directory: int) -> None:
-    (tmp_path / "a").write_text("abc")
-    assert list(regulars(["a"], directory, Budget(deadline=0))) == []
+    assert regular("a", directory).st_size == 3
+    for name, error in (("b", NotAFile), ("c", NotFound)):
+        with pytest.raises(error):
+            regular(name, directory)

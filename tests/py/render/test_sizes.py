@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.render.sizes import show_size, show_sizes
+from backstaff.render.sizes import show_size
 
 KB, MB, GB, TB = (1 << power for power in (10, 20, 30, 40))
 
@@ -34,11 +34,6 @@ KB, MB, GB, TB = (1 << power for power in (10, 20, 30, 40))
 )
 def test_size_has_one_decimal_and_halves_round_up(size: int, shown: str) -> None:
     assert show_size(size) == shown
-
-
-@given(st.lists(st.integers(0, 2 * MB) | st.integers(0, 2**63 - 1)))
-def test_many_sizes_are_shown_as_each_is(sizes: list[int]) -> None:
-    assert show_sizes(sizes) == [show_size(size) for size in sizes]
 
 
 @given(st.integers(0, 2**63 - 1))

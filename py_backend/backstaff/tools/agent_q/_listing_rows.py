@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import takewhile
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
-from backstaff.render.lines import size
+from backstaff.render.lines import fitting, size
 from backstaff.render.names import show_all, widths
-from backstaff.render.sizes import show_sizes
+from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
 
 MAX_OUTPUT_BYTES = 15 << 20
@@ -36,14 +35,10 @@ class Listed:
     def text(self) -> str:
         """The rows, each ending with a newline."""
         directories = [f"[DIR]  {label}/\n" for label in show_all(self.directories)]
-        labels = show_all(self.files)
-        columns = widths(labels)
-        wide = max(MINIMUM_NAME_COLUMN, max(columns, default=0) + 2)
-        files = [
-            f"[FILE] {label}{' ' * (wide - taken)}({shown_size})\n"
-            for label, taken, shown_size in zip(labels, columns, self._sizes(), strict=True)
-        ]
-        return "".join(directories + files)
+        files = self._files()
+        wide = max([MINIMUM_NAME_COLUMN, *(columns + 2 for _, columns, _ in files)])
+        rows = [f"[FILE] {label}{' ' * (wide - taken)}({told})\n" for label, taken, told in files]
+        return "".join(directories + rows)
 
     def cut(self, head: str, end: Callable[[int], str], limit: int) -> tuple["Listed", str]:
         """The first entries that fit in LIMIT bytes, and the text: HEAD, their rows, the end.
@@ -53,40 +48,35 @@ class Listed:
         text = head + self.text() + end(len(self))
         if size(text) <= limit:
             return self, text
-        room = limit - size(head) - size(end(0))
-        shown = self.first(sum(1 for _ in takewhile(lambda total: total <= room, self._totals())))
+        shown = self.first(fitting(self._growth(), limit - size(head) - size(end(0))))
         return shown, head + shown.text() + end(len(shown))
 
-    def _totals(self) -> Iterator[int]:
-        """Yield the bytes of the first row, of the first two rows, and so on.
+    def _growth(self) -> Iterator[int]:
+        """Yield the bytes that each row adds to those before it.
 
         The sizes of files stand in a column behind the longest name. So a name that is longer than
         all before it makes every row before it longer, too.
         """
-        total, wide = 0, MINIMUM_NAME_COLUMN
         for label in show_all(self.directories):
-            total += len("[DIR]  /\n") + size(label)
-            yield total
-        labels = show_all(self.files)
-        rows = zip(labels, widths(labels), self._sizes(), strict=True)
-        for number, (label, columns, shown_size) in enumerate(rows, 1):
-            total += len("[FILE] ()\n") + size(label) - columns + len(shown_size)
-            wide = max(wide, columns + 2)
-            yield total + number * wide
+            yield len("[DIR]  /\n") + size(label)
+        wide = MINIMUM_NAME_COLUMN
+        for before, (label, columns, told) in enumerate(self._files()):
+            wider = max(wide, columns + 2)
+            row = len("[FILE] ()\n") + size(label) - columns + wider + len(told)
+            yield row + before * (wider - wide)
+            wide = wider
 
-    def _sizes(self) -> list[str]:
-        facts = self.facts[len(self.directories) :]
-        sizes = show_sizes(one[SIZE] if one else 0 for one in facts)
-        if None not in facts:
-            return sizes
-        return [size if one else "size unknown" for size, one in zip(sizes, facts, strict=True)]
+    def _files(self) -> list[tuple[str, int, str]]:
+        """The name of each file, the columns that it takes, and the size, as the text has them."""
+        labels, facts = show_all(self.files), self.facts[len(self.directories) :]
+        sizes = [show_size(one[SIZE]) if one else "size unknown" for one in facts]
+        return list(zip(labels, widths(labels), sizes, strict=True))
 
     def rows(self, directory: int) -> Rows:
         """The same entries as data; DIRECTORY is the open directory that holds them."""
         names = [*self.directories, *self.files]
-        kinds = kinds_of(self.facts)
+        kinds, link = kinds_of(self.facts), Kind.SYMLINK
         types = [Keyword("directory")] * len(self.directories)
-        link = Kind.SYMLINK
         return Rows(
             {
                 "name": names,

@@ -7,23 +7,19 @@ star matches no name, as in Agent-Q. A note names these patterns, and patterns w
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Arrange
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote
-from backstaff.tool import argument
 from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, by_name
 
 _USABLE = re.compile(r"\*[^*/]*|[^*/]+\*?")
 
 
-def exclude_patterns() -> Any:  # noqa: ANN401  # of the field's type
-    """Declare the argument `exclude_patterns`, a tuple of str."""
-    words = "Names to leave out: 'name', '*suffix' or 'prefix*', e.g. ['.git', '*.o']"
-    return argument(words, absent=())
+EXCLUDE_PATTERNS = "Names to leave out: 'name', '*suffix' or 'prefix*', e.g. ['.git', '*.o']"
+"""Describes the argument `exclude_patterns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +49,6 @@ class Exclusions:
             idle=tuple(pattern for pattern in patterns if not _USABLE.fullmatch(pattern)),
         )
 
-    @property
-    def some(self) -> bool:
-        """Whether any name is left out."""
-        return bool(self.names or self.prefixes or self.suffixes)
-
     def match(self, name: str) -> bool:
         """Whether NAME is left out."""
         return name in self.names or name.startswith(self.prefixes) or name.endswith(self.suffixes)
@@ -77,14 +68,12 @@ def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
     """Reads a directory in the order of list_directory, without the EXCLUSIONS."""
 
     def arrange(directory: int, _path: str) -> list[Named]:
-        entries = entries_in(directory, budget)
-        if exclusions.some:
-            checked = budget.checked(entries)
-            entries = [entry for entry in checked if not exclusions.match(entry[0])]
-        budget.check()  # a directory that was not read to its end is not shown at all
-        kinds, inner = dict(entries), Kind.DIRECTORY
-        directories = by_name([name for name, kind in entries if kind is inner], budget)
-        files = by_name([name for name, kind in entries if kind is not inner], budget)
-        return [(name, kinds[name]) for name in (*directories, *files)]
+        # The first look at the clock drops a directory that was not read to its end.
+        entries = budget.checked(entries_in(directory, budget))
+        kinds = {name: kind for name, kind in entries if not exclusions.match(name)}
+        directories = [name for name, kind in kinds.items() if kind is Kind.DIRECTORY]
+        files = [name for name, kind in kinds.items() if kind is not Kind.DIRECTORY]
+        names = by_name(directories, budget) + by_name(files, budget)
+        return [(name, kinds[name]) for name in names]
 
     return arrange

@@ -18,7 +18,7 @@ from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import Exclusions, Settings, arranged, exclude_patterns
+from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Arguments:
     """A directory, relative to the root, and base names to leave out."""
 
     path: str = argument("Directory path (relative to project root, default: '.')", absent=".")
-    exclude_patterns: tuple[str, ...] = exclude_patterns()
+    exclude_patterns: tuple[str, ...] = argument(EXCLUDE_PATTERNS, absent=())
 
 
 COLUMNS = ("path", "type", "size", "kind", "target")

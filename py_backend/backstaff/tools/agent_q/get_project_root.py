@@ -6,12 +6,11 @@ or the file of a linked work tree), or a Lisp system's (a `*.asd` file is there)
 client's choice.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from backstaff.errors import PathError
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, groups_in, kind_of, lstat_or_none
-from backstaff.fs.root import Place
 from backstaff.render.names import show
 from backstaff.result import Keyword
 from backstaff.tool import Context, Result, ResultKind, Tool
@@ -31,22 +30,17 @@ def run(_: Arguments, context: Context) -> Result:
         kind = kind_of(status) if status else None
         if kind in (Kind.DIRECTORY, Kind.FILE, Kind.SYMLINK):
             method, words, marker = "git", f"Git repository root (.git {kind})", ".git"
-        elif system := _lisp_system(place, context.budget):
-            method, words, marker = "asdf", "ASDF system directory", system
+        else:
+            with suppress(PathError):  # a root that cannot be read has no Lisp system
+                files = groups_in(place.listing(), context.budget)[0]
+                marker = min((name for name in files if name.endswith(".asd")), default=None)
+            if marker:
+                method, words = "asdf", "ASDF system directory"
     path = place.path_as_directory
     return Result(
         text=f"Project root: {show(path)}\n\nDetection method: {words}",
         data={"path": path, "method": Keyword(method), "marker": marker},
     )
-
-
-def _lisp_system(place: Place, budget: Budget) -> str | None:
-    """The first file of a Lisp system. A root that cannot be read has none."""
-    try:
-        files, *_ = groups_in(place.listing(), budget)
-    except PathError:
-        return None
-    return min((name for name in files if name.endswith(".asd")), default=None)
 
 
 TOOL = Tool(

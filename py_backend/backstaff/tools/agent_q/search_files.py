@@ -32,7 +32,7 @@ from backstaff.result import Rows
 from backstaff.search import suggestions
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import Exclusions, Settings, arranged, exclude_patterns
+from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
 
@@ -43,7 +43,7 @@ class Arguments:
 
     pattern: str = argument("Glob pattern, e.g. '*.lisp' or 'src/**/*.md'")
     path: str = argument("Directory to search (relative to project root, default: '.')", absent=".")
-    exclude_patterns: tuple[str, ...] = exclude_patterns()
+    exclude_patterns: tuple[str, ...] = argument(EXCLUDE_PATTERNS, absent=())
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ def _why(
         yield "only * and ? and **/ are special in a pattern, brackets and braces are not"
     if search.expired:
         return
-    if Exclusions.of(arguments.exclude_patterns).some:
+    if arguments.exclude_patterns:
         # Search again with nothing excluded, but not for long.
         budget = context.budget.at_most(suggestions.SECONDS)
         with Walk(place.listing(), arranged(Exclusions.of(()), budget), budget) as walk:

@@ -13,6 +13,7 @@ from operator import itemgetter
 from backstaff.errors import PathError
 from backstaff.fs.budget import Budget
 from backstaff.fs.stamp import Recent, Stamp, settled, stamp_of
+from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_of, file_label
 from backstaff.tools.commands._directories import CommandDirectory
@@ -83,16 +84,16 @@ def _read_directory(
     start = time.time_ns()
     key = directory.place.path, directory.label
     cached, found = CACHE.get(key) or {}, {}
-    for file, status in directory.statuses([name for name in files if name not in taken], budget):
+    for file in files:
+        if file in taken:
+            continue
+        if budget.expired():  # reading one file can take 50 milliseconds
+            break
         known = cached.get(file)
         try:
-            if isinstance(status, PathError):
-                raise status
-            if known and stamp_of(status) == known[0]:
+            if known and stamp_of(directory.status(file)) == known[0]:
                 found[file] = known
                 continue
-            if budget.expired():  # reading one file can take 50 milliseconds
-                break
             content = directory.read(file, FIRST_BYTES)
             command, unsure = command_of(file, directory, content)
             if unsure:
@@ -111,5 +112,5 @@ def _read_directory(
 def warnings_note(warnings: Sequence[str]) -> Iterator[str]:
     """Yield a note with the number of WARNINGS and the first: a model sees only the text."""
     if warnings:
-        noun = "warning" if len(warnings) == 1 else "warnings, the first"
-        yield f"{len(warnings)} {noun}: {prose(warnings[0])}"
+        count = plural(len(warnings), "warning", "warnings, the first")
+        yield f"{count}: {prose(warnings[0])}"

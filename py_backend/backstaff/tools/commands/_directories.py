@@ -6,14 +6,14 @@ An absolute path that leads into the project belongs to the project all the same
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from backstaff.errors import NotADirectory, NotAFile, NotFound, OutsideRoot, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, names_in
-from backstaff.fs.file import Content, not_a_file, read, regulars
+from backstaff.fs.file import Content, not_a_file, read, regular
 from backstaff.fs.root import Place, Root
 from backstaff.render.names import quote
 from backstaff.tool import Context
@@ -64,39 +64,31 @@ class CommandDirectory:
         """Return the names of the command files, in no order. Raises `PathError`."""
         return list(filter(is_command_file, names_in(self.descriptor, budget)))
 
-    def statuses(
-        self, files: Sequence[str], budget: Budget
-    ) -> Iterator[tuple[str, os.stat_result | PathError]]:
-        """Yield each of FILES with its status, or why it cannot be read, until the time is up.
-
-        A link has the status of its target.
-        """
-        for file, found in regulars(files, self.descriptor, budget, follow=self.follow_links):
-            status = found
-            if isinstance(found, NotAFile) and found.kind == Kind.SYMLINK:
-                if budget.expired():  # following a link takes several system calls
-                    return
-                try:
-                    with self._target(file) as target:
-                        status = target.status
-                except PathError as error:
-                    status = error
-            yield file, status
+    def status(self, file: str) -> os.stat_result:
+        """Return the status of FILE or of its target. Raises `PathError`."""
+        try:
+            return regular(file, self.descriptor, follow=self.follow_links)
+        except NotAFile as error:
+            with self._target(file, error) as target:
+                return target.status
 
     def read(self, file: str, most: int) -> Content:
         """Read at most MOST bytes of FILE or of its target. Raises `PathError`."""
         try:
             return read(file, self.descriptor, most, follow=self.follow_links)
         except NotAFile as error:
-            if error.kind != Kind.SYMLINK:
-                raise
-            with self._target(file) as target:
+            with self._target(file, error) as target:
                 return read(target.name, target.directory, most)
 
     @contextmanager
-    def _target(self, link: str) -> Iterator[Place]:
-        """Open the regular file within the root to which LINK leads. Raises `PathError`."""
-        with self.root.resolve(f"{self.place.relative}/{link}") as target:
+    def _target(self, file: str, error: NotAFile) -> Iterator[Place]:
+        """Open the regular file within the root to which FILE leads. Raises ERROR if it is no link.
+
+        Raises another `PathError` if the link cannot be followed.
+        """
+        if error.kind != Kind.SYMLINK:
+            raise error
+        with self.root.resolve(f"{self.place.relative}/{file}") as target:
             if target.kind is not Kind.FILE:
                 raise not_a_file(target.kind)
             yield target

@@ -18,13 +18,11 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
-from itertools import accumulate
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotFound, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
-from backstaff.render import lines
+from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.search import suggestions
@@ -52,17 +50,12 @@ MAX_JSON_BYTES = 13 << 18
 many, and a frame holds sixteen mebibytes."""
 MAX_NAME_BYTES = 255
 LEAST_SIMILARITY = 0.5
+INVALID_COMMAND_NAME, COMMAND_NOT_FOUND = "INVALID_COMMAND_NAME", "COMMAND_NOT_FOUND"
+"""The errors of this tool."""
 OUTPUT = ("path", "size", "last_modified", "description")
 
 # Of the surrogates, only those that stand for an undecodable byte can be in a file's name.
 _NOT_IN_NAMES = re.compile(r"[/\\\x00-\x1f\x7f-\x9f\ud800-\udc7f\udd00-\udfff]|\.\.")
-
-
-class Code(StrEnum):
-    """The errors of this tool."""
-
-    INVALID_COMMAND_NAME = "INVALID_COMMAND_NAME"
-    COMMAND_NOT_FOUND = "COMMAND_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +63,7 @@ class Arguments:
     """The name of a command."""
 
     command_name: str = argument(
-        "Name of the command, with or without '.md'", code=Code.INVALID_COMMAND_NAME
+        "Name of the command, with or without '.md'", code=INVALID_COMMAND_NAME
     )
 
 
@@ -116,7 +109,7 @@ def _possible_files(name: str) -> list[str]:
         if short := [file for file in files if len(os.fsencode(file)) <= MAX_NAME_BYTES]:
             return list(filter(is_command_file, short))
         problem = "is longer than a file's name can be"
-    raise ToolError(Code.INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
+    raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
 
 
 def _find(
@@ -137,7 +130,7 @@ def _find(
     if failures:
         first = failures[0]
         faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR)
-        code = first.code if first.code in faults else Code.COMMAND_NOT_FOUND
+        code = first.code if first.code in faults else COMMAND_NOT_FOUND
         raise ToolError(code, f"Command {quote(name)} cannot be read: {first.message}")
 
     known: set[str] = set()
@@ -150,7 +143,7 @@ def _find(
         nearest = suggestions.similar(wanted, sorted(known), at_most, LEAST_SIMILARITY)
     hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
     message = f"Command {quote(name)} not found{hint}"
-    raise ToolError(Code.COMMAND_NOT_FOUND, message, nearest=nearest)
+    raise ToolError(COMMAND_NOT_FOUND, message, nearest=nearest)
 
 
 def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:
@@ -162,14 +155,14 @@ def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[st
         f"Description: {prose(command.description)}\n{warning}Content: "
     )
     rows = [f"{line}\n" for line in visible(content.replace("\r\n", "\n")).splitlines()]
-    count = f"{len(rows)} line{'' if len(rows) == 1 else 's'}"
+    count = plural(len(rows), "line")
     end = f"; {cut_note}\n\n" if cut_note else "\n\n"
     whole = "".join((head, count, end, *rows))
-    if lines.size(whole) <= limit:
+    if size(whole) <= limit:
         return whole, True
     part = f"the first {{}} of {count}, for a limit of {limit} bytes"
-    room = limit - lines.size(head + part.format(len(rows)) + end)
-    kept = sum(1 for used in accumulate(map(lines.size, rows)) if used <= room)
+    room = limit - size(head + part.format(len(rows)) + end)
+    kept = fitting(map(size, rows), room)
     return "".join((head, part.format(kept), end, *rows[:kept])), False
 
 

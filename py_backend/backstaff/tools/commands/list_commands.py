@@ -15,7 +15,6 @@ only the commands found so far, and says so.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -24,28 +23,15 @@ from backstaff.tools.commands._command import command_labels
 from backstaff.tools.commands._directories import TABLE, Settings, open_directories
 
 OUTPUT = ("name", "description", "size", "last_modified")
-MAX_PAGE_SIZE = 100
-INCOMPLETE = "the time was up before all commands were read: some are missing"
-
-
-class Code(StrEnum):
-    """The contract's errors for arguments."""
-
-    INVALID_PAGE = "INVALID_PAGE"
-    INVALID_PAGE_SIZE = "INVALID_PAGE_SIZE"
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The contract's input."""
 
-    page: int = argument("Page number (1-indexed)", default=1, minimum=1, code=Code.INVALID_PAGE)
+    page: int = argument("Page number (1-indexed)", default=1, minimum=1, code="INVALID_PAGE")
     page_size: int = argument(
-        "Number of items per page",
-        default=50,
-        minimum=1,
-        maximum=MAX_PAGE_SIZE,
-        code=Code.INVALID_PAGE_SIZE,
+        "Number of items per page", default=50, minimum=1, maximum=100, code="INVALID_PAGE_SIZE"
     )
 
 
@@ -69,7 +55,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     output = [command.facts(*OUTPUT, *["folder"] * several) for command in page]
 
     warnings = catalog.warnings(page)
-    notes = [] if catalog.complete else [INCOMPLETE]
+    late = "the time was up before all commands were read: some are missing"
+    notes = [] if catalog.complete else [late]
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
     text, shown = fitted(
         _head(pagination, len(page)),

@@ -18,18 +18,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from enum import StrEnum
 from functools import lru_cache
 from heapq import nlargest
-from operator import attrgetter
 from typing import NamedTuple
 
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
 from backstaff.fs.budget import Budget
-from backstaff.render.lines import bracketed, fitted, left_out
+from backstaff.render.lines import bracketed, fitted, left_out, plural
 from backstaff.render.names import quote
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
 from backstaff.tools.commands._directories import (
@@ -53,98 +51,65 @@ NAME_SHARE = 0.05
 _WORD = re.compile(r"[^\W_]+")
 _RUN = re.compile(r"\S{1,1000}")
 
+INVALID_QUERY = "INVALID_QUERY"
+"""The error of this tool."""
 
-class Code(StrEnum):
-    """The error of this tool."""
-
-    INVALID_QUERY = "INVALID_QUERY"
-
-
-class Field(StrEnum):
-    """A part of a command, the best first."""
-
-    NAME = "name"
-    TITLE = "title"
-    DESCRIPTION = "description"
-    TAGS = "tags"
-    CONTENT = "content"
-
-
-class Fit(StrEnum):
-    """How a word matches, in the words of a reason."""
-
-    WORD = "is a word of"
-    START = "begins a word of"
-    PART = "is part of"
-    SIMILAR = "is like a word of"
-    ANYWHERE = "stands in"
-
-
-FIELD_SCORES = dict(zip(Field, (1.0, 0.75, 0.65, 0.6, 0.4), strict=True))
-FIT_SCORES = dict(zip(Fit, (1.0, 0.9, 0.8, 0.5, 1.0), strict=True))
+FIELD_SCORES = {"name": 1.0, "title": 0.75, "description": 0.65, "tags": 0.6, "content": 0.4}
+"""What a word scores by the field that holds it."""
+FIT_SCORES = {
+    "is a word of": 1.0,
+    "begins a word of": 0.9,
+    "is part of": 0.8,
+    "is like a word of": 0.5,
+    "stands in": 1.0,
+}
+"""And by the way in which it matches there, in the words of a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """A query, and how many results to return."""
 
-    query: str = argument("Words to search for", code=Code.INVALID_QUERY)
+    query: str = argument("Words to search for", code=INVALID_QUERY)
     max_results: int = argument(
         "Maximum number of results", default=10, minimum=1, maximum=MAX_RESULTS
     )
 
 
-class Hit(NamedTuple):
-    """A match of one word."""
-
-    field: Field
-    fit: Fit
-
-    @property
-    def score(self) -> float:
-        """From 0 to 1."""
-        return FIELD_SCORES[self.field] * FIT_SCORES[self.fit]
-
-
-IN_CONTENT = Hit(Field.CONTENT, Fit.ANYWHERE)
-
-
 class Match(NamedTuple):
-    """A command, the words of its name and of the query, and a hit for each word found."""
+    """A command, the words of the query, and for each word found its field and how it matches."""
 
     command: Command
-    name_words: Sequence[str]
     words: Sequence[str]
-    hits: Mapping[str, Hit]
+    hits: Mapping[str, tuple[str, str]]
 
-    @property
-    def sufficient(self) -> bool:
-        """Whether enough words were found."""
-        return len(self.hits) >= LEAST_SHARE * len(self.words)
-
-    @property
     def score(self) -> float:
-        """From 0 to 1, to three decimals."""
-        mean = sum(hit.score for hit in self.hits.values()) / len(self.words)
-        share = sum(word in self.words for word in self.name_words) / max(len(self.name_words), 1)
+        """From 0 to 1, to three decimals; 0 if too few words were found."""
+        if len(self.hits) < LEAST_SHARE * len(self.words):
+            return 0.0
+        scores = (FIELD_SCORES[field] * FIT_SCORES[fit] for field, fit in self.hits.values())
+        name_words = _words(self.command.name)
+        share = sum(word in self.words for word in name_words) / max(len(name_words), 1)
+        mean = sum(scores) / len(self.words)
         return round((1 - NAME_SHARE) * mean + NAME_SHARE * share, 3)
 
     def with_content(self, words: Iterable[str]) -> "Match":
         """Add hits in the content for WORDS."""
-        return self._replace(hits={**self.hits, **dict.fromkeys(words, IN_CONTENT)})
+        in_content = dict.fromkeys(words, ("content", "stands in"))
+        return self._replace(hits={**self.hits, **in_content})
 
     def reason(self) -> str:
         """Say which words were found where: `'deploy' begins a word of the name`."""
-        found = ((word, self.hits[word]) for word in self.words if word in self.hits)
-        return ", ".join(f"{quote(word)} {hit.fit} the {hit.field}" for word, hit in found)
+        found = ((word, *self.hits[word]) for word in self.words if word in self.hits)
+        return ", ".join(f"{quote(word)} {fit} the {field}" for word, field, fit in found)
 
     def facts(self, *keys: str) -> dict[str, object]:
         """Return the match in an object of an answer, with the properties KEYS of the command."""
-        fields = {hit.field for hit in self.hits.values()}
+        fields = {field for field, _ in self.hits.values()}
         return {
             "name": self.command.name,
-            "score": self.score,
-            "matched_in": [field for field in Field if field in fields],
+            "score": self.score(),
+            "matched_in": [Keyword(field) for field in FIELD_SCORES if field in fields],
             "description": self.command.description,
             "reason": self.reason(),
             **self.command.facts(*keys),
@@ -164,12 +129,11 @@ def run(arguments: Arguments, context: Context) -> Result:
     output = [match.facts(*["folder"] * several) for match in matches]
 
     among = f"({len(commands)} searched)"
-    noun = "command" if len(matches) == 1 else "commands"
-    head = f"{len(matches)} {noun} for {quote(query)}, the best first {among}\n"
+    head = f"{plural(len(matches), 'command')} for {quote(query)}, the best first {among}\n"
     if not matches:
         head = f"No command matches {quote(query)} {among}; {TELLS_ALL}\n"
     rows = [
-        f"{match.score:.3f} {match.command.summary(several=several)} [{match.reason()}]\n"
+        f"{match.score():.3f} {match.command.summary(several=several)} [{match.reason()}]\n"
         for match in matches
     ]
     found = [match.command for match in matches]
@@ -178,13 +142,11 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes += _notes(commands, len(matches), most)
     notes += warnings_note(warnings)
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
-    text, shown = fitted(
-        head,
-        rows,
-        bracketed(notes),
-        limit,
-        lambda shown: left_out(len(rows) - shown, limit, TELLS_ALL),
-    )
+
+    def end(shown: int) -> str:
+        return left_out(len(rows) - shown, limit, TELLS_ALL)
+
+    text, shown = fitted(head, rows, bracketed(notes), limit, end)
     return Result(
         text=text,
         data={"query": query, "results": results, "searched": len(commands)},
@@ -201,8 +163,8 @@ def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
         raised = f"raise max_results (at most {MAX_RESULTS})"
         yield f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}"
     if large := sum(command.size > HEAD_BYTES for command in commands):
-        noun = "command is" if large == 1 else "commands are"
-        yield f"{large} {noun} searched in the first {HEAD_BYTES >> 10} KiB only"
+        words = plural(large, "command is", "commands are")
+        yield f"{words} searched in the first {HEAD_BYTES >> 10} KiB only"
 
 
 def _query_words(query: str) -> list[str]:
@@ -213,7 +175,7 @@ def _query_words(query: str) -> list[str]:
         return words[:MAX_WORDS]
     else:
         problem = "holds no word to search for" if query.strip() else "is empty"
-    raise ToolError(Code.INVALID_QUERY, f"Argument 'query' {problem}")
+    raise ToolError(INVALID_QUERY, f"Argument 'query' {problem}")
 
 
 def _best(
@@ -227,16 +189,16 @@ def _best(
 
     def ranked() -> list[Match]:
         # The commands stand by name, and nlargest keeps that order among equals.
-        return nlargest(most, (match for match in matches if match.sufficient), attrgetter("score"))
+        return nlargest(most, filter(Match.score, matches), Match.score)
 
     matches = [_match(command, words) for command in commands if not budget.expired()]
     best = ranked()
-    lowest = best[-1].score if len(best) == most else 0.0
+    lowest = best[-1].score() if len(best) == most else 0.0
     by_label = {directory.label: directory for directory in directories}
     for position, match in enumerate(matches):
         missing = [word for word in words if word not in match.hits]
-        possible = match.with_content(missing)
-        if not missing or not possible.sufficient or possible.score < lowest or budget.expired():
+        possible = match.with_content(missing).score()
+        if not missing or not possible or possible < lowest or budget.expired():
             continue
         try:
             content = by_label[match.command.folder].read(match.command.file, HEAD_BYTES)
@@ -249,28 +211,29 @@ def _best(
 
 def _match(command: Command, words: Sequence[str]) -> Match:
     """Look for WORDS in everything but the content of COMMAND."""
-    name_words = _words(command.name)
     texts = {
-        Field.NAME: _folded(command.name),
-        Field.TITLE: _folded(command.title),
-        Field.DESCRIPTION: _folded(command.description),
-        Field.TAGS: _folded(" ".join(command.tags)),
+        "name": _folded(command.name),
+        "title": _folded(command.title),
+        "description": _folded(command.description),
+        "tags": _folded(" ".join(command.tags)),
     }
-    hits: dict[str, Hit] = {}
+    name_words = _WORD.findall(texts["name"])
+    hits: dict[str, tuple[str, str]] = {}
     for word in words:
-        found = [Hit(field, _fit(word, text)) for field, text in texts.items() if word in text]
+        found = [(field, _fit(word, text)) for field, text in texts.items() if word in text]
         if found:
-            hits[word] = max(found, key=attrgetter("score"))
+            hits[word] = max(found, key=lambda hit: FIELD_SCORES[hit[0]] * FIT_SCORES[hit[1]])
         elif len(word) >= SHORTEST_SIMILAR and any(_similar(word, other) for other in name_words):
-            hits[word] = Hit(Field.NAME, Fit.SIMILAR)
-    return Match(command, name_words, words, hits)
+            hits[word] = "name", "is like a word of"
+    return Match(command, words, hits)
 
 
-def _fit(word: str, text: str) -> Fit:
-    words = _words(text)
+def _fit(word: str, text: str) -> str:
+    words = _WORD.findall(text)
     if word in words:
-        return Fit.WORD
-    return Fit.START if any(other.startswith(word) for other in words) else Fit.PART
+        return "is a word of"
+    starts = any(other.startswith(word) for other in words)
+    return "begins a word of" if starts else "is part of"
 
 
 @lru_cache(maxsize=1 << 16)  # the same words stand in many names

@@ -15,7 +15,6 @@ import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
 from heapq import nsmallest
 from typing import NamedTuple
 
@@ -37,8 +36,6 @@ from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
 DEFAULT_OUTPUT_BYTES = 1 << 20
-SAMPLE = 16
-"""A sample of 16 times the wanted names shows nearly where the last of them stands."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SEPARATORS = re.compile(r"[\x1c-\x1f]")
@@ -46,27 +43,13 @@ _SEPARATORS = re.compile(r"[\x1c-\x1f]")
 _DRIVE = re.compile(r"[A-Za-z]:(/|\Z)")
 
 
-class Code(StrEnum):
-    """The SRD's errors (3.7)."""
+# The SRD's errors (3.7).
+_BAD_ARGS, _SANDBOX_VIOLATION, _FAILED = "BadArgs", "SandboxViolation", "ExecutionFailed"
 
-    BAD_ARGS = "BadArgs"
-    SANDBOX_VIOLATION = "SandboxViolation"
-    EXECUTION_FAILED = "ExecutionFailed"
-
-
-class Type(StrEnum):
-    """An entry's `type` (3.5)."""
-
-    FILE = "file"
-    DIR = "dir"
-    SYMLINK = "symlink"
-    OTHER = "other"
-    UNKNOWN = "unknown"
-
-    __hash__ = str.__hash__  # as `Kind`'s
-
-
-_TYPES = {stat.S_IFREG: Type.FILE, stat.S_IFDIR: Type.DIR, stat.S_IFLNK: Type.SYMLINK}
+# An entry's `type` (3.5).
+_FILE, _DIR, _SYMLINK = Keyword("file"), Keyword("dir"), Keyword("symlink")
+_OTHER, _UNKNOWN = Keyword("other"), Keyword("unknown")
+_TYPES = {stat.S_IFREG: _FILE, stat.S_IFDIR: _DIR, stat.S_IFLNK: _SYMLINK}
 # An entry's `error_code` and `error` (3.5).
 _ERRORS = {
     errno.EACCES: ("permission_denied", "permission denied"),
@@ -113,7 +96,7 @@ class Entry(NamedTuple):
     name: str
     path: str
     depth: int
-    type: Type
+    type: Keyword
     size_bytes: int | None
     modified_epoch_ms: int | None
     is_hidden: bool
@@ -149,7 +132,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
     if size(text) > limit:  # FR-LD-OUT-08
         message = f"output budget too small for an empty listing: {limit} bytes"
-        raise ToolError(Code.EXECUTION_FAILED, message)
+        raise ToolError(_FAILED, message)
     listed = entries[:shown]
     return Result(
         text=text,
@@ -188,19 +171,19 @@ def normalized(path: str) -> str:
     normal = "/".join(parts) or "."
     if text.startswith("/") or _DRIVE.match(normal) or ".." in parts:
         message = f"path {quote(path)} is outside the sandbox: it must be relative, without '..'"
-        raise ToolError(Code.SANDBOX_VIOLATION, message)
+        raise ToolError(_SANDBOX_VIOLATION, message)
     return normal
 
 
 def _bad(message: str) -> ToolError:
-    return ToolError(Code.BAD_ARGS, message)
+    return ToolError(_BAD_ARGS, message)
 
 
 def _refusal(error: PathError) -> ToolError:
     """ERROR as an error of the SRD (FR-LD-VAL-08, FR-LD-ERR-02, -03)."""
     match error:
         case OutsideRoot():
-            return ToolError(Code.SANDBOX_VIOLATION, "path leads outside the sandbox")
+            return ToolError(_SANDBOX_VIOLATION, "path leads outside the sandbox")
         case InvalidPath():
             return _bad(error.message)
         case NotADirectory(last=True):
@@ -209,7 +192,7 @@ def _refusal(error: PathError) -> ToolError:
             words = "path does not exist"
         case _:
             words = f"path cannot be read: {error.message}"
-    return ToolError(Code.EXECUTION_FAILED, words)
+    return ToolError(_FAILED, words)
 
 
 def _listed(
@@ -219,11 +202,11 @@ def _listed(
     kept: list[Entry] = []
     reason, budget = None, context.budget
     included = {
-        Type.FILE: arguments.include_files,
-        Type.DIR: arguments.include_dirs,
-        Type.SYMLINK: arguments.include_symlinks,
-        Type.OTHER: arguments.include_other,
-        Type.UNKNOWN: True,
+        _FILE: arguments.include_files,
+        _DIR: arguments.include_dirs,
+        _SYMLINK: arguments.include_symlinks,
+        _OTHER: arguments.include_other,
+        _UNKNOWN: True,
     }
 
     def arrange(directory: int, _path: str) -> Iterator[Named]:
@@ -231,17 +214,18 @@ def _listed(
         # entry without metadata is listed in any case (FR-LD-LST-04), and only lstat finds it.
         names = names_in(directory, budget)
         budget.check()
-        most = arguments.max_entries - len(kept) + 1
-        ordered = ordered_names(names, most, include_hidden=arguments.include_hidden)
+        if not arguments.include_hidden:  # FR-LD-LST-06
+            names = [name for name in names if name[0] != "."]
+        ordered = ordered_names(names, arguments.max_entries - len(kept) + 1)
         return ((name, Kind.UNKNOWN) for name in ordered)
 
     with Walk(place.listing(), arrange, budget) as walk:
         for step in walk:
             entry = _entry(step)
-            if entry.type is Type.DIR and step.depth < depth and walk.enter(step) is not None:
+            if entry.type == _DIR and step.depth < depth and walk.enter(step) is not None:
                 # FR-LD-LST-08
                 code, message = Keyword("read_dir_failed"), "directory cannot be read"
-                entry = Entry(*entry[:3], Type.UNKNOWN, None, None, entry.is_hidden, code, message)
+                entry = Entry(*entry[:3], _UNKNOWN, None, None, entry.is_hidden, code, message)
             if not included[entry.type]:
                 continue
             if len(kept) == arguments.max_entries:
@@ -251,39 +235,20 @@ def _listed(
         else:
             if walk.expired:
                 words = "the time was up before the listing was complete; list a smaller directory"
-                raise ToolError(Code.EXECUTION_FAILED, words)
+                raise ToolError(_FAILED, words)
     return sorted(kept, key=lambda entry: lossy(entry.path)), reason  # FR-LD-OUT-01
 
 
-def ordered_names(names: list[str], most: int, *, include_hidden: bool) -> Iterator[str]:
-    """NAMES in order (FR-LD-LST-05, -06): the first MOST quickly, and then the others.
+def ordered_names(names: list[str], most: int) -> Iterator[str]:
+    """NAMES in order (FR-LD-LST-05): the first MOST quickly, and then the others.
 
     The order is by code point, as that of UTF-8 bytes, after lossy conversion. The SRD leaves open
     how names that are equal then stand: the undecodable byte FF (U+DCFF) goes before a real U+FFFD.
     """
-
-    def visible(names: list[str]) -> list[str]:
-        return names if include_hidden else [name for name in names if name[0] != "."]
-
-    few = names
-    key = None
-    try:
-        "".join(names).encode()
-    except UnicodeEncodeError:
-        key = _lossy_order
-    else:
-        # The last of the first MOST names in a sample stands no earlier than that in all names. A
-        # comparison of each name with it takes a third of the time of a heap.
-        sample = sorted(visible(names[: SAMPLE * most]))
-        if len(sample) >= most:
-            bound = sample[most - 1]
-            few = [name for name in names if name <= bound]
-    yield from nsmallest(most, visible(few), key=key)
-    yield from sorted(visible(names), key=key)[most:]
-
-
-def _lossy_order(name: str) -> tuple[str, str]:
-    return lossy(name), name
+    together = "".join(names)
+    key = None if lossy(together) == together else lambda name: (lossy(name), name)
+    yield from nsmallest(most, names, key=key)
+    yield from sorted(names, key=key)[most:]
 
 
 def _entry(step: Step) -> Entry:
@@ -293,16 +258,15 @@ def _entry(step: Step) -> Entry:
         mode, size, modified = facts_of(lstat(name, directory))
     except OSError as refusal:  # FR-LD-LST-04
         code, error = _ERRORS.get(refusal.errno or 0, _OTHER_ERROR)
-        return Entry(name, path, depth, Type.UNKNOWN, None, None, hidden, Keyword(code), error)
-    kind = _TYPES.get(stat.S_IFMT(mode), Type.OTHER)
-    size_bytes = size if kind is Type.FILE else None
+        return Entry(name, path, depth, _UNKNOWN, None, None, hidden, Keyword(code), error)
+    kind = _TYPES.get(stat.S_IFMT(mode), _OTHER)
+    size_bytes = size if kind == _FILE else None
     milliseconds = modified // 10**6 if modified >= 0 else None
     return Entry(name, path, depth, kind, size_bytes, milliseconds, hidden)
 
 
 def _rows(entries: list[Entry]) -> Rows:
-    fields = enumerate(Entry._fields)
-    return Rows({field: [entry[i] for entry in entries] for i, field in fields})
+    return Rows({key: [entry[i] for entry in entries] for i, key in enumerate(Entry._fields)})
 
 
 TOOL = Tool(
@@ -312,7 +276,7 @@ TOOL = Tool(
     result_kind=ResultKind.JSON,
     categories=("filesystem", "navigation"),
     allow_truncation=False,
-    invalid=Code.BAD_ARGS,
+    invalid=_BAD_ARGS,
     settings=Settings,
     table="list_directory",
 )
