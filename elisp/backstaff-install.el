@@ -68,15 +68,14 @@ another.  Return nil if the user does not want it."
   "Return the version and the name of a Python to make an environment with.
 With UV there may be no name, as uv brings a Python along; and Python need not
 have the modules for it, as Debian's has not without the package python3-venv."
-  (or (cl-loop for name in backstaff-python-names
-               for program = (executable-find name)
-               for answer = (and program (backstaff-python-probe program))
-               for version = (and (consp answer) (plist-get answer :version))
-               when (and version (not (version< version "3.11"))
-                         (or uv (plist-get answer :makes-environments))
-                         (file-executable-p (plist-get answer :base)))
-               return (cons (replace-regexp-in-string "\\.[0-9]+\\'" "" version)
-                            (plist-get answer :base)))
+  (or (backstaff-python-search
+       (lambda (_program answer)
+         (let ((version (and (consp answer) (plist-get answer :version))))
+           (and version (not (version< version "3.11"))
+                (or uv (plist-get answer :makes-environments))
+                (file-executable-p (plist-get answer :base))
+                (cons (replace-regexp-in-string "\\.[0-9]+\\'" "" version)
+                      (plist-get answer :base))))))
       (and uv '("3.13"))
       (user-error "There is neither uv nor a Python 3.11 or newer that has \
 the modules venv and ensurepip (Debian: python3-venv)")))
