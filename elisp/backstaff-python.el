@@ -75,7 +75,7 @@ For example (:version \"3.12.1\" :executable \"/usr/bin/python3.12\"
 :base \"/usr/bin/python3.12\" :missing (\"epc\") :makes-environments t).
 `:executable' is the interpreter itself: a shim, such as pyenv's, takes more
 time than the server's start.  `:base' made the environment that it is in."
-  (let* ((output "") (late nil)
+  (let* ((output "") (late nil) (live t)
          (process (make-process
                    :name "backstaff-python" :noquery t :connection-type 'pipe
                    :command (list program "-I" "-c" backstaff-python--probe-program)
@@ -88,8 +88,8 @@ time than the server's start.  `:base' made the environment that it is in."
                                      (setq late t)
                                      (delete-process process)))))
     (unwind-protect
-        (while (or (accept-process-output process 0.05 nil t)
-                   (process-live-p process)))
+        (while (progn (setq live (process-live-p process))
+                      (or (accept-process-output process 0.05 nil t) live)))
       (cancel-timer timer)
       (delete-process process))
     (pcase (split-string output "\n")
