@@ -26,7 +26,15 @@
   (backstaff-view-setup
    :request (lambda (state)
               (list "agent-q/get_file_info" (list :path (plist-get state :path))))
-   :draw #'backstaff-info--draw
+   :draw (lambda (reply)
+           (insert (substring-no-properties (plist-get reply :text)))
+           (goto-char (point-min))
+           (while (re-search-forward "^[A-Z][a-z]+:" nil t)
+             (put-text-property (match-beginning 0) (match-end 0) 'face 'backstaff-path))
+           (let ((path (plist-get backstaff-view-state :path)))
+             (setq backstaff-view-subject
+                   (list :path path :kind (plist-get (plist-get reply :data) :kind)))
+             (backstaff-view-set-header path)))
    :title (apply-partially #'backstaff-view-title "info")
    :open (lambda (entry)
            (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path)))))
@@ -47,17 +55,6 @@
                               (if (and (not (file-remote-p name)) (file-directory-p name))
                                   (file-name-as-directory name)
                                 name))))
-
-(defun backstaff-info--draw (reply)
-  "Draw the text of REPLY."
-  (insert (substring-no-properties (plist-get reply :text)))
-  (goto-char (point-min))
-  (while (re-search-forward "^[A-Z][a-z]+:" nil t)
-    (put-text-property (match-beginning 0) (match-end 0) 'face 'backstaff-path))
-  (let ((path (plist-get backstaff-view-state :path)))
-    (setq backstaff-view-subject
-          (list :path path :kind (plist-get (plist-get reply :data) :kind)))
-    (backstaff-view-set-header path)))
 
 (defun backstaff-info-list ()
   "List the directory of the file."

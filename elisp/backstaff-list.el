@@ -44,7 +44,21 @@ Drawing more of them would keep Emacs busy for seconds.")
 \\{backstaff-list-mode-map}"
   :group 'backstaff
   (backstaff-view-setup
-   :request #'backstaff-list--request
+   :request
+   (lambda (state)
+     (let ((path (plist-get state :path))
+           (hidden (plist-get state :hidden)))
+       (list (plist-get state :tool)
+             (if (backstaff-list--forge-p state)
+                 ;; Forge's tool strips blanks from both ends of a path.  "./"
+                 ;; and "/" protect those of a name.
+                 `(:path ,(if (equal path ".") path (concat "./" path "/"))
+                   :recursive ,(plist-get state :recursive)
+                   :include_hidden ,hidden
+                   :include_other t)
+               `(:path ,path :show_hidden ,hidden))
+             (list :max-output-bytes (or (plist-get state :bytes)
+                                         backstaff-list--usual-bytes)))))
    :draw #'backstaff-list--draw
    :title (lambda (state)
             (backstaff-view-title (if (backstaff-list--forge-p state) "entries" "list")
@@ -81,22 +95,6 @@ the prefix argument.  The server's settings limit their number and depth."
 (defun backstaff-list--forge-p (state)
   "Return non-nil if the tool of STATE is Forge's."
   (equal (plist-get state :tool) "forge/list_directory"))
-
-(defun backstaff-list--request (state)
-  "Return the tool, the arguments and the context for STATE."
-  (let ((path (plist-get state :path))
-        (hidden (plist-get state :hidden)))
-    (list (plist-get state :tool)
-          (if (backstaff-list--forge-p state)
-              ;; Forge's tool strips blanks from both ends of a path.  "./" and
-              ;; "/" protect those of a name.
-              `(:path ,(if (equal path ".") path (concat "./" path "/"))
-                :recursive ,(plist-get state :recursive)
-                :include_hidden ,hidden
-                :include_other t)
-            `(:path ,path :show_hidden ,hidden))
-          (list :max-output-bytes (or (plist-get state :bytes)
-                                      backstaff-list--usual-bytes)))))
 
 (defun backstaff-list--entry (entry)
   "Return ENTRY, of Agent-Q's or Forge's reply, in the form of this file."
@@ -159,7 +157,6 @@ come before their own entries."
                           (cl-count :directory entries
                                     :key (lambda (entry) (plist-get entry :kind)))))
          (files (or (plist-get data :files) (- (length entries) directories))))
-    (backstaff-table-draw backstaff-list--format (mapcar #'backstaff-list--row entries))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and left-out "CUT")
@@ -168,6 +165,7 @@ come before their own entries."
                  "no directory"))
      (and (backstaff-view-get :recursive) "recursive")
      (if hidden "hidden shown" "hidden off"))
+    (backstaff-table-draw backstaff-list--format (mapcar #'backstaff-list--row entries))
     (backstaff-view-set-notes
      (cond (entries nil)
            (hidden "The directory is empty")

@@ -110,19 +110,18 @@ as in the definition of a menu."
                 (backstaff-menu--entry
                  'backstaff-menu-tool key (list (plist-get backstaff-menu--tool :id) name)
                  (lambda () (backstaff-menu--set definition))
-                 :description (lambda ()
-                                (concat (string-pad name width) "  "
-                                        (backstaff-menu--value-text definition)))
+                 :description
+                 (lambda ()
+                   (concat
+                    (string-pad name width) "  "
+                    (if-let ((value (alist-get definition backstaff-menu--values)))
+                        (propertize (backstaff-arguments-value-text value)
+                                    'face 'transient-value)
+                      (propertize (backstaff-arguments-default-text definition)
+                                  'face (if (plist-get definition :required) 'warning
+                                          'transient-inactive-value)))))
                  :transient t)))
             arguments)))
-
-(defun backstaff-menu--value-text (definition)
-  "Return the value of the argument of DEFINITION as text, or else its default."
-  (if-let ((value (alist-get definition backstaff-menu--values)))
-      (propertize (backstaff-arguments-value-text value) 'face 'transient-value)
-    (propertize (backstaff-arguments-default-text definition)
-                'face (if (plist-get definition :required) 'warning
-                        'transient-inactive-value))))
 
 (defun backstaff-menu--set (definition)
   "Toggle the argument of DEFINITION if it is a boolean, else read its value."

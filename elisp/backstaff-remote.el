@@ -104,12 +104,10 @@ It is looked for once, by TRAMP, and known until `backstaff-restart'."
 It is a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
 command line there, and an alist of hashes and payloads in Base64.")
 
-(defun backstaff-remote--forget ()
-  "Forget the roots that were found, and what goes to a host."
-  (clrhash backstaff-remote--roots)
-  (setq backstaff-remote--bundle nil))
-
-(add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
+(add-hook 'backstaff-server-restart-hook
+          (lambda ()
+            (clrhash backstaff-remote--roots)
+            (setq backstaff-remote--bundle nil)))
 
 
 ;;; TRAMP

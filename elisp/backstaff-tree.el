@@ -28,9 +28,6 @@
 (defconst backstaff-tree--most-entries 1000
   "The most entries that the tool allows.")
 
-(defconst backstaff-tree--most-depth 12
-  "The greatest depth that the tool allows.")
-
 (defcustom backstaff-tree-max-entries 400
   "Number of entries in a new tree, from 1 to 1000.
 \\<backstaff-tree-mode-map>\\[backstaff-tree-more] doubles it in a buffer."
@@ -76,16 +73,31 @@ TAB on a directory with an ellipsis shows its entries.
 
 \\{backstaff-tree-mode-map}"
   :group 'backstaff-tree
-  (backstaff-view-setup :request #'backstaff-tree--request
-                        :before-draw #'backstaff-tree--note-folds
-                        :draw #'backstaff-tree--draw
-                        :title (apply-partially #'backstaff-view-title "tree")
-                        :defaults (lambda () (list :hidden backstaff-show-hidden
-                                                   :files backstaff-tree-files
-                                                   :depth backstaff-tree-depth
-                                                   :max backstaff-tree-max-entries
-                                                   :exclude backstaff-tree-exclude))
-                        :open #'backstaff-tree--open-directory)
+  (backstaff-view-setup
+   :request (lambda (state)
+              (list "workspace/tree"
+                    (list :path (plist-get state :path)
+                          :entry_kind (if (plist-get state :files) "all" "directory")
+                          :max_depth (plist-get state :depth)
+                          :max_entries (plist-get state :max)
+                          :include_hidden (plist-get state :hidden)
+                          :exclude (plist-get state :exclude))))
+   :before-draw #'backstaff-tree--note-folds
+   :draw (lambda (reply)
+           (let ((data (plist-get reply :data)))
+             (plist-put (plist-get data :root) :limited (plist-get data :limit-reached)))
+           (backstaff-tree--insert)
+           (backstaff-tree--open-again ""))
+   :title (apply-partially #'backstaff-view-title "tree")
+   :defaults (lambda () (list :hidden backstaff-show-hidden
+                              :files backstaff-tree-files
+                              :depth backstaff-tree-depth
+                              :max backstaff-tree-max-entries
+                              :exclude backstaff-tree-exclude))
+   :open (lambda (entry)
+           (if (eq (plist-get entry :kind) :symlink)
+               (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
+             (backstaff-view-change :path (plist-get entry :path)))))
   (setq-local outline-regexp "."
               outline-level (lambda ()
                               ;; The lines of a failure have no level.
@@ -96,7 +108,11 @@ TAB on a directory with an ellipsis shows its entries.
               outline-minor-mode-cycle nil
               imenu-prev-index-position-function
               (lambda () (zerop (forward-line (if (bolp) -1 0))))
-              imenu-extract-index-name-function #'backstaff-tree--index-name)
+              imenu-extract-index-name-function
+              (lambda ()
+                (let ((node (backstaff-view-entry)))
+                  (and (eq (plist-get node :kind) :directory)
+                       (backstaff-view-label (plist-get node :path))))))
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
   (outline-minor-mode))
@@ -109,16 +125,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
                          (backstaff-read-directory "Tree of directory: ")
                        (backstaff-command-root))))
   (backstaff-view-open-file 'backstaff-tree-mode (file-name-as-directory directory)))
-
-(defun backstaff-tree--request (state)
-  "Return the tool and the arguments for STATE."
-  (list "workspace/tree"
-        (list :path (plist-get state :path)
-              :entry_kind (if (plist-get state :files) "all" "directory")
-              :max_depth (plist-get state :depth)
-              :max_entries (plist-get state :max)
-              :include_hidden (plist-get state :hidden)
-              :exclude (plist-get state :exclude))))
 
 (defun backstaff-tree--root ()
   "Return the root node of the tree, or nil."
@@ -135,13 +141,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
 (defun backstaff-tree--unread-p (node)
   "Return non-nil if the children of NODE were not requested yet."
   (and (plist-get node :truncated) (not (plist-get node :children))))
-
-(defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY, and request the directories that were opened in it."
-  (let ((data (plist-get reply :data)))
-    (plist-put (plist-get data :root) :limited (plist-get data :limit-reached)))
-  (backstaff-tree--insert)
-  (backstaff-tree--open-again ""))
 
 (defun backstaff-tree--insert ()
   "Insert the tree, fold its folded directories, and write header and notes."
@@ -291,12 +290,6 @@ If its children were not requested yet, request them."
                (backstaff-tree--unread-p (backstaff-tree--node path)))
       (backstaff-tree--load path))))
 
-(defun backstaff-tree--open-directory (entry)
-  "Show the tree of ENTRY, a directory, or list the target of a link."
-  (if (eq (plist-get entry :kind) :symlink)
-      (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
-    (backstaff-view-change :path (plist-get entry :path))))
-
 (defun backstaff-tree-toggle-files ()
   "Show or hide files and links."
   (interactive nil backstaff-tree-mode)
@@ -307,8 +300,7 @@ If its children were not requested yet, request them."
   (interactive
    (list (if current-prefix-arg
              (prefix-numeric-value current-prefix-arg)
-           (read-number (format "Depth (0 to %d): " backstaff-tree--most-depth)
-                        (backstaff-view-get :depth))))
+           (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
    backstaff-tree-mode)
   (setq backstaff-tree--opened nil)
   (backstaff-view-change :depth depth :try t))
@@ -334,12 +326,6 @@ If GLOB is nil, which is the prefix argument, exclude nothing."
       (user-error "A tree has at most %d entries" limit))
     (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
                            :try t)))
-
-(defun backstaff-tree--index-name ()
-  "Return the path of the directory at point, for imenu."
-  (let ((node (backstaff-view-entry)))
-    (and (eq (plist-get node :kind) :directory)
-         (backstaff-view-label (plist-get node :path)))))
 
 (provide 'backstaff-tree)
 ;;; backstaff-tree.el ends here

@@ -77,6 +77,9 @@ or file below the root.")
 (defvar-local backstaff-view-subject nil
   "The entry of all lines without an entry of their own, or nil.")
 
+(defvar-local backstaff-view-moved nil
+  "Non-nil if the reply that is drawn is of another place than the last one.")
+
 (defvar-local backstaff-view--requested nil
   "The state for which the buffer awaits a reply, or nil.")
 
@@ -131,7 +134,12 @@ or file below the root.")
         backstaff-request-cancelled-function #'backstaff-view--show-cancelled
         backstaff-view-labels (make-hash-table :test #'equal)
         backstaff-view--functions
-        (append functions (list :draw-failure #'backstaff-view--draw-failure)))
+        (append functions
+                (list :draw-failure
+                      (lambda (reply)
+                        (backstaff-view-set-header (backstaff-view-get :path) "failed")
+                        (backstaff-view--insert-text (plist-get reply :text)
+                                                     'backstaff-failure)))))
   (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change))
               bookmark-make-record-function #'backstaff-view--bookmark))
 
@@ -231,9 +239,10 @@ CALLBACK decides whether the state of the buffer changes."
   (let* ((ok (plist-get reply :ok))
          (path (plist-get state :path))
          (focus (and ok (plist-get state :focus)))
-         (moved (cl-loop for key in '(:path :page :query)
-                         thereis (not (equal (plist-get state key)
-                                             (plist-get backstaff-view-state key)))))
+         (moved (setq backstaff-view-moved
+                      (cl-loop for key in '(:path :page :query)
+                               thereis (not (equal (plist-get state key)
+                                                   (plist-get backstaff-view-state key))))))
          (places (or backstaff-view--places (backstaff-view--places))))
     (backstaff-view--rename (or backstaff-view--requested backstaff-view-state) state)
     (setq backstaff-view-state state
@@ -293,11 +302,6 @@ FUNCTION inserts the new text."
   (insert (propertize (substring-no-properties text) 'face face)
           (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n"))
   (goto-char (point-min)))
-
-(defun backstaff-view--draw-failure (reply)
-  "Draw REPLY, of a tool that failed."
-  (backstaff-view-set-header (backstaff-view-get :path) "failed")
-  (backstaff-view--insert-text (plist-get reply :text) 'backstaff-failure))
 
 (defun backstaff-view-label (name)
   "Return the label of NAME, a name from the reply that the buffer shows."
@@ -530,8 +534,17 @@ is a directory or a link to one."
 ;;;###autoload
 (defun backstaff-view-jump (bookmark)
   "Show the state in BOOKMARK in a buffer of its mode."
-  (set-buffer (backstaff-view-buffer (alist-get 'backstaff-mode (cdr bookmark))
-                                     (alist-get 'backstaff-state (cdr bookmark)))))
+  (let ((record (cdr bookmark)))
+    (set-buffer (backstaff-view-buffer
+                 (or (alist-get 'backstaff-mode record)
+                     ;; Trees and listings once had a handler each, and no mode.
+                     (if (eq (alist-get 'handler record) 'backstaff-tree-jump)
+                         'backstaff-tree-mode
+                       'backstaff-list-mode))
+                 (alist-get 'backstaff-state record)))))
+
+(defalias 'backstaff-list-jump #'backstaff-view-jump "Open an old bookmark.")
+(defalias 'backstaff-tree-jump #'backstaff-view-jump "Open an old bookmark.")
 
 
 ;;; Commands

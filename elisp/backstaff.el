@@ -50,6 +50,8 @@
 (declare-function project-root "project" (project))
 
 (autoload 'backstaff-view-jump "backstaff-view")
+(autoload 'backstaff-list-jump "backstaff-view")
+(autoload 'backstaff-tree-jump "backstaff-view")
 (autoload 'backstaff-list-directory "backstaff-list" nil t)
 (autoload 'backstaff-list-entries "backstaff-list" nil t)
 (autoload 'backstaff-list-mode "backstaff-list")
