@@ -21,13 +21,10 @@
 (require 'backstaff-names)
 (require 'backstaff-request)
 
-(defgroup backstaff-doctor nil
-  "Find out why Backstaff does not work."
-  :group 'backstaff)
-
 (defcustom backstaff-doctor-limit 5
   "For how many seconds at most each check of a server may go on."
-  :type '(number :tag "Seconds"))
+  :type '(number :tag "Seconds")
+  :group 'backstaff)
 
 (defvar-local backstaff-doctor--end 1
   "The end of the lines of the checks that are done.")
@@ -74,7 +71,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
   "Major mode for the report of `backstaff-doctor'.
 
 \\{backstaff-doctor-mode-map}"
-  :group 'backstaff-doctor
+  :group 'backstaff
   (setq buffer-undo-list t
         mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
@@ -101,7 +98,19 @@ checks again and \\[backstaff-doctor-copy] copies it."
   (let ((directory default-directory))
     (backstaff-doctor--guarded
      (lambda ()
-       (backstaff-doctor--check-package)
+       (backstaff-doctor--note
+        "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
+                            (if window-system (format "window system %s" window-system)
+                              "text terminal")))
+       (let ((package backstaff-python-package-directory)
+             (sources (backstaff-python-sources)))
+         (backstaff-doctor--note
+          "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
+                                (if package (backstaff-doctor--file package) "no file")))
+         (backstaff-doctor--note
+          "Sources" (if (or sources backstaff-server-command) 'ok 'note)
+          (if sources (concat "the server's are in " (backstaff-doctor--file sources))
+            "the server's are not beside the package")))
        (let ((host (backstaff-doctor--check-root directory)))
          (when (file-remote-p directory)
            (backstaff-doctor--note "On this machine, for local projects" 'heading))
@@ -190,22 +199,6 @@ If no check goes on, the command is wrong."
 
 
 ;;; Checks that need nobody's answer
-
-(defun backstaff-doctor--check-package ()
-  "Note what Emacs and package these are, and where the server's sources are."
-  (let ((package backstaff-python-package-directory)
-        (sources (backstaff-python-sources)))
-    (backstaff-doctor--note
-     "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
-                         (if window-system (format "window system %s" window-system)
-                           "text terminal")))
-    (backstaff-doctor--note
-     "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
-                           (if package (backstaff-doctor--file package) "no file")))
-    (backstaff-doctor--note
-     "Sources" (if (or sources backstaff-server-command) 'ok 'note)
-     (if sources (concat "the server's are in " (backstaff-doctor--file sources))
-       "the server's are not beside the package"))))
 
 (defun backstaff-doctor--check-root (directory)
   "Check whether tools can look at the root of DIRECTORY.
@@ -314,7 +307,22 @@ if non-nil, is the one that calls use, started if need be."
                       (plist-get identity :version) (plist-get identity :protocol)
                       (or (plist-get identity :python) "unknown")))
              (backstaff-doctor--check-speed "Round trip" connection)
-             (backstaff-doctor--check-tools connection)
+             (backstaff-doctor--note "Tools" nil)
+             (let ((tools (backstaff-epc-call connection 'describe nil
+                                              :timeout backstaff-doctor-limit)))
+               (unless (and tools (cl-every (lambda (tool)
+                                              (stringp (plist-get tool :id)))
+                                            tools))
+                 (signal 'backstaff-protocol-error '("the server describes no tools")))
+               (backstaff-doctor--note
+                "Tools" 'ok
+                (mapconcat
+                 (lambda (tool)
+                   (concat (plist-get tool :id)
+                           (pcase (plist-get tool :policy)
+                             (:allow ", allowed") (:deny ", denied")
+                             (:prompt ", asks first") (_ ", of no known policy"))))
+                 tools "\n")))
              (when host
                (backstaff-doctor--note (format "On %s, for this project" host) 'heading)
                (backstaff-doctor--note "Host" nil)
@@ -331,38 +339,19 @@ if non-nil, is the one that calls use, started if need be."
 (defun backstaff-doctor--check-speed (name connection)
   "Measure how long calls over CONNECTION take, as check NAME."
   (backstaff-doctor--note name nil)
-  (let* ((start (float-time))
-         (end (+ start backstaff-doctor-limit))
-         (times nil))
-    (while (and (< (length times) 25) (< start end))
-      (backstaff-epc-call connection 'ping nil :timeout (- end start))
-      (let ((now (float-time)))
-        (push (- now start) times)
-        (setq start now)))
-    (setq times (sort times #'<))
+  (let* ((end (+ (float-time) backstaff-doctor-limit))
+         (times (sort (cl-loop repeat 25
+                               for start = (float-time)
+                               while (< start end)
+                               do (backstaff-epc-call connection 'ping nil
+                                                      :timeout (- end start))
+                               collect (- (float-time) start))
+                      #'<)))
     (backstaff-doctor--note
      name 'ok
      (format "%.2f ms, the median of %d pings; %.2f to %.2f ms"
              (* 1e3 (nth (/ (length times) 2) times)) (length times)
              (* 1e3 (car times)) (* 1e3 (car (last times)))))))
-
-(defun backstaff-doctor--check-tools (connection)
-  "Ask over CONNECTION for the tools, and the policy's word on each."
-  (backstaff-doctor--note "Tools" nil)
-  (let ((tools (backstaff-epc-call connection 'describe nil
-                                   :timeout backstaff-doctor-limit)))
-    (if (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
-        (backstaff-doctor--note
-         "Tools" 'ok
-         (mapconcat (lambda (tool)
-                      (concat (plist-get tool :id)
-                              (pcase (plist-get tool :policy)
-                                (:allow ", allowed") (:deny ", denied")
-                                (:prompt ", asks first")
-                                (_ ", of no known policy"))))
-                    tools "\n"))
-      (backstaff-doctor--note "Tools" 'failed "the server describes no tools"
-                              "Update the server, or check `backstaff-server-command'"))))
 
 (provide 'backstaff-doctor)
 ;;; backstaff-doctor.el ends here

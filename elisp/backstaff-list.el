@@ -96,34 +96,26 @@ the prefix argument.  The server's settings limit their number and depth."
   "Return non-nil if the tool of STATE is Forge's."
   (equal (plist-get state :tool) "forge/list_directory"))
 
-(defun backstaff-list--entry (entry)
-  "Return ENTRY, of Agent-Q's or Forge's reply, in the form of this file."
+(defun backstaff-list--row (entry)
+  "Return the row of the table for ENTRY, of Agent-Q's or Forge's reply."
   (let* ((forge (plist-get entry :path))
          (name (or forge (plist-get entry :name)))
-         (kind (plist-get entry (if forge :type :kind)))
-         (milliseconds (plist-get entry :modified-epoch-ms)))
-    (list :name name
-          :path (backstaff-view-child (backstaff-view-get :path) name)
-          :kind (if (eq kind :dir) :directory kind)
-          :size (and (not (eq kind :directory))
-                     (plist-get entry (if forge :size-bytes :size)))
-          :modified (if milliseconds (floor milliseconds 1000)
-                      (plist-get entry :modified))
-          :target (plist-get entry :target)
-          :problem (plist-get entry :error))))
-
-(defun backstaff-list--row (entry)
-  "Return the row of the table for ENTRY."
-  (let* ((kind (plist-get entry :kind))
-         (target (plist-get entry :target))
-         (suffix (if target (propertize (concat " -> " (backstaff-view-label target))
-                                        'face 'backstaff-detail)
-                   (backstaff-view-kind-suffix kind))))
-    (list entry
+         (kind (pcase (plist-get entry (if forge :type :kind))
+                 (:dir :directory)
+                 (kind kind)))
+         (size (and (not (eq kind :directory))
+                    (plist-get entry (if forge :size-bytes :size))))
+         (milliseconds (plist-get entry :modified-epoch-ms))
+         (modified (if milliseconds (floor milliseconds 1000)
+                     (plist-get entry :modified)))
+         (target (plist-get entry :target)))
+    (list (list :name name :path (backstaff-view-child (backstaff-view-get :path) name)
+                :kind kind :size size :modified modified)
           (vector
-           (concat (backstaff-table-name (plist-get entry :name)
-                                         (backstaff-view-kind-face kind))
-                   suffix)
+           (concat (backstaff-table-name name (backstaff-view-kind-face kind))
+                   (if target (propertize (concat " -> " (backstaff-view-label target))
+                                          'face 'backstaff-detail)
+                     (backstaff-view-kind-suffix kind)))
            (pcase kind
              (:directory "dir")
              (:symlink "link")
@@ -131,9 +123,8 @@ the prefix argument.  The server's settings limit their number and depth."
              (:block-device "block")
              (:unknown "?")
              (_ (substring (symbol-name kind) 1)))
-           (backstaff-table-size (plist-get entry :size))
-           (or (plist-get entry :problem)
-               (backstaff-table-time (plist-get entry :modified)))))))
+           (backstaff-table-size size)
+           (or (plist-get entry :error) (backstaff-table-time modified))))))
 
 (defun backstaff-list--name-less-p (one other)
   "Return non-nil if the row ONE comes before OTHER, sorted by name.
@@ -150,13 +141,13 @@ come before their own entries."
 (defun backstaff-list--draw (reply)
   "Draw the listing in REPLY."
   (let* ((data (plist-get reply :data))
-         (entries (mapcar #'backstaff-list--entry (plist-get data :entries)))
+         (rows (mapcar #'backstaff-list--row (plist-get data :entries)))
          (hidden (backstaff-view-get :hidden))
          (left-out (backstaff-list--left-out data))
          (directories (or (plist-get data :directories)
-                          (cl-count :directory entries
-                                    :key (lambda (entry) (plist-get entry :kind)))))
-         (files (or (plist-get data :files) (- (length entries) directories))))
+                          (cl-count :directory rows
+                                    :key (lambda (row) (plist-get (car row) :kind)))))
+         (files (or (plist-get data :files) (- (length rows) directories))))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and left-out "CUT")
@@ -165,9 +156,9 @@ come before their own entries."
                  "no directory"))
      (and (backstaff-view-get :recursive) "recursive")
      (if hidden "hidden shown" "hidden off"))
-    (backstaff-table-draw backstaff-list--format (mapcar #'backstaff-list--row entries))
+    (backstaff-table-draw backstaff-list--format rows)
     (backstaff-view-set-notes
-     (cond (entries nil)
+     (cond (rows nil)
            (hidden "The directory is empty")
            (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
  shows hidden files")))

@@ -195,41 +195,34 @@ Ask for required arguments without a value."
   (condition-case problem
       (let ((tools (let ((backstaff-call-timeout backstaff-menu--patience))
                      (backstaff-tools))))
-        (setq backstaff-menu--tools (and (proper-list-p tools)
-                                         (cl-remove-if-not #'backstaff-menu--tool-p tools))
-              backstaff-menu--problem (unless backstaff-menu--tools "The server has no tools")))
+        (setq backstaff-menu--tools
+              (and (proper-list-p tools)
+                   (cl-remove-if-not
+                    (lambda (tool)
+                      (ignore-errors
+                        (and (stringp (plist-get tool :id))
+                             (cl-every (lambda (definition)
+                                         (stringp (plist-get definition :name)))
+                                       (plist-get tool :arguments)))))
+                    tools))
+              backstaff-menu--problem
+              (unless backstaff-menu--tools "The server has no tools")))
     (backstaff-error
      (setq backstaff-menu--tools nil
            backstaff-menu--problem (backstaff-epc-error-text problem)))))
-
-(defun backstaff-menu--tool-p (tool)
-  "Return non-nil if TOOL is the definition of a tool."
-  (ignore-errors
-    (and (stringp (plist-get tool :id))
-         (cl-every (lambda (definition) (stringp (plist-get definition :name)))
-                   (plist-get tool :arguments)))))
-
-(defun backstaff-menu--heading ()
-  "Return the heading of the menu."
-  (concat (propertize "Backstaff " 'face 'transient-heading)
-          (propertize (condition-case problem
-                          (abbreviate-file-name (backstaff-root))
-                        (error (backstaff-epc-error-text problem)))
-                      'face 'shadow)
-          (and backstaff-menu--problem
-               (concat "\n" (propertize backstaff-menu--problem 'face 'error)))))
-
-(defun backstaff-menu--tool-heading ()
-  "Return the heading of the menu of a tool."
-  (concat (propertize (plist-get backstaff-menu--tool :id) 'face 'transient-heading)
-          (propertize (concat "  " (plist-get backstaff-menu--tool :description))
-                      'face 'shadow)))
 
 ;;;###autoload (autoload 'backstaff "backstaff-menu" nil t)
 (transient-define-prefix backstaff ()
   "Look at the current project with Backstaff."
   [:description
-   backstaff-menu--heading
+   (lambda ()
+     (concat (propertize "Backstaff " 'face 'transient-heading)
+             (propertize (condition-case problem
+                             (abbreviate-file-name (backstaff-root))
+                           (error (backstaff-epc-error-text problem)))
+                         'face 'shadow)
+             (and backstaff-menu--problem
+                  (concat "\n" (propertize backstaff-menu--problem 'face 'error)))))
    ("g" "Fetch the tools again" backstaff)
    ("x" "Run a tool, asking for all" backstaff-run-tool)]
   [["Look"
@@ -257,7 +250,10 @@ Ask for required arguments without a value."
 (transient-define-prefix backstaff-menu-tool (tool)
   "Choose arguments for TOOL, a definition, and run it."
   [:description
-   backstaff-menu--tool-heading
+   (lambda ()
+     (concat (propertize (plist-get backstaff-menu--tool :id) 'face 'transient-heading)
+             (propertize (concat "  " (plist-get backstaff-menu--tool :description))
+                         'face 'shadow)))
    :class transient-column
    :setup-children backstaff-menu--argument-entries]
   ["Do"

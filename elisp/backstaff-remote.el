@@ -36,14 +36,10 @@
 
 ;;; Options
 
-(defgroup backstaff-remote nil
-  "Projects on other hosts."
-  :group 'backstaff
-  :prefix "backstaff-remote-")
-
 (defcustom backstaff-remote-python "python3"
   "The Python that runs the server on another host, 3.11 or newer."
   :type 'string
+  :group 'backstaff
   :risky t)
 
 (defcustom backstaff-remote-start-limit 10
@@ -51,7 +47,8 @@
 There are two: a session without a terminal, and a login of TRAMP's own.  The
 second is for hosts that are reached by several hops, sudo or su, and for those
 where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
-  :type '(number :tag "Seconds"))
+  :type '(number :tag "Seconds")
+  :group 'backstaff)
 
 
 ;;; Hosts

@@ -151,37 +151,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
                  (backstaff-view-go-to path)
                  (not (outline-invisible-p)))
         (outline-hide-subtree))))
-  (backstaff-tree--describe))
-
-(defun backstaff-tree--insert-node (node before branch level)
-  "Insert NODE and its children at LEVEL.
-The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
-  (unless (bobp)
-    (insert "\n"))
-  (let* ((start (point))
-         (kind (plist-get node :kind))
-         (children (plist-get node :children))
-         (root (directory-file-name (backstaff-view-get :root)))
-         (name (cond ((not (equal (plist-get node :path) "."))
-                      (backstaff-view-label (plist-get node :name)))
-                     ;; The name of the root "/" is empty; its slash follows.
-                     ((equal root "/") "")
-                     (t (backstaff-names-show (file-name-nondirectory root))))))
-    (insert (propertize (concat before branch) 'face 'backstaff-detail)
-            (propertize (bidi-string-mark-left-to-right name)
-                        'face (backstaff-view-kind-face kind) 'backstaff-name t)
-            (backstaff-view-kind-suffix kind)
-            (if (backstaff-tree--unread-p node)
-                (propertize " …" 'face 'backstaff-detail)
-              ""))
-    (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
-    (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
-    (while children
-      (backstaff-tree--insert-node (pop children) before
-                                   (if children "├─ " "└─ ") (1+ level)))))
-
-(defun backstaff-tree--describe ()
-  "Write the header and the notes of the tree."
   (let* ((data (plist-get backstaff-view-reply :data))
          (exclude (backstaff-view-get :exclude))
          (limit (backstaff-view-get :max))
@@ -213,6 +182,33 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
            (substitute-command-keys
             ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
  make the tree smaller"))))))
+
+(defun backstaff-tree--insert-node (node before branch level)
+  "Insert NODE and its children at LEVEL.
+The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
+  (unless (bobp)
+    (insert "\n"))
+  (let* ((start (point))
+         (kind (plist-get node :kind))
+         (children (plist-get node :children))
+         (root (directory-file-name (backstaff-view-get :root)))
+         (name (cond ((not (equal (plist-get node :path) "."))
+                      (backstaff-view-label (plist-get node :name)))
+                     ;; The name of the root "/" is empty; its slash follows.
+                     ((equal root "/") "")
+                     (t (backstaff-names-show (file-name-nondirectory root))))))
+    (insert (propertize (concat before branch) 'face 'backstaff-detail)
+            (propertize (bidi-string-mark-left-to-right name)
+                        'face (backstaff-view-kind-face kind) 'backstaff-name t)
+            (backstaff-view-kind-suffix kind)
+            (if (backstaff-tree--unread-p node)
+                (propertize " …" 'face 'backstaff-detail)
+              ""))
+    (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
+    (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
+    (while children
+      (backstaff-tree--insert-node (pop children) before
+                                   (if children "├─ " "└─ ") (1+ level)))))
 
 (defun backstaff-tree--note-folds ()
   "Note which visible directories are folded; return non-nil if any is."

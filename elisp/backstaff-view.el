@@ -131,7 +131,14 @@ or file below the root.")
         buffer-read-only t
         bidi-paragraph-direction 'left-to-right
         mode-line-process '("" backstaff-request-indicator)
-        backstaff-request-cancelled-function #'backstaff-view--show-cancelled
+        backstaff-request-cancelled-function
+        (lambda ()
+          (if (null backstaff-view-state)
+              (backstaff-view--draw
+               (lambda () (backstaff-view--insert-text "Cancelled" 'backstaff-detail)))
+            ;; The buffer shows its old state.
+            (backstaff-view--rename backstaff-view--requested backstaff-view-state)
+            (setq backstaff-view--requested nil)))
         backstaff-view-labels (make-hash-table :test #'equal)
         backstaff-view--functions
         (append functions
@@ -215,14 +222,6 @@ show the failure in the echo area."
 CALLBACK decides whether the state of the buffer changes."
   (pcase-let ((`(,id ,args ,context) (backstaff-view--call :request state)))
     (backstaff-request id args callback `(:root ,(plist-get state :root) ,@context))))
-
-(defun backstaff-view--show-cancelled ()
-  "Go back to the state of the buffer, or show \"Cancelled\" if it has none."
-  (if (null backstaff-view-state)
-      (backstaff-view--draw
-       (lambda () (backstaff-view--insert-text "Cancelled" 'backstaff-detail)))
-    (backstaff-view--rename backstaff-view--requested backstaff-view-state)
-    (setq backstaff-view--requested nil)))
 
 (defun backstaff-view--rename (old state)
   "Name the buffer after STATE, unless the state OLD has the same title."

@@ -59,7 +59,7 @@
     (with-current-buffer (window-buffer)
       (should (eq major-mode 'backstaff-overview-mode))
       (should-not backstaff-view-state)
-      (should (backstaff-request-pending-p)))
+      (should backstaff-request--pending))
     (backstaff-view-test-settle)
     (should backstaff-view-state)))
 

@@ -47,13 +47,13 @@
                            #'backstaff-tree #'backstaff-file-info))
       (let ((before (backstaff-view-tests-cancelled)))
         (funcall command root)
-        (should (backstaff-request-pending-p))
+        (should backstaff-request--pending)
         (execute-kbd-macro (kbd "C-g"))
-        (should-not (backstaff-request-pending-p))
+        (should-not backstaff-request--pending)
         (should (string-match-p "\\`Cancelled\n\nType g" (buffer-string)))
         (should (= (backstaff-view-tests-cancelled) (1+ before)))
         (execute-kbd-macro "g")
-        (should (backstaff-request-pending-p))
+        (should backstaff-request--pending)
         (kill-buffer)
         (should (= (backstaff-view-tests-cancelled) (+ 2 before)))))))
 
@@ -73,7 +73,7 @@
     (backstaff-view-test-open #'backstaff-list-directory root)
     (let ((before (buffer-string)))
       (execute-kbd-macro (kbd "C-u . C-g"))
-      (should-not (backstaff-request-pending-p))
+      (should-not backstaff-request--pending)
       (should (equal (buffer-string) before))
       (should-not (backstaff-view-get :hidden))
       (let ((quits 0))
@@ -103,7 +103,7 @@
       (should-error (condition-case nil
                         (revert-buffer)
                       (quit (error "Quit")))))
-    (should-not (backstaff-request-pending-p))
+    (should-not backstaff-request--pending)
     (backstaff-view-test-press "g")
     (should (equal (backstaff-view-test-names) '("a.txt")))))
 
@@ -111,7 +111,7 @@
   (backstaff-view-test-fake "stalling"
     (backstaff-list-directory root)
     (execute-kbd-macro "ggg")
-    (should (backstaff-request-pending-p))
+    (should backstaff-request--pending)
     (should (= (backstaff-view-tests-cancelled) 3))
     (fundamental-mode)
     (should (= (backstaff-view-tests-cancelled) 4))))
