@@ -77,14 +77,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
         backstaff-request-cancelled-function
         (lambda () (backstaff-doctor--fail '(quit))))
   (setq-local revert-buffer-function #'backstaff-doctor--start)
-  (add-hook 'backstaff-install-hook #'backstaff-doctor--after-install)
   (visual-line-mode))
-
-(defun backstaff-doctor--after-install ()
-  "Check again where there is a report, now that an environment was made."
-  (when-let ((buffer (get-buffer "*backstaff doctor*")))
-    (with-current-buffer buffer
-      (revert-buffer))))
 
 (defun backstaff-doctor--start (&rest _)
   "Begin all checks anew in the current buffer."

@@ -22,9 +22,6 @@
   '("bracex>=2.5,<4" "epc==0.0.5" "pathspec>=1.0,<2" "pyyaml>=6,<7" "sexpdata>=1.0.2,<2")
   "The libraries that the server needs, in the versions it is tested with.")
 
-(defvar backstaff-install-hook nil
-  "Hook run after `backstaff-install-server' has made an environment.")
-
 (defvar-local backstaff-install--environment nil
   "The directory that the buffer is about.")
 (put 'backstaff-install--environment 'permanent-local t)
@@ -114,7 +111,9 @@ What was made in part is deleted."
              (backstaff-stop)
              (message "Backstaff will run in %s from now on"
                       (abbreviate-file-name environment))
-             (run-hooks 'backstaff-install-hook))
+             (when-let ((doctor (get-buffer "*backstaff doctor*")))
+               (with-current-buffer doctor
+                 (revert-buffer))))
             (t
              ;; Without its mark nobody uses what may remain of it.
              (ignore-errors (delete-directory environment t))

@@ -244,17 +244,6 @@ Return a value for `backstaff-remote--bundle'."
                            (cadr problem))
                    (backstaff-server-advice problem))))))
 
-(defun backstaff-remote--settings ()
-  "Return the bytes of the user's settings file; none if there is no file.
-They go along: a policy counts wherever the tools look."
-  (let ((file (backstaff-server-settings-file-name)))
-    (if (or backstaff-server-settings-file (file-exists-p file))
-        (with-temp-buffer
-          (set-buffer-multibyte nil)
-          (insert-file-contents-literally file)
-          (buffer-string))
-      "")))
-
 
 ;;; Start
 
@@ -279,8 +268,16 @@ They go along: a policy counts wherever the tools look."
   (push host backstaff-remote--starting)
   (unwind-protect
       (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
-        (let ((inhibit-quit nil) (begun (float-time)) (problems nil) (started nil)
-              (ways (backstaff-remote--ways host)))
+        (let* ((inhibit-quit nil) (begun (float-time)) (problems nil) (started nil)
+               (ways (backstaff-remote--ways host))
+               (file (backstaff-server-settings-file-name))
+               ;; They go along: a policy counts wherever the tools look.
+               (settings (if (or backstaff-server-settings-file (file-exists-p file))
+                             (with-temp-buffer
+                               (set-buffer-multibyte nil)
+                               (insert-file-contents-literally file)
+                               (buffer-string))
+                           "")))
           (unless backstaff-remote--bundle
             (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
           (while (not started)
@@ -288,7 +285,8 @@ They go along: a policy counts wherever the tools look."
             (backstaff-server-starter (concat host "/"))
             (backstaff-server-note (format "starting on %s, %s" host (car ways)))
             (condition-case problem
-                (setq started (backstaff-remote--open-session host (car ways) begun))
+                (setq started (backstaff-remote--open-session
+                               host (car ways) begun settings))
               (error
                (pcase-let ((`(,text ,advice ,final)
                             (if (memq (car problem)
@@ -318,14 +316,14 @@ They go along: a policy counts wherever the tools look."
                         "See in the log what that host says, and whether ssh, sudo or su\
  does by hand; then type M-x backstaff-connect in a directory of that host"))))))
 
-(defun backstaff-remote--open-session (host way begun)
+(defun backstaff-remote--open-session (host way begun settings)
   "Start a server on HOST in WAY, and return what `backstaff-remote--start' does.
-The start began at BEGUN.  An error's data are a text, an advice, and non-nil if
-no other way could do better."
+The start began at BEGUN.  The host is sent SETTINGS, the bytes of the user's
+file.  An error's data are a text, an advice, and non-nil if no other way could
+do better."
   (pcase-let*
       ((`(,program ,arguments ,payloads) backstaff-remote--bundle)
        (output "") (process nil) (started nil)
-       (settings (backstaff-remote--settings))
        (buffer (generate-new-buffer " *backstaff-remote*" t))
        (errors (generate-new-buffer " *backstaff-stderr*" t))
        ;; A word that nobody else says.  The host says it backwards, so that an
