@@ -11,7 +11,6 @@
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-table)
 (require 'backstaff-view)
 
 (defcustom backstaff-commands-page-size 50
@@ -24,7 +23,8 @@
 
 (defvar backstaff-commands-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map backstaff-table-map)
+    (set-keymap-parent map (make-composed-keymap backstaff-view-map
+                                                 tabulated-list-mode-map))
     (define-key map (kbd "RET") #'backstaff-commands-open)
     (define-key map (kbd "n") #'backstaff-commands-next-line)
     (define-key map (kbd "p") #'backstaff-commands-previous-line)
@@ -175,8 +175,7 @@ Invisible characters are written as escapes.  RET visits the file itself.
               (list "commands/get_command" (list :command_name (plist-get state :tool))))
    :draw (lambda (reply)
            (insert (substring-no-properties (plist-get reply :text)))
-           (let* ((metadata (plist-get (plist-get reply :data) :metadata))
-                  (file (plist-get metadata :path)))
+           (let ((file (plist-get (plist-get (plist-get reply :data) :metadata) :path)))
              (setq backstaff-view-subject (list :path file :kind :file))
              (backstaff-view-set-header file)))
    :title (lambda (state)

@@ -107,8 +107,46 @@ checks again and \\[backstaff-doctor-copy] copies it."
        (let ((host (backstaff-doctor--check-root directory)))
          (when (file-remote-p directory)
            (backstaff-doctor--note "On this machine, for local projects" 'heading))
-         (backstaff-doctor--check-files)
+         ;; The server itself judges what the settings say.
+         (let* ((file (backstaff-server-settings-file-name))
+                (name (backstaff-doctor--file file)))
+           (cond ((file-readable-p file) (backstaff-doctor--note "Settings" 'note name))
+                 ((or backstaff-server-settings-file (file-exists-p file))
+                  (backstaff-doctor--note
+                   "Settings" 'failed (concat name " cannot be read")
+                   "Check `backstaff-server-settings-file' and the file's permissions"))
+                 (t (backstaff-doctor--note "Settings" 'note
+                                            (concat "none, as there is no " name)))))
+         (pcase (backstaff-server-status)
+           ('nil (backstaff-doctor--note "Running" 'note
+                                         "no server; the next call starts one"))
+           ('ended (backstaff-doctor--note
+                    "Running" 'note "the server has ended; the next call starts another"))
+           ('unresponsive (backstaff-doctor--note
+                           "Running" 'failed "the server does not respond any more"
+                           "Type M-x backstaff-restart"))
+           (pid (backstaff-doctor--note "Running" 'ok (format "process %s" pid))))
          (backstaff-doctor--check-server host))))))
+
+(defun backstaff-doctor--check-root (directory)
+  "Check whether tools can look at the root of DIRECTORY.
+If that is on another host, within reach, return the host."
+  (condition-case problem
+      (let* ((root (backstaff-root directory))
+             (host (file-remote-p root)))
+        (if (or host (file-accessible-directory-p root))
+            (backstaff-doctor--note "Root" 'ok (backstaff-doctor--file root))
+          (backstaff-doctor--note
+           "Root" 'failed (concat (backstaff-doctor--file root) " cannot be entered")
+           "Make it a directory that you may read, or go to another one"))
+        host)
+    (error
+     (ignore
+      (backstaff-doctor--note
+       "Root" 'failed (backstaff-epc-error-text problem)
+       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+           (backstaff-server-advice problem)
+         "Check `backstaff-root-function' and `backstaff-root-directory'"))))))
 
 (defun backstaff-doctor--guarded (function)
   "Call FUNCTION; an error fails the check that goes on, and ends the report."
@@ -189,51 +227,6 @@ If no check goes on, the command is wrong."
 (defun backstaff-doctor--file (name)
   "Return NAME, of a file, as the report has it."
   (backstaff-names-show (abbreviate-file-name name)))
-
-
-;;; Checks that need nobody's answer
-
-(defun backstaff-doctor--check-root (directory)
-  "Check whether tools can look at the root of DIRECTORY.
-If that is on another host, within reach, return the host."
-  (condition-case problem
-      (let* ((root (backstaff-root directory))
-             (host (file-remote-p root)))
-        (if (or host (file-accessible-directory-p root))
-            (backstaff-doctor--note "Root" 'ok (backstaff-doctor--file root))
-          (backstaff-doctor--note
-           "Root" 'failed (concat (backstaff-doctor--file root) " cannot be entered")
-           "Make it a directory that you may read, or go to another one"))
-        host)
-    (error
-     (ignore
-      (backstaff-doctor--note
-       "Root" 'failed (backstaff-epc-error-text problem)
-       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-           (backstaff-server-advice problem)
-         "Check `backstaff-root-function' and `backstaff-root-directory'"))))))
-
-(defun backstaff-doctor--check-files ()
-  "Check the settings file and the state of the server that calls use.
-The server itself judges what the settings say."
-  (let* ((file (backstaff-server-settings-file-name))
-         (name (backstaff-doctor--file file)))
-    (cond ((file-readable-p file) (backstaff-doctor--note "Settings" 'note name))
-          ((or backstaff-server-settings-file (file-exists-p file))
-           (backstaff-doctor--note
-            "Settings" 'failed (concat name " cannot be read")
-            "Check `backstaff-server-settings-file' and the file's permissions"))
-          (t (backstaff-doctor--note "Settings" 'note
-                                     (concat "none, as there is no " name)))))
-  (pcase (backstaff-server-status)
-    ('nil (backstaff-doctor--note "Running" 'note
-                                  "no server; the next call starts one"))
-    ('ended (backstaff-doctor--note
-             "Running" 'note "the server has ended; the next call starts another"))
-    ('unresponsive (backstaff-doctor--note
-                    "Running" 'failed "the server does not respond any more"
-                    "Type M-x backstaff-restart"))
-    (pid (backstaff-doctor--note "Running" 'ok (format "process %s" pid)))))
 
 
 ;;; The server

@@ -15,7 +15,6 @@
 (require 'outline)
 (require 'pp)
 (require 'subr-x)
-(require 'backstaff)
 (require 'backstaff-arguments)
 (require 'backstaff-view)
 

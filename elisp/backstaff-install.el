@@ -100,25 +100,23 @@ print('Ready:', sys.prefix)"
   :group 'backstaff
   (setq-local compilation-error-regexp-alist nil
               compilation-scroll-output t)
-  (add-hook 'compilation-finish-functions #'backstaff-install--finish nil t))
-
-(defun backstaff-install--finish (buffer outcome)
-  "Say how the making in BUFFER ended, with OUTCOME, a string.
-What was made in part is deleted."
-  (with-current-buffer buffer
-    (let ((environment backstaff-install--environment))
-      (cond ((string-prefix-p "finished" outcome)
-             (backstaff-stop)
-             (message "Backstaff will run in %s from now on"
-                      (abbreviate-file-name environment))
-             (when-let ((doctor (get-buffer "*backstaff doctor*")))
-               (with-current-buffer doctor
-                 (revert-buffer))))
-            (t
-             ;; Without its mark nobody uses what may remain of it.
-             (ignore-errors (delete-directory environment t))
-             (message "Backstaff was not installed: see %s"
-                      (buffer-name buffer)))))))
+  (add-hook 'compilation-finish-functions
+            (lambda (buffer outcome)
+              (let ((environment (buffer-local-value 'backstaff-install--environment
+                                                     buffer)))
+                (cond ((string-prefix-p "finished" outcome)
+                       (backstaff-stop)
+                       (message "Backstaff will run in %s from now on"
+                                (abbreviate-file-name environment))
+                       (when-let ((doctor (get-buffer "*backstaff doctor*")))
+                         (with-current-buffer doctor
+                           (revert-buffer))))
+                      (t
+                       ;; Without its mark nobody uses what may remain of it.
+                       (ignore-errors (delete-directory environment t))
+                       (message "Backstaff was not installed: see %s"
+                                (buffer-name buffer))))))
+            nil t))
 
 (provide 'backstaff-install)
 ;;; backstaff-install.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-list.el --- Listings of directories  -*- lexical-binding: t; -*-
+;;; backstaff-list.el --- Listings of directories, and facts about files  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,30 +6,24 @@
 
 ;; `backstaff-list-directory' shows the entries of a directory, as Agent-Q's tool
 ;; lists them.  `backstaff-list-entries' shows them as Forge's tool does, with
-;; the directories below on request.
+;; the directories below on request.  `backstaff-file-info' shows the type, size,
+;; times and permissions of one, and whether a buffer has unsaved changes of it.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-table)
 (require 'backstaff-view)
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map backstaff-table-map)
+    (set-keymap-parent map (make-composed-keymap backstaff-view-map
+                                                 tabulated-list-mode-map))
     (define-key map (kbd ".") #'backstaff-view-toggle-hidden)
     (define-key map (kbd "+") #'backstaff-list-more)
     (define-key map (kbd "t") #'backstaff-list-tree)
     map)
   "Keymap of `backstaff-list-mode'.")
-
-(defconst backstaff-list--format
-  `[("Name" 20 backstaff-list--name-less-p)
-    ("Type" 6 t)
-    ("Size" 7 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
-    ("Modified" 16 ,(backstaff-table-less-p :modified))]
-  "The columns of a listing.")
 
 (defconst backstaff-list--usual-bytes (* 384 1024)
   "Bytes of text of a new listing, at most: some 10,000 entries.
@@ -156,7 +150,12 @@ come before their own entries."
                  "no directory"))
      (and (backstaff-view-get :recursive) "recursive")
      (if hidden "hidden shown" "hidden off"))
-    (backstaff-table-draw backstaff-list--format rows)
+    (backstaff-table-draw
+     `[("Name" 20 backstaff-list--name-less-p)
+       ("Type" 6 t)
+       ("Size" 7 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
+       ("Modified" 16 ,(backstaff-table-less-p :modified))]
+     rows)
     (backstaff-view-set-notes
      (cond (rows nil)
            (hidden "The directory is empty")
@@ -201,6 +200,59 @@ come before their own entries."
            (user-error "A reply has no room for more")))
     (backstaff-view-change :bytes (min (* 4 bytes) backstaff-list--most-bytes)
                            :try t)))
+
+
+;;; One file
+
+(defvar backstaff-info-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "^") #'backstaff-info-list)
+    map)
+  "Keymap of `backstaff-info-mode'.")
+
+(define-derived-mode backstaff-info-mode backstaff-view-mode "File-Info"
+  "Major mode for the type, size and times of a file or directory.
+
+\\{backstaff-info-mode-map}"
+  :group 'backstaff
+  (backstaff-view-setup
+   :request (lambda (state)
+              (list "agent-q/get_file_info" (list :path (plist-get state :path))))
+   :draw (lambda (reply)
+           (insert (substring-no-properties (plist-get reply :text)))
+           (goto-char (point-min))
+           (while (re-search-forward "^[A-Z][a-z]+:" nil t)
+             (put-text-property (match-beginning 0) (match-end 0) 'face 'backstaff-path))
+           (let ((path (plist-get backstaff-view-state :path)))
+             (setq backstaff-view-subject
+                   (list :path path :kind (plist-get (plist-get reply :data) :kind)))
+             (backstaff-view-set-header path)))
+   :title (apply-partially #'backstaff-view-title "info")
+   :open (lambda (entry)
+           (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path)))))
+
+;;;###autoload
+(defun backstaff-file-info (file)
+  "Show the type, size, times and permissions of FILE."
+  (interactive
+   (list (read-file-name
+          (format-prompt "Describe file"
+                         (and buffer-file-name
+                              (backstaff-names-show
+                               (file-name-nondirectory buffer-file-name))))
+          (backstaff-directory) buffer-file-name t)))
+  (let ((name (expand-file-name file)))
+    ;; The root of a project belongs to it, not to a project around it.
+    (backstaff-view-open-file 'backstaff-info-mode
+                              (if (and (not (file-remote-p name)) (file-directory-p name))
+                                  (file-name-as-directory name)
+                                name))))
+
+(defun backstaff-info-list ()
+  "List the directory of the file."
+  (interactive nil backstaff-info-mode)
+  (backstaff-view-switch 'backstaff-list-mode
+                         (or (backstaff-view-parent (backstaff-view-get :path)) ".")))
 
 (provide 'backstaff-list)
 ;;; backstaff-list.el ends here

@@ -16,7 +16,6 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'transient)
-(require 'backstaff)
 (require 'backstaff-arguments)
 (require 'backstaff-inspector)
 (require 'backstaff-view)

@@ -258,8 +258,16 @@ or with nil and a condition, after TIMEOUT seconds at most."
 (defun backstaff-server--launch (server &optional host)
   "Start the process of SERVER, on HOST, and the connection with it."
   (condition-case problem
-      (if host (backstaff-server--launch-elsewhere server host)
-        (backstaff-server--launch-here server))
+      (if (null host)
+          (backstaff-server--launch-here server)
+        (let* ((starter (backstaff-server-starter (concat host "/")))
+               (started (funcall (plist-get starter :start) host))
+               (process (plist-get started :process)))
+          (setf (backstaff-server-start-info server) (plist-get started :info))
+          (backstaff-server--connect server (plist-get started :stderr) process
+                                     :name (format "the server on %s" host) :remote t)
+          ;; The connection reads by the filter that it has set.
+          (funcall (process-filter process) process (plist-get started :output))))
     (error
      (let ((text (error-message-string problem)))
        (backstaff-server-note text)
@@ -429,17 +437,6 @@ connected to the host."
                    (list (format "%s is on another machine, and Emacs is not\
  connected to it; M-x backstaff-connect connects" directory))))
           (t starter))))
-
-(defun backstaff-server--launch-elsewhere (server host)
-  "Start the process of SERVER on HOST, wait, and connect with it."
-  (let* ((starter (backstaff-server-starter (concat host "/")))
-         (started (funcall (plist-get starter :start) host))
-         (process (plist-get started :process)))
-    (setf (backstaff-server-start-info server) (plist-get started :info))
-    (backstaff-server--connect server (plist-get started :stderr) process
-                               :name (format "the server on %s" host) :remote t)
-    ;; The connection reads by the filter that it has set.
-    (funcall (process-filter process) process (plist-get started :output))))
 
 
 ;;; The server

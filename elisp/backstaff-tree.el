@@ -130,12 +130,12 @@ Interactively this is the root of the project; with a prefix argument, ask."
   "Return the root node of the tree, or nil."
   (plist-get (plist-get backstaff-view-reply :data) :root))
 
-(defun backstaff-tree--find (matches-p &optional node)
-  "Return the first node in NODE, by default the tree, that MATCHES-P accepts."
+(defun backstaff-tree--find (key value &optional node)
+  "Return the first node in NODE, by default the tree, whose KEY has VALUE."
   (let ((node (or node (backstaff-tree--root))))
-    (if (funcall matches-p node)
+    (if (equal (plist-get node key) value)
         node
-      (cl-some (apply-partially #'backstaff-tree--find matches-p)
+      (cl-some (apply-partially #'backstaff-tree--find key value)
                (plist-get node :children)))))
 
 (defun backstaff-tree--unread-p (node)
@@ -154,7 +154,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (let* ((data (plist-get backstaff-view-reply :data))
          (exclude (backstaff-view-get :exclude))
          (limit (backstaff-view-get :max))
-         (limited (backstaff-tree--find (lambda (node) (plist-get node :limited)))))
+         (limited (backstaff-tree--find :limited t)))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and limited "CUT")
@@ -260,7 +260,7 @@ If its children were not requested yet, request them."
   (backstaff-view-call
    `(:path ,path :depth 1 ,@backstaff-view-state)
    (lambda (reply)
-     (let ((node (backstaff-tree--node path))
+     (let ((node (backstaff-tree--find :path path))
            (data (plist-get reply :data)))
        (cond ((not (plist-get reply :ok))
               (message "%s" (plist-get reply :text)))
@@ -275,15 +275,11 @@ If its children were not requested yet, request them."
               (backstaff-view-redraw #'backstaff-tree--insert)
               (backstaff-tree--open-again (concat path "/"))))))))
 
-(defun backstaff-tree--node (path)
-  "Return the node that has PATH, or nil."
-  (backstaff-tree--find (lambda (node) (equal (plist-get node :path) path))))
-
 (defun backstaff-tree--open-again (prefix)
   "Request the children of opened directories whose path starts with PREFIX."
   (dolist (path backstaff-tree--opened)
     (when (and (string-prefix-p prefix path)
-               (backstaff-tree--unread-p (backstaff-tree--node path)))
+               (backstaff-tree--unread-p (backstaff-tree--find :path path)))
       (backstaff-tree--load path))))
 
 (defun backstaff-tree-toggle-files ()

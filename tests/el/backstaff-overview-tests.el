@@ -8,7 +8,6 @@
 (require 'backstaff-overview)
 (require 'backstaff-list)
 (require 'backstaff-tree)
-(require 'backstaff-info)
 
 (defconst backstaff-overview-tests-tree
   '(("src" ("deep" ("a.c" . "a") ("b.c" . "b")) ("main.c" . "main")) ("README.md" . "read me")

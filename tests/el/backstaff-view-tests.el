@@ -7,7 +7,6 @@
 (require 'backstaff-view-fixtures)
 (require 'backstaff-list)
 (require 'backstaff-tree)
-(require 'backstaff-info)
 (require 'backstaff-overview)
 (require 'backstaff-commands)
 (require 'backstaff-inspector)
