@@ -56,25 +56,24 @@ Paths are below ROOT.  CURRENT is a plist of values to edit."
 (defun backstaff-arguments-read-one (definition root current)
   "Read a value for the argument of DEFINITION; nil omits it.
 A path is below ROOT.  CURRENT is the value to edit, or nil."
-  (let ((value nil) (problem nil)
-        (type (plist-get definition :type))
-        (minimum (plist-get definition :minimum))
-        (maximum (plist-get definition :maximum)))
-    (while (progn
-             (setq value (backstaff-arguments--read-typed definition root current problem))
-             (setq problem
-                   (cond
-                    ((null value) (and (plist-get definition :required) "It is required"))
-                    ((not (memq type '(:number :integer))) nil)
-                    ((not (numberp value)) "It must be a number")
-                    ((and (eq type :integer) (not (integerp value)))
-                     "It must be a whole number")
-                    ((and minimum (< value minimum))
-                     (format "It must be at least %s" minimum))
-                    ((and maximum (> value maximum))
-                     (format "It must be at most %s" maximum)))))
+  (let ((value nil) (problem nil))
+    (while (setq value (backstaff-arguments--read-typed definition root current problem)
+                 problem (backstaff-arguments--problem definition value))
       (setq current (or value current)))
     value))
+
+(defun backstaff-arguments--problem (definition value)
+  "Return a text if VALUE does not suit the argument of DEFINITION, or nil."
+  (let ((type (plist-get definition :type))
+        (minimum (plist-get definition :minimum))
+        (maximum (plist-get definition :maximum)))
+    (cond ((null value)
+           (and (plist-get definition :required) "It is required"))
+          ((not (memq type '(:number :integer))) nil)
+          ((not (numberp value)) "It must be a number")
+          ((and (eq type :integer) (not (integerp value))) "It must be a whole number")
+          ((and minimum (< value minimum)) (format "It must be at least %s" minimum))
+          ((and maximum (> value maximum)) (format "It must be at most %s" maximum)))))
 
 (defun backstaff-arguments--read-typed (definition root current problem)
   "Read a value for the argument of DEFINITION, in a way for its type.

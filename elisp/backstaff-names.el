@@ -41,21 +41,20 @@ blank becomes \" a\"."
              (not (memq (get-char-code-property (aref name 0) 'general-category)
                         '(Mn Mc Me))))
         name
-      (cl-flet
-          ((escaped (character)
-             (cond
-              ((cdr (assq character
-                          '((?\" . "\\\"") (?\\ . "\\\\") (?\n . "\\n") (?\r . "\\r")
-                            (?\t . "\\t") (?\f . "\\f") (?\b . "\\b")))))
-              ((backstaff-names--visible-p character) (string character))
-              ((or (<= #xd800 character #xdfff) (> character #x10ffff))
-               (mapconcat (lambda (byte) (format "\\udc%02x" byte))
-                          (encode-coding-string (string character) 'utf-8-emacs) ""))
-              ((<= character #xffff) (format "\\u%04x" character))
-              (t (let ((offset (- character #x10000)))
-                   (format "\\u%04x\\u%04x" (+ #xd800 (ash offset -10))
-                           (+ #xdc00 (logand offset #x3ff))))))))
-        (concat "\"" (mapconcat #'escaped name "") "\"")))))
+      (concat "\"" (mapconcat #'backstaff-names--escaped name "") "\""))))
+
+(defun backstaff-names--escaped (character)
+  "Return CHARACTER as in a JSON string literal."
+  (cond ((cdr (assq character '((?\" . "\\\"") (?\\ . "\\\\") (?\n . "\\n") (?\r . "\\r")
+                                (?\t . "\\t") (?\f . "\\f") (?\b . "\\b")))))
+        ((backstaff-names--visible-p character) (string character))
+        ((or (<= #xd800 character #xdfff) (> character #x10ffff))
+         (mapconcat (lambda (byte) (format "\\udc%02x" byte))
+                    (encode-coding-string (string character) 'utf-8-emacs) ""))
+        ((<= character #xffff) (format "\\u%04x" character))
+        (t (let ((offset (- character #x10000)))
+             (format "\\u%04x\\u%04x" (+ #xd800 (ash offset -10))
+                     (+ #xdc00 (logand offset #x3ff)))))))
 
 (provide 'backstaff-names)
 ;;; backstaff-names.el ends here
