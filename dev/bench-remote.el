@@ -310,7 +310,7 @@ The exit status says whether all gates were held."
             (error "There is no connection"))
           (bench-remote-list ".")         ; which makes the payload
           (setq bench-remote-payload (concat root "payload"))
-          (write-region (cdar (plist-get backstaff-remote--bundle :payloads)) nil
+          (write-region (base64-decode-string (cdar (nth 2 backstaff-remote--bundle))) nil
                         bench-remote-payload nil 'silent)
           (if (getenv "SESSION")
               (bench-remote-session)

@@ -30,10 +30,10 @@
      "backstaff-server")
     ("agents" "backstaff-agent" "backstaff-agent-q" "backstaff-gptel" "backstaff-llm")
     ("ui" "backstaff-arguments" "backstaff-buffer-state" "backstaff-commands"
-     "backstaff-doctor" "backstaff-find" "backstaff-info" "backstaff-inspector"
+     "backstaff-doctor" "backstaff-find" "backstaff-inspector"
      "backstaff-install" "backstaff-list" "backstaff-menu" "backstaff-names"
-     "backstaff-overview" "backstaff-prompt" "backstaff-request" "backstaff-table"
-     "backstaff-tree" "backstaff-view")
+     "backstaff-overview" "backstaff-prompt" "backstaff-request" "backstaff-tree"
+     "backstaff-view")
     ("remote" "backstaff-remote"))
   "The floors, the lowest first, each with its files.")
 

@@ -19,10 +19,24 @@ ROOT is the root of the call.  The data get `:buffer', the buffer's name, and
 `:buffer-modified'.  If there are unsaved changes, the text gets a last line
 such as \"Buffer: a.c (unsaved changes)\".  Replies of other tools and about
 files without a buffer do not change."
-  (let ((buffer (and (equal (plist-get reply :tool) "agent-q/get_file_info")
-                     (backstaff-buffer-state--visiting
-                      (concat (file-remote-p root)
-                              (plist-get (plist-get reply :data) :path))))))
+  (let* ((path (and (equal (plist-get reply :tool) "agent-q/get_file_info")
+                    (concat (file-remote-p root)
+                            (plist-get (plist-get reply :data) :path))))
+         (home (expand-file-name "~/"))
+         (buffer
+          (and path
+               (cl-find-if
+                ;; This compares strings only: a primitive for file names could
+                ;; call a handler, which may start a program.
+                (lambda (buffer)
+                  (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
+                    (let ((true-name
+                           (or (buffer-local-value 'buffer-file-truename buffer) "")))
+                      (member path (list name
+                                         (if (string-prefix-p "~/" true-name)
+                                             (concat home (substring true-name 2))
+                                           true-name))))))
+                (buffer-list)))))
     (when buffer
       (let ((modified (buffer-modified-p buffer))
             (name (substring-no-properties (buffer-name buffer)))
@@ -36,22 +50,6 @@ files without a buffer do not change."
                                "%s\nBuffer: %s (unsaved changes)")
                              text (backstaff-names-show name))))))
     reply))
-
-(defun backstaff-buffer-state--visiting (path)
-  "Return a buffer that visits the file PATH, an absolute name, or nil.
-This compares strings only: a primitive for file names could call a handler,
-which may start a program."
-  (let ((home (expand-file-name "~/")))
-    (cl-find-if
-     (lambda (buffer)
-       (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
-         (let ((true-name (or (buffer-local-value 'buffer-file-truename buffer) "")))
-           (or (string= path name)
-               (string= path
-                        (if (string-prefix-p "~/" true-name)
-                            (concat home (substring true-name 2))
-                          true-name))))))
-     (buffer-list))))
 
 (provide 'backstaff-buffer-state)
 ;;; backstaff-buffer-state.el ends here

@@ -11,7 +11,6 @@
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-table)
 (require 'backstaff-view)
 
 (defcustom backstaff-commands-page-size 50
@@ -24,7 +23,8 @@
 
 (defvar backstaff-commands-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map backstaff-table-map)
+    (set-keymap-parent map (make-composed-keymap backstaff-view-map
+                                                 tabulated-list-mode-map))
     (define-key map (kbd "RET") #'backstaff-commands-open)
     (define-key map (kbd "n") #'backstaff-commands-next-line)
     (define-key map (kbd "p") #'backstaff-commands-previous-line)
@@ -79,7 +79,19 @@ line the previous one.
            `(("Size" 8 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
              ("Modified" 16 ,(backstaff-table-less-p :modified-epoch) :pad-right 2)))
        ("Description" 20 t)]
-     (mapcar (lambda (entry) (backstaff-commands--row entry query)) entries))
+     (mapcar
+      (lambda (entry)
+        (list `(:kind :file ,@entry)
+              `[,(backstaff-table-name (plist-get entry :name)
+                                       'font-lock-function-name-face)
+                ,@(if query
+                      (list (format "%.2f" (plist-get entry :score))
+                            (mapconcat (lambda (place) (substring (symbol-name place) 1))
+                                       (plist-get entry :matched-in) " "))
+                    (list (backstaff-table-size (plist-get entry :size))
+                          (backstaff-table-time (plist-get entry :modified-epoch))))
+                ,(backstaff-view-label (plist-get entry :description))]))
+      entries))
     (if query
         (backstaff-view-set-header
          "." (format "%d found for %s" (length entries) (backstaff-names-show query))
@@ -95,18 +107,6 @@ line the previous one.
             ((plist-get pages :has-next)
              "\\[backstaff-commands-next-page] shows the next page")
             ((null entries) "There are no commands"))))))
-
-(defun backstaff-commands--row (entry query)
-  "Return the row for ENTRY, a result of QUERY, or on a page if QUERY is nil."
-  (list `(:kind :file ,@entry)
-        `[,(backstaff-table-name (plist-get entry :name) 'font-lock-function-name-face)
-          ,@(if query
-                (list (format "%.2f" (plist-get entry :score))
-                      (mapconcat (lambda (place) (substring (symbol-name place) 1))
-                                 (plist-get entry :matched-in) " "))
-              (list (backstaff-table-size (plist-get entry :size))
-                    (backstaff-table-time (plist-get entry :modified-epoch))))
-          ,(backstaff-view-label (plist-get entry :description))]))
 
 (defun backstaff-commands--turn (step &optional focus)
   "Show the page STEP pages further, with point on FOCUS."
@@ -175,8 +175,7 @@ Invisible characters are written as escapes.  RET visits the file itself.
               (list "commands/get_command" (list :command_name (plist-get state :tool))))
    :draw (lambda (reply)
            (insert (substring-no-properties (plist-get reply :text)))
-           (let* ((metadata (plist-get (plist-get reply :data) :metadata))
-                  (file (plist-get metadata :path)))
+           (let ((file (plist-get (plist-get (plist-get reply :data) :metadata) :path)))
              (setq backstaff-view-subject (list :path file :kind :file))
              (backstaff-view-set-header file)))
    :title (lambda (state)

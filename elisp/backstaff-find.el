@@ -14,9 +14,6 @@
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff)
-(require 'backstaff-names)
-(require 'backstaff-request)
 (require 'backstaff-view)
 
 (defcustom backstaff-find-limit 100

@@ -15,7 +15,6 @@
 (require 'outline)
 (require 'pp)
 (require 'subr-x)
-(require 'backstaff)
 (require 'backstaff-arguments)
 (require 'backstaff-view)
 
@@ -144,27 +143,26 @@ FORMS is a list of `text', `plist' and `json'."
       (insert (backstaff-arguments-lisp (backstaff-view-get :tool)
                                         (backstaff-view-get :arguments))
               "\n\n")
-      (backstaff-inspector--draw-outcome reply seconds)
+      (cl-flet ((line (label text &optional face)
+                  (insert (propertize (format "%-10s" label) 'face 'backstaff-detail)
+                          " " (if face (propertize text 'face face) text) "\n")))
+        (line "Root" (backstaff-names-show
+                      (abbreviate-file-name (backstaff-view-get :root))))
+        (if (plist-get reply :error)
+            (line "Failure" (format "%s" (plist-get (plist-get reply :error) :code))
+                  'backstaff-failure)
+          (line "Success" (if (plist-get reply :truncated) "but truncated"
+                            "and complete")))
+        (line "Time" (format "%s ms in the server, %.1f ms there and back"
+                             (plist-get reply :elapsed-ms) (* 1e3 seconds)))
+        (dolist (warning (plist-get reply :warnings))
+          (line "Warning"
+                (replace-regexp-in-string "[[:cntrl:]]+" " " (format "%s" warning))
+                'warning)))
       (backstaff-inspector--draw-costs texts)
       ;; A failure has a text and nothing else.
       (dolist (form (if (plist-get reply :ok) forms (mapcar #'car texts)))
         (backstaff-inspector--draw-form form (alist-get form texts) data)))))
-
-(defun backstaff-inspector--draw-outcome (reply seconds)
-  "Draw root, success and time of a call that got REPLY after SECONDS."
-  (cl-flet ((line (label text &optional face)
-              (insert (propertize (format "%-10s" label) 'face 'backstaff-detail)
-                      " " (if face (propertize text 'face face) text) "\n")))
-    (line "Root" (backstaff-names-show (abbreviate-file-name (backstaff-view-get :root))))
-    (if (plist-get reply :error)
-        (line "Failure" (format "%s" (plist-get (plist-get reply :error) :code))
-              'backstaff-failure)
-      (line "Success" (if (plist-get reply :truncated) "but truncated" "and complete")))
-    (line "Time" (format "%s ms in the server, %.1f ms there and back"
-                         (plist-get reply :elapsed-ms) (* 1e3 seconds)))
-    (dolist (warning (plist-get reply :warnings))
-      (line "Warning" (replace-regexp-in-string "[[:cntrl:]]+" " " (format "%s" warning))
-            'warning))))
 
 (defun backstaff-inspector--draw-costs (texts)
   "Draw a table of the size of TEXTS, an alist by form.

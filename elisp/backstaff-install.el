@@ -22,9 +22,6 @@
   '("bracex>=2.5,<4" "epc==0.0.5" "pathspec>=1.0,<2" "pyyaml>=6,<7" "sexpdata>=1.0.2,<2")
   "The libraries that the server needs, in the versions it is tested with.")
 
-(defvar backstaff-install-hook nil
-  "Hook run after `backstaff-install-server' has made an environment.")
-
 (defvar-local backstaff-install--environment nil
   "The directory that the buffer is about.")
 (put 'backstaff-install--environment 'permanent-local t)
@@ -68,15 +65,14 @@ another.  Return nil if the user does not want it."
   "Return the version and the name of a Python to make an environment with.
 With UV there may be no name, as uv brings a Python along; and Python need not
 have the modules for it, as Debian's has not without the package python3-venv."
-  (or (cl-loop for name in backstaff-python-names
-               for program = (executable-find name)
-               for answer = (and program (backstaff-python-probe program))
-               for version = (and (consp answer) (plist-get answer :version))
-               when (and version (not (version< version "3.11"))
-                         (or uv (plist-get answer :makes-environments))
-                         (file-executable-p (plist-get answer :base)))
-               return (cons (replace-regexp-in-string "\\.[0-9]+\\'" "" version)
-                            (plist-get answer :base)))
+  (or (backstaff-python-search
+       (lambda (_program answer)
+         (let ((version (and (consp answer) (plist-get answer :version))))
+           (and version (not (version< version "3.11"))
+                (or uv (plist-get answer :makes-environments))
+                (file-executable-p (plist-get answer :base))
+                (cons (replace-regexp-in-string "\\.[0-9]+\\'" "" version)
+                      (plist-get answer :base))))))
       (and uv '("3.13"))
       (user-error "There is neither uv nor a Python 3.11 or newer that has \
 the modules venv and ensurepip (Debian: python3-venv)")))
@@ -104,23 +100,23 @@ print('Ready:', sys.prefix)"
   :group 'backstaff
   (setq-local compilation-error-regexp-alist nil
               compilation-scroll-output t)
-  (add-hook 'compilation-finish-functions #'backstaff-install--finish nil t))
-
-(defun backstaff-install--finish (buffer outcome)
-  "Say how the making in BUFFER ended, with OUTCOME, a string.
-What was made in part is deleted."
-  (with-current-buffer buffer
-    (let ((environment backstaff-install--environment))
-      (cond ((string-prefix-p "finished" outcome)
-             (backstaff-stop)
-             (message "Backstaff will run in %s from now on"
-                      (abbreviate-file-name environment))
-             (run-hooks 'backstaff-install-hook))
-            (t
-             ;; Without its mark nobody uses what may remain of it.
-             (ignore-errors (delete-directory environment t))
-             (message "Backstaff was not installed: see %s"
-                      (buffer-name buffer)))))))
+  (add-hook 'compilation-finish-functions
+            (lambda (buffer outcome)
+              (let ((environment (buffer-local-value 'backstaff-install--environment
+                                                     buffer)))
+                (cond ((string-prefix-p "finished" outcome)
+                       (backstaff-stop)
+                       (message "Backstaff will run in %s from now on"
+                                (abbreviate-file-name environment))
+                       (when-let ((doctor (get-buffer "*backstaff doctor*")))
+                         (with-current-buffer doctor
+                           (revert-buffer))))
+                      (t
+                       ;; Without its mark nobody uses what may remain of it.
+                       (ignore-errors (delete-directory environment t))
+                       (message "Backstaff was not installed: see %s"
+                                (buffer-name buffer))))))
+            nil t))
 
 (provide 'backstaff-install)
 ;;; backstaff-install.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-list.el --- Listings of directories  -*- lexical-binding: t; -*-
+;;; backstaff-list.el --- Listings of directories, and facts about files  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,30 +6,24 @@
 
 ;; `backstaff-list-directory' shows the entries of a directory, as Agent-Q's tool
 ;; lists them.  `backstaff-list-entries' shows them as Forge's tool does, with
-;; the directories below on request.
+;; the directories below on request.  `backstaff-file-info' shows the type, size,
+;; times and permissions of one, and whether a buffer has unsaved changes of it.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-table)
 (require 'backstaff-view)
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map backstaff-table-map)
+    (set-keymap-parent map (make-composed-keymap backstaff-view-map
+                                                 tabulated-list-mode-map))
     (define-key map (kbd ".") #'backstaff-view-toggle-hidden)
     (define-key map (kbd "+") #'backstaff-list-more)
     (define-key map (kbd "t") #'backstaff-list-tree)
     map)
   "Keymap of `backstaff-list-mode'.")
-
-(defconst backstaff-list--format
-  `[("Name" 20 backstaff-list--name-less-p)
-    ("Type" 6 t)
-    ("Size" 7 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
-    ("Modified" 16 ,(backstaff-table-less-p :modified))]
-  "The columns of a listing.")
 
 (defconst backstaff-list--usual-bytes (* 384 1024)
   "Bytes of text of a new listing, at most: some 10,000 entries.
@@ -44,7 +38,21 @@ Drawing more of them would keep Emacs busy for seconds.")
 \\{backstaff-list-mode-map}"
   :group 'backstaff
   (backstaff-view-setup
-   :request #'backstaff-list--request
+   :request
+   (lambda (state)
+     (let ((path (plist-get state :path))
+           (hidden (plist-get state :hidden)))
+       (list (plist-get state :tool)
+             (if (backstaff-list--forge-p state)
+                 ;; Forge's tool strips blanks from both ends of a path.  "./"
+                 ;; and "/" protect those of a name.
+                 `(:path ,(if (equal path ".") path (concat "./" path "/"))
+                   :recursive ,(plist-get state :recursive)
+                   :include_hidden ,hidden
+                   :include_other t)
+               `(:path ,path :show_hidden ,hidden))
+             (list :max-output-bytes (or (plist-get state :bytes)
+                                         backstaff-list--usual-bytes)))))
    :draw #'backstaff-list--draw
    :title (lambda (state)
             (backstaff-view-title (if (backstaff-list--forge-p state) "entries" "list")
@@ -82,50 +90,26 @@ the prefix argument.  The server's settings limit their number and depth."
   "Return non-nil if the tool of STATE is Forge's."
   (equal (plist-get state :tool) "forge/list_directory"))
 
-(defun backstaff-list--request (state)
-  "Return the tool, the arguments and the context for STATE."
-  (let ((path (plist-get state :path))
-        (hidden (plist-get state :hidden)))
-    (list (plist-get state :tool)
-          (if (backstaff-list--forge-p state)
-              ;; Forge's tool strips blanks from both ends of a path.  "./" and
-              ;; "/" protect those of a name.
-              `(:path ,(if (equal path ".") path (concat "./" path "/"))
-                :recursive ,(plist-get state :recursive)
-                :include_hidden ,hidden
-                :include_other t)
-            `(:path ,path :show_hidden ,hidden))
-          (list :max-output-bytes (or (plist-get state :bytes)
-                                      backstaff-list--usual-bytes)))))
-
-(defun backstaff-list--entry (entry)
-  "Return ENTRY, of Agent-Q's or Forge's reply, in the form of this file."
+(defun backstaff-list--row (entry)
+  "Return the row of the table for ENTRY, of Agent-Q's or Forge's reply."
   (let* ((forge (plist-get entry :path))
          (name (or forge (plist-get entry :name)))
-         (kind (plist-get entry (if forge :type :kind)))
-         (milliseconds (plist-get entry :modified-epoch-ms)))
-    (list :name name
-          :path (backstaff-view-child (backstaff-view-get :path) name)
-          :kind (if (eq kind :dir) :directory kind)
-          :size (and (not (eq kind :directory))
-                     (plist-get entry (if forge :size-bytes :size)))
-          :modified (if milliseconds (floor milliseconds 1000)
-                      (plist-get entry :modified))
-          :target (plist-get entry :target)
-          :problem (plist-get entry :error))))
-
-(defun backstaff-list--row (entry)
-  "Return the row of the table for ENTRY."
-  (let* ((kind (plist-get entry :kind))
-         (target (plist-get entry :target))
-         (suffix (if target (propertize (concat " -> " (backstaff-view-label target))
-                                        'face 'backstaff-detail)
-                   (backstaff-view-kind-suffix kind))))
-    (list entry
+         (kind (pcase (plist-get entry (if forge :type :kind))
+                 (:dir :directory)
+                 (kind kind)))
+         (size (and (not (eq kind :directory))
+                    (plist-get entry (if forge :size-bytes :size))))
+         (milliseconds (plist-get entry :modified-epoch-ms))
+         (modified (if milliseconds (floor milliseconds 1000)
+                     (plist-get entry :modified)))
+         (target (plist-get entry :target)))
+    (list (list :name name :path (backstaff-view-child (backstaff-view-get :path) name)
+                :kind kind :size size :modified modified)
           (vector
-           (concat (backstaff-table-name (plist-get entry :name)
-                                         (backstaff-view-kind-face kind))
-                   suffix)
+           (concat (backstaff-table-name name (backstaff-view-kind-face kind))
+                   (if target (propertize (concat " -> " (backstaff-view-label target))
+                                          'face 'backstaff-detail)
+                     (backstaff-view-kind-suffix kind)))
            (pcase kind
              (:directory "dir")
              (:symlink "link")
@@ -133,9 +117,8 @@ the prefix argument.  The server's settings limit their number and depth."
              (:block-device "block")
              (:unknown "?")
              (_ (substring (symbol-name kind) 1)))
-           (backstaff-table-size (plist-get entry :size))
-           (or (plist-get entry :problem)
-               (backstaff-table-time (plist-get entry :modified)))))))
+           (backstaff-table-size size)
+           (or (plist-get entry :error) (backstaff-table-time modified))))))
 
 (defun backstaff-list--name-less-p (one other)
   "Return non-nil if the row ONE comes before OTHER, sorted by name.
@@ -152,14 +135,13 @@ come before their own entries."
 (defun backstaff-list--draw (reply)
   "Draw the listing in REPLY."
   (let* ((data (plist-get reply :data))
-         (entries (mapcar #'backstaff-list--entry (plist-get data :entries)))
+         (rows (mapcar #'backstaff-list--row (plist-get data :entries)))
          (hidden (backstaff-view-get :hidden))
          (left-out (backstaff-list--left-out data))
          (directories (or (plist-get data :directories)
-                          (cl-count :directory entries
-                                    :key (lambda (entry) (plist-get entry :kind)))))
-         (files (or (plist-get data :files) (- (length entries) directories))))
-    (backstaff-table-draw backstaff-list--format (mapcar #'backstaff-list--row entries))
+                          (cl-count :directory rows
+                                    :key (lambda (row) (plist-get (car row) :kind)))))
+         (files (or (plist-get data :files) (- (length rows) directories))))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and left-out "CUT")
@@ -168,8 +150,14 @@ come before their own entries."
                  "no directory"))
      (and (backstaff-view-get :recursive) "recursive")
      (if hidden "hidden shown" "hidden off"))
+    (backstaff-table-draw
+     `[("Name" 20 backstaff-list--name-less-p)
+       ("Type" 6 t)
+       ("Size" 7 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
+       ("Modified" 16 ,(backstaff-table-less-p :modified))]
+     rows)
     (backstaff-view-set-notes
-     (cond (entries nil)
+     (cond (rows nil)
            (hidden "The directory is empty")
            (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
  shows hidden files")))
@@ -212,6 +200,59 @@ come before their own entries."
            (user-error "A reply has no room for more")))
     (backstaff-view-change :bytes (min (* 4 bytes) backstaff-list--most-bytes)
                            :try t)))
+
+
+;;; One file
+
+(defvar backstaff-info-mode-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "^") #'backstaff-info-list)
+    map)
+  "Keymap of `backstaff-info-mode'.")
+
+(define-derived-mode backstaff-info-mode backstaff-view-mode "File-Info"
+  "Major mode for the type, size and times of a file or directory.
+
+\\{backstaff-info-mode-map}"
+  :group 'backstaff
+  (backstaff-view-setup
+   :request (lambda (state)
+              (list "agent-q/get_file_info" (list :path (plist-get state :path))))
+   :draw (lambda (reply)
+           (insert (substring-no-properties (plist-get reply :text)))
+           (goto-char (point-min))
+           (while (re-search-forward "^[A-Z][a-z]+:" nil t)
+             (put-text-property (match-beginning 0) (match-end 0) 'face 'backstaff-path))
+           (let ((path (plist-get backstaff-view-state :path)))
+             (setq backstaff-view-subject
+                   (list :path path :kind (plist-get (plist-get reply :data) :kind)))
+             (backstaff-view-set-header path)))
+   :title (apply-partially #'backstaff-view-title "info")
+   :open (lambda (entry)
+           (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path)))))
+
+;;;###autoload
+(defun backstaff-file-info (file)
+  "Show the type, size, times and permissions of FILE."
+  (interactive
+   (list (read-file-name
+          (format-prompt "Describe file"
+                         (and buffer-file-name
+                              (backstaff-names-show
+                               (file-name-nondirectory buffer-file-name))))
+          (backstaff-directory) buffer-file-name t)))
+  (let ((name (expand-file-name file)))
+    ;; The root of a project belongs to it, not to a project around it.
+    (backstaff-view-open-file 'backstaff-info-mode
+                              (if (and (not (file-remote-p name)) (file-directory-p name))
+                                  (file-name-as-directory name)
+                                name))))
+
+(defun backstaff-info-list ()
+  "List the directory of the file."
+  (interactive nil backstaff-info-mode)
+  (backstaff-view-switch 'backstaff-list-mode
+                         (or (backstaff-view-parent (backstaff-view-get :path)) ".")))
 
 (provide 'backstaff-list)
 ;;; backstaff-list.el ends here

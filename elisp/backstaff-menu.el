@@ -16,7 +16,6 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'transient)
-(require 'backstaff)
 (require 'backstaff-arguments)
 (require 'backstaff-inspector)
 (require 'backstaff-view)
@@ -110,19 +109,18 @@ as in the definition of a menu."
                 (backstaff-menu--entry
                  'backstaff-menu-tool key (list (plist-get backstaff-menu--tool :id) name)
                  (lambda () (backstaff-menu--set definition))
-                 :description (lambda ()
-                                (concat (string-pad name width) "  "
-                                        (backstaff-menu--value-text definition)))
+                 :description
+                 (lambda ()
+                   (concat
+                    (string-pad name width) "  "
+                    (if-let ((value (alist-get definition backstaff-menu--values)))
+                        (propertize (backstaff-arguments-value-text value)
+                                    'face 'transient-value)
+                      (propertize (backstaff-arguments-default-text definition)
+                                  'face (if (plist-get definition :required) 'warning
+                                          'transient-inactive-value)))))
                  :transient t)))
             arguments)))
-
-(defun backstaff-menu--value-text (definition)
-  "Return the value of the argument of DEFINITION as text, or else its default."
-  (if-let ((value (alist-get definition backstaff-menu--values)))
-      (propertize (backstaff-arguments-value-text value) 'face 'transient-value)
-    (propertize (backstaff-arguments-default-text definition)
-                'face (if (plist-get definition :required) 'warning
-                        'transient-inactive-value))))
 
 (defun backstaff-menu--set (definition)
   "Toggle the argument of DEFINITION if it is a boolean, else read its value."
@@ -196,41 +194,34 @@ Ask for required arguments without a value."
   (condition-case problem
       (let ((tools (let ((backstaff-call-timeout backstaff-menu--patience))
                      (backstaff-tools))))
-        (setq backstaff-menu--tools (and (proper-list-p tools)
-                                         (cl-remove-if-not #'backstaff-menu--tool-p tools))
-              backstaff-menu--problem (unless backstaff-menu--tools "The server has no tools")))
+        (setq backstaff-menu--tools
+              (and (proper-list-p tools)
+                   (cl-remove-if-not
+                    (lambda (tool)
+                      (ignore-errors
+                        (and (stringp (plist-get tool :id))
+                             (cl-every (lambda (definition)
+                                         (stringp (plist-get definition :name)))
+                                       (plist-get tool :arguments)))))
+                    tools))
+              backstaff-menu--problem
+              (unless backstaff-menu--tools "The server has no tools")))
     (backstaff-error
      (setq backstaff-menu--tools nil
            backstaff-menu--problem (backstaff-epc-error-text problem)))))
-
-(defun backstaff-menu--tool-p (tool)
-  "Return non-nil if TOOL is the definition of a tool."
-  (ignore-errors
-    (and (stringp (plist-get tool :id))
-         (cl-every (lambda (definition) (stringp (plist-get definition :name)))
-                   (plist-get tool :arguments)))))
-
-(defun backstaff-menu--heading ()
-  "Return the heading of the menu."
-  (concat (propertize "Backstaff " 'face 'transient-heading)
-          (propertize (condition-case problem
-                          (abbreviate-file-name (backstaff-root))
-                        (error (backstaff-epc-error-text problem)))
-                      'face 'shadow)
-          (and backstaff-menu--problem
-               (concat "\n" (propertize backstaff-menu--problem 'face 'error)))))
-
-(defun backstaff-menu--tool-heading ()
-  "Return the heading of the menu of a tool."
-  (concat (propertize (plist-get backstaff-menu--tool :id) 'face 'transient-heading)
-          (propertize (concat "  " (plist-get backstaff-menu--tool :description))
-                      'face 'shadow)))
 
 ;;;###autoload (autoload 'backstaff "backstaff-menu" nil t)
 (transient-define-prefix backstaff ()
   "Look at the current project with Backstaff."
   [:description
-   backstaff-menu--heading
+   (lambda ()
+     (concat (propertize "Backstaff " 'face 'transient-heading)
+             (propertize (condition-case problem
+                             (abbreviate-file-name (backstaff-root))
+                           (error (backstaff-epc-error-text problem)))
+                         'face 'shadow)
+             (and backstaff-menu--problem
+                  (concat "\n" (propertize backstaff-menu--problem 'face 'error)))))
    ("g" "Fetch the tools again" backstaff)
    ("x" "Run a tool, asking for all" backstaff-run-tool)]
   [["Look"
@@ -258,7 +249,10 @@ Ask for required arguments without a value."
 (transient-define-prefix backstaff-menu-tool (tool)
   "Choose arguments for TOOL, a definition, and run it."
   [:description
-   backstaff-menu--tool-heading
+   (lambda ()
+     (concat (propertize (plist-get backstaff-menu--tool :id) 'face 'transient-heading)
+             (propertize (concat "  " (plist-get backstaff-menu--tool :description))
+                         'face 'shadow)))
    :class transient-column
    :setup-children backstaff-menu--argument-entries]
   ["Do"

@@ -84,7 +84,37 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (unless (bobp)
       (insert "\n"))
     (mapc #'backstaff-overview--draw-directory (plist-get data :map))
-    (backstaff-overview--describe data)))
+    ;; The header and the notes.
+    (let* ((files (plist-get data :files))
+           (named (plist-get data :named))
+           (branch (plist-get data :branch)))
+      (backstaff-view-set-header
+       (plist-get data :path)
+       (cond ((null branch) "no git")
+             ((equal branch "") "git, no branch")
+             (t (concat "git " (backstaff-view-label branch))))
+       (or (backstaff-view-count files "file" "files") "no files")
+       (backstaff-view-count (plist-get data :directories) "directory" "directories")
+       (and (< named files) (format "%d named" named)))
+      (apply #'backstaff-view-set-notes
+             (and (< named files)
+                  (format "… %d of %d files not named: dir/(9) holds 9 of them,\
+ +9 are 9 more" (- files named) files))
+             (and (< named files)
+                  (substitute-command-keys
+                   "\\[backstaff-overview-more] names more,\
+ \\[backstaff-view-visit] on a directory opens it,\
+ \\[backstaff-overview-enter] shows an overview of it"))
+             (append (plist-get data :notes)
+                     (and (cl-some (lambda (line)
+                                     (cl-find "git" (plist-get line :collapsed)
+                                              :test #'equal
+                                              :key (lambda (inner)
+                                                     (plist-get inner :closed))))
+                                   (plist-get data :map))
+                          (list (substitute-command-keys
+                                 "\\[backstaff-overview-enter] on a dir/(git) shows\
+ that repository"))))))))
 
 (defun backstaff-overview--name (name path kind)
   "Return NAME as a button for the file PATH of KIND."
@@ -130,36 +160,6 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (add-text-properties start (point)
                          `(wrap-prefix "    "
                            backstaff-entry (:path ,path :name ,path :kind :directory)))))
-
-(defun backstaff-overview--describe (data)
-  "Write the header and the notes for DATA."
-  (let* ((files (plist-get data :files))
-         (named (plist-get data :named))
-         (branch (plist-get data :branch)))
-    (backstaff-view-set-header
-     (plist-get data :path)
-     (cond ((null branch) "no git")
-           ((equal branch "") "git, no branch")
-           (t (concat "git " (backstaff-view-label branch))))
-     (or (backstaff-view-count files "file" "files") "no files")
-     (backstaff-view-count (plist-get data :directories) "directory" "directories")
-     (and (< named files) (format "%d named" named)))
-    (apply #'backstaff-view-set-notes
-           (and (< named files)
-                (format "… %d of %d files not named: dir/(9) holds 9 of them,\
- +9 are 9 more" (- files named) files))
-           (and (< named files)
-                (substitute-command-keys
-                 "\\[backstaff-overview-more] names more,\
- \\[backstaff-view-visit] on a directory opens it,\
- \\[backstaff-overview-enter] shows an overview of it"))
-           (append (plist-get data :notes)
-                   (and (cl-some (lambda (line)
-                                   (cl-find "git" (plist-get line :collapsed) :test #'equal
-                                            :key (lambda (inner) (plist-get inner :closed))))
-                                 (plist-get data :map))
-                        (list (substitute-command-keys "\\[backstaff-overview-enter]\
- on a dir/(git) shows that repository")))))))
 
 (defun backstaff-overview-enter ()
   "Show the overview of the directory at point in this buffer."

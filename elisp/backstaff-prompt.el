@@ -11,12 +11,24 @@
 
 (require 'backstaff)
 
+(defvar backstaff-prompt--install-declined nil
+  "Non-nil if the user did not want to install what is missing.")
+
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
 This is `backstaff-root' with questions: whether to connect to the host, if
 Emacs is not connected, and whether to install libraries, if no Python can run
 the server.  A root that is out of reach is a `user-error'."
-  (backstaff-prompt--offer-install)
+  (when (and (not (or backstaff-prompt--install-declined noninteractive inhibit-quit
+                      (integerp (backstaff-server-status))))
+             (condition-case nil
+                 (backstaff-python-with-own-environment nil
+                   (ignore (backstaff-server-program)))
+               (backstaff-python-missing t)
+               (backstaff-error nil)))  ; the call will signal it again
+    (if (backstaff-install-server)
+        (user-error "Type the command again when the libraries are installed")
+      (setq backstaff-prompt--install-declined t)))
   (backstaff-prompt-connect (or backstaff-root-directory directory
                                 (backstaff-directory)))
   (condition-case problem
@@ -24,22 +36,6 @@ the server.  A root that is out of reach is a `user-error'."
     ;; The command loop would quote the text of any other condition.
     (backstaff-remote-directory
      (user-error "%s" (backstaff-epc-error-text problem)))))
-
-(defvar backstaff-prompt--install-declined nil
-  "Non-nil if the user did not want to install what is missing.")
-
-(defun backstaff-prompt--offer-install ()
-  "Offer to install what the server needs, unless the user has declined that."
-  (unless (or backstaff-prompt--install-declined noninteractive inhibit-quit
-              (integerp (backstaff-server-status)))
-    (when (condition-case nil
-              (backstaff-python-with-own-environment nil
-                (ignore (backstaff-server-program)))
-            (backstaff-python-missing t)
-            (backstaff-error nil))      ; the call will signal it again
-      (if (backstaff-install-server)
-          (user-error "Type the command again when the libraries are installed")
-        (setq backstaff-prompt--install-declined t)))))
 
 (defun backstaff-read-directory (prompt)
   "Ask for a directory with PROMPT and return it.

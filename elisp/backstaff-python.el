@@ -17,10 +17,6 @@
 (defconst backstaff-server-version "0.1.0"
   "The version of this package, and of the server that belongs to it.")
 
-(defconst backstaff-python-names
-  '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
-  "The names under which a Python is looked for on variable `exec-path'.")
-
 (defconst backstaff-python-libraries '("bracex" "epc" "pathspec" "sexpdata" "yaml")
   "The libraries that the server imports, by the names it imports them under.")
 
@@ -62,7 +58,7 @@ A buffer may have a project's PATH, and no PYTHON variable shall take effect."
 
 ;;; Asking a Python
 
-(defconst backstaff-python--probe
+(defconst backstaff-python--probe-program
   (format "import sys
 from importlib.util import find_spec
 def missing(names):
@@ -73,54 +69,47 @@ print('%%d.%%d.%%d' %% sys.version_info[:3], sys.executable,
           (string-join backstaff-python-libraries " "))
   "A program with which a Python describes itself, in five lines.")
 
-(defun backstaff-python-probe-async (program callback &optional seconds)
-  "Let PROGRAM, a Python, describe itself, and return the process that does.
-CALLBACK is called once, with what `backstaff-python-probe' returns, and also
-if the process is deleted.  PROGRAM has SECONDS to answer, 3 by default."
-  (let* ((seconds (or seconds 3)) (output "") (late nil) (timer nil)
-         (finish
-          (lambda (process _event)
-            (unless (process-live-p process)
-              (cancel-timer timer)
-              (funcall
-               callback
-               (pcase (split-string output "\n")
-                 (`(,(and version (pred (string-match-p "\\`3\\.[0-9.]+\\'")))
-                    ,(and executable (pred file-name-absolute-p))
-                    ,(and base (pred file-name-absolute-p))
-                    ,missing ,missing-modules . ,_)
-                  (list :version version :executable executable :base base
-                        :missing (split-string missing)
-                        :makes-environments (string-empty-p missing-modules)))
-                 ((guard late) (format "says nothing for %s seconds" seconds))
-                 (_ "does not say what it is"))))))
-         (process (make-process
-                   :name "backstaff-python" :noquery t :connection-type 'pipe
-                   :command (list program "-I" "-c" backstaff-python--probe)
-                   :filter (lambda (_ text)
-                             (when (< (length output) 10000)
-                               (setq output (concat output text))))
-                   :sentinel finish)))
-    ;; A timer runs even while the process floods Emacs with output.
-    (setq timer (run-at-time seconds nil (lambda ()
-                                           (setq late t)
-                                           (delete-process process))))
-    process))
-
-(defun backstaff-python-probe (program)
+(defun backstaff-python--probe (program)
   "Let PROGRAM, a Python, describe itself; return a plist, or a string on failure.
 For example (:version \"3.12.1\" :executable \"/usr/bin/python3.12\"
 :base \"/usr/bin/python3.12\" :missing (\"epc\") :makes-environments t).
 `:executable' is the interpreter itself: a shim, such as pyenv's, takes more
 time than the server's start.  `:base' made the environment that it is in."
-  (let* ((answer nil)
-         (process (backstaff-python-probe-async
-                   program (lambda (value) (setq answer value)))))
+  (let* ((output "") (late nil) (live t)
+         (process (make-process
+                   :name "backstaff-python" :noquery t :connection-type 'pipe
+                   :command (list program "-I" "-c" backstaff-python--probe-program)
+                   :sentinel #'ignore
+                   :filter (lambda (_ text)
+                             (when (< (length output) 10000)
+                               (setq output (concat output text))))))
+         ;; A timer runs even while the process floods Emacs with output.
+         (timer (run-at-time 3 nil (lambda ()
+                                     (setq late t)
+                                     (delete-process process)))))
     (unwind-protect
-        (while (not answer)
-          (accept-process-output process 0.05 nil t))
+        (while (progn (setq live (process-live-p process))
+                      (or (accept-process-output process 0.05 nil t) live)))
+      (cancel-timer timer)
       (delete-process process))
-    answer))
+    (pcase (split-string output "\n")
+      (`(,(and version (pred (string-match-p "\\`3\\.[0-9.]+\\'")))
+         ,(and executable (pred file-name-absolute-p))
+         ,(and base (pred file-name-absolute-p))
+         ,missing ,missing-modules . ,_)
+       (list :version version :executable executable :base base
+             :missing (split-string missing)
+             :makes-environments (string-empty-p missing-modules)))
+      ((guard late) "says nothing for 3 seconds")
+      (_ "does not say what it is"))))
+
+(defun backstaff-python-search (function)
+  "Return the first non-nil value of FUNCTION for a Python on variable `exec-path'.
+FUNCTION gets a program and what `backstaff-python--probe' returns for it."
+  (cl-loop for name in '("python3" "python3.14" "python3.13" "python3.12" "python3.11")
+           for program = (executable-find name)
+           thereis (and program
+                        (funcall function program (backstaff-python--probe program)))))
 
 (defun backstaff-python-usable-p (answer)
   "Return non-nil if the Python that gave ANSWER can run the server."
@@ -131,30 +120,28 @@ time than the server's start.  `:base' made the environment that it is in."
 
 ;;; Finding one
 
-(defun backstaff-python-find (sources)
-  "Return a Python that can run the server in SOURCES, or nil."
-  (or (backstaff-python-beside sources)
-      (backstaff-python-installed)
-      (and backstaff-python-found (file-executable-p backstaff-python-found)
-           backstaff-python-found)
-      (setq backstaff-python-found
-            (cl-loop for name in backstaff-python-names
-                     for program = (executable-find name)
-                     for answer = (and program (backstaff-python-probe program))
-                     when (backstaff-python-usable-p answer)
-                     return (plist-get answer :executable)))))
-
-(defun backstaff-python-beside (sources)
-  "Return the Python in the `.venv' beside SOURCES, or nil."
-  (let ((python (expand-file-name "../.venv/bin/python" sources)))
-    (and (file-executable-p python) python)))
+(defun backstaff-python-find (sources &optional note)
+  "Return a Python that can run the server in SOURCES, or nil.
+NOTE is called, if non-nil, as `backstaff-python-search' calls its function."
+  (let ((beside (expand-file-name "../.venv/bin/python" sources)))
+    (or (and (file-executable-p beside) beside)
+        (backstaff-python--installed)
+        (and backstaff-python-found (file-executable-p backstaff-python-found)
+             backstaff-python-found)
+        (setq backstaff-python-found
+              (backstaff-python-search
+               (lambda (program answer)
+                 (when note
+                   (funcall note program answer))
+                 (and (backstaff-python-usable-p answer)
+                      (plist-get answer :executable))))))))
 
 (defun backstaff-python-environments ()
   "Return the directory of the environments that `backstaff-install-server' makes.
 Their names, as \"0.1.0-py3.12\", have the versions of package and Python."
   (expand-file-name (locate-user-emacs-file "backstaff/")))
 
-(defun backstaff-python-installed ()
+(defun backstaff-python--installed ()
   "Return the newest Python that `backstaff-install-server' made, or nil.
 An environment that was made in part, or for another version, does not count."
   (let ((directory (backstaff-python-environments))

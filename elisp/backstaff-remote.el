@@ -36,14 +36,10 @@
 
 ;;; Options
 
-(defgroup backstaff-remote nil
-  "Projects on other hosts."
-  :group 'backstaff
-  :prefix "backstaff-remote-")
-
 (defcustom backstaff-remote-python "python3"
   "The Python that runs the server on another host, 3.11 or newer."
   :type 'string
+  :group 'backstaff
   :risky t)
 
 (defcustom backstaff-remote-start-limit 10
@@ -51,7 +47,8 @@
 There are two: a session without a terminal, and a login of TRAMP's own.  The
 second is for hosts that are reached by several hops, sudo or su, and for those
 where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
-  :type '(number :tag "Seconds"))
+  :type '(number :tag "Seconds")
+  :group 'backstaff)
 
 
 ;;; Hosts
@@ -100,16 +97,14 @@ It is looked for once, by TRAMP, and known until `backstaff-restart'."
                  backstaff-remote--roots))))
 
 (defvar backstaff-remote--bundle nil
-  "What a start on another host needs, a plist, or nil before it was made.
-It has `:program' and `:arguments' for the command line there, and
-`:payloads', an alist of (HASH . BYTES).")
+  "What a start on another host needs, or nil before it was made.
+It is a list (PROGRAM ARGUMENTS PAYLOADS): a program and arguments for the
+command line there, and an alist of hashes and payloads in Base64.")
 
-(defun backstaff-remote--forget ()
-  "Forget the roots that were found, and what goes to a host."
-  (clrhash backstaff-remote--roots)
-  (setq backstaff-remote--bundle nil))
-
-(add-hook 'backstaff-server-restart-hook #'backstaff-remote--forget)
+(add-hook 'backstaff-server-restart-hook
+          (lambda ()
+            (clrhash backstaff-remote--roots)
+            (setq backstaff-remote--bundle nil)))
 
 
 ;;; TRAMP
@@ -152,7 +147,7 @@ would be taken for that to the next."
               (list (format "TRAMP could not %s within %s seconds; the network may be\
  down, or that host asleep"
                             purpose limit)
-                    backstaff-remote--network-advice)))
+                    backstaff-remote--network-advice 'final)))
     value))
 
 (defun backstaff-remote--ways (host)
@@ -195,32 +190,21 @@ ARGUMENTS are those of `make-process'."
   "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
 Return that value, or nil if PROCESS ended or has run for SECONDS; then it is
 killed."
-  (let* ((value nil)
+  (let* ((value nil) (live t)
          ;; A timer runs even while the process floods Emacs with output, or has
          ;; closed its output and lives: both keep `accept-process-output' busy.
          (timer (run-at-time seconds nil (lambda ()
                                            (process-put process 'backstaff-late t)
                                            (delete-process process)))))
     (unwind-protect
-        (progn
-          (while (not (or (setq value (funcall function))
-                          (not (process-live-p process))))
-            ;; Other processes are not read: TRAMP, if it is in the midst of a
-            ;; command, would not learn of what came for it.
-            (accept-process-output process 0.05 nil t))
-          (while (and (not value) (accept-process-output process 0 nil t)))
-          (or value (funcall function)))
-      (cancel-timer timer))))
-
-(defun backstaff-remote--errors-of (process errors)
-  "Return what PROCESS, which has ended, wrote into the buffer ERRORS.
-That may come a little later than its end."
-  (let ((stderr (get-buffer-process errors))
-        (end (+ (float-time) 0.2)))
-    (while (and stderr (process-live-p stderr) (not (process-live-p process))
-                (< (float-time) end))
-      (accept-process-output stderr 0.02 nil t))
-    (with-current-buffer errors (buffer-string))))
+        (while (and (not (setq value (funcall function)))
+                    (progn
+                      (setq live (process-live-p process))
+                      ;; Other processes are not read: TRAMP, if it is in the midst
+                      ;; of a command, would not learn of what came for it.
+                      (or (accept-process-output process 0.05 nil t) live))))
+      (cancel-timer timer))
+    value))
 
 (defun backstaff-remote--one-line (text)
   "Return the end of TEXT, bytes that a program wrote, on one line."
@@ -231,75 +215,34 @@ That may come a little later than its end."
                  (string-to-unibyte (encode-coding-string text 'utf-8)) 'utf-8)))))
     (substring line (max 0 (- (length line) 300)))))
 
-(defun backstaff-remote--discard (&rest buffers)
-  "Kill BUFFERS and end their processes, unasked."
-  (dolist (buffer buffers)
-    (when (buffer-live-p buffer)
-      (when-let ((process (get-buffer-process buffer)))
-        (set-process-sentinel process #'ignore)
-        (delete-process process))
-      (kill-buffer buffer))))
-
 
 ;;; What goes to a host
 
 (defun backstaff-remote--make-bundle ()
   "Let the server's Python on this machine make what goes to a host.
 Return a value for `backstaff-remote--bundle'."
-  (let ((errors (generate-new-buffer " *backstaff-stderr*" t))
-        (pieces nil) (process nil))
-    (unwind-protect
-        (condition-case problem
-            (backstaff-python-with-own-environment (backstaff-python-sources)
-              (setq process
-                    (make-process
-                     :name "backstaff-bundle" :buffer nil :stderr errors :noquery t
-                     :command (append (backstaff-server-program) '("bundle"))
-                     :connection-type 'pipe :coding 'binary :sentinel #'ignore
-                     :filter (lambda (_ piece) (push piece pieces))))
-              (backstaff-remote--wait process 60 #'ignore)
-              (unless (eql 0 (process-exit-status process))
-                (error "The command bundle failed: %s"
-                       (backstaff-remote--one-line
-                        (backstaff-remote--errors-of process errors))))
-              (backstaff-remote--parse-bundle (apply #'concat (nreverse pieces))))
-          (error
-           (signal 'backstaff-start-error
-                   (list (concat "what goes to a host is made on this machine: "
-                                 (if (memq 'backstaff-error
-                                           (get (car problem) 'error-conditions))
-                                     (cadr problem)
-                                   (error-message-string problem)))
-                         (if (eq (car problem) 'error)
-                             "Type M-x backstaff-install-server, which makes a Python\
- environment here; what runs on a host is made with it"
-                           (backstaff-server-advice problem))))))
-      (when process
-        (delete-process process))
-      (backstaff-remote--discard errors))))
-
-(defun backstaff-remote--parse-bundle (text)
-  "Return the bundle that is in TEXT, which the command bundle printed."
-  (unless (string-match "\\`\\([0-9a-f]+\\) \\([0-9a-f]+\\) \\([0-9]+\\)\
- \\([0-9a-f]+\\) \\([0-9]+\\) \\([^\n]+\\)\n" text)
-    (error "The server's program does not know the command bundle; update it"))
-  (let* ((start (match-end 0))
-         (middle (+ start (string-to-number (match-string 3 text)))))
-    (list :program (match-string 6 text)
-          :arguments (mapcar (lambda (group) (match-string group text)) '(1 2 3 4 5))
-          :payloads (list (cons (match-string 2 text) (substring text start middle))
-                          (cons (match-string 4 text) (substring text middle))))))
-
-(defun backstaff-remote--settings ()
-  "Return the bytes of the user's settings file; none if there is no file.
-They go along: a policy counts wherever the tools look."
-  (let ((file (backstaff-server-settings-file-name)))
-    (if (or backstaff-server-settings-file (file-exists-p file))
-        (with-temp-buffer
-          (set-buffer-multibyte nil)
-          (insert-file-contents-literally file)
-          (buffer-string))
-      "")))
+  (condition-case problem
+      (backstaff-python-with-own-environment (backstaff-python-sources)
+        (let ((command (append (backstaff-server-program) '("bundle"))))
+          (with-temp-buffer
+            (let ((status (apply #'call-process (car command) nil t nil (cdr command))))
+              (goto-char (point-min))
+              ;; Warnings may stand before it.
+              (if (and (eql status 0) (re-search-forward "^(\"" nil t))
+                  (read (progn (goto-char (match-beginning 0)) (current-buffer)))
+                (signal 'backstaff-start-error
+                        (list (if (eql status 0)
+                                  "The server's program does not know the command\
+ bundle; update it"
+                                (concat "The command bundle failed: "
+                                        (backstaff-remote--one-line (buffer-string))))
+                              "Type M-x backstaff-install-server, which makes a Python\
+ environment here; what runs on a host is made with it")))))))
+    (backstaff-start-error
+     (signal 'backstaff-start-error
+             (list (concat "what goes to a host is made on this machine: "
+                           (cadr problem))
+                   (backstaff-server-advice problem))))))
 
 
 ;;; Start
@@ -325,18 +268,25 @@ They go along: a policy counts wherever the tools look."
   (push host backstaff-remote--starting)
   (unwind-protect
       (with-temp-message (format "Starting a server on %s… (C-g cancels)" host)
-        (let ((inhibit-quit nil) (begun (float-time)) (problems nil) (started nil)
-              (bundle (or backstaff-remote--bundle
-                          (setq backstaff-remote--bundle (backstaff-remote--make-bundle))))
-              (settings (backstaff-remote--settings))
-              (ways (backstaff-remote--ways host)))
+        (let* ((inhibit-quit nil) (begun (float-time)) (problems nil) (started nil)
+               (ways (backstaff-remote--ways host))
+               (file (backstaff-server-settings-file-name))
+               ;; They go along: a policy counts wherever the tools look.
+               (settings (if (or backstaff-server-settings-file (file-exists-p file))
+                             (with-temp-buffer
+                               (set-buffer-multibyte nil)
+                               (insert-file-contents-literally file)
+                               (buffer-string))
+                           "")))
+          (unless backstaff-remote--bundle
+            (setq backstaff-remote--bundle (backstaff-remote--make-bundle)))
           (while (not started)
             ;; TRAMP would connect again by itself.
             (backstaff-server-starter (concat host "/"))
             (backstaff-server-note (format "starting on %s, %s" host (car ways)))
             (condition-case problem
                 (setq started (backstaff-remote--open-session
-                               host (car ways) begun bundle settings))
+                               host (car ways) begun settings))
               (error
                (pcase-let ((`(,text ,advice ,final)
                             (if (memq (car problem)
@@ -345,9 +295,8 @@ They go along: a policy counts wherever the tools look."
                               (list (backstaff-epc-error-text problem)))))
                  (backstaff-server-note (format "start on %s failed: %s" host text))
                  (push (cons text advice) problems)
-                 (setq ways (and (not final) (not (eq (car problem) 'backstaff-timeout))
-                                 (cdr ways)))
-                 (unless ways
+                 (pop ways)
+                 (when (or final (null ways))
                    (backstaff-remote--give-up host (nreverse problems)))))))
           started))
     (setq backstaff-remote--starting (delete host backstaff-remote--starting))))
@@ -367,51 +316,55 @@ They go along: a policy counts wherever the tools look."
                         "See in the log what that host says, and whether ssh, sudo or su\
  does by hand; then type M-x backstaff-connect in a directory of that host"))))))
 
-(defun backstaff-remote--open-session (host way begun bundle settings)
+(defun backstaff-remote--open-session (host way begun settings)
   "Start a server on HOST in WAY, and return what `backstaff-remote--start' does.
-The start began at BEGUN.  The host may ask for a payload of BUNDLE, and is sent
-SETTINGS.  An error's data are a text, an advice, and non-nil if no other way
-could do better."
-  (let* ((output "") (process nil) (started nil)
-         (buffer (generate-new-buffer " *backstaff-remote*" t))
-         (errors (generate-new-buffer " *backstaff-stderr*" t))
-         ;; A word that nobody else says.  The host says it backwards, so that an
-         ;; echo of the command line does not look like an answer.
-         (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
-         (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n"
-                         (reverse nonce)))
-         (case-fold-search nil))
+The start began at BEGUN.  The host is sent SETTINGS, the bytes of the user's
+file.  An error's data are a text, an advice, and non-nil if no other way could
+do better."
+  (pcase-let*
+      ((`(,program ,arguments ,payloads) backstaff-remote--bundle)
+       (output "") (process nil) (started nil)
+       (buffer (generate-new-buffer " *backstaff-remote*" t))
+       (errors (generate-new-buffer " *backstaff-stderr*" t))
+       ;; A word that nobody else says.  The host says it backwards, so that an
+       ;; echo of the command line does not look like an answer.
+       (nonce (format "n%08x%08x" (random #xffffffff) (random #xffffffff)))
+       (answer (format "BS-\\(NEED\\|READY\\|FAIL\\):%s:\\([^\r\n]*\\)\r?\n"
+                       (reverse nonce)))
+       (case-fold-search nil))
     (cl-flet*
         ((said ()
+           ;; What it wrote to its standard error may come after its end.
+           (let ((stderr (get-buffer-process errors)) (end (+ (float-time) 0.2)))
+             (while (and stderr (process-live-p stderr) (not (process-live-p process))
+                         (< (float-time) end))
+               (accept-process-output stderr 0.02 nil t)))
            (let ((words (backstaff-remote--one-line
-                         (concat (backstaff-remote--errors-of process errors) " "
+                         (concat (with-current-buffer errors (buffer-string)) " "
                                  output))))
              (if (string-empty-p words) "; the host said nothing"
                (concat "; the host said: " words))))
          (fail (text &optional advice final)
            (signal 'backstaff-start-error (list text advice final)))
-         (send (bytes)
-           ;; If it has ended, that is noticed in the next step.
-           (ignore-errors (backstaff-remote--send process bytes)))
          (step ()
            ;; Do what the next line that the host has said asks for.
            (when (string-match answer output)
-             (let ((word (match-string 1 output))
-                   (rest (match-string 2 output)))
+             (let* ((word (match-string 1 output))
+                    (rest (match-string 2 output))
+                    (old (string-prefix-p "it is Python " rest)))
                (setq output (substring output (match-end 0)))
                (pcase word
                  ("NEED"
-                  (send (or (cdr (assoc rest (plist-get bundle :payloads))) ""))
+                  (backstaff-remote--send
+                   process (base64-decode-string (alist-get rest payloads "" nil #'equal)))
                   nil)
                  ("READY"
-                  (send settings)
+                  (backstaff-remote--send process settings)
                   (and (process-live-p process) (split-string rest " ")))
                  (_
                   (fail (format "%s says that %s" backstaff-remote-python
                                 (backstaff-remote--one-line rest))
-                        (and (string-prefix-p "it is Python " rest)
-                             backstaff-remote--python-advice)
-                        (string-prefix-p "it is Python " rest))))))))
+                        (and old backstaff-remote--python-advice) old)))))))
       (unwind-protect
           (progn
             (setq process
@@ -426,8 +379,7 @@ could do better."
                                 (when (> (length output) backstaff-remote--noise-size)
                                   (delete-process process)))
                       :command `(,backstaff-remote-python
-                                 "-I" "-S" "-X" "utf8" "-c" ,(plist-get bundle :program)
-                                 ,nonce ,@(plist-get bundle :arguments)
+                                 "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
                                  ,(number-to-string (length settings)))))))
             (pcase (backstaff-remote--wait process backstaff-remote-start-limit #'step)
               (`(,sources ,python)
@@ -435,8 +387,22 @@ could do better."
                (setq started
                      (list :process process :output output
                            :stderr (get-buffer-process errors)
-                           :info (backstaff-remote--info way sources python
-                                                         (- (float-time) begun)))))
+                           :info
+                           (list
+                            :text (format "%s, Python %s, sources %s, started in %.2f s"
+                                          (if (eq way 'direct)
+                                              "a session without a terminal"
+                                            "a login of TRAMP's on a terminal")
+                                          python sources (- (float-time) begun))
+                            :advice
+                            (cond ((eq way 'tramp)
+                                   "Nothing, if the host is reached by several hops, sudo\
+ or su; else see in the log why the session without a terminal failed: its calls\
+ are as quick, its start is not a second login")
+                                  ;; That is, sent and not kept.
+                                  ((equal sources "uncached")
+                                   "Let ~/.cache/backstaff on that host be a directory of\
+ yours alone (chmod 700), so that the sources need not be sent at each start"))))))
               ((guard (> (length output) backstaff-remote--noise-size))
                (fail (concat "the host says too much and never \"ready\"" (said))))
               ((guard (process-get process 'backstaff-late))
@@ -454,13 +420,16 @@ could do better."
                            (string-search "/" backstaff-remote-python))
                    (fail (format "the process there ended with status %s before it was\
  ready%s" status said)))))))
-        (if started
-            (backstaff-remote--discard buffer (unless (plist-get started :stderr) errors))
-          (backstaff-remote--discard buffer errors)))
+        (dolist (buffer (list buffer (unless (plist-get started :stderr) errors)))
+          (when (buffer-live-p buffer)
+            (when-let ((process (get-buffer-process buffer)))
+              (set-process-sentinel process #'ignore)
+              (delete-process process))
+            (kill-buffer buffer))))
       started)))
 
 (defun backstaff-remote--send (process bytes)
-  "Send BYTES to PROCESS, and read nothing meanwhile that is for TRAMP.
+  "Send BYTES to PROCESS, unless it has ended, and read nothing that is for TRAMP.
 To send, Emacs may have to wait, and then it reads from all processes.  TRAMP,
 if it is in the midst of a command, would not learn of what came."
   (let ((filters (mapcar (lambda (process)
@@ -471,26 +440,10 @@ if it is in the midst of a command, would not learn of what came."
         (progn
           (pcase-dolist (`(,process . ,_) filters)
             (set-process-filter process t))
-          (process-send-string process bytes))
+          (ignore-errors
+            (process-send-string process bytes)))
       (pcase-dolist (`(,process . ,filter) filters)
         (set-process-filter process filter)))))
-
-(defun backstaff-remote--info (way sources python seconds)
-  "Return the `:info' of a server that was started in WAY within SECONDS.
-SOURCES says where these came from: \"sent\", \"cached\" or \"uncached\", which
-means sent and not kept.  PYTHON is its version there."
-  (list :text (format "%s, Python %s, sources %s, started in %.2f s"
-                      (if (eq way 'direct) "a session without a terminal"
-                        "a login of TRAMP's on a terminal")
-                      python sources seconds)
-        :advice
-        (cond ((eq way 'tramp)
-               "Nothing, if the host is reached by several hops, sudo or su; else see in \
-the log why the session without a terminal failed: its calls are as quick, its \
-start is not a second login")
-              ((equal sources "uncached")
-               "Let ~/.cache/backstaff on that host be a directory of yours alone \
-(chmod 700), so that the sources need not be sent at each start"))))
 
 (provide 'backstaff-remote)
 ;;; backstaff-remote.el ends here

@@ -74,10 +74,6 @@ the request is cancelled."
         (unless started
           (backstaff-request--forget request))))))
 
-(defun backstaff-request-pending-p ()
-  "Return non-nil if the current buffer waits for an answer."
-  (and backstaff-request--pending t))
-
 (defun backstaff-request-cancel ()
   "Cancel the requests of the current buffer; return nil if there are none."
   (let ((requests backstaff-request--pending))

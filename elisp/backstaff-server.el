@@ -99,13 +99,23 @@ A `backstaff-error' may bring it as a second string, behind the text, as in
 
 ;;; The program
 
-(defun backstaff-server-program ()
+(defun backstaff-server-program (&optional note)
   "Return the program that serves, and its first arguments.
-Signal a `backstaff-start-error' if there is none."
+Signal a `backstaff-start-error' if there is none.  NOTE is as in
+`backstaff-python-find'."
   (let ((sources (backstaff-python-sources)) (python nil) (program nil))
     (cond
-     ((backstaff-server-configured-program))
-     ((and sources (setq python (backstaff-python-find sources)))
+     (backstaff-server-command
+      (unless (and (listp backstaff-server-command)
+                   (cl-every #'stringp backstaff-server-command))
+        (signal 'backstaff-start-error
+                '("`backstaff-server-command' is not a list of strings"
+                  "Customize `backstaff-server-command' to be a list of strings,\
+ or nil to have the program found")))
+      (pcase-let ((`(,program . ,arguments) backstaff-server-command))
+        (cons (if (file-name-absolute-p program) (expand-file-name program) program)
+              arguments)))
+     ((and sources (setq python (backstaff-python-find sources note)))
       (list python "-I" (expand-file-name "backstaff/__main__.py" sources)))
      ((setq program (executable-find "backstaff"))
       (list program))
@@ -119,19 +129,6 @@ Signal a `backstaff-start-error' if there is none."
  customize `backstaff-server-command'"
                   "Reinstall the package, with its folder py_backend, or customize\
  `backstaff-server-command'"))))))
-
-(defun backstaff-server-configured-program ()
-  "Return the program in `backstaff-server-command' and its arguments, or nil."
-  (when backstaff-server-command
-    (unless (and (listp backstaff-server-command)
-                 (cl-every #'stringp backstaff-server-command))
-      (signal 'backstaff-start-error
-              '("`backstaff-server-command' is not a list of strings"
-                "Customize `backstaff-server-command' to be a list of strings,\
- or nil to have the program found")))
-    (pcase-let ((`(,program . ,arguments) backstaff-server-command))
-      (cons (if (file-name-absolute-p program) (expand-file-name program) program)
-            arguments))))
 
 (defun backstaff-server--command ()
   "Return the server's command, a list of strings.
@@ -261,8 +258,16 @@ or with nil and a condition, after TIMEOUT seconds at most."
 (defun backstaff-server--launch (server &optional host)
   "Start the process of SERVER, on HOST, and the connection with it."
   (condition-case problem
-      (if host (backstaff-server--launch-elsewhere server host)
-        (backstaff-server--launch-here server))
+      (if (null host)
+          (backstaff-server--launch-here server)
+        (let* ((starter (backstaff-server-starter (concat host "/")))
+               (started (funcall (plist-get starter :start) host))
+               (process (plist-get started :process)))
+          (setf (backstaff-server-start-info server) (plist-get started :info))
+          (backstaff-server--connect server (plist-get started :stderr) process
+                                     :name (format "the server on %s" host) :remote t)
+          ;; The connection reads by the filter that it has set.
+          (funcall (process-filter process) process (plist-get started :output))))
     (error
      (let ((text (error-message-string problem)))
        (backstaff-server-note text)
@@ -432,17 +437,6 @@ connected to the host."
                    (list (format "%s is on another machine, and Emacs is not\
  connected to it; M-x backstaff-connect connects" directory))))
           (t starter))))
-
-(defun backstaff-server--launch-elsewhere (server host)
-  "Start the process of SERVER on HOST, wait, and connect with it."
-  (let* ((starter (backstaff-server-starter (concat host "/")))
-         (started (funcall (plist-get starter :start) host))
-         (process (plist-get started :process)))
-    (setf (backstaff-server-start-info server) (plist-get started :info))
-    (backstaff-server--connect server (plist-get started :stderr) process
-                               :name (format "the server on %s" host) :remote t)
-    ;; The connection reads by the filter that it has set.
-    (funcall (process-filter process) process (plist-get started :output))))
 
 
 ;;; The server

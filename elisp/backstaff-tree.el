@@ -28,9 +28,6 @@
 (defconst backstaff-tree--most-entries 1000
   "The most entries that the tool allows.")
 
-(defconst backstaff-tree--most-depth 12
-  "The greatest depth that the tool allows.")
-
 (defcustom backstaff-tree-max-entries 400
   "Number of entries in a new tree, from 1 to 1000.
 \\<backstaff-tree-mode-map>\\[backstaff-tree-more] doubles it in a buffer."
@@ -76,16 +73,31 @@ TAB on a directory with an ellipsis shows its entries.
 
 \\{backstaff-tree-mode-map}"
   :group 'backstaff-tree
-  (backstaff-view-setup :request #'backstaff-tree--request
-                        :before-draw #'backstaff-tree--note-folds
-                        :draw #'backstaff-tree--draw
-                        :title (apply-partially #'backstaff-view-title "tree")
-                        :defaults (lambda () (list :hidden backstaff-show-hidden
-                                                   :files backstaff-tree-files
-                                                   :depth backstaff-tree-depth
-                                                   :max backstaff-tree-max-entries
-                                                   :exclude backstaff-tree-exclude))
-                        :open #'backstaff-tree--open-directory)
+  (backstaff-view-setup
+   :request (lambda (state)
+              (list "workspace/tree"
+                    (list :path (plist-get state :path)
+                          :entry_kind (if (plist-get state :files) "all" "directory")
+                          :max_depth (plist-get state :depth)
+                          :max_entries (plist-get state :max)
+                          :include_hidden (plist-get state :hidden)
+                          :exclude (plist-get state :exclude))))
+   :before-draw #'backstaff-tree--note-folds
+   :draw (lambda (reply)
+           (let ((data (plist-get reply :data)))
+             (plist-put (plist-get data :root) :limited (plist-get data :limit-reached)))
+           (backstaff-tree--insert)
+           (backstaff-tree--open-again ""))
+   :title (apply-partially #'backstaff-view-title "tree")
+   :defaults (lambda () (list :hidden backstaff-show-hidden
+                              :files backstaff-tree-files
+                              :depth backstaff-tree-depth
+                              :max backstaff-tree-max-entries
+                              :exclude backstaff-tree-exclude))
+   :open (lambda (entry)
+           (if (eq (plist-get entry :kind) :symlink)
+               (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
+             (backstaff-view-change :path (plist-get entry :path)))))
   (setq-local outline-regexp "."
               outline-level (lambda ()
                               ;; The lines of a failure have no level.
@@ -96,7 +108,11 @@ TAB on a directory with an ellipsis shows its entries.
               outline-minor-mode-cycle nil
               imenu-prev-index-position-function
               (lambda () (zerop (forward-line (if (bolp) -1 0))))
-              imenu-extract-index-name-function #'backstaff-tree--index-name)
+              imenu-extract-index-name-function
+              (lambda ()
+                (let ((node (backstaff-view-entry)))
+                  (and (eq (plist-get node :kind) :directory)
+                       (backstaff-view-label (plist-get node :path))))))
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
   (outline-minor-mode))
@@ -110,38 +126,21 @@ Interactively this is the root of the project; with a prefix argument, ask."
                        (backstaff-command-root))))
   (backstaff-view-open-file 'backstaff-tree-mode (file-name-as-directory directory)))
 
-(defun backstaff-tree--request (state)
-  "Return the tool and the arguments for STATE."
-  (list "workspace/tree"
-        (list :path (plist-get state :path)
-              :entry_kind (if (plist-get state :files) "all" "directory")
-              :max_depth (plist-get state :depth)
-              :max_entries (plist-get state :max)
-              :include_hidden (plist-get state :hidden)
-              :exclude (plist-get state :exclude))))
-
 (defun backstaff-tree--root ()
   "Return the root node of the tree, or nil."
   (plist-get (plist-get backstaff-view-reply :data) :root))
 
-(defun backstaff-tree--find (matches-p &optional node)
-  "Return the first node in NODE, by default the tree, that MATCHES-P accepts."
+(defun backstaff-tree--find (key value &optional node)
+  "Return the first node in NODE, by default the tree, whose KEY has VALUE."
   (let ((node (or node (backstaff-tree--root))))
-    (if (funcall matches-p node)
+    (if (equal (plist-get node key) value)
         node
-      (cl-some (apply-partially #'backstaff-tree--find matches-p)
+      (cl-some (apply-partially #'backstaff-tree--find key value)
                (plist-get node :children)))))
 
 (defun backstaff-tree--unread-p (node)
   "Return non-nil if the children of NODE were not requested yet."
   (and (plist-get node :truncated) (not (plist-get node :children))))
-
-(defun backstaff-tree--draw (reply)
-  "Draw the tree in REPLY, and request the directories that were opened in it."
-  (let ((data (plist-get reply :data)))
-    (plist-put (plist-get data :root) :limited (plist-get data :limit-reached)))
-  (backstaff-tree--insert)
-  (backstaff-tree--open-again ""))
 
 (defun backstaff-tree--insert ()
   "Insert the tree, fold its folded directories, and write header and notes."
@@ -152,41 +151,10 @@ Interactively this is the root of the project; with a prefix argument, ask."
                  (backstaff-view-go-to path)
                  (not (outline-invisible-p)))
         (outline-hide-subtree))))
-  (backstaff-tree--describe))
-
-(defun backstaff-tree--insert-node (node before branch level)
-  "Insert NODE and its children at LEVEL.
-The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
-  (unless (bobp)
-    (insert "\n"))
-  (let* ((start (point))
-         (kind (plist-get node :kind))
-         (children (plist-get node :children))
-         (root (directory-file-name (backstaff-view-get :root)))
-         (name (cond ((not (equal (plist-get node :path) "."))
-                      (backstaff-view-label (plist-get node :name)))
-                     ;; The name of the root "/" is empty; its slash follows.
-                     ((equal root "/") "")
-                     (t (backstaff-names-show (file-name-nondirectory root))))))
-    (insert (propertize (concat before branch) 'face 'backstaff-detail)
-            (propertize (bidi-string-mark-left-to-right name)
-                        'face (backstaff-view-kind-face kind) 'backstaff-name t)
-            (backstaff-view-kind-suffix kind)
-            (if (backstaff-tree--unread-p node)
-                (propertize " …" 'face 'backstaff-detail)
-              ""))
-    (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
-    (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
-    (while children
-      (backstaff-tree--insert-node (pop children) before
-                                   (if children "├─ " "└─ ") (1+ level)))))
-
-(defun backstaff-tree--describe ()
-  "Write the header and the notes of the tree."
   (let* ((data (plist-get backstaff-view-reply :data))
          (exclude (backstaff-view-get :exclude))
          (limit (backstaff-view-get :max))
-         (limited (backstaff-tree--find (lambda (node) (plist-get node :limited)))))
+         (limited (backstaff-tree--find :limited t)))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and limited "CUT")
@@ -214,6 +182,33 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
            (substitute-command-keys
             ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
  make the tree smaller"))))))
+
+(defun backstaff-tree--insert-node (node before branch level)
+  "Insert NODE and its children at LEVEL.
+The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
+  (unless (bobp)
+    (insert "\n"))
+  (let* ((start (point))
+         (kind (plist-get node :kind))
+         (children (plist-get node :children))
+         (root (directory-file-name (backstaff-view-get :root)))
+         (name (cond ((not (equal (plist-get node :path) "."))
+                      (backstaff-view-label (plist-get node :name)))
+                     ;; The name of the root "/" is empty; its slash follows.
+                     ((equal root "/") "")
+                     (t (backstaff-names-show (file-name-nondirectory root))))))
+    (insert (propertize (concat before branch) 'face 'backstaff-detail)
+            (propertize (bidi-string-mark-left-to-right name)
+                        'face (backstaff-view-kind-face kind) 'backstaff-name t)
+            (backstaff-view-kind-suffix kind)
+            (if (backstaff-tree--unread-p node)
+                (propertize " …" 'face 'backstaff-detail)
+              ""))
+    (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
+    (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
+    (while children
+      (backstaff-tree--insert-node (pop children) before
+                                   (if children "├─ " "└─ ") (1+ level)))))
 
 (defun backstaff-tree--note-folds ()
   "Note which visible directories are folded; return non-nil if any is."
@@ -265,7 +260,7 @@ If its children were not requested yet, request them."
   (backstaff-view-call
    `(:path ,path :depth 1 ,@backstaff-view-state)
    (lambda (reply)
-     (let ((node (backstaff-tree--node path))
+     (let ((node (backstaff-tree--find :path path))
            (data (plist-get reply :data)))
        (cond ((not (plist-get reply :ok))
               (message "%s" (plist-get reply :text)))
@@ -280,22 +275,12 @@ If its children were not requested yet, request them."
               (backstaff-view-redraw #'backstaff-tree--insert)
               (backstaff-tree--open-again (concat path "/"))))))))
 
-(defun backstaff-tree--node (path)
-  "Return the node that has PATH, or nil."
-  (backstaff-tree--find (lambda (node) (equal (plist-get node :path) path))))
-
 (defun backstaff-tree--open-again (prefix)
   "Request the children of opened directories whose path starts with PREFIX."
   (dolist (path backstaff-tree--opened)
     (when (and (string-prefix-p prefix path)
-               (backstaff-tree--unread-p (backstaff-tree--node path)))
+               (backstaff-tree--unread-p (backstaff-tree--find :path path)))
       (backstaff-tree--load path))))
-
-(defun backstaff-tree--open-directory (entry)
-  "Show the tree of ENTRY, a directory, or list the target of a link."
-  (if (eq (plist-get entry :kind) :symlink)
-      (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
-    (backstaff-view-change :path (plist-get entry :path))))
 
 (defun backstaff-tree-toggle-files ()
   "Show or hide files and links."
@@ -307,8 +292,7 @@ If its children were not requested yet, request them."
   (interactive
    (list (if current-prefix-arg
              (prefix-numeric-value current-prefix-arg)
-           (read-number (format "Depth (0 to %d): " backstaff-tree--most-depth)
-                        (backstaff-view-get :depth))))
+           (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
    backstaff-tree-mode)
   (setq backstaff-tree--opened nil)
   (backstaff-view-change :depth depth :try t))
@@ -334,12 +318,6 @@ If GLOB is nil, which is the prefix argument, exclude nothing."
       (user-error "A tree has at most %d entries" limit))
     (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
                            :try t)))
-
-(defun backstaff-tree--index-name ()
-  "Return the path of the directory at point, for imenu."
-  (let ((node (backstaff-view-entry)))
-    (and (eq (plist-get node :kind) :directory)
-         (backstaff-view-label (plist-get node :path)))))
 
 (provide 'backstaff-tree)
 ;;; backstaff-tree.el ends here

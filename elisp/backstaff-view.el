@@ -14,7 +14,8 @@
 ;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
 ;; is the text property `backstaff-entry', or the id of a table's row.  Where a line
 ;; has several names, the property `backstaff-place' holds the entry of each.  The
-;; property `backstaff-name' marks the name, where point goes.
+;; property `backstaff-name' marks the name, where point goes.  Columns of numbers in
+;; a table are sorted by the entry, not by the text of the cell.
 ;;
 ;; Only the commands that visit a file touch it.
 
@@ -23,6 +24,7 @@
 (require 'cl-lib)
 (require 'map)
 (require 'subr-x)
+(require 'tabulated-list)
 (require 'backstaff)
 (require 'backstaff-names)
 (require 'backstaff-prompt)
@@ -32,6 +34,13 @@
   "Whether new listings and trees show files whose names start with a dot.
 \\`.' shows or hides them in a buffer."
   :type 'boolean
+  :group 'backstaff)
+
+(defcustom backstaff-time-format "%Y-%m-%d %H:%M"
+  "Format of times in listings, as for `format-time-string'."
+  :type '(choice (const :tag "2026-01-15 14:23" "%Y-%m-%d %H:%M")
+                 (const :tag "15 Jan 2026" "%d %b %Y")
+                 (string :tag "Format"))
   :group 'backstaff)
 
 (defgroup backstaff-faces nil
@@ -76,6 +85,9 @@ or file below the root.")
 
 (defvar-local backstaff-view-subject nil
   "The entry of all lines without an entry of their own, or nil.")
+
+(defvar-local backstaff-view--moved nil
+  "Non-nil if the reply that is drawn is of another place than the last one.")
 
 (defvar-local backstaff-view--requested nil
   "The state for which the buffer awaits a reply, or nil.")
@@ -128,10 +140,22 @@ or file below the root.")
         buffer-read-only t
         bidi-paragraph-direction 'left-to-right
         mode-line-process '("" backstaff-request-indicator)
-        backstaff-request-cancelled-function #'backstaff-view--show-cancelled
+        backstaff-request-cancelled-function
+        (lambda ()
+          (if (null backstaff-view-state)
+              (backstaff-view--draw
+               (lambda () (backstaff-view--insert-text "Cancelled" 'backstaff-detail)))
+            ;; The buffer shows its old state.
+            (backstaff-view--rename backstaff-view--requested backstaff-view-state)
+            (setq backstaff-view--requested nil)))
         backstaff-view-labels (make-hash-table :test #'equal)
         backstaff-view--functions
-        (append functions (list :draw-failure #'backstaff-view--draw-failure)))
+        (append functions
+                (list :draw-failure
+                      (lambda (reply)
+                        (backstaff-view-set-header (backstaff-view-get :path) "failed")
+                        (backstaff-view--insert-text (plist-get reply :text)
+                                                     'backstaff-failure)))))
   (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change))
               bookmark-make-record-function #'backstaff-view--bookmark))
 
@@ -208,14 +232,6 @@ CALLBACK decides whether the state of the buffer changes."
   (pcase-let ((`(,id ,args ,context) (backstaff-view--call :request state)))
     (backstaff-request id args callback `(:root ,(plist-get state :root) ,@context))))
 
-(defun backstaff-view--show-cancelled ()
-  "Go back to the state of the buffer, or show \"Cancelled\" if it has none."
-  (if (null backstaff-view-state)
-      (backstaff-view--draw
-       (lambda () (backstaff-view--insert-text "Cancelled" 'backstaff-detail)))
-    (backstaff-view--rename backstaff-view--requested backstaff-view-state)
-    (setq backstaff-view--requested nil)))
-
 (defun backstaff-view--rename (old state)
   "Name the buffer after STATE, unless the state OLD has the same title."
   (let ((title (backstaff-view--call :title state)))
@@ -231,9 +247,10 @@ CALLBACK decides whether the state of the buffer changes."
   (let* ((ok (plist-get reply :ok))
          (path (plist-get state :path))
          (focus (and ok (plist-get state :focus)))
-         (moved (cl-loop for key in '(:path :page :query)
-                         thereis (not (equal (plist-get state key)
-                                             (plist-get backstaff-view-state key)))))
+         (moved (setq backstaff-view--moved
+                      (cl-loop for key in '(:path :page :query)
+                               thereis (not (equal (plist-get state key)
+                                                   (plist-get backstaff-view-state key))))))
          (places (or backstaff-view--places (backstaff-view--places))))
     (backstaff-view--rename (or backstaff-view--requested backstaff-view-state) state)
     (setq backstaff-view-state state
@@ -293,11 +310,6 @@ FUNCTION inserts the new text."
   (insert (propertize (substring-no-properties text) 'face face)
           (substitute-command-keys "\n\nType \\[revert-buffer] to ask again.\n"))
   (goto-char (point-min)))
-
-(defun backstaff-view--draw-failure (reply)
-  "Draw REPLY, of a tool that failed."
-  (backstaff-view-set-header (backstaff-view-get :path) "failed")
-  (backstaff-view--insert-text (plist-get reply :text) 'backstaff-failure))
 
 (defun backstaff-view-label (name)
   "Return the label of NAME, a name from the reply that the buffer shows."
@@ -367,6 +379,67 @@ For example \"*backstaff tree: project/src*\"."
   "Return NUMBER with its noun, ONE or MANY, such as \"2 files\"; nil for 0."
   (unless (zerop number)
     (format "%d %s" number (if (= number 1) one many))))
+
+
+;;; Tables
+
+(defun backstaff-table-time (seconds)
+  "Return SECONDS since the epoch as a date and time; nil gives \"\"."
+  (if seconds
+      (condition-case nil
+          (format-time-string backstaff-time-format seconds)
+        (error (format "@%s" seconds)))
+    ""))
+
+(defun backstaff-table-size (bytes)
+  "Return the size BYTES in a short form such as \"1.2k\"; nil gives \"\"."
+  (if bytes (file-size-human-readable bytes) ""))
+
+(defun backstaff-table-name (name face)
+  "Return a cell in FACE for NAME, a name from the reply."
+  (propertize (bidi-string-mark-left-to-right (backstaff-view-label name))
+              'face face 'backstaff-name t))
+
+(defun backstaff-table-less-p (property)
+  "Return a predicate that compares rows by PROPERTY, a number in the entry.
+Rows without the number come first."
+  (lambda (one other)
+    (< (or (plist-get (car one) property) -1.0e+INF)
+       (or (plist-get (car other) property) -1.0e+INF))))
+
+(defun backstaff-table-name-less-p (one other)
+  "Return non-nil if the name of the row ONE comes before that of OTHER.
+Case counts only between names that are equal otherwise."
+  (let ((name (plist-get (car one) :name))
+        (other-name (plist-get (car other) :name)))
+    (pcase (compare-strings name nil nil other-name nil nil t)
+      ('t (string< name other-name))
+      (order (< order 0)))))
+
+(defun backstaff-table-draw (format rows)
+  "Draw ROWS, each a list of an entry and a vector of cells.
+FORMAT is like `tabulated-list-format'.  The first column becomes as wide as
+its widest cell, as far as the window has room for all columns."
+  (let ((others (cl-loop for (_ width _ . properties) across (substring format 1)
+                         sum (+ width (or (plist-get properties :pad-right) 1))))
+        (widths (mapcar (lambda (row) (string-width (aref (cadr row) 0))) rows)))
+    (setq tabulated-list-format (copy-tree format t)
+          tabulated-list-padding 1)
+    ;; The header line shows the path.
+    (setq-local tabulated-list-use-header-line nil)
+    (setf (cadr (aref tabulated-list-format 0))
+          (max 20 (min (apply #'max 0 widths)
+                       (- (window-body-width (get-buffer-window nil t)) others 2))))
+    (tabulated-list-init-header)
+    ;; To print 10,000 rows takes a quarter of a second, so the first come first.
+    (when (and backstaff-view--moved (nthcdr 1000 rows))
+      (when-let ((sorter (tabulated-list--get-sorter)))
+        (setq rows (sort rows sorter)))
+      (let ((tabulated-list-entries (seq-take rows 200)))
+        (tabulated-list-print))
+      (redisplay))
+    (setq tabulated-list-entries rows)
+    (tabulated-list-print)))
 
 
 ;;; Places
@@ -530,8 +603,17 @@ is a directory or a link to one."
 ;;;###autoload
 (defun backstaff-view-jump (bookmark)
   "Show the state in BOOKMARK in a buffer of its mode."
-  (set-buffer (backstaff-view-buffer (alist-get 'backstaff-mode (cdr bookmark))
-                                     (alist-get 'backstaff-state (cdr bookmark)))))
+  (let ((record (cdr bookmark)))
+    (set-buffer (backstaff-view-buffer
+                 (or (alist-get 'backstaff-mode record)
+                     ;; Trees and listings once had a handler each, and no mode.
+                     (if (eq (alist-get 'handler record) 'backstaff-tree-jump)
+                         'backstaff-tree-mode
+                       'backstaff-list-mode))
+                 (alist-get 'backstaff-state record)))))
+
+(defalias 'backstaff-list-jump #'backstaff-view-jump "Open an old bookmark.")
+(defalias 'backstaff-tree-jump #'backstaff-view-jump "Open an old bookmark.")
 
 
 ;;; Commands

@@ -145,22 +145,24 @@ def _summary(parameter: Parameter) -> str:
 
 
 def _bundle(_: argparse.Namespace) -> int:
-    """Print one line, `MAGIC HASH SIZE HASH SIZE PROGRAM`, and then both payloads.
+    """Print a Lisp list, `(PROGRAM (MAGIC HASH SIZE HASH SIZE) ((HASH . PAYLOAD) ...))`.
 
-    MAGIC is the bytecode's magic number. The first HASH and SIZE are of the payload of code, the
-    second of the payload of sources. PROGRAM is for the host's command line.
+    PROGRAM and the list behind it are for the host's command line. MAGIC is the bytecode's magic
+    number; the first HASH is of the payload of code, the second of the payload of sources. All
+    are strings, the payloads in Base64.
     """
     if sys.flags.optimize < len("OO"):  # without docstrings and columns the code is half as large
         slim = (sys.executable, "-OO", "-X", "no_debug_ranges")
         os.execv(sys.executable, [*slim, *sys.orig_argv[1:]])  # noqa: S606
+    from base64 import b64encode
+
     from backstaff_remote.bundle import collect, digest
 
     bundle = collect()
     payloads = (bundle.code, bundle.source)
-    facts = " ".join(f"{digest(payload)} {len(payload)}" for payload in payloads)
-    print(bundle.magic, facts, bundle.program, flush=True)
-    sys.stdout.buffer.write(bundle.code + bundle.source)
-    sys.stdout.flush()
+    facts = " ".join(f'"{digest(payload)}" "{len(payload)}"' for payload in payloads)
+    pairs = " ".join(f'("{digest(data)}" . "{b64encode(data).decode()}")' for data in payloads)
+    print(f'("{bundle.program}" ("{bundle.magic}" {facts}) ({pairs}))')
     return EXIT_OK
 
 

@@ -231,7 +231,7 @@ The sources of the server are a copy without an environment beside it."
         ("python3.12" . "echo nonsense")
         ("python3.11" . ,(format "exec '%s' \"$@\"" (backstaff-test-python))))
     (let ((report (backstaff-doctor-tests-report)))
-      (dolist (regexp '("note +Python .*says nothing for 2 seconds"
+      (dolist (regexp '("note +Python .*says nothing for 3 seconds"
                         "note +Python .* 3\\.14\\.1, .*lacks bracex, epc"
                         "note +Python .* 3\\.10\\.0, .*older than 3\\.11"
                         "note +Python .*does not say what it is"

@@ -232,7 +232,7 @@
                         (let ((throw-on-input 'key))
                           (all-completions "x" table)))
                       t))
-          (should (backstaff-request-pending-p))
+          (should backstaff-request--pending)
           ;; another gets none.
           (should-not (all-completions "x" table)))
         (setq pending nil)
@@ -268,7 +268,7 @@
     (backstaff-find-tests-at-prompt ""
       (cl-letf (((symbol-function 'backstaff-request-wait) #'ignore))
         (all-completions "x" minibuffer-completion-table))
-      (should (backstaff-request-pending-p)))
+      (should backstaff-request--pending))
     (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))
 
 (provide 'backstaff-find-tests)

@@ -27,7 +27,7 @@
 (defun backstaff-inspector-tests-text (buffer)
   "Return the text of BUFFER once the call is over."
   (with-current-buffer buffer
-    (backstaff-test-wait-for (not (backstaff-request-pending-p)))
+    (backstaff-test-wait-for (not backstaff-request--pending))
     (should-not (buffer-modified-p))
     (buffer-substring-no-properties (point-min) (point-max))))
 
@@ -184,7 +184,7 @@
     (let ((buffer nil))
       (should (< (backstaff-test-seconds (setq buffer (backstaff-run-tool "stall" nil))) 0.4))
       (with-current-buffer buffer
-        (should (backstaff-request-pending-p))
+        (should backstaff-request--pending)
         (backstaff-test-wait-for backstaff-request-indicator))
       (should (string-match-p "\\`Cancelled\n\nType g"
                               (backstaff-inspector-tests-type "C-g")))

@@ -154,7 +154,7 @@ All questions are answered with yes and noted in `questions'."
           (dolist (requirement backstaff-install--requirements)
             (should (string-match-p (regexp-quote requirement) pip)))
           (should (string-match-p "import pathlib, sys, bracex, epc, pathspec, sexpdata, yaml" check))))
-      (should (equal (backstaff-python-installed) (concat environment "bin/python")))
+      (should (equal (backstaff-python--installed) (concat environment "bin/python")))
       (should (equal (backstaff-python-find root) (concat environment "bin/python")))
       (should (string-match-p "will run in" (car messages))))))
 
@@ -169,14 +169,14 @@ All questions are answered with yes and noted in `questions'."
                         #'string-prefix-p
                         (format "uv pip install --python %sbin/python bracex" environment))
                        calls))
-      (should (equal (backstaff-python-installed) (concat environment "bin/python"))))))
+      (should (equal (backstaff-python--installed) (concat environment "bin/python"))))))
 
 (ert-deftest backstaff-install-lets-uv-bring-a-python ()
   (backstaff-install-tests-with '(uv)
     (should (string-match-p "finished" (backstaff-install-tests-install)))
     (should (string-prefix-p "uv venv --clear --python 3.13 "
                              (car (backstaff-install-tests-calls))))
-    (should (equal (backstaff-python-installed)
+    (should (equal (backstaff-python--installed)
                    (concat (backstaff-install-tests-environment "3.13") "bin/python")))))
 
 (ert-deftest backstaff-install-touches-nothing-else ()
@@ -207,7 +207,7 @@ All questions are answered with yes and noted in `questions'."
         (let ((text (backstaff-install-tests-install)))
           (should (string-match-p "no room\\|no network\\|ImportError: bracex" text))
           (should (string-match-p "exited abnormally with code 1" text)))
-        (should-not (backstaff-python-installed))
+        (should-not (backstaff-python--installed))
         (should-not (file-exists-p (backstaff-install-tests-environment "3.12")))
         (should (string-match-p "not installed" (car messages)))))))
 
@@ -221,7 +221,7 @@ All questions are answered with yes and noted in `questions'."
       (with-current-buffer "*backstaff install*"
         (save-window-excursion (recompile)))
       (backstaff-test-wait-for done)
-      (should (backstaff-python-installed)))))
+      (should (backstaff-python--installed)))))
 
 (ert-deftest backstaff-install-without-any-python-says-what-to-do ()
   (backstaff-install-tests-with nil
@@ -262,7 +262,7 @@ All that the user is asked is noted in `questions'."
       (backstaff-test-wait-for done))
     (should (string-match-p "\\`Backstaff's server needs libraries\\.  With pip, install bracex"
                             (car questions)))
-    (should (backstaff-python-installed))
+    (should (backstaff-python--installed))
     (should (backstaff-command-root))
     (should (= (length questions) 1))))
 
@@ -300,14 +300,14 @@ All that the user is asked is noted in `questions'."
   (backstaff-install-tests-with '(python)
     (backstaff-install-tests-install)
     (let ((environment (backstaff-install-tests-environment "3.12")))
-      (should (backstaff-python-installed))
+      (should (backstaff-python--installed))
       (delete-file (concat environment "backstaff-ready"))
-      (should-not (backstaff-python-installed))
+      (should-not (backstaff-python--installed))
       (write-region "" nil (concat environment "backstaff-ready") nil 'silent)
       ;; A Python that was updated away.
       (delete-file (concat environment "bin/python"))
       (make-symbolic-link "/nowhere/python3.12" (concat environment "bin/python"))
-      (should-not (backstaff-python-installed)))))
+      (should-not (backstaff-python--installed)))))
 
 (ert-deftest backstaff-install-newest-python-of-this-version-counts ()
   (backstaff-install-tests-with nil
@@ -316,13 +316,13 @@ All that the user is asked is noted in `questions'."
         (make-directory (concat environment "bin") t)
         (copy-file "made" (concat environment "bin/python"))
         (write-region "" nil (concat environment "backstaff-ready") nil 'silent)))
-    (should-not (backstaff-python-installed))
+    (should-not (backstaff-python--installed))
     (dolist (version '("3.9" "3.12" "3.11"))
       (let ((environment (backstaff-install-tests-environment version)))
         (make-directory (concat environment "bin") t)
         (copy-file "made" (concat environment "bin/python"))
         (write-region "" nil (concat environment "backstaff-ready") nil 'silent)))
-    (should (equal (backstaff-python-installed)
+    (should (equal (backstaff-python--installed)
                    (concat (backstaff-install-tests-environment "3.12") "bin/python")))))
 
 (provide 'backstaff-install-tests)

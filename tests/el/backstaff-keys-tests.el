@@ -8,7 +8,6 @@
 (require 'backstaff)
 (require 'backstaff-list)
 (require 'backstaff-tree)
-(require 'backstaff-info)
 (require 'backstaff-commands)
 (require 'backstaff-overview)
 (require 'backstaff-find)

@@ -405,6 +405,27 @@
     (should (equal (backstaff-view-test-name) "file-4321"))
     (should (= (count-lines (point-min) (point-max)) 5001))))
 
+;; In batch `redisplay' does nothing.
+(ert-deftest backstaff-list-that-is-long-shows-its-first-rows-first ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-plant-many 2000)
+    (let* ((shown nil)
+           (note (lambda (&rest _)
+                   (when (derived-mode-p 'backstaff-list-mode)
+                     (push (backstaff-view-test-names) shown)))))
+      (advice-add 'redisplay :before note)
+      (unwind-protect
+          (progn
+            (backstaff-view-test-open #'backstaff-list-directory root)
+            (let ((names (backstaff-view-test-names)))
+              (should (= (length names) 2000))
+              (should (member (seq-take names 200) shown)))
+            ;; To refresh it must not show its start meanwhile.
+            (setq shown nil)
+            (backstaff-view-test-press "g")
+            (should-not (cl-find 200 shown :key #'length)))
+        (advice-remove 'redisplay note)))))
+
 (ert-deftest backstaff-list-fits-a-narrow-window ()
   (backstaff-view-test-project `((,(make-string 90 ?n) . "") ("short" . ""))
     (let ((window (split-window-right 56)))
@@ -444,6 +465,18 @@
       (should (eq major-mode 'backstaff-list-mode))
       (should (equal (backstaff-view-test-name) "x"))
       (should (plist-get backstaff-view-state :hidden)))))
+
+(ert-deftest backstaff-list-opens-a-bookmark-of-an-older-form ()
+  (backstaff-view-test-project backstaff-list-tests-tree
+    (pcase-dolist (`(,handler . ,mode) '((backstaff-list-jump . backstaff-list-mode)
+                                         (backstaff-tree-jump . backstaff-tree-mode)))
+      (bookmark-jump `("old" (location . "old") (handler . ,handler)
+                       (backstaff-state :root ,root :path "sub" :hidden t :focus "sub/x"
+                                        ,@(if (eq mode 'backstaff-list-mode)
+                                              '(:tool "agent-q/list_directory")))))
+      (backstaff-view-test-settle)
+      (should (eq major-mode mode))
+      (should (equal (backstaff-view-test-name) "x")))))
 
 (provide 'backstaff-list-tests)
 ;;; backstaff-list-tests.el ends here

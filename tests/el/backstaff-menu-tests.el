@@ -52,7 +52,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
   "Return the id, the arguments and the forms that were last asked for."
   (with-current-buffer (window-buffer)
     (should (derived-mode-p 'backstaff-inspector-mode))
-    (backstaff-test-wait-for (not (backstaff-request-pending-p)))
+    (backstaff-test-wait-for (not backstaff-request--pending))
     (mapcar (apply-partially #'plist-get backstaff-view-state)
             '(:tool :arguments :forms))))
 

@@ -8,7 +8,6 @@
 (require 'backstaff-overview)
 (require 'backstaff-list)
 (require 'backstaff-tree)
-(require 'backstaff-info)
 
 (defconst backstaff-overview-tests-tree
   '(("src" ("deep" ("a.c" . "a") ("b.c" . "b")) ("main.c" . "main")) ("README.md" . "read me")
@@ -59,7 +58,7 @@
     (with-current-buffer (window-buffer)
       (should (eq major-mode 'backstaff-overview-mode))
       (should-not backstaff-view-state)
-      (should (backstaff-request-pending-p)))
+      (should backstaff-request--pending))
     (backstaff-view-test-settle)
     (should backstaff-view-state)))
 

@@ -7,7 +7,6 @@
 (require 'backstaff-view-fixtures)
 (require 'backstaff-tree)
 (require 'backstaff-list)
-(require 'backstaff-info)
 (require 'bookmark)
 (require 'imenu)
 (require 'project)

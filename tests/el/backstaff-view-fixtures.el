@@ -53,7 +53,7 @@
 (defun backstaff-view-test-settle ()
   "Wait until the selected window shows all that was asked for."
   (set-buffer (window-buffer))
-  (backstaff-test-wait-for (not (backstaff-request-pending-p)) 10))
+  (backstaff-test-wait-for (not backstaff-request--pending) 10))
 
 (defun backstaff-view-test-open (function &rest arguments)
   "Call FUNCTION with ARGUMENTS, let what it shows come, and make it current."

@@ -460,7 +460,7 @@ echo 'a warning' >&2
                          (backstaff-remote-tests-when-asked (funcall action)
                            (backstaff-list-directory far)))
     (backstaff-test-wait-for (string-match-p "Cancelled" (buffer-string)))
-    (should-not (backstaff-request-pending-p))
+    (should-not backstaff-request--pending)
     (should-not (backstaff-remote-test-server far))
     (revert-buffer)
     (backstaff-remote-tests-shown (current-buffer))))
