@@ -39,14 +39,6 @@ def best(
         scores = [score(path, name) for score in scorers]
         return sum(c for c, _ in scores), sum(g for _, g in scores), len(path), position
 
-    if len(words) == 1:
-        # Scoring is slow. These names rank before all others; often there are enough of them.
-        for has in (str.startswith, str.__contains__):
-            checked = budget.checked(matching)
-            names = [i for i in checked if has(paths[i][paths[i].rfind("/") + 1 :], words[0])]
-            if len(names) >= count:
-                matching = names
-                break
     return [position for *_, position in nsmallest(count, map(key, budget.checked(matching)))]
 
 
