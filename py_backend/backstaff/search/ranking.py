@@ -16,7 +16,6 @@ The sum over the words decides; then the number of gaps, the length of the path,
 import re
 from collections.abc import Callable, Sequence
 from heapq import nsmallest
-from itertools import compress
 
 from backstaff.fs.budget import Budget
 
@@ -41,18 +40,15 @@ def best(
         return sum(c for c, _ in scores), sum(g for _, g in scores), len(path), position
 
     if len(words) == 1:
-        # Scoring is slow. These names rank before all others; often there are enough of them.
+        # Gaps in a path rank last, and are slow to score. Often there are enough other matches.
         word, in_order = words[0], subsequence(words[0]).match
-        names = [paths[i][paths[i].rfind("/") + 1 :] for i in budget.checked(matching)]
-        for fits in (
-            lambda name: name.startswith(word),
-            lambda name: word in name,
-            lambda name: in_order(name) is not None,
-        ):
-            found = list(compress(matching, map(fits, names)))
-            if len(found) >= count:
-                matching = found
-                break
+        others = [
+            position
+            for position in budget.checked(matching)
+            if word in (path := paths[position]) or in_order(path, path.rfind("/") + 1)
+        ]
+        if len(others) >= count:
+            matching = others
     return [position for *_, position in nsmallest(count, map(key, budget.checked(matching)))]
 
 

@@ -13,7 +13,7 @@ from itertools import accumulate, takewhile
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import Globs
-from backstaff.render.lines import EXAMPLES, some_of
+from backstaff.render.lines import EXAMPLES, plural, some_of
 from backstaff.render.names import quote, word
 
 SECONDS = 1.0
@@ -61,14 +61,14 @@ def explain_glob(pattern: str, compile_glob: CompileGlob, searched: Searched) ->
     try:
         for tried in (pattern, deeper):
             if tried is deeper and (found := matching(tried, searched.files)):
-                matches = f"{quote(deeper, None)} matches {_count(found)}"
+                matches = f"{quote(deeper, None)} matches {plural(len(found), 'file')}"
                 return f"a glob is about the whole path: {matches}"
             if found := matching(tried, searched.directories):
-                noun = "directory" if len(found) == 1 else "directories"
-                matches = f"{quote(tried)} matches {len(found)} {noun}"
+                directories = plural(len(found), "directory", "directories")
+                matches = f"{quote(tried)} matches {directories}"
                 return f"{matches}, but only files are found{_examples(found, searched, '/')}"
             if found := matching(tried, searched.files, ignore_case=True):
-                matches = f"{quote(tried)} matches {_count(found)}"
+                matches = f"{quote(tried)} matches {plural(len(found), 'file')}"
                 return f"{matches} without regard to case{_examples(found, searched)}"
         return _missing_directory(pattern, searched)
     except DeadlineExceeded:
@@ -137,10 +137,6 @@ def _name(path: str) -> str:
 
 def _parent(path: str) -> str:
     return path[: path.rfind("/") + 1]
-
-
-def _count(paths: Sequence[str]) -> str:
-    return f"{len(paths)} {'file' if len(paths) == 1 else 'files'}"
 
 
 def _examples(paths: Sequence[str], searched: Searched, end: str = "") -> str:

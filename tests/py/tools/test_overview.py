@@ -420,10 +420,10 @@ def test_hot_directory_goes_before_large_ones(repository: Path) -> None:
     commit(repository, *parts)
     for _ in range(6):
         commit(repository, "hot/inner/deep/h.py", "hot/inner/h.py")
-    reply = overview(repository, max_tokens=140)
+    reply = overview(repository, max_tokens=120)
     assert {"hot/inner", "hot/inner/deep"} <= folders(reply), reply.text
     assert not any(path.startswith("large") and "/" in path for path in folders(reply)), reply.text
-    assert overview(repository, max_tokens=140).text == reply.text
+    assert overview(repository, max_tokens=120).text == reply.text
 
 
 def test_ignored_files_are_neither_named_nor_counted(repository: Path) -> None:
@@ -518,7 +518,7 @@ def test_hot_directory_is_opened_before_larger_ones() -> None:
         files |= {f"l{n}/p{m}": [f"{x}.c" for x in range(9)] for m in range(4)}
     files |= {"hot": ["h.c"], "hot/sub": ["s.c"]}
     start = _best_map.build_tree(project(files), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0}, Budget())
-    named = [line.directory.path for line in _best_map.best_map(start, 130, "", Budget()).lines]
+    named = [line.directory.path for line in _best_map.best_map(start, 130, "", Budget())]
     assert named[1:3] == ["hot", "hot/sub"], named
 
 
@@ -544,7 +544,7 @@ def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
     minimum = _best_map.minimum_size(start, "")
     for room in (minimum, minimum + 3, minimum + 20, minimum + 60):
         found = _best_map.best_map(start, room, "", Budget())
-        assert sum(line.size for line in found.lines) <= room, room
+        assert sum(len(line.text) for line in found) <= room, room
 
 
 def test_too_few_tokens_are_refused_with_what_is_enough(tree: Plant) -> None:

@@ -13,8 +13,8 @@ number of files. The same project gives the same text.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, chain, takewhile
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePath
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
@@ -22,16 +22,15 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.git import NoGit
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
-from backstaff.render.lines import all_files, size
+from backstaff.render.lines import all_files, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import (
     Directory,
     Line,
-    Map,
     best_map,
     build_tree,
-    kind_of_name,
+    commonest,
     map_word,
     minimum_size,
 )
@@ -74,7 +73,6 @@ BUILD = frozenset(
 BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
 
 
-MORE_BY_PATH = 'more by path="dir"'
 REPOSITORY = "dir/(git) is a repository of its own"
 IGNORED = "git ignores all that is in here"
 REMEDIES = {
@@ -112,20 +110,15 @@ class Facts:
     prefix: str
     branch: str | None
     start: Directory
-    types: Sequence[tuple[str, int]]
+    types: Counter[str]
     read_first: Sequence[str]
     build: Sequence[str]
     edited: Sequence[str]
     notes: Sequence[str]
     warnings: tuple[str, ...]
     complete: bool
-    more: str = f"{MORE_BY_PATH} or max_tokens"
-    call: str | None = None
-
-    @property
-    def path(self) -> str:
-        """The path of the start."""
-        return self.prefix.rstrip("/") or "."
+    more: str
+    call: str | None
 
     @property
     def minimum(self) -> int:
@@ -136,18 +129,17 @@ class Facts:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Count the files of the directory, and show as much as the limit has room for."""
+    allowed = arguments.max_tokens * 5 // 2
+    limit = min(allowed, context.text_limit(allowed))
+    raisable = limit == allowed and arguments.max_tokens < MOST_TOKENS
     try:
         with context.root.directory(arguments.path) as place:
-            facts = _facts(place, context)
+            facts = _facts(place, context, None if raisable else limit)
     except PathError as error:
         raise refusal(error, arguments.path) from error
     except DeadlineExceeded as error:
         words = "When the files were counted, the time was up: give a directory as path"
         raise DeadlineExceeded(words) from error
-    allowed = arguments.max_tokens * 5 // 2
-    limit = min(allowed, context.text_limit(allowed))
-    if limit < allowed or arguments.max_tokens == MOST_TOKENS:
-        facts = replace(facts, more=MORE_BY_PATH, call=all_files(facts.path, "**", limit))
     if allowed < facts.minimum:
         words = f"{arguments.max_tokens} is too small: the least that is of use here is"
         problem = f"Argument 'max_tokens': {words} {-(-facts.minimum * 2 // 5)}"
@@ -157,11 +149,10 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise ToolError(ErrorCode.REPLY_TOO_LARGE, problem)
     head = _head(facts, limit)
     room = limit - size(head) - size(_tail(facts, None))
-    found = best_map(facts.start, room, facts.prefix, context.budget)
-    lines = "".join(line.text for line in found.lines)
-    hides = found.files < facts.start.total or any(line.folded[0] for line in found.lines)
+    found = best_map(facts.start, room, facts.prefix, context.budget.at_least(MIN_SECONDS))
+    hides = _named(found) < facts.start.total or any(line.folded[0] for line in found)
     return Result(
-        text=head + lines + _tail(facts, found),
+        text="".join((head, *(line.text for line in found), _tail(facts, found))),
         data=_data(facts, found),
         truncated=hides or not facts.complete,
         warnings=facts.warnings,
@@ -172,31 +163,35 @@ def run(arguments: Arguments, context: Context) -> Result:
 # ---------------------------------------------------------------------------- facts
 
 
-def _facts(place: Place, context: Context) -> Facts:
+def _facts(place: Place, context: Context, highest: int | None) -> Facts:
+    """Count the files in PLACE. HIGHEST is the limit in bytes, if max_tokens cannot raise it."""
     found = project_files(place, context.budget.share(WALK_SHARE))
     branch, commits, warnings = _history(found, context.budget.share(WALK_SHARE))
     budget = context.budget.at_least(MIN_SECONDS)
     start = build_tree(found, Counter(chain.from_iterable(commits)), budget)
     prefix = place.prefix
+    types: Counter[str] = Counter()
+    for here in budget.checked(start.walk()):
+        types.update(here.kinds)
     build = [
-        f"{directory.path}/{name}".removeprefix("/")
-        for directory in found.directories
-        if "/" not in directory.path
-        for name in budget.within(found.names(directory))
-        if name.lower() in BUILD or name.lower().endswith(BUILD_KINDS)
+        prefix + path
+        for path in budget.within(found.paths)
+        if path.count("/") <= 1 and _is_build(path.lower())
     ]
     return Facts(
         name=PurePath(context.root.path).name or "/",
         prefix=prefix,
         branch=branch,
         start=start,
-        types=_types(start, budget),
+        types=types,
         read_first=[prefix + name for name in budget.within(start.names) if _is_read_first(name)],
-        build=[prefix + path for path in build],
+        build=build,
         edited=[prefix + path for path in _edited(commits, start)],
         notes=list(_notes(found)),
         warnings=tuple(warnings),
         complete=not found.expired,
+        more='more by path="dir"' + (" or max_tokens" if highest is None else ""),
+        call=None if highest is None else all_files(place.relative, "**", highest),
     )
 
 
@@ -215,14 +210,11 @@ def _history(found: ProjectFiles, budget: Budget) -> tuple[str | None, list[list
         expected = commits is NoGit.BROKEN
     if isinstance(commits, NoGit):
         return branch, [], [] if expected else [f"Nothing is known of edits: {commits}"]
-    return branch, commits, []
+    return branch, [files if len(files) <= BULK else [] for files in commits], []
 
 
-def _types(start: Directory, budget: Budget) -> list[tuple[str, int]]:
-    """The number of files of each kind, the commonest first. The kind of `LICENSE` is ""."""
-    names = budget.checked(name for here in _all(start) for name in here.names)
-    counts = Counter(map(kind_of_name, names))
-    return sorted(counts.items(), key=lambda pair: (not pair[0], -pair[1], pair[0]))
+def _is_build(path: str) -> bool:
+    return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
 
 
 def _is_read_first(name: str) -> bool:
@@ -232,19 +224,9 @@ def _is_read_first(name: str) -> bool:
 
 def _edited(commits: list[list[str]], start: Directory) -> list[str]:
     """The remaining files that the latest commits touched most often; of equals, the latest."""
-    late = (sorted(files) for files in commits[:LATE_COMMITS] if len(files) <= BULK)
-    touched = Counter(chain.from_iterable(late))
-    there = {f"{here.path}/{name}".removeprefix("/") for here in _all(start) for name in here.hot}
+    touched = Counter(chain.from_iterable(map(sorted, commits[:LATE_COMMITS])))
+    there = {f"{here.path}/{name}".removeprefix("/") for here in start.walk() for name in here.hot}
     return [path for path, _ in touched.most_common() if path in there][:EDITED]
-
-
-def _all(start: Directory) -> Iterator[Directory]:
-    """Yield START and each directory below it that holds files."""
-    waiting = [start]
-    while waiting:
-        here = waiting.pop()
-        yield here
-        waiting += here.below
 
 
 def _notes(found: ProjectFiles) -> Iterator[str]:
@@ -287,46 +269,37 @@ def _title(facts: Facts) -> str:
             git = "git, no branch"
         case branch:
             git = f"git {show(branch)}"
-    files, folders = facts.start.total, facts.start.folders
     where = show(f"{facts.name}/{facts.prefix}".rstrip("/") if facts.prefix else facts.name)
-    counted = f"{files} {'file' if files == 1 else 'files'}"
-    return f"# {where}  {git}, {counted} in {folders} {'dir' if folders == 1 else 'dirs'}\n"
+    counted = f"{plural(facts.start.total, 'file')} in {plural(facts.start.folders, 'dir')}"
+    return f"# {where}  {git}, {counted}\n"
 
 
-def _types_line(types: Sequence[tuple[str, int]], room: int) -> str:
+def _types_line(types: Counter[str], room: int) -> str:
     """The counts of as many kinds as have ROOM: `types: 9 .py, 3 .md, 2 other`."""
     for most in range(KINDS, 0, -1):
-        words = [f"{count} {kind or 'other'}" for kind, count in _commonest(types, most)]
-        line = "types: " + ", ".join(words) + "\n"
-        if any(kind for kind, _ in types) and size(line) <= room:
+        found = commonest(types, most)
+        line = "types: " + ", ".join(f"{n} {kind or 'other'}" for kind, n in found) + "\n"
+        if found and found[0][0] and size(line) <= room:
             return line
     return ""
-
-
-def _commonest(types: Sequence[tuple[str, int]], most: int) -> list[tuple[str, int]]:
-    """The first MOST of the TYPES, and all others together as the kind ""."""
-    named = [(kind, count) for kind, count in types[:most] if kind]
-    rest = sum(count for _, count in types[len(named) :])
-    return [*named, ("", rest)] if rest else named
 
 
 def _row(label: str, paths: Sequence[str], room: int) -> str:
     """A line of as many PATHS as have ROOM; empty if the first has none."""
     words = [word(path) for path in paths]
-    sizes = accumulate((size(one) + 1 for one in words), initial=size(label) + 2)
-    fitting = sum(1 for _ in takewhile(lambda taken: taken <= room, sizes)) - 1
-    return f"{label}: {' '.join(words[:fitting])}\n" if fitting > 0 else ""
+    shown = fitting((size(one) + 1 for one in words), room - size(label) - 2)
+    return f"{label}: {' '.join(words[:shown])}\n" if shown else ""
 
 
-def _tail(facts: Facts, found: Map | None) -> str:
+def _tail(facts: Facts, found: Sequence[Line] | None) -> str:
     """The last lines, on the files that FOUND does not name. With None, they are the longest."""
     total = facts.start.total
-    named = total if found is None else found.files
+    named = total if found is None else _named(found)
     notes = "".join(f"[{note}{REMEDIES.get(note, '')}]\n" for note in facts.notes)
     if found is not None and named == total and facts.complete:
         all_of_them = "the file is" if total == 1 else f"all {total} files are"
         return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"
-    hides = found is None or found.lines[0].omitted or found.lines[0].folded[0]
+    hides = found is None or found[0].omitted or found[0].folded[0]
     more = f"{facts.more}; all files: {facts.call}" if facts.call and hides else facts.more
     legend = "dir/(N): N files below; +N: N more here"
     return f"{notes}[{named} of {total} files named; {legend}; {more}]\n"
@@ -335,12 +308,12 @@ def _tail(facts: Facts, found: Map | None) -> str:
 # ---------------------------------------------------------------------------- data
 
 
-def _data(facts: Facts, found: Map) -> dict[str, object]:
+def _data(facts: Facts, found: Sequence[Line]) -> dict[str, object]:
     """The same contents for programs; `map` has a row for each line."""
-    types = _commonest(facts.types, KINDS)
+    types = commonest(facts.types, KINDS)
     return {
         "name": facts.name,
-        "path": facts.path,
+        "path": facts.prefix.rstrip("/") or ".",
         "branch": facts.branch,
         "files": facts.start.total,
         "directories": facts.start.folders,
@@ -348,27 +321,31 @@ def _data(facts: Facts, found: Map) -> dict[str, object]:
         "read_first": facts.read_first,
         "build": facts.build,
         "edited": facts.edited,
-        "named": found.files,
+        "named": _named(found),
         "notes": facts.notes,
-        "map": [_line_data(line, facts.prefix) for line in found.lines],
+        "map": [_line_data(line, facts.prefix) for line in found],
     }
 
 
-def _names(facts: Facts, found: Map) -> Iterator[str]:
+def _named(found: Sequence[Line]) -> int:
+    return sum(len(line.names) for line in found)
+
+
+def _names(facts: Facts, found: Sequence[Line]) -> Iterator[str]:
     """Yield every name and path in the data."""
     yield from (facts.name, facts.branch or "", *facts.read_first, *facts.build, *facts.edited)
-    for line in found.lines:
+    for line in found:
         yield (facts.prefix + line.directory.path).rstrip("/")
-        yield from (file.name for file in line.files)
+        yield from line.names
         yield from (facts.prefix + one.path for one in line.collapsed)
 
 
 def _line_data(line: Line, prefix: str) -> dict[str, object]:
     return {
         "path": (prefix + line.directory.path).rstrip("/") or ".",
-        "names": tuple(file.name for file in line.files),
-        "links": tuple(file.name for file in line.files if file.link),
-        "omitted": [{"kind": kind or None, "files": count} for count, kind in line.omitted],
+        "names": tuple(line.names),
+        "links": tuple(name for name in line.names if name in line.directory.links),
+        "omitted": [{"kind": kind or None, "files": count} for kind, count in line.omitted],
         "collapsed": [
             {
                 "path": prefix + one.path,

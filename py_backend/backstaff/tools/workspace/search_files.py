@@ -17,15 +17,14 @@ best match comes first, as `search.ranking` defines it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
-from backstaff.errors import DeadlineExceeded, PathError, ToolError
+from backstaff.errors import Cancelled, DeadlineExceeded, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.git import NoGit
 from backstaff.fs.ignore import MAX_LINES
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
-from backstaff.render.lines import MAX_NOTE, bracketed, shortened, size
+from backstaff.render.lines import MAX_NOTE, bracketed, fitting, plural, shortened, size
 from backstaff.render.names import labels, quote, show, word
 from backstaff.search import suggestions
 from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
@@ -97,8 +96,8 @@ class Answer:
         asked, head, notes = self.arguments, self._head(), bracketed(self.notes)
         rows = [f"{show(path)}\n" for path in self.paths]
         room = limit - size(head + notes + _more(MAX_OFFSET, MAX_OFFSET))
-        fitting = done = sum(1 for cost in accumulate(map(size, rows)) if cost <= room)
-        if rows and not fitting:
+        shown = done = fitting(map(size, rows), room)
+        if rows and not shown:
             done = 1  # else the next page would be this one again
             length = size(rows[0]) - 1
             notes += f"[a path of {length} bytes is left out for a limit of {limit} bytes]\n"
@@ -106,22 +105,22 @@ class Answer:
         next_offset = after if done and after < self.total else None
         if next_offset is not None:
             notes += _more(self.total - next_offset, next_offset)
-        shown = list(self.paths[:fitting])
+        paths = list(self.paths[:shown])
         return Result(
-            text="".join((head, *rows[:fitting], notes)),
+            text="".join((head, *rows[:shown], notes)),
             data={
                 "query": asked.query,
                 "kind": SearchKind(asked.kind),
                 "path": self.base,
-                "files": shown,
+                "files": paths,
                 "total": self.total,
                 "searched": self.searched,
                 "offset": asked.offset,
                 "next_offset": next_offset,
                 "notes": list(self.notes),
             },
-            truncated=next_offset is not None or fitting < len(rows) or self.expired,
-            labels=lambda: labels(show, shown),
+            truncated=next_offset is not None or shown < len(rows) or self.expired,
+            labels=lambda: labels(show, paths),
         )
 
     def _head(self) -> str:
@@ -138,7 +137,7 @@ def _more(count: int, offset: int) -> str:
 
 
 def _matching(count: int, which: str = "") -> str:
-    return f"{count} {which}{'file matches' if count == 1 else 'files match'}"
+    return plural(count, f"{which}file matches", f"{which}files match")
 
 
 _LATEST: list[Matches] = []
@@ -169,12 +168,11 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
     query = Query.parse(from_there(asked.query, place.path), asked.kind)
     walking = context.budget.share(WALK_SHARE)
     found = project_files(place, walking, include_ignored=asked.include_ignored)
-    index, budget = _index(found), context.budget.at_least(MIN_SECONDS)
+    indexes = (latest.index for latest in _LATEST if latest.index.paths is found.paths)
+    index, budget = next(indexes, Index(found.paths)), context.budget.at_least(MIN_SECONDS)
     try:
         same = (one for one in _LATEST if one.index is index and one.query == query)
-        matches = next(same, None)
-        if matches is None:
-            matches = query.match(index, budget)
+        matches = next(same, None) or query.match(index, budget)
         page = matches.best(asked.offset + asked.max_results, budget)
     except DeadlineExceeded as error:
         among = f"the query was compared with {len(index.paths)} paths"
@@ -188,8 +186,8 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         hidden = found.ignored or found.closed(Closed.REPOSITORY)
         if hidden and not asked.include_ignored and not found.expired:
             walking = context.budget.share(WALK_SHARE)
-            everything = _index(project_files(place, walking, include_ignored=True))
-            if count := _count(query, everything, context.budget):
+            everything = Index(project_files(place, walking, include_ignored=True).paths)
+            if count := _count(query.text, query.kind, everything, context.budget):
                 notes.append(f"{_matching(count, 'ignored ')}: include_ignored shows them")
         directories = [directory.path for directory in found.directories if directory.path]
         where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
@@ -206,14 +204,6 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         notes=[shortened(note, MAX_NOTE) for note in notes],
         expired=found.expired,
     )
-
-
-def _index(found: ProjectFiles) -> Index:
-    """The paths that were FOUND, to search in."""
-    for latest in _LATEST:
-        if latest.index.paths is found.paths:
-            return latest.index
-    return Index(found.paths)
 
 
 def _notes(found: ProjectFiles, prefix: str) -> Iterator[str]:
@@ -240,32 +230,26 @@ def _some(paths: Sequence[str]) -> str:
 
 def _reason(query: Query, index: Index, searched: Searched) -> str | None:
     """Say why nothing in INDEX matches QUERY, and which query would find something."""
-    text, reason = query.text, None
+    text, reason, budget = query.text, None, searched.budget
     if query.globs is not None:
         reason = suggestions.explain_glob(text, parse_glob, searched)
-    else:
-        anyhow = None if query.ignore_case else _query(text.lower(), query.kind)
-        as_glob = _query(text, SearchKind.GLOB) if set("*?[{") & set(text) else None
-        if anyhow and (count := _count(anyhow, index, searched.budget)):
-            reason = f"{_matching(count)} without regard to case: {quote(anyhow.text, None)}"
-        elif as_glob and (count := _count(as_glob, index, searched.budget)):
-            reason = f"{_matching(count)} {quote(text, None)} as a glob: kind=glob"
+    elif not query.ignore_case and (count := _count(text.lower(), query.kind, index, budget)):
+        reason = f"{_matching(count)} without regard to case: {quote(text.lower(), None)}"
+    elif set("*?[{") & set(text) and (count := _count(text, SearchKind.GLOB, index, budget)):
+        reason = f"{_matching(count)} {quote(text, None)} as a glob: kind=glob"
     return reason or suggestions.nearest_names(text, searched)
 
 
-def _query(text: str, kind: str) -> Query | None:
-    """TEXT as a query of KIND, or None if it cannot be one, such as an unbalanced glob."""
+def _count(text: str, kind: str, index: Index, budget: Budget) -> int:
+    """The number of files in INDEX that TEXT matches as a query of KIND.
+
+    It is 0 if TEXT cannot be one, such as an unbalanced glob, or if the time was up.
+    """
     try:
-        return Query.parse(text, kind)
+        return len(Query.parse(text, kind).match(index, budget))
+    except Cancelled:
+        raise
     except ToolError:
-        return None
-
-
-def _count(query: Query, index: Index, budget: Budget) -> int:
-    """The number of files in INDEX that match, or 0 if the time was up."""
-    try:
-        return len(query.match(index, budget))
-    except DeadlineExceeded:
         return 0
 
 

@@ -17,11 +17,12 @@ children, and a warning. When the time is up, the nodes found so far are the ans
 nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import accumulate, repeat
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from backstaff.errors import (
@@ -38,7 +39,15 @@ from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Walk
-from backstaff.render.lines import all_files, bracketed, directories_in_a_note, size
+from backstaff.render.lines import (
+    all_files,
+    bracketed,
+    directories_in_a_note,
+    fitting,
+    omitted,
+    plural,
+    size,
+)
 from backstaff.render.names import labels, quote, show, word, words
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
@@ -82,27 +91,13 @@ class Tree:
     """
 
     root: Node
-    counts: dict[Kind, int] = field(
-        default_factory=lambda: {Kind.DIRECTORY: 1, Kind.FILE: 0, Kind.SYMLINK: 0}
-    )
-    scanned: int = 1
+    counts: Counter[Kind] = field(default_factory=lambda: Counter([Kind.DIRECTORY]))
     limit_reached: bool = False
     depth_cut: bool = False
     expired: bool = False
     last: AbstractSet[str] = frozenset()
     unopened: bool = False
     unreadable: list[str] = field(default_factory=list)
-
-    def output(self) -> dict[str, object]:
-        """TreeOutput (4.2)."""
-        return {
-            "root": self.root,
-            "limit_reached": self.limit_reached,
-            "scanned_entries": self.scanned,
-            "total_dirs": self.counts[Kind.DIRECTORY],
-            "total_files": self.counts[Kind.FILE],
-            "total_symlinks": self.counts[Kind.SYMLINK],
-        }
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -120,10 +115,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             tree = _grow(place, arguments, excluded, context.budget)
     except PathError as error:
         raise _refusal(error, arguments.path) from error
-    limit = context.text_limit(DEFAULT_TEXT_BYTES)
-    page = _Page(tree, arguments, limit, list(_lines(tree.root, tree.last)))
-    text = page.text()
-    is_whole = size(text) <= limit
+    text, is_whole = _text(tree, arguments, context.text_limit(DEFAULT_TEXT_BYTES))
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -131,8 +123,15 @@ def run(arguments: Arguments, context: Context) -> Result:
     if tree.expired:
         warnings.append("The time was up before the tree was complete")
     return Result(
-        text=text if is_whole else page.cut().text(),
-        data=tree.output(),
+        text=text,
+        data={  # TreeOutput (4.2)
+            "root": tree.root,
+            "limit_reached": tree.limit_reached,
+            "scanned_entries": tree.counts.total(),
+            "total_dirs": tree.counts[Kind.DIRECTORY],
+            "total_files": tree.counts[Kind.FILE],
+            "total_symlinks": tree.counts[Kind.SYMLINK],
+        },
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *_useless_patterns(arguments.exclude)),
         labels=lambda: labels(show, _names(tree.root)),
@@ -201,8 +200,7 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, budget: Bu
             node = node_of(name, base + path, depth, kind)
             parents[depth - 1].setdefault("children", []).append(node)
             tree.counts[kind] += 1
-            tree.scanned += 1
-            if tree.scanned >= arguments.max_entries:
+            if tree.counts.total() >= arguments.max_entries:
                 tree.limit_reached = True
                 tree.last = {one["path"] for one in (*parents[:depth], node)}
                 tree.unopened = kind is Kind.DIRECTORY
@@ -243,7 +241,7 @@ def _arranger(
             if excluded and (hidden := excluded.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
-            room = arguments.max_entries - tree.scanned - len(found)
+            room = arguments.max_entries - tree.counts.total() - len(found)
             found += zip(nsmallest(room, names, key=order), repeat(kind))
         return found
 
@@ -273,9 +271,8 @@ class _Line(NamedTuple):
         if size(self.text()) <= room:
             return self
         bare = self._replace(words=(), short=True)
-        sizes = accumulate((size(one) + 1 for one in self.words), initial=size(bare.text()))
-        fitting = sum(1 for taken in sizes if taken <= room) - 1
-        return bare._replace(words=self.words[: max(fitting, 0)])
+        shown = fitting((size(one) + 1 for one in self.words), room - size(bare.text()))
+        return bare._replace(words=self.words[:shown])
 
 
 def _lines(node: Node, last: AbstractSet[str]) -> Iterator[_Line]:
@@ -296,82 +293,71 @@ def _lines(node: Node, last: AbstractSet[str]) -> Iterator[_Line]:
         yield from _lines(child, last)
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """The text of a tree: a head, `lines`, and notes; `left_out` counts the lines without room."""
+def _text(tree: Tree, asked: Arguments, limit: int) -> tuple[str, bool]:
+    """The head, the lines and the notes in LIMIT bytes, and whether they are whole.
 
-    tree: Tree
-    arguments: Arguments
-    limit: int
-    lines: Sequence[_Line]
-    left_out: int = 0
-    is_cut: bool = False
+    A cut text has as many of the lines, and of the names in the last one, as have room.
+    """
+    counts = [(tree.counts[kind], kind) for kind in SUFFIXES if tree.counts[kind]]
+    plurals = {Kind.DIRECTORY: "directories"}
+    totals = ", ".join(plural(n, kind, plurals.get(kind, "")) for n, kind in counts)
+    head = f"Tree of {show(tree.root['path'] + '/')} with {totals}, itself included\n"
 
-    def text(self) -> str:
-        """Write the head, the lines and the notes."""
-        nouns = {
-            Kind.DIRECTORY: ("directory", "directories"),
-            Kind.FILE: ("file", "files"),
-            Kind.SYMLINK: ("symlink", "symlinks"),
-        }
-        counts = [(self.tree.counts[kind], *noun) for kind, noun in nouns.items()]
-        totals = ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts if n)
-        head = f"Tree of {show(self.tree.root['path'] + '/')} with {totals}, itself included\n"
-        return "".join((head, *map(_Line.text, self.lines), bracketed(self._notes())))
+    def text(shown: Sequence[_Line], left_out: int | None) -> str:
+        notes = bracketed(_notes(tree, asked, limit, shown, left_out))
+        return "".join((head, *map(_Line.text, shown), notes))
 
-    def cut(self) -> "_Page":
-        """The page with as many of its lines, and of the names in the last one, as have room."""
-        # The notes are longest where only a part of the first line has room.
-        first = [line.within(0) for line in self.lines[:1]]
-        longest = replace(self, lines=first, left_out=len(self.lines), is_cut=True)
-        room = self.limit - size(longest.text()) + sum(size(line.text()) for line in first)
-        shown: list[_Line] = []
-        for line in self.lines:
-            shown.append(line.within(room))
-            room -= size(shown[-1].text())
-            if shown[-1] is not line:
-                break
-        shown = [line for line in shown if line.words]
-        return replace(self, lines=shown, left_out=len(self.lines) - len(shown), is_cut=True)
+    lines = list(_lines(tree.root, tree.last))
+    whole = text(lines, None)
+    if size(whole) <= limit:
+        return whole, True
+    # The notes are longest where only a part of the first line has room.
+    first = [line.within(0) for line in lines[:1]]
+    room = limit - size(text(first, len(lines))) + sum(size(line.text()) for line in first)
+    shown: list[_Line] = []
+    for line in lines:
+        shown.append(line.within(room))
+        room -= size(shown[-1].text())
+        if shown[-1] is not line:
+            break
+    shown = [line for line in shown if line.words]
+    return text(shown, len(lines) - len(shown)), False
 
-    def _notes(self) -> Iterator[str]:
-        """Say why names are missing, and how to see them."""
-        tree, asked = self.tree, self.arguments
-        if tree.limit_reached:
-            raisable = asked.max_entries < MAX_ENTRIES
-            more = f"; raise it (at most {MAX_ENTRIES})" if raisable else ""
-            yield f"stopped at max_entries {asked.max_entries}: there may be more{more}"
-        if tree.expired:
-            yield "stopped as the time was up: exclude more, or give a directory as path"
-        if self.left_out:
-            noun = "line" if self.left_out == 1 else "lines"
-            cut = f"{self.left_out} more {noun} left out for a limit of {self.limit} bytes"
-            yield f"{cut}: give a directory as path"
-        if note := self._note_on_short_lines():
-            yield note
-        if tree.depth_cut or tree.unopened:
-            raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
-            more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
-            yield f"dir/… is not opened: give it as path{more}"
-        if tree.unreadable:
-            yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
-        yield from _useless_patterns(asked.exclude)
 
-    def _note_on_short_lines(self) -> str | None:
-        """Say how to see all names in the directories of which only the first are shown."""
-        root, asked = self.tree.root["path"], self.arguments
-        short = [line for line in self.lines if line.short]
-        if any(line.path != root for line in short) or (short and asked.max_depth > 1):
-            call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
-            return f"a line that ends with … may miss names: {call}"
-        if short and (self.is_cut or asked.max_entries == MAX_ENTRIES):
-            # This tool shows no more of the root's line, but workspace/search_files does.
-            last = short[0].words[-1] if short[0].words else "/"
-            all_of_them = all_files(root, "**" if last.endswith(("/", "/…")) else "*", self.limit)
-            if all_of_them:
-                return f"all files: {all_of_them}"
-            return "a line that ends with … misses names"
-        return None
+def _notes(
+    tree: Tree, asked: Arguments, limit: int, shown: Sequence[_Line], left_out: int | None
+) -> Iterator[str]:
+    """Say why names are missing, and how to see them.
+
+    LEFT_OUT is the number of lines that are not SHOWN, or None where the text is whole.
+    """
+    if tree.limit_reached:
+        raisable = asked.max_entries < MAX_ENTRIES
+        more = f"; raise it (at most {MAX_ENTRIES})" if raisable else ""
+        yield f"stopped at max_entries {asked.max_entries}: there may be more{more}"
+    if tree.expired:
+        yield "stopped as the time was up: exclude more, or give a directory as path"
+    if left_out:
+        yield omitted(plural(left_out, "more line"), limit, "give a directory as path")
+    root = tree.root["path"]
+    short = [line for line in shown if line.short]
+    if any(line.path != root for line in short) or (short and asked.max_depth > 1):
+        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
+        yield f"a line that ends with … may miss names: {call}"
+    elif short and (left_out is not None or asked.max_entries == MAX_ENTRIES):
+        # This tool shows no more of the root's line, but workspace/search_files does.
+        last = short[0].words[-1] if short[0].words else "/"
+        call_for_all = all_files(root, "**" if last.endswith(("/", "/…")) else "*", limit)
+        yield (
+            f"all files: {call_for_all}" if call_for_all else "a line that ends with … misses names"
+        )
+    if tree.depth_cut or tree.unopened:
+        raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
+        more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
+        yield f"dir/… is not opened: give it as path{more}"
+    if tree.unreadable:
+        yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
+    yield from _useless_patterns(asked.exclude)
 
 
 TOOL = Tool(
