@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.lisp_values import NIL, Nil, Symbol
+from backstaff.result import Verbatim
 
 MAX_NAMED, MAX_NAME = 5, 200
 """Unknown arguments that a message names, and characters of each."""
@@ -101,22 +102,21 @@ def argument(description: str = "", *, integer: bool = False, **facts: object) -
 @cache
 def parameters_of(arguments: type[Any]) -> tuple[Parameter, ...]:
     """Return the parameters that the fields of the dataclass ARGUMENTS declare."""
-
-    def parameter(name: str, python_type: Any, facts: Mapping[str, Any]) -> Parameter:  # noqa: ANN401
-        choices = get_args(python_type)
+    parameters = []
+    for one in fields(arguments):
+        choices, facts = get_args(one.type), one.metadata
         optional = NoneType in choices
-        base = choices[0] if optional else python_type
+        base = _OF_PYTHON[choices[0] if optional else one.type]
         required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
-        return Parameter(**{"name": name, "required": required, **_OF_PYTHON[base], **facts})
-
-    return tuple(parameter(one.name, one.type, one.metadata) for one in fields(arguments))
+        parameters.append(Parameter(**{"name": one.name, "required": required, **base, **facts}))
+    return tuple(parameters)
 
 
 def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
     """The JSON Schema of an object of these PARAMETERS."""
     return {
         "type": "object",
-        "properties": {parameter.name: parameter.schema() for parameter in parameters},
+        "properties": Verbatim({parameter.name: parameter.schema() for parameter in parameters}),
         "required": [parameter.name for parameter in parameters if parameter.required],
     }
 
