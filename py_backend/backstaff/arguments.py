@@ -101,9 +101,9 @@ def argument(description: str = "", *, integer: bool = False, **facts: object) -
 
 @cache
 def parameters_of(arguments: type[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters that the fields of the dataclass ARGUMENTS declare."""
+    """Return the parameters that fields of the dataclass ARGUMENTS declare by `argument`."""
     parameters = []
-    for one in fields(arguments):
+    for one in (one for one in fields(arguments) if one.metadata):
         choices, facts = get_args(one.type), one.metadata
         optional = NoneType in choices
         base = _OF_PYTHON[choices[0] if optional else one.type]
@@ -123,7 +123,7 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
 
 def decode(
     parameters: Sequence[Parameter], raw: object, settings: object = None
-) -> tuple[dict[str, object], list[str]]:
+) -> tuple[dict[str, Any], list[str]]:
     """Return the values of the RAW arguments by parameter name, and warnings.
 
     RAW is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. An unknown

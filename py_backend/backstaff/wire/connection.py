@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from backstaff import __version__
@@ -137,7 +137,8 @@ class Connection:
             if len(body) < MAX_FRAME_BYTES or not reply.ok:
                 break
             text = len(reply.text.encode(errors="replace"))
-            call = call.with_limit(text * MAX_FRAME_BYTES // len(body) * 9 // 10)
+            limit = text * MAX_FRAME_BYTES // len(body) * 9 // 10
+            call = replace(call, max_output_bytes=limit)
         self._finish(running, body)
 
     def fail(self, running: "_RunningCall", error: ToolError) -> None:
@@ -234,7 +235,7 @@ class _RunningCall:
         # A client that reads slowly holds a worker up, but that is no stuck file system.
         if self.answered:
             return inf
-        return 0 if self.cancelled.is_set() else self.call.seconds
+        return 0 if self.cancelled.is_set() else self.call.deadline_ms / 1000
 
     def abandon(self, stuck: int, *, works: bool) -> None:
         code = ErrorCode.CANCELLED if self.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED

@@ -24,7 +24,7 @@ import sexpdata
 
 from backstaff.lisp_values import NIL, Symbol
 from backstaff.render.names import lossy
-from backstaff.result import Keyword, RowFormat, Rows, Verbatim
+from backstaff.result import Keyword, Rows, Verbatim
 
 _UID = re.compile(rb"\s*\(\s*([a-z-]+)\s+(\d{1,15})(?=[\s)])")
 _WITHOUT_ARGUMENTS = re.compile(rb"\(call (\d{1,15}) (ping|describe) nil\)\n?")
@@ -154,8 +154,8 @@ class Dialect:
             case Symbol():
                 return value.name
             case Rows():
-                form = RowFormat("(", " ", ")", lambda key: f"{_keyword(key)} ", self.column)
-                return f"({' '.join(value.written(form))})" if len(value) else "nil"
+                rows = value.written("( )", lambda key: f"{_keyword(key)} ", self.column)
+                return f"({' '.join(rows)})" if len(value) else "nil"
             case Mapping():
                 keyword = ":{}".format if isinstance(value, Verbatim) else _keyword
                 pairs = (f"{keyword(key)} {self.text(item)}" for key, item in value.items())
