@@ -7,20 +7,35 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import cache
 from sys import float_info
 from types import NoneType
 from typing import Any, get_args
 
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.lisp_values import NIL, Nil, Symbol
 from backstaff.result import Verbatim
 
 MAX_NAMED, MAX_NAME = 5, 200
 """Unknown arguments that a message names, and characters of each."""
 MAX_ITEMS = 1000
 """Items of a list: some tools compare each item with each name that they read."""
+
+
+class Nil(Enum):
+    """Lisp's nil. It means false, an empty list or "not given": the parameter's type decides."""
+
+    NIL = "nil"
+
+
+NIL = Nil.NIL
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A Lisp symbol or keyword by its name. A keyword keeps its colon: `Symbol(":root")`."""
+
+    name: str
 
 
 class ParameterType(StrEnum):

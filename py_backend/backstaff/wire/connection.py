@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from backstaff import __version__
-from backstaff.arguments import Parameter, ParameterType, decode
+from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.lisp_values import NIL, Symbol
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
 from backstaff.server import Call, Reply, Server, failure, unexpected
@@ -62,9 +61,10 @@ class Connection:
             try:
                 self._handle(incoming)
             except Unreadable as error:
-                logger.warning("unreadable request: %s", error.reason)
-                if error.uid is not None:
-                    self._reply(error.uid, "return-error", f"backstaff: {error.reason}")
+                logger.warning("unreadable request: %s", error)
+                uid = lisp.uid_of(incoming.body)
+                if uid is not None:
+                    self._reply(uid, "return-error", f"backstaff: {error}")
 
     def close(self) -> None:
         """Stop the running calls, as the client is gone."""
@@ -73,9 +73,8 @@ class Connection:
 
     def _handle(self, incoming: Frame) -> None:
         if incoming.excess:
-            _, uid = lisp.head(incoming.body)
             limit = f"{incoming.excess} bytes, more than the {MAX_REQUEST_BYTES} allowed"
-            raise Unreadable(f"the request has {limit}", uid)
+            raise Unreadable(f"the request has {limit}")
         message = lisp.read(incoming.body)
         match message:
             case Message("call", uid, [Symbol(name=method), arguments]):
@@ -88,7 +87,7 @@ class Connection:
             case Message("return" | "return-error" | "epc-error"):
                 logger.info("answer to a question never asked: %s %s", message.kind, message.uid)
             case _:
-                raise Unreadable("the request is not (call UID METHOD ARGUMENTS)", message.uid)
+                raise Unreadable("the request is not (call UID METHOD ARGUMENTS)")
 
     def _call(self, uid: int, method: str, arguments: object) -> None:
         if not isinstance(arguments, list):
@@ -208,7 +207,7 @@ class Connection:
     def _signatures(self, _: Sequence[object]) -> list[object]:
         """Answer EPC's `methods`: the name, arguments and docstring of each method and tool."""
         tools = self._server.registry.by_id
-        names = {**{name: name for name in tools}, **self._server.registry.aliases}
+        names = {name: name for name in tools} | self._server.registry.aliases
         return [
             *([Symbol(name), spec, words] for name, (spec, words, _) in self._methods.items()),
             *(
