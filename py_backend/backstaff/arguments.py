@@ -254,10 +254,8 @@ def _alist_pair(item: object) -> tuple[Symbol | str, object]:
     match item:
         case [(Symbol() | str()) as key, Symbol(name="."), value]:
             return key, value
-        case [(Symbol() | str()) as key]:
-            return key, NIL
         case [(Symbol() | str()) as key, *values]:
-            return key, values
+            return key, values or NIL
         case _:
             raise _unreadable("the alist has something else where a pair should stand")
 

@@ -51,9 +51,8 @@ class Rows:
 
     def objects(self) -> Iterator[dict[str, object]]:
         """Yield each row as a mapping."""
-        keys = tuple(self.columns)
         for row in zip(*self.columns.values(), strict=True):
-            yield dict(zip(keys, row, strict=True))
+            yield dict(zip(self.columns, row, strict=True))
 
 
 def _literal(text: str) -> str:

@@ -99,7 +99,17 @@ class Connection:
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
-            self._start(uid, method, arguments)
+            try:
+                running = _RunningCall(self, uid, self._server.prepare(method, *arguments))
+            except ToolError as error:
+                if error.code == ErrorCode.UNKNOWN_TOOL:
+                    self._reply(uid, "epc-error", str(error))
+                else:
+                    self._reply(uid, "return", failure(method, error).fields())
+                return
+            self._running.add(running)
+            if not self.workers.submit(running):
+                running.reject()
 
     def _answer(
         self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
@@ -108,20 +118,6 @@ class Connection:
             self._reply(uid, "return", answer(arguments))
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
-
-    def _start(self, uid: int, method: str, arguments: Sequence[object]) -> None:
-        try:
-            call = self._server.prepare(method, *arguments)
-        except ToolError as error:
-            if error.code == ErrorCode.UNKNOWN_TOOL:
-                self._reply(uid, "epc-error", str(error))
-            else:
-                self._reply(uid, "return", failure(method, error).fields())
-            return
-        running = _RunningCall(self, uid, call)
-        self._running.add(running)
-        if not self.workers.submit(running):
-            running.reject()
 
     def run(self, running: "_RunningCall") -> None:
         """Run a call and send its reply.
