@@ -16,9 +16,6 @@ from backstaff.render.names import visible
 from backstaff.server import Server, enable_garbage_collection
 from backstaff.settings import Settings, default_file, load
 
-HAND_OVER_SECONDS = 0.0005
-"""How long one thread may keep the others waiting; with Python's 5 ms, a ping took as long."""
-
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -80,7 +77,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    sys.setswitchinterval(HAND_OVER_SECONDS)
+    # So long may one thread keep the others waiting: with Python's 5 ms, a ping took as long.
+    sys.setswitchinterval(0.0005)
     # python-epc costs 80 ms to import, so only the transport that is used is.
     transport = import_module(f"backstaff.wire.{'stdio' if options.stdio else 'tcp'}")
     server = _server(options)

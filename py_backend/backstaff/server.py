@@ -26,14 +26,13 @@ MAX_MESSAGE = 2000
 """Bytes of an error's message."""
 MAX_WARNINGS, MAX_WARNING = 100, 1000
 """Warnings in a reply, and bytes of each."""
-NEW_OBJECTS = 50_000
-"""New objects before a garbage collection: a large answer makes many, and none is garbage."""
 
 
 def enable_garbage_collection() -> None:
     """Freeze the objects made at the start, and turn the garbage collector on."""
     gc.freeze()
-    gc.set_threshold(NEW_OBJECTS, 10, 10)
+    # A large answer makes many new objects before the next collection, and none is garbage.
+    gc.set_threshold(50_000, 10, 10)
     gc.enable()
 
 

@@ -90,10 +90,8 @@ def default_file() -> str | None:
         return None
     try:
         os.lstat(path)
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return path  # `load` reports the problem
+    except OSError as error:  # `load` reports any other problem
+        return None if isinstance(error, FileNotFoundError) else path
     return path
 
 

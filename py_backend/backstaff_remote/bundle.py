@@ -97,13 +97,8 @@ def _modules() -> Iterator[tuple[str, Path]]:
 
 
 def _program() -> str:
-    """Return stage 0 without its docstring and annotations."""
+    """Return stage 0 without its docstring and comments."""
     tree = ast.parse(Path(__file__).with_name("stage0.py").read_text("utf-8"))
     tree.body = tree.body[1:]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
-        elif isinstance(node, ast.arg):
-            node.annotation = None
     packed = base64.b64encode(zlib.compress(ast.unparse(tree).encode(), 9)).decode()
     return f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))"

@@ -16,10 +16,8 @@ from backstaff.server import Server, enable_garbage_collection
 from backstaff.settings import Settings, parse
 from backstaff.wire import stdio
 
-Say = Callable[[str, str], None]
 
-
-def main(say: Say, how: str, settings_bytes: int) -> Never:
+def main(say: Callable[[str, str], None], how: str, settings_bytes: int) -> Never:
     """Serve until stdin ends. HOW the payload came goes into the ready line."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     registry = discover()
@@ -38,9 +36,7 @@ def main(say: Say, how: str, settings_bytes: int) -> Never:
         os.write(2, f"backstaff: {error}\n".encode())
         os._exit(2)
     if os.isatty(2):  # then stderr would mix with the frames: drop it
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 2)
-        os.close(null)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     server = Server(registry, settings, "/<no root>")  # Emacs sends a root with each call
     enable_garbage_collection()
     status = stdio.serve(server)

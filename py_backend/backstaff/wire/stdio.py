@@ -20,9 +20,7 @@ def serve(server: Server) -> int:
     """Serve until stdin ends; return the exit status. Only the main thread calls this, and once."""
     # Descriptors 0 and 1 are the protocol's alone; a stray `print` goes to stderr from here on.
     incoming, outgoing = os.dup(0), os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     lock = threading.Lock()
