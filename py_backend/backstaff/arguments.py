@@ -7,19 +7,35 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from enum import Enum, StrEnum
 from functools import cache
 from sys import float_info
 from types import NoneType
 from typing import Any, get_args
 
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.lisp_values import NIL, Nil, Symbol
+from backstaff.result import Verbatim
 
 MAX_NAMED, MAX_NAME = 5, 200
 """Unknown arguments that a message names, and characters of each."""
 MAX_ITEMS = 1000
 """Items of a list: some tools compare each item with each name that they read."""
+
+
+class Nil(Enum):
+    """Lisp's nil. It means false, an empty list or "not given": the parameter's type decides."""
+
+    NIL = "nil"
+
+
+NIL = Nil.NIL
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A Lisp symbol or keyword by its name. A keyword keeps its colon: `Symbol(":root")`."""
+
+    name: str
 
 
 class ParameterType(StrEnum):
@@ -100,30 +116,29 @@ def argument(description: str = "", *, integer: bool = False, **facts: object) -
 
 @cache
 def parameters_of(arguments: type[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters that the fields of the dataclass ARGUMENTS declare."""
-
-    def parameter(name: str, python_type: Any, facts: Mapping[str, Any]) -> Parameter:  # noqa: ANN401
-        choices = get_args(python_type)
+    """Return the parameters that fields of the dataclass ARGUMENTS declare by `argument`."""
+    parameters = []
+    for one in (one for one in fields(arguments) if one.metadata):
+        choices, facts = get_args(one.type), one.metadata
         optional = NoneType in choices
-        base = choices[0] if optional else python_type
+        base = _OF_PYTHON[choices[0] if optional else one.type]
         required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
-        return Parameter(**{"name": name, "required": required, **_OF_PYTHON[base], **facts})
-
-    return tuple(parameter(one.name, one.type, one.metadata) for one in fields(arguments))
+        parameters.append(Parameter(**{"name": one.name, "required": required, **base, **facts}))
+    return tuple(parameters)
 
 
 def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
     """The JSON Schema of an object of these PARAMETERS."""
     return {
         "type": "object",
-        "properties": {parameter.name: parameter.schema() for parameter in parameters},
+        "properties": Verbatim({parameter.name: parameter.schema() for parameter in parameters}),
         "required": [parameter.name for parameter in parameters if parameter.required],
     }
 
 
 def decode(
     parameters: Sequence[Parameter], raw: object, settings: object = None
-) -> tuple[dict[str, object], list[str]]:
+) -> tuple[dict[str, Any], list[str]]:
     """Return the values of the RAW arguments by parameter name, and warnings.
 
     RAW is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. An unknown
@@ -239,10 +254,8 @@ def _alist_pair(item: object) -> tuple[Symbol | str, object]:
     match item:
         case [(Symbol() | str()) as key, Symbol(name="."), value]:
             return key, value
-        case [(Symbol() | str()) as key]:
-            return key, NIL
         case [(Symbol() | str()) as key, *values]:
-            return key, values
+            return key, values or NIL
         case _:
             raise _unreadable("the alist has something else where a pair should stand")
 

@@ -16,12 +16,8 @@ from backstaff.render.names import visible
 from backstaff.server import Server, enable_garbage_collection
 from backstaff.settings import Settings, default_file, load
 
-HAND_OVER_SECONDS = 0.0005
-"""How long one thread may keep the others waiting; with Python's 5 ms, a ping took as long."""
-
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
-HELP_COLUMNS = 80
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,7 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         log.start(options.log_file, options.log_level)
-        return int(options.command(options))
+        run = {"serve": _serve, "call": _call, "tools": _tools, "bundle": _bundle}[options.command]
+        return run(options)
     except BrokenPipeError:  # the reader of our answer has read enough, as head(1) does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
@@ -43,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     # Python would ask the terminal for its width, which costs each start an import.
-    width = partial(argparse.HelpFormatter, width=HELP_COLUMNS)
+    width = partial(argparse.HelpFormatter, width=80)
     parser = argparse.ArgumentParser(
         prog="backstaff",
         description="A read-only navigation back end for agents and people.",
@@ -51,16 +48,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"backstaff {__version__}")
     parser.set_defaults(log_file=None, log_level="warning")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
     add = partial(commands.add_parser, formatter_class=width)
     serve = add("serve", help="answer EPC calls")
-    serve.set_defaults(command=_serve)
     serve.add_argument(
         "--stdio", action="store_true", help="over stdin and stdout (default: TCP, port printed)"
     )
     call = add("call", help="call one tool and print its answer")
-    call.set_defaults(command=_call)
     call.add_argument("id", help="the tool, e.g. agent-q/list_directory")
     call.add_argument("json", nargs="?", default="{}", help="its arguments as a JSON object")
     call.add_argument(
@@ -77,15 +71,14 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--log-level", choices=LEVELS, default="warning")
 
     tools = add("tools", help="print the definitions of the tools")
-    tools.set_defaults(command=_tools)
     tools.add_argument("--json", action="store_true", help="as JSON")
-    bundle = add("bundle", help="print what a start on another host needs")
-    bundle.set_defaults(command=_bundle)
+    add("bundle", help="print what a start on another host needs")
     return parser
 
 
 def _serve(options: argparse.Namespace) -> int:
-    sys.setswitchinterval(HAND_OVER_SECONDS)
+    # So long may one thread keep the others waiting: with Python's 5 ms, a ping took as long.
+    sys.setswitchinterval(0.0005)
     # python-epc costs 80 ms to import, so only the transport that is used is.
     transport = import_module(f"backstaff.wire.{'stdio' if options.stdio else 'tcp'}")
     server = _server(options)
@@ -120,14 +113,15 @@ def _call(options: argparse.Namespace) -> int:
 
 
 def _tools(options: argparse.Namespace) -> int:
-    definitions = discover().definitions()
+    registry = discover()
+    definitions = registry.definitions()
     if options.json:
         print(to_json(definitions))
-    else:
-        for tool_id, tool in discover().by_id.items():
-            print(f"{tool_id}\n    {tool.description}")
-            for parameter in tool.parameters:
-                print(f"      {_summary(parameter)}  {parameter.description}".rstrip())
+        return EXIT_OK
+    for tool_id, tool in registry.by_id.items():
+        print(f"{tool_id}\n    {tool.description}")
+        for parameter in tool.parameters:
+            print(f"      {_summary(parameter)}  {parameter.description}".rstrip())
     return EXIT_OK
 
 

@@ -8,7 +8,8 @@ other tools go on.
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections import UserDict
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -19,8 +20,7 @@ from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
 
-REMEDY = "if the server's files were replaced while it ran, restart it"
-AGENT_Q = "agent-q"
+AGENT_Q = "agent-q/"
 """The toolset whose tools keep their bare names where another toolset has them as well."""
 
 
@@ -31,12 +31,12 @@ class Registry:
         """Keep the tools by id; the last part of each id is the tool's name."""
         self.by_id = tools_by_id
         owners: dict[str, list[str]] = {}
-        for tool_id in sorted(tools_by_id, key=lambda tool_id: _toolset(tool_id) != AGENT_Q):
+        for tool_id in sorted(tools_by_id, key=lambda tool_id: not tool_id.startswith(AGENT_Q)):
             owners.setdefault(tool_id.rpartition("/")[2], []).append(tool_id)
         self.aliases = {
             name: ids[0]
             for name, ids in owners.items()
-            if len(ids) == 1 or _toolset(ids[0]) == AGENT_Q
+            if len(ids) == 1 or ids[0].startswith(AGENT_Q)
         }
 
     def id_of(self, name: str) -> str | None:
@@ -53,11 +53,11 @@ class Registry:
         return {table(tool_id, tool): tool.settings for tool_id, tool in self.by_id.items()}
 
 
-class Package(Mapping[str, Tool[Any]]):
+class Package(UserDict[str, Any]):
     """The tools of the package by id, in the order of the ids; each is imported when it is used.
 
-    Using a broken tool raises `ToolError`. Any thread may ask: Python imports a module once, and
-    the other threads wait.
+    `data` holds the name of each module. Using a broken tool raises `ToolError`. Any thread may
+    ask: Python imports a module once, and the other threads wait.
     """
 
     def __init__(self) -> None:
@@ -69,30 +69,19 @@ class Package(Mapping[str, Tool[Any]]):
                 if not module.name.startswith("_"):
                     tool_id = f"{toolset.name.replace('_', '-')}/{module.name}"
                     modules[tool_id] = f"{tools.__name__}.{toolset.name}.{module.name}"
-        self._modules = dict(sorted(modules.items()))
+        super().__init__(sorted(modules.items()))
 
     def __getitem__(self, tool_id: str) -> Tool[Any]:
         """Return the tool of that id. Raises KeyError if there is none."""
-        module = self._modules[tool_id]
+        module = self.data[tool_id]
         try:
             return _checked(module, getattr(import_module(module), "TOOL", None))
         except Exception as error:
             logger.exception("the tool %s cannot be used", tool_id)
             reason = f"{type(error).__name__}: {error}"
-            message = f"The tool {tool_id} cannot be used: {reason}; {REMEDY}"
+            remedy = "if the server's files were replaced while it ran, restart it"
+            message = f"The tool {tool_id} cannot be used: {reason}; {remedy}"
             raise ToolError(ErrorCode.INTERNAL, message) from error
-
-    def __contains__(self, tool_id: object) -> bool:
-        """Whether there is a module for that id, broken or not."""
-        return tool_id in self._modules
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the ids."""
-        return iter(self._modules)
-
-    def __len__(self) -> int:
-        """Return the number of tools."""
-        return len(self._modules)
 
 
 def discover() -> Registry:
@@ -111,7 +100,3 @@ def _checked(module: str, tool: object) -> Tool[Any]:
     if not tool.description:
         raise TypeError(f"{module}: TOOL has no description")
     return tool
-
-
-def _toolset(tool_id: str) -> str:
-    return tool_id.partition("/")[0]

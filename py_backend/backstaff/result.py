@@ -16,20 +16,6 @@ class Verbatim(dict[str, object]):
 
 
 @dataclass(frozen=True, slots=True)
-class RowFormat:
-    """A language's form of a row, such as "(", " " and ")" for Lisp.
-
-    `label` writes a column's key. `column` writes its values: each, or one text for all of them.
-    """
-
-    start: str
-    between: str
-    end: str
-    label: Callable[[str], str]
-    column: Callable[[Sequence[object]], Iterable[str] | str]
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """An array of objects, kept by columns so that a writer works on a whole column at once.
 
@@ -43,23 +29,30 @@ class Rows:
         """Return the number of rows."""
         return len(next(iter(self.columns.values()), ()))
 
-    def written(self, form: RowFormat) -> Iterator[str]:
-        """Yield each row in the FORM."""
-        labels = map(form.label, self.columns)
-        columns = list(map(form.column, self.columns.values()))
+    def written(
+        self,
+        marks: Sequence[str],
+        label: Callable[[str], str],
+        column: Callable[[Sequence[object]], Iterable[str] | str],
+    ) -> Iterator[str]:
+        """Yield each row between MARKS: `( )` for Lisp, `{,}` for JSON.
+
+        LABEL writes a column's key. COLUMN writes its values: each, or one text for all of them.
+        """
+        start, between, end = marks
+        written = {label(key): column(values) for key, values in self.columns.items()}
         cells = (
-            _literal(label) + (_literal(texts) if isinstance(texts, str) else "%s")
-            for label, texts in zip(labels, columns, strict=True)
+            _literal(key) + (_literal(texts) if isinstance(texts, str) else "%s")
+            for key, texts in written.items()
         )
-        row = form.start + form.between.join(cells) + form.end
-        varying = [texts for texts in columns if not isinstance(texts, str)]
+        row = start + between.join(cells) + end
+        varying = [texts for texts in written.values() if not isinstance(texts, str)]
         return map(row.__mod__, zip(*varying, strict=True) if varying else repeat((), len(self)))
 
     def objects(self) -> Iterator[dict[str, object]]:
         """Yield each row as a mapping."""
-        keys = tuple(self.columns)
         for row in zip(*self.columns.values(), strict=True):
-            yield dict(zip(keys, row, strict=True))
+            yield dict(zip(self.columns, row, strict=True))
 
 
 def _literal(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backstaff.arguments import Parameter, ParameterType, decode
+from backstaff.arguments import argument, decode, parameters_of
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.paths import components, normalized
@@ -22,30 +22,17 @@ from backstaff.tool import Context, Tool
 
 logger = logging.getLogger(__name__)
 
-CONTEXT_PARAMETERS = (
-    Parameter(name="root", type=ParameterType.STRING),
-    Parameter(name="max_output_bytes", type=ParameterType.INTEGER, minimum=0),
-    Parameter(name="available_capacity_bytes", type=ParameterType.INTEGER, minimum=0),
-    Parameter(
-        name="deadline_ms", type=ParameterType.INTEGER, minimum=1, absent=DEFAULT_DEADLINE_MS
-    ),
-    Parameter(name="approved", type=ParameterType.BOOLEAN, absent=False),
-    Parameter(name="json", type=ParameterType.BOOLEAN, absent=False),
-    Parameter(name="text_only", type=ParameterType.BOOLEAN, absent=False),
-)
-
 MAX_MESSAGE = 2000
 """Bytes of an error's message."""
 MAX_WARNINGS, MAX_WARNING = 100, 1000
 """Warnings in a reply, and bytes of each."""
-NEW_OBJECTS = 50_000
-"""New objects before a garbage collection: a large answer makes many, and none is garbage."""
 
 
 def enable_garbage_collection() -> None:
     """Freeze the objects made at the start, and turn the garbage collector on."""
     gc.freeze()
-    gc.set_threshold(NEW_OBJECTS, 10, 10)
+    # A large answer makes many new objects before the next collection, and none is garbage.
+    gc.set_threshold(50_000, 10, 10)
     gc.enable()
 
 
@@ -96,29 +83,23 @@ def failure(tool: str, error: ToolError) -> Reply:
     return Reply(tool=tool, text=f"Error: {message}", error=fields)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call with its decoded context; the tool's arguments are still as they came."""
+    """One call with its decoded context; the tool's arguments are still as they came.
+
+    The keys of the context are the fields that `argument` declares.
+    """
 
     tool_id: str
     arguments: object
-    context: Mapping[str, Any]
     warnings: tuple[str, ...]
-
-    @property
-    def seconds(self) -> float:
-        """The seconds that the call may take once it runs."""
-        return float(self.context["deadline_ms"] / 1000)
-
-    @property
-    def text_limit(self) -> int | None:
-        """The bytes that the text may have; None without a limit."""
-        limits = [self.context[name] for name in ("max_output_bytes", "available_capacity_bytes")]
-        return min((limit for limit in limits if limit is not None), default=None)
-
-    def with_limit(self, limit: int) -> "Call":
-        """Return the same call for a text of at most LIMIT bytes."""
-        return replace(self, context={**self.context, "max_output_bytes": limit})
+    root: str | None = argument()
+    max_output_bytes: int | None = argument(integer=True, minimum=0)
+    available_capacity_bytes: int | None = argument(integer=True, minimum=0)
+    deadline_ms: int = argument(integer=True, minimum=1, absent=DEFAULT_DEADLINE_MS)
+    approved: bool = argument(absent=False)
+    json: bool = argument(absent=False)
+    text_only: bool = argument(absent=False)
 
 
 class Server:
@@ -150,9 +131,9 @@ class Server:
             known = ", ".join(self.registry.by_id)
             message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
-        decoded, unknown = decode(CONTEXT_PARAMETERS, context)
+        decoded, unknown = decode(parameters_of(Call), context)
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
-        return Call(tool_id, arguments, decoded, warnings)
+        return Call(tool_id=tool_id, arguments=arguments, warnings=warnings, **decoded)
 
     def fail(self, call: Call, error: ToolError) -> Reply:
         """Return the reply to a CALL that hangs, or was rejected."""
@@ -164,10 +145,11 @@ class Server:
         Most tools keep to the limit. But some answers are short and have no limit of their own,
         and the smallest limits leave no room for a tool's heads and notes.
         """
-        limit = call.text_limit
-        if limit is None or (reply.ok and not self.registry.by_id[reply.tool].allow_truncation):
+        bounds = (call.max_output_bytes, call.available_capacity_bytes)
+        limits = [bound for bound in bounds if bound is not None]
+        if not limits or (reply.ok and not self.registry.by_id[reply.tool].allow_truncation):
             return reply
-        text = clipped(reply.text, limit)
+        text = clipped(reply.text, min(limits))
         return reply if text is reply.text else replace(reply, text=text, truncated=True)
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
@@ -184,16 +166,15 @@ class Server:
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
-        asked = call.context
         match self.settings.policy.verdict(call.tool_id):  # SRD FR-LD-DEF-05
             case Verdict.DENY:
                 message = f"The policy of this server denies the tool {call.tool_id}"
                 raise ToolError(ErrorCode.POLICY_DENIED, message)
-            case Verdict.PROMPT if not asked["approved"]:
+            case Verdict.PROMPT if not call.approved:
                 message = f"The tool {call.tool_id} needs the approval of a person first"
                 raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
         tool = self.registry.by_id[call.tool_id]
-        with Root(os.fspath(asked["root"] or self.root)) as root:
+        with Root(os.fspath(call.root or self.root)) as root:
             settings, unused = self._settings(call.tool_id, tool, root)
             try:
                 values, warnings = decode(tool.parameters, call.arguments, settings)
@@ -203,10 +184,10 @@ class Server:
                 raise ToolError(code, error.message, **error.details) from error
             context = Context(
                 root=root,
-                budget=Budget.lasting(asked["deadline_ms"], cancelled),
-                max_output_bytes=asked["max_output_bytes"],
-                available_capacity_bytes=asked["available_capacity_bytes"],
-                text_only=asked["text_only"],
+                budget=Budget.lasting(call.deadline_ms, cancelled),
+                max_output_bytes=call.max_output_bytes,
+                available_capacity_bytes=call.available_capacity_bytes,
+                text_only=call.text_only,
                 settings=settings,
             )
             context.budget.expired()  # raises if the call was cancelled while it waited
@@ -219,7 +200,7 @@ class Server:
             text=result.text,
             data=None if context.text_only else result.data,
             labels=() if context.text_only else result.labels(),
-            json=result.json() if asked["json"] else None,
+            json=result.json() if call.json else None,
             truncated=result.truncated,
             warnings=(*shown, f"{more} more warnings") if more > 0 else tuple(shown),
         )

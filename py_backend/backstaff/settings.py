@@ -14,7 +14,7 @@ whole file, naming file, line, key and the expected value: half-applied limits w
 import os
 import re
 import stat
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -57,15 +57,10 @@ class Policy:
 
     def verdict(self, tool_id: str) -> Verdict:
         """Return whether the tool may be called, and whether a person has to agree."""
-
-        def listed(globs: tuple[str, ...]) -> bool:
-            return any(fnmatchcase(tool_id, glob) for glob in globs)
-
-        if listed(self.deny):
-            return Verdict.DENY
-        if listed(self.prompt):
-            return Verdict.PROMPT
-        return Verdict.ALLOW if not self.allow or listed(self.allow) else Verdict.DENY
+        for verdict in (Verdict.DENY, Verdict.PROMPT, Verdict.ALLOW):
+            if any(fnmatchcase(tool_id, glob) for glob in getattr(self, verdict)):
+                return verdict
+        return Verdict.DENY if self.allow else Verdict.ALLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +90,8 @@ def default_file() -> str | None:
         return None
     try:
         os.lstat(path)
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return path  # `load` reports the problem
+    except OSError as error:  # `load` reports any other problem
+        return None if isinstance(error, FileNotFoundError) else path
     return path
 
 
@@ -137,15 +130,14 @@ def parse(
     except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: is not TOML: {error}") from error
     document = _Document(path, text)
-    document.refuse_unknown(values, ("policy", "tools"))
+    document.mapping(values, "", ("policy", "tools"))
     policy = document.table("policy", values.get("policy", {}), Policy)
     for verdict in fields(Policy):
         for glob in getattr(policy, verdict.name):
             if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
                 problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
                 raise document.refusal(f"policy.{verdict.name}", problem)
-    tools = document.mapping(values.get("tools", {}), "tools")
-    document.refuse_unknown(tools, tables, "tools")
+    tools = document.mapping(values.get("tools", {}), "tools", tables)
     built = {
         name: document.table(f"tools.{name}", tools.get(name, {}), make)
         for name, make in tables.items()
@@ -178,15 +170,19 @@ class _Document:
     path: AnyPath
     text: str
 
-    def mapping(self, value: object, name: str) -> dict[str, Any]:
+    def mapping(self, value: object, name: str, known: Collection[str]) -> dict[str, Any]:
+        """Return VALUE, the table NAME, which has only KNOWN keys."""
         if not isinstance(value, dict):
             raise self.refusal(name, "must be a table")
+        for key in value:
+            if key not in known:
+                problem = f"is not known; known here: {', '.join(known) or 'none'}"
+                raise self.refusal(f"{name}.{key}" if name else key, problem)
         return value
 
     def table(self, name: str, values: object, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
         known = {field.name: field for field in fields(make)}  # type: ignore[arg-type]  # a dataclass
-        given = self.mapping(values, name)
-        self.refuse_unknown(given, known, name)
+        given = self.mapping(values, name, known)
         return make(**{key: self.checked(known[key], value, name) for key, value in given.items()})
 
     def checked(self, field: "Field[Any]", value: object, table: str) -> object:
@@ -203,12 +199,6 @@ class _Document:
         if not fits or (limits and not limits[0] <= value <= limits[1]):
             raise self.refusal(f"{table}.{field.name}", f"must be {words}")
         return value
-
-    def refuse_unknown(self, values: Iterable[str], known: Iterable[str], where: str = "") -> None:
-        for key in values:
-            if key not in known:
-                name = f"{where}.{key}" if where else key
-                raise self.refusal(name, f"is not known; known here: {', '.join(known) or 'none'}")
 
     def refusal(self, name: str, problem: str) -> SettingsError:
         """Return the error for the dotted NAME, with its line, which tomllib does not give."""

@@ -10,17 +10,9 @@ from backstaff.errors import ErrorCode
 from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.render.canonical import to_json
-from backstaff.result import Keyword, Verbatim
+from backstaff.result import Keyword
 
-__all__ = [
-    "Context",
-    "Keyword",
-    "NoSettings",
-    "Result",
-    "ResultKind",
-    "Tool",
-    "argument",
-]
+__all__ = ["Context", "Keyword", "NoSettings", "Result", "ResultKind", "Tool", "argument"]
 
 Arguments = TypeVar("Arguments")
 
@@ -115,7 +107,6 @@ class Tool(Generic[Arguments]):
         """Return the part of `describe` about this tool, with snake_case keys."""
         toolset, _, name = tool_id.partition("/")
         parameters = schema(self.parameters)
-        properties = {one.name: Verbatim(one.schema()) for one in self.parameters}
         # Adapters that call by position want a list, with each type as a keyword.
         arguments = []
         for one in self.parameters:
@@ -128,7 +119,7 @@ class Tool(Generic[Arguments]):
             "name": name,
             "toolset": toolset,
             "description": self.description,
-            "parameters": parameters | {"properties": Verbatim(properties)},
+            "parameters": parameters,
             "schema_json": to_json(parameters),
             "required": parameters["required"],
             "arguments": arguments,

@@ -128,8 +128,19 @@ class Workers:
         for run in running:
             run.measure()
         for run in running:
-            if not run.abandoned and now - run.since > run.job.allowed() + GRACE_S:
-                self._abandon(run)
+            if run.abandoned or now - run.since <= run.job.allowed() + GRACE_S:
+                continue
+            with self._lock:
+                if run not in self._running:  # the job is done by now
+                    continue
+                run.abandoned = True
+                self._threads -= 1
+                self._busy -= 1
+                stuck = self._stuck
+                if not self.saturated:
+                    self._have_worker()
+            logger.warning("a call does not return; %d of the workers are stuck", stuck)
+            run.job.abandon(stuck, works=run.works)
         while self.saturated:
             try:
                 job = self._jobs.get_nowait()
@@ -148,20 +159,6 @@ class Workers:
         if self._busy > self._threads and self._threads < most:
             self._threads += _started(self._work, "worker")
         return self._threads > 0
-
-    def _abandon(self, run: _Run) -> None:
-        """Answer the job of RUN and replace its worker, unless the job is done by now."""
-        with self._lock:
-            if run not in self._running:
-                return
-            run.abandoned = True
-            self._threads -= 1
-            self._busy -= 1
-            stuck = self._stuck
-            if not self.saturated:
-                self._have_worker()
-        logger.warning("a call does not return; %d of the workers are stuck", stuck)
-        run.job.abandon(stuck, works=run.works)
 
     def _work(self) -> None:
         goes_on = True
@@ -184,10 +181,10 @@ class Workers:
             self._running.discard(run)
             if not run.abandoned:
                 self._busy -= 1
-                return True
-            if self._threads >= MAX_WORKERS:
+            elif self._threads < MAX_WORKERS:
+                self._threads += 1
+            else:
                 return False
-            self._threads += 1
             return True
 
     def _watch(self) -> None:

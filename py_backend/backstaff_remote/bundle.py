@@ -14,10 +14,8 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
 from importlib.util import MAGIC_NUMBER, find_spec
 from pathlib import Path
-from types import CodeType
 
 from backstaff_remote.memory import FOLDER
 
@@ -44,7 +42,7 @@ from backstaff_remote.host import main
 main(say, how, int(sys.argv[7]))
 """
 """Stage 0 runs this part of a payload, with its own `files`, `how` and `say`."""
-_CODE_FORMAT = 2
+_FORMAT = 2
 """In later formats of `marshal`, the same code may make other bytes."""
 
 
@@ -63,15 +61,15 @@ class Bundle:
 
 def collect() -> Bundle:
     """Bundle the installed packages. Raises ImportError if one is missing."""
-    modules = dict(_modules())
-    source = {name: path.read_bytes() for name, path in modules.items()}
-    code = {name: _code(name, path) for name, path in modules.items()}
-    return Bundle(
-        _program(),
-        MAGIC_NUMBER.hex(),
-        _payload(code, "marshal.loads"),
-        _payload(source, "bytes"),
-    )
+    source = {name: path.read_bytes() for name, path in _modules()}
+    # Each module's code is marshalled by itself, as most starts need half of the modules. It is
+    # compiled as if it lay in FOLDER: the paths here are nobody's business there.
+    code = {
+        name: marshal.dumps(compile(text, f"{FOLDER}/{name}", "exec", dont_inherit=True), _FORMAT)
+        for name, text in source.items()
+    }
+    code_payload, source_payload = _payload(code, "marshal.loads"), _payload(source, "bytes")
+    return Bundle(_program(), MAGIC_NUMBER.hex(), code_payload, source_payload)
 
 
 def digest(payload: bytes) -> str:
@@ -81,7 +79,7 @@ def digest(payload: bytes) -> str:
 
 def _payload(files: Mapping[str, bytes], loads: str) -> bytes:
     start = START.format(loads=loads)
-    return zlib.compress(marshal.dumps({"start": start, **files}, _CODE_FORMAT), 9)
+    return zlib.compress(marshal.dumps({"start": start, **files}, _FORMAT), 9)
 
 
 def _modules() -> Iterator[tuple[str, Path]]:
@@ -98,32 +96,9 @@ def _modules() -> Iterator[tuple[str, Path]]:
                 yield name, path
 
 
-def _code(name: str, path: Path) -> bytes:
-    """Marshal the code of one module by itself: most starts need half of the modules."""
-    module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    code = SourceFileLoader(module, str(path)).get_code(module)
-    if code is None:
-        raise ImportError(f"{path} has no code")
-    return marshal.dumps(_placed(code, f"{FOLDER}/{name}"), _CODE_FORMAT)
-
-
-def _placed(code: CodeType, filename: str) -> CodeType:
-    """Return CODE as if compiled from FILENAME, as the paths here are nobody's business there."""
-    constants = tuple(
-        _placed(value, filename) if isinstance(value, CodeType) else value
-        for value in code.co_consts
-    )
-    return code.replace(co_filename=filename, co_consts=constants)
-
-
 def _program() -> str:
-    """Return stage 0 without its docstring and annotations."""
+    """Return stage 0 without its docstring and comments."""
     tree = ast.parse(Path(__file__).with_name("stage0.py").read_text("utf-8"))
     tree.body = tree.body[1:]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
-        elif isinstance(node, ast.arg):
-            node.annotation = None
     packed = base64.b64encode(zlib.compress(ast.unparse(tree).encode(), 9)).decode()
     return f"import base64,zlib;exec(zlib.decompress(base64.b64decode(b'{packed}')))"

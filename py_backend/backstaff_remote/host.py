@@ -16,14 +16,8 @@ from backstaff.server import Server, enable_garbage_collection
 from backstaff.settings import Settings, parse
 from backstaff.wire import stdio
 
-NO_ROOT = "/<no root>"
-"""The root of a call without one, which Emacs never sends."""
-EXIT_SETTINGS = 2
 
-Say = Callable[[str, str], None]
-
-
-def main(say: Say, how: str, settings_bytes: int) -> Never:
+def main(say: Callable[[str, str], None], how: str, settings_bytes: int) -> Never:
     """Serve until stdin ends. HOW the payload came goes into the ready line."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     registry = discover()
@@ -40,12 +34,10 @@ def main(say: Say, how: str, settings_bytes: int) -> Never:
             settings = parse("the settings sent by Emacs", text, tables, registry.by_id)
     except (SettingsError, ToolError) as error:
         os.write(2, f"backstaff: {error}\n".encode())
-        os._exit(EXIT_SETTINGS)
+        os._exit(2)
     if os.isatty(2):  # then stderr would mix with the frames: drop it
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 2)
-        os.close(null)
-    server = Server(registry, settings, NO_ROOT)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    server = Server(registry, settings, "/<no root>")  # Emacs sends a root with each call
     enable_garbage_collection()
     status = stdio.serve(server)
     logging.shutdown()

@@ -14,26 +14,25 @@ FOLDER = "/<backstaff>"
 """The seeming directory of the modules; a payload names its files relative to it."""
 
 Files = Mapping[str, bytes]
-"""The content of the payload, by the path of each module below FOLDER."""
+"""The content of each module, by its path."""
 
 Loads = Callable[[bytes], bytes | CodeType]
 """Turns the content of a module into its source or its code."""
 
 
 class MemoryLoader(SourceFileLoader):
-    """Loads one module of FILES."""
+    """Loads one module from its CONTENT."""
 
-    def __init__(self, name: str, path: str, files: Files, loads: Loads) -> None:
+    def __init__(self, name: str, path: str, content: bytes | CodeType) -> None:
         """Load the module NAME, whose file seems to be PATH."""
         super().__init__(name, path)
-        self._files, self._loads = files, loads
+        self._content = content
 
     def get_data(self, path: str) -> bytes:
         """Return the source, also for tracebacks. Raises OSError if there is none."""
-        content = self._content(path)
-        if not isinstance(content, bytes):
+        if not isinstance(self._content, bytes):
             raise FileNotFoundError(path)
-        return content
+        return self._content
 
     def path_stats(self, path: str) -> Mapping[str, object]:
         """Refuse: there is no file, and so no bytecode beside it."""
@@ -41,12 +40,8 @@ class MemoryLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         """Return the code of the payload, or compile its source."""
-        content = self._content(self.path)
-        return content if isinstance(content, CodeType) else super().get_code(fullname)
-
-    def _content(self, path: str) -> bytes | CodeType | None:
-        came = self._files.get(path.removeprefix(FOLDER + "/"))
-        return None if came is None else self._loads(came)
+        code = self._content
+        return code if isinstance(code, CodeType) else super().get_code(fullname)
 
 
 class MemoryFinder:
@@ -62,8 +57,8 @@ class MemoryFinder:
         """Return the spec of the module NAME, whose last part is a file here."""
         stem = f"{self._folder}/{name.rpartition('.')[2]}"
         for path, inside in ((f"{stem}/__init__.py", [stem]), (f"{stem}.py", None)):
-            if path.removeprefix(FOLDER + "/") in self._files:
-                loader = MemoryLoader(name, path, self._files, self._loads)
+            if path in self._files:
+                loader = MemoryLoader(name, path, self._loads(self._files[path]))
                 return spec_from_file_location(
                     name, path, loader=loader, submodule_search_locations=inside
                 )
@@ -71,16 +66,16 @@ class MemoryFinder:
 
     def iter_modules(self, prefix: str = "") -> Iterator[tuple[str, bool]]:
         """Yield (name, is it a package) for each module in this directory, for `pkgutil`."""
-        start = self._folder.removeprefix(FOLDER).removeprefix("/") + "/"
         for path in self._files:
-            name, _, rest = path.removeprefix(start).partition("/")
-            if path.startswith(start) and rest == "__init__.py":
+            name, _, rest = path.removeprefix(f"{self._folder}/").partition("/")
+            if name and rest == "__init__.py":
                 yield prefix + name, True
-            elif path.startswith(start) and not rest and name != "__init__.py":
+            elif name and not rest and name != "__init__.py":
                 yield prefix + name.removesuffix(".py"), False
 
 
 def install(files: Files, loads: Loads) -> None:
-    """Let the import system find the modules in FILES before the host's own."""
-    sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, files, loads))
+    """Let the import system find the modules in FILES, a payload, before the host's own."""
+    placed = {f"{FOLDER}/{name}": content for name, content in files.items()}
+    sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, placed, loads))
     sys.path.insert(0, FOLDER)

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.arguments import Parameter, ParameterType, decode, schema
+from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode, schema
 from backstaff.errors import ToolError
-from backstaff.lisp_values import NIL, Symbol
 
 PARAMETERS = (
     Parameter(name="path", type=ParameterType.STRING),

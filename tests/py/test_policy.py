@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backstaff.arguments import Symbol
 from backstaff.errors import SettingsError
-from backstaff.lisp_values import Symbol
 from backstaff.registry import Registry, discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Policy, Settings, Verdict, load

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from backstaff.arguments import NIL, Symbol
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.lisp_values import NIL, Symbol
 from backstaff.server import Reply, Server
 from backstaff.settings import Policy, Settings
 from backstaff.tool import Context, NoSettings, Result

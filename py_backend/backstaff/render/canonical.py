@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 
 from backstaff.render.names import lossy
-from backstaff.result import RowFormat, Rows
+from backstaff.result import Rows
 
 
 def to_json(value: object) -> str:
@@ -28,7 +28,7 @@ def _plain(value: object) -> object:
 
 def rows_to_json(rows: Rows) -> list[str]:
     """`to_json` of each row of ROWS, written column by column."""
-    return list(rows.written(RowFormat("{", ",", "}", lambda key: f"{to_json(key)}:", _column)))
+    return list(rows.written("{,}", lambda key: f"{to_json(key)}:", _column))
 
 
 def _column(values: Sequence[object]) -> Iterable[str] | str:

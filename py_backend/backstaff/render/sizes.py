@@ -1,7 +1,6 @@
 """Sizes for people and models."""
 
-_MEGABYTE = 1 << 20
-_UNITS = ((1 << 40, "TB"), (1 << 30, "GB"), (_MEGABYTE, "MB"))
+_UNITS = ((1 << 40, "TB"), (1 << 30, "GB"), (1 << 20, "MB"))
 
 
 def show_size(size: int) -> str:
@@ -10,7 +9,7 @@ def show_size(size: int) -> str:
     1280 is "1.3 KB", 307 is "0.3 KB", 0 is "0.0 KB" (Agent-Q list_directory, usage examples).
     """
     divisor, unit = 1 << 10, "KB"
-    if size >= _MEGABYTE:
+    if size >= 1 << 20:
         divisor, unit = next(pair for pair in _UNITS if size >= pair[0])
     tenths = (20 * size + divisor) // (2 * divisor)
     return f"{tenths // 10}.{tenths % 10} {unit}"

@@ -10,13 +10,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from backstaff import __version__
-from backstaff.arguments import Parameter, ParameterType, decode
+from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.lisp_values import NIL, Symbol
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
 from backstaff.server import Call, Reply, Server, failure, unexpected
@@ -62,9 +61,10 @@ class Connection:
             try:
                 self._handle(incoming)
             except Unreadable as error:
-                logger.warning("unreadable request: %s", error.reason)
-                if error.uid is not None:
-                    self._reply(error.uid, "return-error", f"backstaff: {error.reason}")
+                logger.warning("unreadable request: %s", error)
+                uid = lisp.uid_of(incoming.body)
+                if uid is not None:
+                    self._reply(uid, "return-error", f"backstaff: {error}")
 
     def close(self) -> None:
         """Stop the running calls, as the client is gone."""
@@ -73,9 +73,8 @@ class Connection:
 
     def _handle(self, incoming: Frame) -> None:
         if incoming.excess:
-            _, uid = lisp.head(incoming.body)
             limit = f"{incoming.excess} bytes, more than the {MAX_REQUEST_BYTES} allowed"
-            raise Unreadable(f"the request has {limit}", uid)
+            raise Unreadable(f"the request has {limit}")
         message = lisp.read(incoming.body)
         match message:
             case Message("call", uid, [Symbol(name=method), arguments]):
@@ -88,7 +87,7 @@ class Connection:
             case Message("return" | "return-error" | "epc-error"):
                 logger.info("answer to a question never asked: %s %s", message.kind, message.uid)
             case _:
-                raise Unreadable("the request is not (call UID METHOD ARGUMENTS)", message.uid)
+                raise Unreadable("the request is not (call UID METHOD ARGUMENTS)")
 
     def _call(self, uid: int, method: str, arguments: object) -> None:
         if not isinstance(arguments, list):
@@ -100,7 +99,17 @@ class Connection:
         elif len(arguments) > len(("ARGUMENTS", "CONTEXT")):
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
-            self._start(uid, method, arguments)
+            try:
+                running = _RunningCall(self, uid, self._server.prepare(method, *arguments))
+            except ToolError as error:
+                if error.code == ErrorCode.UNKNOWN_TOOL:
+                    self._reply(uid, "epc-error", str(error))
+                else:
+                    self._reply(uid, "return", failure(method, error).fields())
+                return
+            self._running.add(running)
+            if not self.workers.submit(running):
+                running.reject()
 
     def _answer(
         self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
@@ -109,20 +118,6 @@ class Connection:
             self._reply(uid, "return", answer(arguments))
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
-
-    def _start(self, uid: int, method: str, arguments: Sequence[object]) -> None:
-        try:
-            call = self._server.prepare(method, *arguments)
-        except ToolError as error:
-            if error.code == ErrorCode.UNKNOWN_TOOL:
-                self._reply(uid, "epc-error", str(error))
-            else:
-                self._reply(uid, "return", failure(method, error).fields())
-            return
-        running = _RunningCall(self, uid, call)
-        self._running.add(running)
-        if not self.workers.submit(running):
-            running.reject()
 
     def run(self, running: "_RunningCall") -> None:
         """Run a call and send its reply.
@@ -137,7 +132,8 @@ class Connection:
             if len(body) < MAX_FRAME_BYTES or not reply.ok:
                 break
             text = len(reply.text.encode(errors="replace"))
-            call = call.with_limit(text * MAX_FRAME_BYTES // len(body) * 9 // 10)
+            limit = text * MAX_FRAME_BYTES // len(body) * 9 // 10
+            call = replace(call, max_output_bytes=limit)
         self._finish(running, body)
 
     def fail(self, running: "_RunningCall", error: ToolError) -> None:
@@ -207,7 +203,7 @@ class Connection:
     def _signatures(self, _: Sequence[object]) -> list[object]:
         """Answer EPC's `methods`: the name, arguments and docstring of each method and tool."""
         tools = self._server.registry.by_id
-        names = {**{name: name for name in tools}, **self._server.registry.aliases}
+        names = {name: name for name in tools} | self._server.registry.aliases
         return [
             *([Symbol(name), spec, words] for name, (spec, words, _) in self._methods.items()),
             *(
@@ -234,7 +230,7 @@ class _RunningCall:
         # A client that reads slowly holds a worker up, but that is no stuck file system.
         if self.answered:
             return inf
-        return 0 if self.cancelled.is_set() else self.call.seconds
+        return 0 if self.cancelled.is_set() else self.call.deadline_ms / 1000
 
     def abandon(self, stuck: int, *, works: bool) -> None:
         code = ErrorCode.CANCELLED if self.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED

@@ -22,14 +22,13 @@ from types import NoneType
 
 import sexpdata
 
-from backstaff.lisp_values import NIL, Symbol
+from backstaff.arguments import NIL, Symbol
 from backstaff.render.names import lossy
-from backstaff.result import Keyword, RowFormat, Rows, Verbatim
+from backstaff.result import Keyword, Rows, Verbatim
 
-_UID = re.compile(rb"\s*\(\s*([a-z-]+)\s+(\d{1,15})(?=[\s)])")
+_UID = re.compile(rb"\s*\(\s*[a-z-]+\s+(\d{1,15})(?=[\s)])")
 _WITHOUT_ARGUMENTS = re.compile(rb"\(call (\d{1,15}) (ping|describe) nil\)\n?")
 _OCTAL_OR_OTHER = re.compile(r"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
-_HAS_OCTAL = re.compile(r"\\[0-7]")
 _SURROGATES = re.compile(
     r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u(d[89a-f][0-9a-f]{2})|.)", re.DOTALL
 )
@@ -41,12 +40,7 @@ BYTE_0 = 0xDC00
 
 
 class Unreadable(Exception):
-    """A message that cannot be understood. `uid` is None if the message does not show it."""
-
-    def __init__(self, reason: str, uid: int | None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.uid = uid
+    """A message that cannot be understood; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +52,10 @@ class Message:
     rest: list[object]
 
 
-def head(body: bytes) -> tuple[str, int | None]:
-    """Return the kind and uid at the start of a message, without reading the rest."""
+def uid_of(body: bytes) -> int | None:
+    """Return the uid at the start of a message, readable or not; None if there is none."""
     match = _UID.match(body)
-    return (match[1].decode(), int(match[2])) if match else ("", None)
+    return int(match[1]) if match else None
 
 
 def read(body: bytes) -> Message:
@@ -69,22 +63,19 @@ def read(body: bytes) -> Message:
     if bare := _WITHOUT_ARGUMENTS.fullmatch(body):
         # A ping should cost little, and sexpdata takes as long for it as all the rest together.
         return Message("call", int(bare[1]), [Symbol(bare[2].decode()), NIL])
-    _, uid = head(body)
-    text = body.decode("utf-8", "surrogateescape")
-    if _HAS_OCTAL.search(text):
-        text = _OCTAL_OR_OTHER.sub(_without_octal, text)
+    text = _OCTAL_OR_OTHER.sub(_without_octal, body.decode("utf-8", "surrogateescape"))
     try:
         parsed = _value(sexpdata.parse(text))
     except RecursionError:
-        raise Unreadable("the request nests too deep", uid) from None
-    except Unreadable as error:
-        raise Unreadable(error.reason, uid) from None
+        raise Unreadable("the request nests too deep") from None
+    except Unreadable:
+        raise
     except Exception as error:  # sexpdata has no error of its own: five kinds were seen
-        raise Unreadable("the request is no readable Lisp", uid) from error
+        raise Unreadable("the request is no readable Lisp") from error
     match parsed:
-        case [[Symbol(name=kind), int() as number, *rest]] if uid == number:
-            return Message(kind, number, rest)
-    raise Unreadable("the request is not of the form (call UID METHOD ARGUMENTS)", uid)
+        case [[Symbol(name=kind), int() as uid, *rest]] if uid == uid_of(body):
+            return Message(kind, uid, rest)
+    raise Unreadable("the request is not of the form (call UID METHOD ARGUMENTS)")
 
 
 def _without_octal(match: re.Match[str]) -> str:
@@ -102,7 +93,7 @@ def _value(item: object) -> object:
             name = str(item)
             if name.startswith("#") and name != "##":
                 known = "strings, numbers, lists, vectors, symbols and keywords"
-                raise Unreadable(f"the request holds {name[:20]!r}; only {known} can be sent", None)
+                raise Unreadable(f"the request holds {name[:20]!r}; only {known} can be sent")
             return _CONSTANTS.get(name, Symbol(name))
         case sexpdata.Quoted():
             return Symbol("'")
@@ -126,8 +117,8 @@ def _values(items: Iterable[object]) -> list[object]:
             case [str() as text, *intervals] if len(intervals) % len(("FROM", "TO", "PLIST")) == 0:
                 found.append(text)
             case _:
-                reason = "the request holds a '#' that begins no string with text properties"
-                raise Unreadable(reason, None)
+                problem = "a '#' that begins no string with text properties"
+                raise Unreadable(f"the request holds {problem}")
     return found
 
 
@@ -154,8 +145,8 @@ class Dialect:
             case Symbol():
                 return value.name
             case Rows():
-                form = RowFormat("(", " ", ")", lambda key: f"{_keyword(key)} ", self.column)
-                return f"({' '.join(value.written(form))})" if len(value) else "nil"
+                rows = value.written("( )", lambda key: f"{_keyword(key)} ", self.column)
+                return f"({' '.join(rows)})" if len(value) else "nil"
             case Mapping():
                 keyword = ":{}".format if isinstance(value, Verbatim) else _keyword
                 pairs = (f"{keyword(key)} {self.text(item)}" for key, item in value.items())

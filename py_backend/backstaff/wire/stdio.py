@@ -19,17 +19,16 @@ EXIT_BAD_FRAME = 76
 def serve(server: Server) -> int:
     """Serve until stdin ends; return the exit status. Only the main thread calls this, and once."""
     # Descriptors 0 and 1 are the protocol's alone; a stray `print` goes to stderr from here on.
-    incoming, outgoing = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
+    incoming, outgoing = os.dup(0), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     lock = threading.Lock()
 
     def send(data: bytes) -> None:
         with lock:
-            write_whole(outgoing, data)
+            outgoing.write(data)
+            outgoing.flush()
 
     connection = Connection(server, send, Workers())
     try:
@@ -41,10 +40,3 @@ def serve(server: Server) -> int:
     except BrokenPipeError:
         logger.info("the client stopped reading")
     return 0
-
-
-def write_whole(descriptor: int, data: bytes) -> None:
-    """Write all of DATA, in as many writes as it takes."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -71,12 +71,8 @@ class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
         silent: dict[socket.socket, Any] = {}
         self.socket.settimeout(0)  # accepting a connection that is gone again must not wait
         while True:
-            for ready in select.select([self.socket, *silent], [], [])[0]:
-                if ready is self.socket:
-                    self._let_in(silent)
-                    continue
-                if ready not in silent:  # closed just now, to make room
-                    continue
+            readable = select.select([self.socket, *silent], [], [])[0]
+            for ready in [one for one in silent if one in readable]:
                 try:
                     start = ready.recv(HEADER_BYTES, socket.MSG_PEEK)
                 except OSError:
@@ -89,6 +85,8 @@ class _OneClient(EPCServer):  # type: ignore[misc]  # python-epc is untyped
                     return ready, address
                 logger.warning("%s speaks no EPC: hung up", address)
                 ready.close()
+            if self.socket in readable:
+                self._let_in(silent)
 
     def _let_in(self, silent: dict[socket.socket, Any]) -> None:
         try:

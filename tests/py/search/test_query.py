@@ -193,3 +193,10 @@ def test_query_with_a_nul_is_refused() -> None:
 
 def test_nothing_is_found_among_no_paths() -> None:
     assert len(Query.parse("a", "fuzzy").match(Index([]), ENDLESS)) == 0
+
+
+def test_word_in_the_path_goes_before_gaps_in_the_name() -> None:
+    gaps = [f"{number}/a_bc" for number in range(query_module.MIN_RANKED)]
+    index = index_of([*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"])
+    best = Query.parse("abc", "fuzzy").match(index, ENDLESS).best(2, ENDLESS)
+    assert best == ["abc/x", "0/a_bc"]
