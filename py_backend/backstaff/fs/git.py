@@ -259,10 +259,15 @@ _TRUE = ("", "true", "yes", "on", "1")
 
 def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit:
     """BARE with git's ANSWER to `_QUESTION`, and the VALUES that `_SETTINGS` printed."""
-    inside, *facts = answer.removesuffix("\n").split("\n")
+    # A newline in the path of the work tree stands as NUL until the lines are split.
+    here = os.readlink(_HELD % bare.directory)
+    for end in (at for at in range(len(here), 0, -1) if here[at - 1] == "\n"):
+        answer = answer.replace(here[:end], here[: end - 1] + "\0")
+    lines = answer.removesuffix("\n").split("\n")
+    inside, *facts = [line.replace("\0", "\n") for line in lines]
     if inside != "true":
         return NoGit.NO_WORK_TREE
-    if len(facts) != 5:  # noqa: PLR2004 - the five that are asked for, if no path holds a newline
+    if len(facts) != 5:  # noqa: PLR2004 - the five that are asked for
         return NoGit.BROKEN
     up, index, exclude, git_directory, top = facts
     settings: list[tuple[str, str, str]] = []

@@ -78,7 +78,9 @@ def wrong(reply: Reply, whole: Reply, limit: int) -> Iterator[str]:
         yield "no answer"
     if re.search(r"\b0 more", reply.text):
         yield "0 more"
-    if reply.ok and reply.text != whole.text and not reply.truncated:
+    # An overview that names all files has cut nothing, even where its first line is shorter.
+    complete = reply.text.endswith(("[the file is named]\n", "files are named]\n"))
+    if reply.ok and reply.text != whole.text and not (reply.truncated or complete):
         yield "cut without a word"
     if len(reply.warnings) > MAX_WARNINGS + 1 or any(
         len(warning.encode(errors="replace")) > MAX_WARNING for warning in reply.warnings

@@ -156,7 +156,7 @@ def test_files_are_counted_in_a_part_of_the_time_and_the_map_is_drawn_in_the_res
     assert reply.ok, reply.text
     assert reply.truncated
     assert "[the time was up: not everything is counted]" in reply.text
-    assert 50 <= number_of(reply, "files") < 150
+    assert 45 < number_of(reply, "files") < 150  # one directory a millisecond
 
 
 def test_paths_are_collected_in_a_part_of_the_time_and_compared_in_the_rest(

@@ -110,6 +110,18 @@ def test_answers_are_relative_to_the_directory(root: Path) -> None:
         assert repository.commits(9, Budget()) == [["b"], ["b"]]
 
 
+def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder: Path) -> None:
+    moved = folder / "new\n\nline"
+    moved.mkdir()
+    root = root.rename(moved / "R")
+    (root / "in\nside").mkdir()
+    for path, depth in ((root, 0), (root / "d", 1), (root / "in\nside", 1)):
+        with asked(path) as repository:
+            assert repository.depth == depth
+            assert not repository.foreign
+            assert Path(path, repository.index).resolve() == root / ".git/index"
+
+
 def test_detached_head_has_no_branch(root: Path) -> None:
     git(root, "checkout", "-q", "--detach")
     with asked(root) as repository:
