@@ -149,7 +149,8 @@ ROWS = (
     Row(Promise.COMMANDS, "second call : 4 KiB of each", "commands", "warm", "heads", 1.5),
     Row(Promise.SEARCH, "first : a bare walk", "search", "cold", "walk", 1.6),
     Row(Promise.SEARCH, "second page : a bare walk", "search", "second-page", "walk", 0.4),
-    Row(Promise.SEARCH, "other query : a bare walk", "search", "other-query", "walk", 0.4),
+    Row(Promise.SEARCH, "other query : a bare walk", "search", "other-query", "walk", 0.6),
+    Row(Promise.SEARCH, "one letter : a bare walk", "search", "one-letter", "walk", 1.0),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
     Row(
