@@ -106,6 +106,9 @@ TAB on a directory with an ellipsis shows its entries.
                                   1))
               outline-isearch-open-invisible-function #'backstaff-tree--reveal
               outline-minor-mode-cycle nil
+              ;; Each drawing moves the markers of an index to the first line.
+              imenu-auto-rescan t
+              imenu-auto-rescan-maxout most-positive-fixnum
               imenu-prev-index-position-function
               (lambda () (zerop (forward-line (if (bolp) -1 0))))
               imenu-extract-index-name-function

@@ -391,6 +391,14 @@
       (should (equal (backstaff-view-test-name) "deep"))
       (should-not (invisible-p (point))))))
 
+(ert-deftest backstaff-tree-index-is-right-after-a-redraw ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-press "<backtab>")
+    (dotimes (_ 2)
+      (imenu (assoc "src/deep" (imenu--make-index-alist t)))
+      (should (equal (backstaff-view-test-name) "deep"))
+      (backstaff-view-test-press "g"))))
+
 (ert-deftest backstaff-tree-index-has-a-directory-on-the-last-line ()
   (backstaff-view-test-project '(("a" ("b")))
     (backstaff-view-test-open #'backstaff-tree root)
