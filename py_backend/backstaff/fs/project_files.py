@@ -273,7 +273,8 @@ class _ProjectWalk:
         inherited, all_ignored = self._inherited.pop(path)
         prefix = f"{path}/" if path else ""
         self._stamps[path] = settled(HANDLES.status(directory), self._begun)
-        found = files, directories, links, _ = groups_in(directory, self.budget)
+        files, directories, links, _ = groups_in(directory, self.budget)
+        found: Grouped = files, directories, links, []  # special files belong to no project
         ignore, has_dot_git = inherited, False
         for names in found:
             if _DOT_GIT in names:

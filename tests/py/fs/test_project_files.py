@@ -255,6 +255,11 @@ def test_rules_start_anew_in_a_repository_that_is_entered(tree: Plant) -> None:
     assert files(found_in(root)) == [".gitignore", "a/.gitignore", "a/x"]
 
 
+def test_special_file_called_dot_git_begins_no_repository(tree: Plant) -> None:
+    root = tree({".gitignore": "x\n", "a/x": "", "a/.git": {"fifo": True}})
+    assert files(found_in(root)) == [".gitignore"]
+
+
 def test_everything_is_there_on_request_but_for_dot_git(tree: Plant) -> None:
     root = tree({".gitignore": "x\n", "a/x": "", "b/c": ""})
     git(root, "init", "-q")
