@@ -57,7 +57,7 @@ def cache() -> "int | None":
             if not os.path.isdir(made):
                 if os.stat(os.path.dirname(made)).st_uid != os.geteuid():
                     return None
-                os.mkdir(made, MINE)
+                os.makedirs(made, MINE, exist_ok=True)
         found = os.open(made, os.O_DIRECTORY | os.O_NOFOLLOW)
         facts = os.fstat(found)
         if facts.st_uid == os.geteuid() and facts.st_mode & 0o777 == MINE:
