@@ -107,7 +107,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
        (let ((host (backstaff-doctor--check-root directory)))
          (when (file-remote-p directory)
            (backstaff-doctor--note "On this machine, for local projects" 'heading))
-         ;; The server itself judges what the settings say.
+         ;; The server itself judges the settings.
          (let* ((file (backstaff-server-settings-file-name))
                 (name (backstaff-doctor--file file)))
            (cond ((file-readable-p file) (backstaff-doctor--note "Settings" 'note name))
@@ -235,7 +235,7 @@ If no check goes on, the command is wrong."
   "Look for the program that serves, and start a server of the doctor's own.
 When that has shaken hands, go on, at last with the server on HOST."
   (backstaff-doctor--note "Command" nil)
-  ;; What was found before may not work any more.
+  ;; The Python found before may not work any more.
   (setq backstaff-python-found nil)
   (let ((buffer (current-buffer))
         (command (string-join

@@ -198,7 +198,7 @@ Ask for required arguments without a value."
               (and (proper-list-p tools)
                    (cl-remove-if-not
                     (lambda (tool)
-                      (ignore-errors
+                      (ignore-errors    ; another server's answer may be no plist
                         (and (stringp (plist-get tool :id))
                              (cl-every (lambda (definition)
                                          (stringp (plist-get definition :name)))

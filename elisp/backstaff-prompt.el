@@ -12,7 +12,7 @@
 (require 'backstaff)
 
 (defvar backstaff-prompt--install-declined nil
-  "Non-nil if the user did not want to install what is missing.")
+  "Non-nil if the user declined to install the missing libraries.")
 
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.

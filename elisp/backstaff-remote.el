@@ -334,7 +334,7 @@ do better."
        (case-fold-search nil))
     (cl-flet*
         ((said ()
-           ;; What it wrote to its standard error may come after its end.
+           ;; Its standard error may arrive after its end.
            (let ((stderr (get-buffer-process errors)) (end (+ (float-time) 0.2)))
              (while (and stderr (process-live-p stderr) (not (process-live-p process))
                          (< (float-time) end))

@@ -358,6 +358,7 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
  %s; update the older one, check `backstaff-server-command', then type\
  M-x backstaff-restart"
                           backstaff-server-version backstaff-server--protocol
+                          ;; IDENTITY may be no plist.
                           (if (stringp (ignore-errors (plist-get identity :version)))
                               (format "%s (protocol %s)" (plist-get identity :version)
                                       (plist-get identity :protocol))

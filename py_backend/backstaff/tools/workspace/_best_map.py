@@ -131,7 +131,7 @@ def build_tree(project: ProjectFiles, heat: Mapping[str, float], budget: Budget)
     for here in budget.checked(reversed(found.values())):
         there_below = [one for one in here.below if one.total or one.closed or one.below]
         here.folders = sum(1 + one.folders for one in there_below)
-        # One that holds nothing but another directory is joined with that.
+        # A directory that holds only one other directory is joined with it.
         here.below = [
             one.below[0] if len(one.below) == 1 and not one.names else one for one in there_below
         ]
