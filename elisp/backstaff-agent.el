@@ -120,7 +120,7 @@ or of an error, after \"Error: \".  ID, ARGS and CONTEXT are as in
          (answer (lambda (text)
                    (unless answered
                      (setq answered t)
-                     (funcall callback (backstaff-plain-text text))))))
+                     (funcall callback text)))))
     (condition-case problem
         (backstaff-call-async
          id args (lambda (reply) (funcall answer (plist-get reply :text)))

@@ -433,6 +433,12 @@ A peer that does not read gets no message, as that would have to wait."
 (defconst backstaff-epc--undisturbed 0.1
   "For how many seconds a call that waits keeps other processes waiting, too.")
 
+(defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
+  "How much may be allocated in a wait before garbage is collected.
+The pieces of an answer are garbage once they are in the buffer.  With the
+usual 800 kB an answer of 13 MB brings on 16 collections.  With 128 MB one
+collection of conses and floats, made in turn, took Emacs 28 half a minute.")
+
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return its value.
 METHOD is a symbol or a string.  Signal a `backstaff-error' if there is no
@@ -450,6 +456,8 @@ caller gets a `quit', once."
   (let* ((outcome nil)
          (start (float-time))
          (last start)
+         (gc-cons-threshold
+          (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
          (read-process-output-max (max read-process-output-max 65536))
          (uid (backstaff-epc--start-call
                connection method args

@@ -315,8 +315,7 @@ text that starts with \"Error: \".  This may be called from anywhere, even
 from another package's process filter."
   (let ((debug-on-signal nil))
     (condition-case problem
-        (backstaff-plain-text
-         (plist-get (backstaff-call id args `(:text-only t ,@context)) :text))
+        (plist-get (backstaff-call id args `(:text-only t ,@context)) :text)
       ((error quit) (backstaff-error-text problem)))))
 
 (defun backstaff-tools ()
@@ -364,10 +363,12 @@ that says so is worth more than no answer."
   "The codes under which conditions, and their children, appear in replies.")
 
 (defun backstaff-error-text (condition)
-  "Return the text of a reply that CONDITION ended."
+  "Return the text of a reply that CONDITION ended, without properties."
   (concat "Error: " (if (eq (car condition) 'quit)
                         "The user cancelled the call"
-                      (backstaff-epc-error-text condition))))
+                      (string-to-multibyte
+                       (substring-no-properties
+                        (backstaff-epc-error-text condition))))))
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
@@ -394,10 +395,6 @@ Signal a `backstaff-protocol-error' if VALUE is no reply."
     (dolist (function backstaff-reply-functions)
       (setq value (funcall function value root))))
   value)
-
-(defun backstaff-plain-text (text)
-  "Return TEXT as a multibyte string without properties, fit for any wire."
-  (string-to-multibyte (substring-no-properties text)))
 
 
 (provide 'backstaff)
