@@ -63,7 +63,7 @@ def run_tree(_: Nothing, context: Context) -> Result:
         include_hidden=False,
         exclude=(),
     )
-    return replace(tree.run(everything, context), data={})
+    return replace(tree.run(everything, context), data={}, labels=list)
 
 
 def tool(name: str, run: Callable[[Nothing, Context], Result]) -> Tool[Nothing]:

@@ -137,13 +137,15 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | 
     one is thirty times as big as its facts.
     """
     found: list[Facts | None] = []
-    for number, name in enumerate(names):
-        if not number % Budget.STRIDE and budget.expired():
-            return found + [None] * (len(names) - number)
+    for first in range(0, len(names), budget.STRIDE):
+        if budget.expired():
+            return found + [None] * (len(names) - first)
+        chunk = names[first : first + budget.STRIDE]
         try:
-            found.append(facts_of(lstat(name, directory)))
-        except OSError:
-            found.append(None)
+            found += map(facts_of, HANDLES.lstats(chunk, directory))
+        except OSError:  # of one of them, at least
+            statuses = [lstat_or_none(name, directory) for name in chunk]
+            found += [status and facts_of(status) for status in statuses]
     return found
 
 

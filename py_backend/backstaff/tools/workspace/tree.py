@@ -92,6 +92,7 @@ class Tree:
 
     root: Node
     counts: Counter[Kind] = field(default_factory=lambda: Counter([Kind.DIRECTORY]))
+    scanned: int = 1
     limit_reached: bool = False
     depth_cut: bool = False
     expired: bool = False
@@ -127,23 +128,26 @@ def run(arguments: Arguments, context: Context) -> Result:
         data={  # TreeOutput (4.2)
             "root": tree.root,
             "limit_reached": tree.limit_reached,
-            "scanned_entries": tree.counts.total(),
+            "scanned_entries": tree.scanned,
             "total_dirs": tree.counts[Kind.DIRECTORY],
             "total_files": tree.counts[Kind.FILE],
             "total_symlinks": tree.counts[Kind.SYMLINK],
         },
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *_useless_patterns(arguments.exclude)),
-        labels=lambda: labels(show, _names(tree.root)),
+        labels=lambda: _labels(tree.root),
     )
 
 
-def _names(node: Node) -> Iterator[str]:
-    """Yield the name and the path of NODE and of all nodes below it."""
-    yield node["name"]
-    yield node["path"]
-    for child in node.get("children", ()):
-        yield from _names(child)
+def _labels(root: Node) -> list[tuple[str, str]]:
+    """Pair the names and paths of ROOT and all nodes below it with their forms in text."""
+    nodes, ahead = [], [root]
+    while ahead:
+        nodes.append(node := ahead.pop())
+        ahead += reversed(node.get("children", ()))
+    if not labels(word, [*root["path"].split("/"), *(node["name"] for node in nodes)]):
+        return []  # paths of plain words are plain
+    return labels(show, [node[key] for node in nodes for key in ("name", "path")])
 
 
 def _useless_patterns(patterns: Sequence[str]) -> Iterator[str]:
@@ -200,7 +204,8 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, budget: Bu
             node = node_of(name, base + path, depth, kind)
             parents[depth - 1].setdefault("children", []).append(node)
             tree.counts[kind] += 1
-            if tree.counts.total() >= arguments.max_entries:
+            tree.scanned += 1
+            if tree.scanned >= arguments.max_entries:
                 tree.limit_reached = True
                 tree.last = {one["path"] for one in (*parents[:depth], node)}
                 tree.unopened = kind is Kind.DIRECTORY
@@ -241,7 +246,7 @@ def _arranger(
             if excluded and (hidden := excluded.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
-            room = arguments.max_entries - tree.counts.total() - len(found)
+            room = arguments.max_entries - tree.scanned - len(found)
             found += zip(nsmallest(room, names, key=order), repeat(kind))
         return found
 
@@ -267,9 +272,7 @@ class _Line(NamedTuple):
         return " ".join([f"{word(self.path)}/", *self.words, *(["…"] if self.short else [])]) + "\n"
 
     def within(self, room: int) -> "_Line":
-        """The line with as many words as ROOM bytes can hold."""
-        if size(self.text()) <= room:
-            return self
+        """The line, which is too long for ROOM bytes, with as many words as they can hold."""
         bare = self._replace(words=(), short=True)
         shown = fitting((size(one) + 1 for one in self.words), room - size(bare.text()))
         return bare._replace(words=self.words[:shown])
@@ -285,12 +288,15 @@ def _lines(node: Node, last: AbstractSet[str]) -> Iterator[_Line]:
         return
     marked = []
     for child, label in zip(children, words([child["name"] for child in children]), strict=True):
-        cut = "truncated" in child or (child["path"] in last and "children" not in child)
-        unopened = cut and child["kind"] is Kind.DIRECTORY
-        marked.append(label + SUFFIXES[child["kind"]] + "…" * unopened)
+        kind = child["kind"]
+        unopened = kind is Kind.DIRECTORY and (
+            "truncated" in child or (child["path"] in last and "children" not in child)
+        )
+        marked.append(label + SUFFIXES[kind] + "…" * unopened)
     yield _Line(node["path"], marked, node["path"] in last)
     for child in children:
-        yield from _lines(child, last)
+        if "children" in child:  # a generator for each file would double the time
+            yield from _lines(child, last)
 
 
 def _text(tree: Tree, asked: Arguments, limit: int) -> tuple[str, bool]:
@@ -316,9 +322,10 @@ def _text(tree: Tree, asked: Arguments, limit: int) -> tuple[str, bool]:
     room = limit - size(text(first, len(lines))) + sum(size(line.text()) for line in first)
     shown: list[_Line] = []
     for line in lines:
-        shown.append(line.within(room))
-        room -= size(shown[-1].text())
-        if shown[-1] is not line:
+        length = size(line.text())
+        shown.append(line if length <= room else line.within(room))
+        room -= length
+        if room < 0:
             break
     shown = [line for line in shown if line.words]
     return text(shown, len(lines) - len(shown)), False
