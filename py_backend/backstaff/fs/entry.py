@@ -142,7 +142,7 @@ def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | 
             return found + [None] * (len(names) - first)
         chunk = names[first : first + budget.STRIDE]
         try:
-            found += map(facts_of, HANDLES.lstats(chunk, directory))
+            found += [facts_of(lstat(name, directory)) for name in chunk]
         except OSError:  # of one of them, at least
             statuses = [lstat_or_none(name, directory) for name in chunk]
             found += [status and facts_of(status) for status in statuses]

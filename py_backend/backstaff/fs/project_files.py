@@ -117,8 +117,8 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     project_walk = _ProjectWalk(directory, repository, sources, tracked, budget)
     found = project_walk.run()
     if not (found.expired or found.tracked_unknown):
-        watches = project_walk.watches()
-        _KEPT.put(key, _Kept(found, sources, index, project_walk.start_stamp, watches))
+        start, watches = project_walk.above.stamps[0], project_walk.watches
+        _KEPT.put(key, _Kept(found, sources, index, start, watches))
     return found
 
 
@@ -215,9 +215,16 @@ class _Watch:
     `entered` are the directories in it that have a watch of their own.
     """
 
-    names: list[str]
-    stamps: list[Stamp]
+    names: list[str] = field(default_factory=list)
+    stamps: list[Stamp] = field(default_factory=list)
     entered: list[str] = field(default_factory=list)
+
+    def look(self, directory: int, *names: str) -> None:
+        """Watch NAMES in the open DIRECTORY, too."""
+        now = time.time_ns()
+        statuses = [lstat_or_none(name, directory) for name in names]
+        self.names += names
+        self.stamps += [settled(one, now) if one else UNSETTLED for one in statuses]
 
 
 @dataclass(slots=True)
@@ -234,18 +241,20 @@ class _ProjectWalk:
     ignored: int = 0
     rules_cut: bool = False
     _tracked: TrackedFiles = field(init=False)
-    _inherited: dict[str, tuple[Ignore, bool]] = field(init=False)
-    """The rules from above of each directory ahead, and whether these ignore all that is in it."""
-    _stamps: dict[str, Stamp] = field(default_factory=dict)
-    _watches: dict[str, _Watch] = field(default_factory=dict)
-    _children: dict[str, list[str]] = field(default_factory=dict)
+    _inherited: dict[str, tuple[Ignore, bool, _Watch]] = field(init=False)
+    """For each directory ahead: the rules from above, whether these ignore all that is in it, and
+    the watch of its parent."""
+    watches: dict[str, _Watch] = field(default_factory=lambda: {"": _Watch()})
+    """The watches of all directories that hold directories or rules, by path."""
+    above: _Watch = field(default_factory=_Watch)
+    """Watches the start itself."""
     _begun: int = field(default_factory=time.time_ns)
 
     def __post_init__(self) -> None:
         """Begin with the rules from above the start."""
         known = self.tracked_or_not
         self._tracked = TrackedFiles() if isinstance(known, NoGit) else known
-        self._inherited = {"": (self.sources.ignore, self.sources.ignored)}
+        self._inherited = {"": (self.sources.ignore, self.sources.ignored, self.above)}
         self.rules_cut = any(not rules.whole for rules, _ in self.sources.ignore.layers)
 
     def run(self) -> ProjectFiles:
@@ -270,9 +279,9 @@ class _ProjectWalk:
 
     def _arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open DIRECTORY; return the directories to enter."""
-        inherited, all_ignored = self._inherited.pop(path)
+        inherited, all_ignored, above = self._inherited.pop(path)
         prefix = f"{path}/" if path else ""
-        self._stamps[path] = settled(HANDLES.status(directory), self._begun)
+        above.stamps.append(settled(HANDLES.status(directory), self._begun))
         files, directories, links, _ = groups_in(directory, self.budget)
         found: Grouped = files, directories, links, []  # special files belong to no project
         ignore, has_dot_git = inherited, False
@@ -281,7 +290,7 @@ class _ProjectWalk:
                 names.remove(_DOT_GIT)
                 has_dot_git = bool(path)
         if path in self._tracked.gitlinks or (
-            has_dot_git and self.sources.work_tree and self._is_closed(directory, path)
+            has_dot_git and self.sources.work_tree and self._is_closed(directory, path, above)
         ):
             self._close(path, Closed.REPOSITORY)
             return ()
@@ -289,30 +298,33 @@ class _ProjectWalk:
             ignore = Ignore()  # the rules start anew in a repository that is entered
         kept: frozenset[str] = frozenset()
         if not self.sources.include_ignored:
-            ignore = self._with_own_rules(ignore, directory, path, files)
+            if FILE in files or self._tracked.left_out:
+                ignore = self._with_own_rules(ignore, directory, path, files, above)
             if all_ignored or ignore.layers:
                 kept = self._leave_out(found, ignore, prefix, all_ignored=all_ignored)
         if directories:
             directories.sort()
-            self._children[path] = directories
+            watch = self._watch(path, above)
+            watch.names += directories
             for name in directories:
                 below = ignore.below(name) if ignore.layers else ignore
-                self._inherited[prefix + name] = (below, all_ignored or name in kept)
+                self._inherited[prefix + name] = (below, all_ignored or name in kept, watch)
         first = len(self.paths)
         if links:
             files += links
         files.sort()
         self.paths += [prefix + name for name in files] if prefix else files
         end = len(self.paths)
-        self.directories.append(Directory(path, first, end, sorted(links) if links else ()))
-        return [(name, _DIRECTORY) for name in directories]
+        new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
+        self.directories.append(new(Directory, (path, first, end, sorted(links), None)))
+        return [(name, _DIRECTORY) for name in directories] if directories else ()
 
     def _close(self, path: str, why: Closed) -> None:
         """Note the directory PATH, which is not entered because of WHY."""
         here = len(self.paths)
         self.directories.append(Directory(path, here, here, closed=why))
 
-    def _is_closed(self, directory: int, path: str) -> bool:
+    def _is_closed(self, directory: int, path: str, above: _Watch) -> bool:
         """Whether the open DIRECTORY, which has a `.git`, is another repository for git.
 
         Git enters a directory with tracked files, whatever its `.git` is.
@@ -323,7 +335,8 @@ class _ProjectWalk:
         kind = Kind.UNKNOWN if status is None else kind_of(status)
         try:
             if kind is Kind.FILE and read(_DOT_GIT, directory, len(_POINTER)).head != _POINTER:
-                return self._watch(directory, path, _DOT_GIT, verdict=False)
+                self._watch(path, above).look(directory, _DOT_GIT)
+                return False
             if kind is Kind.DIRECTORY and all(
                 (inner := lstat_or_none(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
                 for name in ("objects", "refs")
@@ -331,40 +344,41 @@ class _ProjectWalk:
                 head = read(f"{_DOT_GIT}/HEAD", directory, len(_BRANCH)).head
                 if head == _BRANCH:
                     # An ordinary repository is known at sight.
-                    return self._watch(directory, path, _DOT_GIT, f"{_DOT_GIT}/HEAD", verdict=True)
+                    self._watch(path, above).look(directory, _DOT_GIT, f"{_DOT_GIT}/HEAD")
+                    return True
         except PathError:
             if kind is Kind.FILE:
                 return True  # git takes a file that it cannot read for a repository
         # Git decides about a link, a file that names a repository, and a broken repository. Its
         # decision can change without any stamp here.
-        self._stamps[path] = UNSETTLED
+        above.stamps[-1] = UNSETTLED
         repository = self.repository
         return isinstance(repository, Repository) and repository.is_repository(
             directory, self.budget
         )
 
-    def _watch(self, directory: int, path: str, *names: str, verdict: bool) -> bool:
-        """Watch NAMES in the open DIRECTORY, as they led to the VERDICT."""
-        now = time.time_ns()
-        statuses = [lstat_or_none(name, directory) for name in names]
-        stamps = [settled(one, now) if one else UNSETTLED for one in statuses]
-        self._watches[path] = _Watch(list(names), stamps)
-        return verdict
+    def _watch(self, path: str, above: _Watch) -> _Watch:
+        """The watch of the directory PATH, whose parent has the watch ABOVE; made if need be."""
+        if path not in self.watches:
+            self.watches[path] = _Watch()
+            above.entered.append(path.rpartition("/")[2])
+        return self.watches[path]
 
     def _with_own_rules(
-        self, ignore: Ignore, directory: int, path: str, files: Sequence[str]
+        self, ignore: Ignore, directory: int, path: str, files: Sequence[str], above: _Watch
     ) -> Ignore:
         """The rules from above, IGNORE, and those of the open DIRECTORY itself."""
         content, left_out = b"", self._tracked.left_out
         if FILE in files:
             now = time.time_ns()
             try:
-                head, status, _ = read(FILE, directory, MAX_BYTES + 1)
+                content, status, _ = read(FILE, directory, MAX_BYTES + 1)
+                stamp = settled(status, now)
             except PathError:
-                watch = _Watch([FILE], [UNSETTLED])
-            else:
-                content, watch = head, _Watch([FILE], [settled(status, now)])
-            self._watches[path] = watch
+                stamp = UNSETTLED
+            watch = self._watch(path, above)
+            watch.names.append(FILE)
+            watch.stamps.append(stamp)
         elif left_out and isinstance(self.repository, Repository):
             name = f"{path}/{FILE}" if path else FILE
             content = self.repository.content(name, self.budget) if name in left_out else b""
@@ -397,29 +411,9 @@ class _ProjectWalk:
         # Only a change of permissions changes the stamp. After other failures, the next walk tries
         # again.
         watched = status is not None and isinstance(problem, PermissionRefused)
-        self._stamps[step.path] = settled(status, now) if status and watched else UNSETTLED
-        self._inherited.pop(step.path, None)
+        *_, above = self._inherited.pop(step.path)
+        above.stamps.append(settled(status, now) if status and watched else UNSETTLED)
         self._close(step.path, Closed.UNREADABLE)
-
-    @property
-    def start_stamp(self) -> Stamp:
-        """The stamp of the start."""
-        return self._stamps[""]
-
-    def watches(self) -> dict[str, _Watch]:
-        """The watches of all directories that hold directories or rules, by path."""
-        watches = {"": _Watch([], []), **self._watches}
-        for path, names in self._children.items():
-            prefix = f"{path}/" if path else ""
-            watch = watches.setdefault(path, _Watch([], []))
-            watch.names += names
-            watch.stamps += [self._stamps[prefix + name] for name in names]
-            watch.entered += [
-                name
-                for name in names
-                if prefix + name in self._children or prefix + name in self._watches
-            ]
-        return watches
 
 
 # ------------------------------------------------------------------ what is kept

@@ -50,7 +50,7 @@ class Index:
             # Folding many at once is fast. NUL is in no path, and folding keeps it.
             batch = self.paths[start : start + FOLDED]
             together = "\0".join(batch)
-            small = together.casefold()
+            small = together.lower() if together.isascii() else together.casefold()
             folded += batch if small == together else small.split("\0")
         return folded
 
