@@ -55,13 +55,15 @@ the text of a `backstaff-error'."
                (:conc-name backstaff-epc--)
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
-POSITION is the start of the next frame in BUFFER.  SENT and READ count the
+POSITION is the start of the next frame in BUFFER.  ALARM is the timer that
+ends calls, after the time at which it rings, or nil.  SENT and READ count the
 bytes of requests that were sent, and that the peer has surely read.
 CLOSED is nil, t while the connection breaks, or the condition that broke it."
   (process nil :read-only t)
   (name nil :read-only t)
   (buffer nil :read-only t)
   (position 1)
+  (alarm nil)
   (pending (make-hash-table) :read-only t)
   (last-uid 0)
   (in-flight 0)
@@ -78,14 +80,15 @@ CLOSED is nil, t while the connection breaks, or the condition that broke it."
                (:constructor backstaff-epc--make-call)
                (:copier nil))
   "A call in flight.
-FRAME is the encoded request until it is sent.  END is the number of bytes
+FRAME is the encoded request until it is sent.  LIMITED is the DEADLINE if
+the alarm of the connection ends the call then.  END is the number of bytes
 that the peer has read when it has read the request.  COMPLETE is called
 when the call ends, and is nil from then on."
   (method nil :read-only t)
   (complete nil)
   (timeout nil :read-only t)
   (deadline nil)
-  (timer nil)
+  (limited nil)
   (frame nil)
   (end 0))
 
@@ -249,8 +252,9 @@ Signal a `backstaff-protocol-error' if it is not a message."
   "Remove the call UID from those over CONNECTION; return nil if there is none."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
     (remhash uid (backstaff-epc--pending connection))
-    (when (backstaff-epc--call-timer call)
-      (cancel-timer (backstaff-epc--call-timer call)))
+    (when (and (backstaff-epc--alarm connection)
+               (zerop (hash-table-count (backstaff-epc--pending connection))))
+      (backstaff-epc--set-alarm connection))
     (unless (backstaff-epc--call-frame call)
       (cl-decf (backstaff-epc--in-flight connection))
       (when (backstaff-epc--held-back connection)
@@ -435,9 +439,8 @@ A peer that does not read gets no message, as that would have to wait."
 
 (defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
   "How much may be allocated in a wait before garbage is collected.
-The pieces of an answer are garbage once they are in the buffer.  With the
-usual 800 kB an answer of 13 MB brings on 16 collections.  With 128 MB one
-collection of conses and floats, made in turn, took Emacs 28 half a minute.")
+With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
+128 MB a single one took Emacs 28 half a minute.")
 
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return its value.
@@ -535,6 +538,25 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
             (format "did not answer %s" (backstaff-epc--call-method call))
             (backstaff-epc--call-timeout call))))))
 
+(defun backstaff-epc--set-alarm (connection)
+  "End the calls over CONNECTION whose time is up; let a timer end the next.
+A timer for each of 100 calls would double the time that they take."
+  (when (backstaff-epc--alarm connection)
+    (cancel-timer (cdr (backstaff-epc--alarm connection)))
+    (setf (backstaff-epc--alarm connection) nil))
+  (backstaff-epc--until-done (backstaff-epc--set-alarm connection)
+    (let ((now (float-time)) (next 1.0e+INF))
+      (dolist (uid (sort (hash-table-keys (backstaff-epc--pending connection)) #'<))
+        (when-let* ((call (gethash uid (backstaff-epc--pending connection)))
+                    (deadline (backstaff-epc--call-limited call)))
+          (if (<= deadline now)
+              (backstaff-epc--time-out connection uid)
+            (setq next (min next deadline)))))
+      (unless (= next 1.0e+INF)
+        (setf (backstaff-epc--alarm connection)
+              (cons next (run-at-time (- next now) nil
+                                      #'backstaff-epc--set-alarm connection)))))))
+
 (cl-defun backstaff-epc-call-async
     (connection method args &key success-fn error-fn (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return at once.
@@ -554,8 +576,10 @@ signals an error here, and neither function is called."
                timeout))
          (call (and timeout (gethash uid (backstaff-epc--pending connection)))))
     (when call
-      (setf (backstaff-epc--call-timer call)
-            (run-at-time timeout nil #'backstaff-epc--time-out connection uid)))
+      (setf (backstaff-epc--call-limited call) (backstaff-epc--call-deadline call))
+      (unless (<= (or (car (backstaff-epc--alarm connection)) 1.0e+INF)
+                  (backstaff-epc--call-deadline call))
+        (backstaff-epc--set-alarm connection)))
     uid))
 
 (defun backstaff-epc-cancel (connection handle)

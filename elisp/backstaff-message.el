@@ -74,11 +74,9 @@ The largest that there can be takes some 100 MB until it is read.")
                      (backstaff-message--with-stray-bytes
                       (car (read-from-string
                             (decode-coding-string (buffer-string) 'utf-8-unix)))))
-                    ;; A long text is read in place.  A copy of it can bring on
-                    ;; a collection of garbage, which takes 10 ms.
+                    ;; To copy a long text can bring on a collection of garbage.
                     ((< tokens 1000) (read (current-buffer)))
-                    ;; Lists are read from a string in three quarters of the
-                    ;; time that they take from a buffer.
+                    ;; Lists are read from a string in three quarters of the time.
                     (t (car (read-from-string (buffer-string)))))
               (error "It is empty"))
         (error (backstaff-message-refuse "a message cannot be read: %s"

@@ -9,19 +9,6 @@
 ;; Keywords: files, tools, processes
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
-;; This program is free software; you can redistribute it and/or modify
-;; it under the terms of the GNU General Public License as published by
-;; the Free Software Foundation, either version 3 of the License, or
-;; (at your option) any later version.
-
-;; This program is distributed in the hope that it will be useful,
-;; but WITHOUT ANY WARRANTY; without even the implied warranty of
-;; MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
-;; GNU General Public License for more details.
-
-;; You should have received a copy of the GNU General Public License
-;; along with this program.  If not, see <https://www.gnu.org/licenses/>.
-
 ;;; Commentary:
 
 ;; Tools that look at a project and cannot change it, for agents that live in
@@ -309,10 +296,9 @@ another package's process filter."
 
 (defun backstaff-call-text (id args &optional context)
   "Call the tool ID with ARGS and return the text of its reply.
-ID, ARGS and CONTEXT are as in `backstaff-call'.  The server sends no data, so
-a long answer takes less time.  Never signal anything: an error or a quit is a
-text that starts with \"Error: \".  This may be called from anywhere, even
-from another package's process filter."
+ID, ARGS and CONTEXT are as in `backstaff-call'.  The server sends no data.
+Never signal anything: an error or a quit is a text that starts with
+\"Error: \".  This may be called even from another package's process filter."
   (let ((debug-on-signal nil))
     (condition-case problem
         (plist-get (backstaff-call id args `(:text-only t ,@context)) :text)
@@ -366,9 +352,8 @@ that says so is worth more than no answer."
   "Return the text of a reply that CONDITION ended, without properties."
   (concat "Error: " (if (eq (car condition) 'quit)
                         "The user cancelled the call"
-                      (string-to-multibyte
-                       (substring-no-properties
-                        (backstaff-epc-error-text condition))))))
+                      (string-to-multibyte (substring-no-properties
+                                            (backstaff-epc-error-text condition))))))
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
@@ -395,7 +380,6 @@ Signal a `backstaff-protocol-error' if VALUE is no reply."
     (dolist (function backstaff-reply-functions)
       (setq value (funcall function value root))))
   value)
-
 
 (provide 'backstaff)
 ;;; backstaff.el ends here

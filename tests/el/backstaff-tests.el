@@ -272,7 +272,6 @@
   (backstaff-tests-with-fake nil
     (let ((text (backstaff-call-text 'reply nil)))
       (should (equal text "as text"))
-      (should (multibyte-string-p text))
       (should-not (text-properties-at 0 text)))))
 
 (ert-deftest backstaff-call-text-never-signals ()
