@@ -298,8 +298,7 @@ class _ProjectWalk:
             ignore = Ignore()  # the rules start anew in a repository that is entered
         kept: frozenset[str] = frozenset()
         if not self.sources.include_ignored:
-            if FILE in files or self._tracked.left_out:
-                ignore = self._with_own_rules(ignore, directory, path, files, above)
+            ignore = self._with_own_rules(ignore, directory, path, files, above)
             if all_ignored or ignore.layers:
                 kept = self._leave_out(found, ignore, prefix, all_ignored=all_ignored)
         if directories:

@@ -66,15 +66,15 @@ def words(names: Sequence[str]) -> Sequence[str]:
 
 def labels(shown: Callable[[str], str], texts: Iterable[str]) -> list[tuple[str, str]]:
     r"""Pair each of TEXTS that SHOWN changes with its new form: `("a\nb", '"a\\nb"')`."""
-    distinct = list(dict.fromkeys(filter(None, texts)))
-    if _all(_ALL_WORDS_ASCII, distinct):
+    given = list(filter(None, texts))
+    if _all(_ALL_WORDS_ASCII, given):
         return []
-    return [(text, label) for text in distinct if (label := shown(text)) != text]
+    return [(text, label) for text in dict.fromkeys(given) if (label := shown(text)) != text]
 
 
 def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
     """Whether each of NAMES is a line of LINES. Nearly always it is, and one match finds out."""
-    together = "".join([f"{name}\n" for name in names])
+    together = "\n".join([*names, ""])
     return lines.fullmatch(together) is not None and together.count("\n") == len(names)
 
 
