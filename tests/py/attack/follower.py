@@ -161,7 +161,7 @@ def _raise_entries(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
 def _short_lines(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     depth, entries = map(int, found.groups())
     for path, words in answer.lines():
-        if words[-1] == "…":
+        if re.fullmatch(r"…|\+\d+", words[-1]):
             yield same(answer, path=path, max_depth=depth, max_entries=entries)
 
 
@@ -246,7 +246,8 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"stopped at max_entries \d+: there may be more; raise it \(at most (\d+)\)", _raise_entries),
     (r"stopped at max_entries 1000: there may be more$", _nothing),
     (r"raise (max_results|max_depth) \(at most (\d+)\)", _raise),
-    (r"a line that ends with … .* with max_depth=(\d+), max_entries=(\d+)", _short_lines),
+    (r"a line that ends with (?:…|\+\d+) misses names: .* with max_depth=(\d+), max_entries=(\d+)", _short_lines),
+    (r"never shown here: .*; give one as path to see it", _nothing),
     (r"dir/… is not opened: give it as path", _not_opened),
     (r"left out for a limit of \d+ bytes: give a directory as path", _any_directory),
     (r'more by path="dir"', _map_path),

@@ -312,19 +312,40 @@ def test_text_says_what_was_cut_and_how_to_see_it(tree: Plant) -> None:
     root = tree({"a/b/c": "", "d/e": "", "f": "", "g": ""})
     assert tree_of(root, entry_kind="all", max_depth=1, max_entries=4).text == (
         "Tree of ./ with 3 directories, 1 file, itself included\n"
-        "./ a/… d/… f …\n"
+        "./ a/… d/… f +1\n"
         "[stopped at max_entries 4: there may be more; raise it (at most 1000)]\n"
         "[dir/… is not opened: give it as path, or raise max_depth (at most 12)]\n"
     )
     assert tree_of(root, entry_kind="all", max_entries=3).text == (
         "Tree of ./ with 3 directories, itself included\n"
-        "./ a/ …\n"
-        "a/ b/… …\n"
+        "./ a/ +3\n"
+        "a/ b/…\n"
         "[stopped at max_entries 3: there may be more; raise it (at most 1000)]\n"
-        "[a line that ends with … may miss names: give its directory as path with"
+        "[a line that ends with +3 misses names: give its directory as path with"
         " max_depth=1, max_entries=1000]\n"
         "[dir/… is not opened: give it as path]\n"
     )
+
+
+def test_file_that_is_called_like_a_count_is_quoted(tree: Plant) -> None:
+    root = tree({"+6": "", "+x": ""})
+    assert './ "+6" +x\n' in tree_of(root, entry_kind="all").text
+
+
+def test_count_of_missing_names_adds_those_that_the_budget_cuts(tree: Plant) -> None:
+    root = tree({f"file-{number}": "" for number in range(50)})
+    reply = tree_of(root, {"max_output_bytes": 600}, entry_kind="all", max_entries=40)
+    line = reply.text.splitlines()[1]
+    *shown, end = line.split()[1:]
+    assert end == f"+{50 - len(shown)}", reply.text
+
+
+def test_names_that_are_never_shown_are_said(tree: Plant) -> None:
+    root = tree({"build/x": "", "src/dist/y": "", "src/a": "", ".git/HEAD": ""})
+    note = "[never shown here: build dist; give one as path to see it]\n"
+    assert tree_of(root, entry_kind="all").text.endswith(note)
+    hidden = tree_of(root, entry_kind="all", include_hidden=True).text
+    assert "[never shown here: .git build dist;" in hidden
 
 
 def test_what_cannot_be_asked_of_the_tree_is_left_to_the_search(

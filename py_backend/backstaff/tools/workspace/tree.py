@@ -8,8 +8,8 @@ totals, then a line for each directory whose children are shown, then notes on m
     src/ core/… docs/… main.py latest@
     [dir/… is not opened: give it as path, or raise max_depth (at most 12)]
 
-`docs/…` is a directory that was not opened, and `latest@` is a link. Where `…` ends a line, names
-may be missing.
+`docs/…` is a directory that was not opened, and `latest@` is a link. `+6` at the end of a line means
+that six more names of that directory are not shown; `…` there, that nobody knows how many.
 
 Beyond the contract: special files are no nodes. A directory that cannot be read is a node without
 children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
@@ -48,7 +48,7 @@ from backstaff.render.lines import (
     plural,
     size,
 )
-from backstaff.render.names import labels, quote, show, word, words
+from backstaff.render.names import labels, literal, quote, show, word, words
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
@@ -86,8 +86,10 @@ class Arguments:
 class Tree:
     """The tree as it grows: nodes as the contract has them, and the counts of its TreeOutput.
 
-    Where the walk stopped early, `last` holds the paths of the last node and of all nodes above it:
-    children of these directories may be missing. `unopened` says that the last node is a directory.
+    `eligible` counts the children that each opened directory could have, by its path. Where the
+    walk stopped early, `last` holds the paths of the last node and of all nodes above it: children
+    of these directories may be missing. `unopened` says that the last node is a directory.
+    `left_out` are the names among `DEFAULT_EXCLUDES` that were found.
     """
 
     root: Node
@@ -96,8 +98,10 @@ class Tree:
     limit_reached: bool = False
     depth_cut: bool = False
     expired: bool = False
+    eligible: dict[str, int] = field(default_factory=dict)
     last: AbstractSet[str] = frozenset()
     unopened: bool = False
+    left_out: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
 
 
@@ -239,15 +243,21 @@ def _arranger(
         budget.check()  # nothing is shown of a directory that was not read to its end
         prefix = f"{base}{path}/" if path else base
         found: list[Named] = []
+        eligible = 0
         for kind in kinds:
-            names = [name for name in groups[kind] if name not in DEFAULT_EXCLUDES]
+            names = groups[kind]
             if not arguments.include_hidden:
                 names = [name for name in names if name[0] != "."]
+            if not DEFAULT_EXCLUDES.isdisjoint(names):
+                tree.left_out |= DEFAULT_EXCLUDES.intersection(names)
+                names = [name for name in names if name not in DEFAULT_EXCLUDES]
             if excluded and (hidden := excluded.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
             room = arguments.max_entries - tree.scanned - len(found)
             found += zip(nsmallest(room, names, key=order), repeat(kind))
+            eligible += len(names)
+        tree.eligible[prefix.rstrip("/") or tree.root["path"]] = eligible
         return found
 
     return arrange
@@ -261,42 +271,54 @@ def _utf_16(name: str) -> bytes:
 
 
 class _Line(NamedTuple):
-    """The line of a directory: its path, and a word for each child. `…` ends a `short` line."""
+    """The line of a directory: its path, a word for each child, and the number of `missing` ones.
+
+    That is None where nobody knows it.
+    """
 
     path: str
     words: Sequence[str]
-    short: bool
+    missing: int | None
+
+    def end(self) -> list[str]:
+        """The mark for missing children: `+6`, or `…`."""
+        return [] if self.missing == 0 else [f"+{self.missing}" if self.missing else "…"]
 
     def text(self) -> str:
         """The line."""
-        return " ".join([f"{word(self.path)}/", *self.words, *(["…"] if self.short else [])]) + "\n"
+        return " ".join([f"{word(self.path)}/", *self.words, *self.end()]) + "\n"
 
     def within(self, room: int) -> "_Line":
         """The line, which is too long for ROOM bytes, with as many words as they can hold."""
-        bare = self._replace(words=(), short=True)
+        bare = self.with_first(0)  # its end is the longest
         shown = fitting((size(one) + 1 for one in self.words), room - size(bare.text()))
-        return bare._replace(words=self.words[:shown])
+        return self.with_first(shown)
+
+    def with_first(self, shown: int) -> "_Line":
+        """The line with the first SHOWN words."""
+        missing = None if self.missing is None else self.missing + len(self.words) - shown
+        return _Line(self.path, self.words[:shown], missing)
 
 
-def _lines(node: Node, last: AbstractSet[str]) -> Iterator[_Line]:
-    """Yield the lines of NODE and of each directory below it whose children are shown.
-
-    Children may be missing in a directory whose path is among the LAST.
-    """
+def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
+    """Yield the lines of NODE in TREE and of each directory below it whose children are shown."""
     children = node.get("children")
     if not children:
         return
     marked = []
     for child, label in zip(children, words([child["name"] for child in children]), strict=True):
+        if label[0] == "+" and label[1:].isdigit():
+            label = literal(label)  # it looks like a count
         kind = child["kind"]
         unopened = kind is Kind.DIRECTORY and (
-            "truncated" in child or (child["path"] in last and "children" not in child)
+            "truncated" in child or (child["path"] in tree.last and "children" not in child)
         )
         marked.append(label + SUFFIXES[kind] + "…" * unopened)
-    yield _Line(node["path"], marked, node["path"] in last)
+    missing = tree.eligible[node["path"]] - len(children) if node["path"] in tree.last else 0
+    yield _Line(node["path"], marked, None if missing and tree.expired else missing)
     for child in children:
         if "children" in child:  # a generator for each file would double the time
-            yield from _lines(child, last)
+            yield from _lines(child, tree)
 
 
 def _text(tree: Tree, asked: Arguments, limit: int) -> tuple[str, bool]:
@@ -313,7 +335,7 @@ def _text(tree: Tree, asked: Arguments, limit: int) -> tuple[str, bool]:
         notes = bracketed(_notes(tree, asked, limit, shown, left_out))
         return "".join((head, *map(_Line.text, shown), notes))
 
-    lines = list(_lines(tree.root, tree.last))
+    lines = list(_lines(tree.root, tree))
     whole = text(lines, None)
     if size(whole) <= limit:
         return whole, True
@@ -347,21 +369,22 @@ def _notes(
     if left_out:
         yield omitted(plural(left_out, "more line"), limit, "give a directory as path")
     root = tree.root["path"]
-    short = [line for line in shown if line.short]
+    short = [line for line in shown if line.missing != 0]
     if any(line.path != root for line in short) or (short and asked.max_depth > 1):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
-        yield f"a line that ends with … may miss names: {call}"
+        yield f"a line that ends with {short[0].end()[0]} misses names: {call}"
     elif short and (left_out is not None or asked.max_entries == MAX_ENTRIES):
         # This tool shows no more of the root's line, but workspace/search_files does.
         last = short[0].words[-1] if short[0].words else "/"
         call_for_all = all_files(root, "**" if last.endswith(("/", "/…")) else "*", limit)
-        yield (
-            f"all files: {call_for_all}" if call_for_all else "a line that ends with … misses names"
-        )
+        if call_for_all:
+            yield f"all files: {call_for_all}"
     if tree.depth_cut or tree.unopened:
         raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
         more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
         yield f"dir/… is not opened: give it as path{more}"
+    if tree.left_out:
+        yield f"never shown here: {' '.join(sorted(tree.left_out))}; give one as path to see it"
     if tree.unreadable:
         yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
     yield from _useless_patterns(asked.exclude)
