@@ -160,10 +160,13 @@ def tree_text(root: Path, below: Below, exclude: list[str]) -> str:
     """What directory_tree answers."""
     rows = [f"[DIR]  {root.name}/\n"]
     for path, what in walked(below, exclude):
+        if ".git" in path.split("/")[:-1]:
+            continue
         name = show(path.rpartition("/")[2])
         size = show_size((root / path).lstat().st_size)
         row = f"[DIR]  {name}/" if isinstance(what, Mapping) else f"[FILE] {name} ({size})"
-        rows.append("  " * (path.count("/") + 1) + row + "\n")
+        closed = " (not opened: give it as path)" if row == "[DIR]  .git/" else ""
+        rows.append("  " * (path.count("/") + 1) + row + closed + "\n")
     return f"Directory tree: {root}/\n\n{excluding(exclude)}" + "".join(rows)
 
 
@@ -175,6 +178,15 @@ def excluding(exclude: list[str]) -> str:
     verb = "excludes" if len(idle) == 1 else "exclude"
     told = f"... {', '.join(map(repr, idle))} {verb} nothing: {FORMS}\n" if idle else ""
     return f"Excluding: {', '.join(map(show, exclude))}\n{told}\n"
+
+
+def test_git_is_opened_only_as_the_path(tree: Plant) -> None:
+    root = tree({".git/objects/ab": "", "src/.git": "", "src/a": ""})
+    reply = shown_tree(root)
+    assert "  [DIR]  .git/ (not opened: give it as path)\n  [DIR]  src/\n" in reply.text
+    assert reply.data is not None
+    assert reply.data["total"] == 4, reply.text
+    assert "objects/\n" in shown_tree(root, path=".git").text
 
 
 FORMS = "a pattern is a name, '*suffix' or 'prefix*', without a slash"
@@ -504,7 +516,7 @@ def run_late(tool: Tool[Any], root: Path) -> Any:  # noqa: ANN401
     """The result of TOOL when its time is up before it begins."""
     values = {p.name: "*" if p.required else p.absent for p in tool.parameters}
     with Root(str(root)) as opened:
-        settings = _recursive.Settings()
+        settings = tool.settings()
         context = Context(root=opened, budget=Budget(deadline=0), settings=settings)
         return tool.run(tool.arguments(**values), context)
 

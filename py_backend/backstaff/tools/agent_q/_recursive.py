@@ -1,4 +1,4 @@
-"""What Agent-Q's recursive tools share: their setting, the names they leave out, and their order.
+"""What Agent-Q's recursive tools share: the names they leave out, and their order.
 
 A pattern of `exclude_patterns` is about base names, at any depth and of any kind: the name itself,
 `*suffix` or `prefix*`, and `*` for every name. Nothing else is special. So any other pattern with a
@@ -6,27 +6,20 @@ star matches no name, as in Agent-Q. A note names these patterns, and patterns w
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Arrange
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote
-from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, by_name
+from backstaff.tools.agent_q._listing_rows import by_name
 
 _USABLE = re.compile(r"\*[^*/]*|[^*/]+\*?")
 
 
 EXCLUDE_PATTERNS = "Names to leave out: 'name', '*suffix' or 'prefix*', e.g. ['.git', '*.o']"
 """Describes the argument `exclude_patterns`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The table of a recursive tool; `max_output_bytes` bounds its text."""
-
-    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, MAX_OUTPUT_BYTES)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 Rows are `[DIR]  name/` and `[FILE] name (size)`, in the order of list_directory, two blanks deeper
 with each level, hidden ones too. The listed directory is the first row. Links and special files are
-`[FILE]` rows and never followed. The row of a directory that cannot be read says so. A tree that
-would pass its budget ends with the number of entries left out; the data hold the same rows as the
+`[FILE]` rows and never followed. The row of a directory that cannot be read says so. `.git` is not
+opened unless it is the path, as thousands of objects would fill the answer. A tree that would pass its budget ends with the number of entries left out; the data hold the same rows as the
 text, by their paths. The head repeats the patterns, and names those that exclude nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from backstaff.fs.entry import Kind, kind_of, link_target, lstat_or_none
 from backstaff.fs.root import Place
@@ -17,8 +17,16 @@ from backstaff.render.names import MAX_ECHO, show
 from backstaff.render.sizes import show_size
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES
 from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
+from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, arranged
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`max_output_bytes` bounds the text; its default is what the adapters give an agent."""
+
+    max_output_bytes: int = field(default=1 << 14, metadata={"limits": (256, MAX_OUTPUT_BYTES)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +55,17 @@ def run(arguments: Arguments, context: Context) -> Result:
         Walk(place.listing(), arrange, context.budget) as walk,
     ):
         for step in walk:
-            readable = True
+            closed = ""
             total += 1
             if step.kind is Kind.DIRECTORY:
                 directories += 1
-                readable = walk.enter(step) is None
-                unreadable += not readable
+                if step.name == ".git":
+                    closed = " (not opened: give it as path)"
+                elif walk.enter(step) is not None:
+                    closed = " (cannot be read)"
+                    unreadable += 1
             if room >= 0:  # later entries are only counted, not statted
-                row, line = _row(step, readable=readable)
+                row, line = _row(step, closed)
                 rows.append(row)
                 lines.append(line)
                 room -= size(line)
@@ -86,12 +97,12 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _row(step: Step, *, readable: bool) -> tuple[Row, str]:
-    """The row of STEP in the data, and its line in the text."""
+def _row(step: Step, closed: str) -> tuple[Row, str]:
+    """The row of STEP in the data, and its line in the text; CLOSED says why it was not entered."""
     indent, name = "  " * step.depth, show(step.name)
     if step.kind is Kind.DIRECTORY:
         row: Row = (step.path, Keyword("directory"), None, Kind.DIRECTORY, None)
-        return row, f"{indent}[DIR]  {name}/{'' if readable else ' (cannot be read)'}\n"
+        return row, f"{indent}[DIR]  {name}/{closed}\n"
     status = lstat_or_none(step.name, step.directory)
     kind = kind_of(status) if status else Kind.UNKNOWN
     target = link_target(step.name, step.directory) if kind is Kind.SYMLINK else None

@@ -31,10 +31,18 @@ from backstaff.render.names import quote, show, word
 from backstaff.result import Rows
 from backstaff.search import suggestions
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES
 from backstaff.tools.agent_q._paths import opened
-from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, Settings, arranged
+from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, arranged
 
 _LITERAL = re.compile(r"([\[\]{}\\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`max_output_bytes` bounds the text."""
+
+    max_output_bytes: int = field(default=1 << 20, metadata={"limits": (256, MAX_OUTPUT_BYTES)})
 
 
 @dataclass(frozen=True, slots=True)
