@@ -19,7 +19,7 @@ from backstaff.result import Rows
 from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tool import Context, Tool
-from backstaff.tools.agent_q import _recursive, directory_tree, search_files
+from backstaff.tools.agent_q import directory_tree, search_files
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
