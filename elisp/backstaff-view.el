@@ -589,6 +589,8 @@ is a directory or a link to one."
          (attributes (file-attributes (file-truename name))))
     (pcase (and attributes (aref (file-attribute-modes attributes) 0))
       (?d nil)
+      ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
+                        (backstaff-names-show file)))
       (?- (if other-window (find-file-other-window name) (find-file name))
           t)
       ;; Opening a fifo may block forever, and a device may do anything.

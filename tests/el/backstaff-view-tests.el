@@ -326,6 +326,18 @@
   (should (equal (mapcar #'backstaff-view-parent '("." "a" "a/b" "a/b/c" "/etc"))
                  '(nil "." "a" "a/b" nil))))
 
+(ert-deftest backstaff-view-visit-says-why-there-is-nothing-to-visit ()
+  (backstaff-view-test-project '(("gone" . ""))
+    (make-symbolic-link "nowhere" (concat root "link"))
+    (call-process "mkfifo" nil nil nil (concat root "fifo"))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (delete-file (concat root "gone"))
+    (pcase-dolist (`(,name . ,fault) '(("gone" . "does not exist") ("link" . "is a broken link")
+                                       ("fifo" . "is not a regular file")))
+      (backstaff-view-test-go-to name)
+      (should (equal (should-error (execute-kbd-macro (kbd "RET")) :type 'user-error)
+                     `(user-error ,(format "%s%s %s" root name fault)))))))
+
 (ert-deftest backstaff-view-title-names-the-root-of-the-file-system ()
   (cl-loop for (path . title) in '(("." . "*backstaff tree: /*") ("etc" . "*backstaff tree: /etc*"))
            do (should (equal (backstaff-view-title "tree" (list :root "/" :path path)) title)))
