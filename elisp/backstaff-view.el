@@ -451,9 +451,12 @@ its widest cell, as far as the window has room for all columns."
 ;;; Places
 
 (defun backstaff-view--line-entry ()
-  "Return the entry of the line at point, or nil."
-  (or (get-text-property (line-beginning-position) 'backstaff-entry)
-      (get-text-property (line-beginning-position) 'tabulated-list-id)))
+  "Return the entry of the line on which the user sees point, or nil."
+  (save-excursion
+    (while (and (zerop (forward-line 0)) (not (bobp)) (invisible-p (point)))
+      (goto-char (previous-single-char-property-change (point) 'invisible)))
+    (or (get-text-property (point) 'backstaff-entry)
+        (get-text-property (point) 'tabulated-list-id))))
 
 (defun backstaff-view-entry ()
   "Return the entry at point, or nil."
@@ -668,6 +671,13 @@ With a prefix argument RELATIVE, copy its path below the project's root."
   (apply #'backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)
          (and (plist-member backstaff-view-state :hidden)
               (list :hidden (backstaff-view-get :hidden)))))
+
+(defun backstaff-view-list-or-tree ()
+  "Show the directory of a listing as a tree, or that of a tree as a listing."
+  (interactive)
+  (backstaff-view-switch (if (derived-mode-p 'backstaff-tree-mode) 'backstaff-list-mode
+                           'backstaff-tree-mode)
+                         (backstaff-view-get :path) :hidden (backstaff-view-get :hidden)))
 
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
