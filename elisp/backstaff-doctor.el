@@ -18,6 +18,7 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff)
+(require 'backstaff-install)
 (require 'backstaff-names)
 (require 'backstaff-request)
 
@@ -266,7 +267,7 @@ When that has shaken hands, go on, at last with the server on HOST."
              (backstaff-doctor--file
               (if described (plist-get answer :executable) program))
              (if described (concat " " (plist-get answer :version)) "")
-             (backstaff-python-verdict answer)))))
+             (backstaff-install-python-verdict answer)))))
 
 (defun backstaff-doctor--go-on (buffer connection identity condition host)
   "Check in BUFFER what the doctor's server answers over CONNECTION.

@@ -60,6 +60,14 @@ another.  Return nil if the user does not want it."
           (setq backstaff-install--environment environment)
           (current-buffer))))))
 
+(defun backstaff-install-python-verdict (answer)
+  "Return what a user reads about the Python that gave ANSWER."
+  (cond ((backstaff-python-usable-p answer) "has all libraries")
+        ((not (consp answer)) answer)
+        ((plist-get answer :missing)
+         (concat "lacks " (string-join (plist-get answer :missing) ", ")))
+        (t "is older than 3.11")))
+
 (defun backstaff-install--python (uv)
   "Return version, name and verdict of a Python to make an environment with.
 With UV there may be no name, as uv brings a Python along; and Python need not
@@ -71,7 +79,7 @@ have the modules for it, as Debian's has not without the package python3-venv."
                 (or uv (plist-get answer :makes-environments))
                 (file-executable-p (plist-get answer :base))
                 (list (replace-regexp-in-string "\\.[0-9]+\\'" "" version)
-                      (plist-get answer :base) (backstaff-python-verdict answer))))))
+                      (plist-get answer :base) (backstaff-install-python-verdict answer))))))
       (and uv '("3.13" nil "comes with uv"))
       (user-error "There is neither uv nor a Python 3.11 or newer that has \
 the modules venv and ensurepip (Debian: python3-venv)")))

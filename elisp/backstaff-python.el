@@ -117,14 +117,6 @@ FUNCTION gets a program and what `backstaff-python--probe' returns for it."
        (not (version< (plist-get answer :version) "3.11"))
        (file-executable-p (plist-get answer :executable))))
 
-(defun backstaff-python-verdict (answer)
-  "Return what a user reads about the Python that gave ANSWER."
-  (cond ((backstaff-python-usable-p answer) "has all libraries")
-        ((not (consp answer)) answer)
-        ((plist-get answer :missing)
-         (concat "lacks " (string-join (plist-get answer :missing) ", ")))
-        (t "is older than 3.11")))
-
 
 ;;; Finding one
 
