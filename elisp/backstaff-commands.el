@@ -15,8 +15,7 @@
 
 (defcustom backstaff-commands-page-size 50
   "Number of commands on a page, from 1 to 100."
-  :type 'integer
-  :group 'backstaff)
+  :type 'integer :group 'backstaff)
 
 (defvar backstaff-commands--history nil
   "The names that the user typed for commands.")
@@ -69,8 +68,9 @@ line the previous one.
          (query (plist-get backstaff-view-state :query))
          (pages (plist-get data :pagination))
          (entries (plist-get data (if query :results :commands))))
-    ;; The server has sorted them.
-    (setq tabulated-list-sort-key nil)
+    ;; The server sorts what it finds; pages stay sorted as the user wants them.
+    (when (or query (member (car tabulated-list-sort-key) '("Score" "Found in")))
+      (setq tabulated-list-sort-key nil))
     (backstaff-table-draw
      `[("Name" 20 backstaff-table-name-less-p)
        ,@(if query
@@ -81,7 +81,7 @@ line the previous one.
        ("Description" 20 t)]
      (mapcar
       (lambda (entry)
-        (list `(:kind :file ,@entry)
+        (list `(:path ,(backstaff-commands--path entry) :kind :file ,@entry)
               `[,(backstaff-table-name (plist-get entry :name)
                                        'font-lock-function-name-face)
                 ,@(if query
@@ -108,6 +108,11 @@ line the previous one.
              "\\[backstaff-commands-next-page] shows the next page")
             ((null entries) "There are no commands"))))))
 
+(defun backstaff-commands--path (command)
+  "Return the path of COMMAND's file, below the root if it lies there."
+  (backstaff-view-relative (file-local-name (backstaff-view-get :root))
+                           (plist-get command :path)))
+
 (defun backstaff-commands--turn (step &optional focus)
   "Show the page STEP pages further, with point on FOCUS."
   (let ((pages (plist-get (plist-get backstaff-view-reply :data) :pagination)))
@@ -128,23 +133,18 @@ line the previous one.
 (defun backstaff-commands-next-line ()
   "Go to the next command, on the next page if necessary."
   (interactive nil backstaff-commands-mode)
-  (forward-line)
-  (let ((end (eobp)))
-    (when end
-      (forward-line -1))
-    (backstaff-view-go-to-name)
-    (when end
-      (backstaff-commands--turn 1))))
+  (if (save-excursion (forward-line) (eobp))
+      (backstaff-commands--turn 1)
+    (forward-line)
+    (backstaff-view-go-to-name)))
 
 (defun backstaff-commands-previous-line ()
   "Go to the previous command, on the previous page if necessary."
   (interactive nil backstaff-commands-mode)
-  (let ((start (point)))
+  (if (not (save-excursion (forward-line -1) (backstaff-view-entry)))
+      (backstaff-commands--turn -1 'last)
     (forward-line -1)
-    (if (backstaff-view-entry)
-        (backstaff-view-go-to-name)
-      (goto-char start)
-      (backstaff-commands--turn -1 'last))))
+    (backstaff-view-go-to-name)))
 
 (defun backstaff-commands-search (query)
   "Show the commands that match QUERY, some words."
@@ -175,7 +175,8 @@ Invisible characters are written as escapes.  RET visits the file itself.
               (list "commands/get_command" (list :command_name (plist-get state :tool))))
    :draw (lambda (reply)
            (insert (substring-no-properties (plist-get reply :text)))
-           (let ((file (plist-get (plist-get (plist-get reply :data) :metadata) :path)))
+           (let ((file (backstaff-commands--path
+                        (plist-get (plist-get reply :data) :metadata))))
              (setq backstaff-view-subject (list :path file :kind :file))
              (backstaff-view-set-header file)))
    :title (lambda (state)

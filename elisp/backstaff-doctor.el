@@ -18,13 +18,13 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff)
+(require 'backstaff-install)
 (require 'backstaff-names)
 (require 'backstaff-request)
 
 (defcustom backstaff-doctor-limit 5
   "For how many seconds at most each check of a server may go on."
-  :type '(number :tag "Seconds")
-  :group 'backstaff)
+  :type '(number :tag "Seconds") :group 'backstaff)
 
 (defvar-local backstaff-doctor--end 1
   "The end of the lines of the checks that are done.")
@@ -72,8 +72,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
 
 \\{backstaff-doctor-mode-map}"
   :group 'backstaff
-  (setq buffer-undo-list t
-        mode-line-process '("" backstaff-request-indicator)
+  (setq buffer-undo-list t mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
         (lambda () (backstaff-doctor--fail '(quit))))
   (setq-local revert-buffer-function #'backstaff-doctor--start)
@@ -132,8 +131,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
   "Check whether tools can look at the root of DIRECTORY.
 If that is on another host, within reach, return the host."
   (condition-case problem
-      (let* ((root (backstaff-root directory))
-             (host (file-remote-p root)))
+      (let* ((root (backstaff-root directory)) (host (file-remote-p root)))
         (if (or host (file-accessible-directory-p root))
             (backstaff-doctor--note "Root" 'ok (backstaff-doctor--file root))
           (backstaff-doctor--note
@@ -262,19 +260,14 @@ When that has shaken hands, go on, at last with the server on HOST."
 
 (defun backstaff-doctor--note-python (program answer)
   "Note whether the Python PROGRAM, which gave ANSWER, can run the server."
-  (let* ((usable (backstaff-python-usable-p answer))
-         (described (consp answer))
-         (missing (and described (plist-get answer :missing))))
+  (let ((described (consp answer)))
     (backstaff-doctor--note
-     "Python" (if usable 'ok 'note)
+     "Python" (if (backstaff-python-usable-p answer) 'ok 'note)
      (format "%s%s, found on `exec-path', %s"
              (backstaff-doctor--file
               (if described (plist-get answer :executable) program))
              (if described (concat " " (plist-get answer :version)) "")
-             (cond (usable "has all libraries")
-                   (missing (concat "lacks " (string-join missing ", ")))
-                   (described "is older than 3.11")
-                   (t answer))))))
+             (backstaff-install-python-verdict answer)))))
 
 (defun backstaff-doctor--go-on (buffer connection identity condition host)
   "Check in BUFFER what the doctor's server answers over CONNECTION.
@@ -326,18 +319,17 @@ if non-nil, is the one that calls use, started if need be."
   "Measure how long calls over CONNECTION take, as check NAME."
   (backstaff-doctor--note name nil)
   (let* ((end (+ (float-time) backstaff-doctor-limit))
-         (times (sort (cl-loop repeat 25
-                               for start = (float-time)
-                               while (< start end)
-                               do (backstaff-epc-call connection 'ping nil
-                                                      :timeout (- end start))
-                               collect (- (float-time) start))
-                      #'<)))
+         (times (cl-loop repeat 30 for start = (float-time) while (< start end)
+                         do (backstaff-epc-call connection 'ping nil
+                                                :timeout (- end start))
+                         collect (* 1e3 (- (float-time) start))))
+         ;; The first are slow, as nothing is at hand.  A slow line has no others.
+         (warm (seq-sort #'< (or (nthcdr 5 times) times))))
     (backstaff-doctor--note
      name 'ok
-     (format "%.2f ms, the median of %d pings; %.2f to %.2f ms"
-             (* 1e3 (nth (/ (length times) 2) times)) (length times)
-             (* 1e3 (car times)) (* 1e3 (car (last times)))))))
+     (format "%.2f ms for an empty call and its answer, the median of %d pings\n\
+%.2f to %.2f ms; the first ping took %.2f ms" (nth (/ (length warm) 2) warm)
+             (length warm) (car warm) (car (last warm)) (car times)))))
 
 (provide 'backstaff-doctor)
 ;;; backstaff-doctor.el ends here

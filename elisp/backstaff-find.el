@@ -64,35 +64,37 @@ name visits the best match."
                           (list :query query :kind "fuzzy"))
                       :max_results ,backstaff-find-limit)
                     `(,@arguments (:root ,root)))))
-         (note (reply)
+         (note (input reply)
            (let ((table (backstaff-names-labels reply)))
-             (setq labels (mapcar (lambda (file)
-                                    (let ((label (gethash file table file)))
-                                      (puthash label file paths)
-                                      label))
-                                  (plist-get (plist-get reply :data) :files)))))
+             (setq requested input
+                   labels (cl-loop for file in (plist-get (plist-get reply :data) :files)
+                                   for label = (gethash file table file)
+                                   do (puthash label file paths)
+                                   collect label))))
          (show (reply)
-           (note reply)
-           (let ((shown (length labels))
+           (let ((shown (length (note requested reply)))
                  (total (or (plist-get (plist-get reply :data) :total) 0)))
              (overlay-put overlay 'before-string
                           (and (> total shown)
                                (propertize (format "%d of %d " shown total) 'face 'shadow)))
-             (unless labels
-               (message "%s" (backstaff-find--problem reply)))))
+             (unless labels (message "%s" (backstaff-find--problem reply)))))
          (request-labels (input)
            (with-current-buffer minibuffer
              (unless (equal input requested)
                (backstaff-request-cancel)
-               (setq requested input
-                     labels nil)
+               (setq requested input labels nil)
                (search #'backstaff-request input #'show))
              (backstaff-request-wait))
            (copy-sequence labels))
          (wait-for-labels (input)
            (let ((reply (search #'backstaff-call input)))
-             (or (note reply)
-                 (user-error "%s" (backstaff-find--problem reply)))))
+             (or (note input reply) (user-error "%s" (backstaff-find--problem reply)))))
+         (choose (text)
+           (when (string-blank-p text) (user-error "Type a part of the name, or choose a file"))
+           (gethash (cond ((gethash text paths) text)
+                          ((and (equal text requested) labels) (car labels))
+                          (t (car (wait-for-labels text))))
+                    paths))
          (table (string predicate action)
            (pcase action
              ('metadata '(metadata (category . project-file)
@@ -100,38 +102,36 @@ name visits the best match."
                                    (cycle-sort-function . identity)))
              (`(boundaries . ,_) nil)
              ('lambda (and (gethash string paths) t))
-             (_ (let ((found (seq-filter (or predicate #'identity)
-                                         (request-labels string))))
+             (_ (let ((found (seq-filter (or predicate #'identity) (request-labels string))))
                   (cond (action found)
                         ((equal found (list string)) t)
                         (found string))))))
-         (complete ()
-           (unwind-protect
-               (minibuffer-with-setup-hook
-                   (:append (lambda ()
-                              (setq minibuffer (current-buffer)
-                                    overlay (make-overlay (point-min) (point-min)))
-                              (setq-local completion-styles '(backstaff-find)
-                                          completion-category-defaults nil
-                                          completion-category-overrides nil)
-                              (use-local-map (make-composed-keymap
-                                              backstaff-find-map (current-local-map)))))
-                 (completing-read "Find file: " #'table nil nil nil
-                                  'backstaff-find--history))
-             (when overlay
-               (delete-overlay overlay)))))
-      (let ((text (if (eq completing-read-function #'completing-read-default)
-                      (complete)
-                    ;; Ivy and Helm fetch candidates once and filter them.
-                    (completing-read "Find file: "
-                                     (wait-for-labels (read-string "Find file like: "))
-                                     nil t))))
-        (when (string-blank-p text)
-          (user-error "Type a part of the name, or choose a file"))
-        (gethash (cond ((gethash text paths) text)
-                       ((and (equal text requested) labels) (car labels))
-                       (t (car (wait-for-labels text))))
-                 paths)))))
+         (set-up ()
+           (setq minibuffer (current-buffer)
+                 overlay (make-overlay (point-min) (point-min)))
+           (add-hook 'minibuffer-exit-hook (lambda () (delete-overlay overlay)) nil t)
+           (setq-local completion-styles '(backstaff-find)
+                       completion-category-defaults nil
+                       completion-category-overrides nil
+                       ;; <down> would insert a file that does not match.
+                       minibuffer-default-add-function nil)
+           (use-local-map (make-composed-keymap (copy-keymap backstaff-find-map)
+                                                (current-local-map)))
+           (local-set-key [remap exit-minibuffer] #'exit))
+         (exit ()
+           (interactive)
+           (when (backstaff-request-cancel) (setq requested nil))
+           ;; The prompt shows an error and stays open.
+           (choose (minibuffer-contents-no-properties))
+           (exit-minibuffer)))
+      (choose (if (eq completing-read-function #'completing-read-default)
+                  (minibuffer-with-setup-hook (:append #'set-up)
+                    (completing-read "Find file: " #'table nil nil nil
+                                     'backstaff-find--history))
+                ;; Ivy and Helm fetch candidates once and filter them.
+                (completing-read "Find file: "
+                                 (wait-for-labels (read-string "Find file like: "))
+                                 nil t))))))
 
 (defun backstaff-find--problem (reply)
   "Return the reason why REPLY has no files."

@@ -13,15 +13,13 @@
 (require 'cl-lib)
 (require 'json)
 (require 'outline)
-(require 'pp)
 (require 'subr-x)
 (require 'backstaff-arguments)
 (require 'backstaff-view)
 
 (defcustom backstaff-inspector-max-characters 100000
   "The most characters to show of each form of a reply."
-  :type 'natnum
-  :group 'backstaff)
+  :type 'natnum :group 'backstaff)
 
 (defvar backstaff-inspector-mode-map
   (let ((map (make-sparse-keymap)))
@@ -129,9 +127,7 @@ FORMS is a list of `text', `plist' and `json'."
   (let* ((seconds (- (float-time) backstaff-inspector--start))
          (forms (backstaff-view-get :forms))
          (data (plist-get reply :data))
-         (print-length nil)
-         (print-level nil)
-         (print-escape-newlines t)
+         (print-length nil) (print-level nil) (print-escape-newlines t)
          (texts (cl-loop for form in forms
                          for text = (pcase form
                                       ('text (plist-get reply :text))
@@ -162,7 +158,7 @@ FORMS is a list of `text', `plist' and `json'."
       (backstaff-inspector--draw-costs texts)
       ;; A failure has a text and nothing else.
       (dolist (form (if (plist-get reply :ok) forms (mapcar #'car texts)))
-        (backstaff-inspector--draw-form form (alist-get form texts) data)))))
+        (backstaff-inspector--draw-form form (alist-get form texts))))))
 
 (defun backstaff-inspector--draw-costs (texts)
   "Draw a table of the size of TEXTS, an alist by form.
@@ -190,23 +186,17 @@ replies consist, have about 2.5."
   "Return the name of FORM for headings."
   (pcase form ('text "Text") ('plist "Plist") ('json "JSON")))
 
-(defun backstaff-inspector--draw-form (form text data)
-  "Draw FORM of a reply below a heading.
-TEXT is the form as a string, or nil if there is none.  DATA is the plist."
+(defun backstaff-inspector--draw-form (form text)
+  "Draw FORM of a reply, the string TEXT or nil if there is none, below a heading."
   (insert "\n" (propertize (concat "* " (backstaff-inspector--form-name form))
                            'face 'outline-1)
           "\n")
-  (let ((start (point))
-        (long (> (length text) backstaff-inspector-max-characters))
-        (indent-tabs-mode nil))
-    (insert (cond ((null text) (propertize "The reply has no such form.\n"
-                                           'face 'backstaff-detail))
-                  ((and (eq form 'plist) (not long)) (pp-to-string data))
-                  (t (string-limit text backstaff-inspector-max-characters))))
-    (cond ((and long (not (eq form 'text)))
-           (backstaff-inspector--break-lines start))
-          ((and text (eq form 'json))
-           (json-pretty-print start (point))))
+  (let ((start (point)) (long (> (length text) backstaff-inspector-max-characters)))
+    (insert (if text (string-limit text backstaff-inspector-max-characters)
+              (propertize "The reply has no such form.\n" 'face 'backstaff-detail)))
+    (cond ((or (null text) (eq form 'text)))
+          ((or long (eq form 'plist)) (backstaff-inspector--break-lines start))
+          (t (json-pretty-print start (point))))
     (unless (bolp) (insert "\n"))
     (when long
       (insert (propertize
@@ -217,15 +207,22 @@ TEXT is the form as a string, or nil if there is none.  DATA is the plist."
                'face 'backstaff-detail)))))
 
 (defun backstaff-inspector--break-lines (start)
-  "Break the line after each object from START to point, except in strings.
-A text that was cut cannot be parsed and laid out."
+  "Begin a line at each pair and each object from START to point, by its depth.
+This is for plists, and for JSON that was cut, which cannot be parsed."
   (save-restriction
     (narrow-to-region start (point))
     (goto-char start)
-    (while (re-search-forward
-            "\"[^\"\\]*\\(?:\\\\.[^\"\\]*\\)*\"\\|\\(}, ?\\|) \\)" nil 'move)
-      (when (match-beginning 1)
-        (insert "\n")))))
+    (let ((depth 0))
+      ;; A string; a key with a value such as :file; a bracket; what ends a line.
+      (while (re-search-forward
+              "\"[^\"\\]*\\(?:\\\\.[^\"\\]*\\)*\"\\|:[a-z][-a-z0-9_]*\\(?: [^ ()\"]+\\)?\\|\
+\\(?2:[[({]\\)\\|\\(?3:[])}]\\)\\|\\(?1: \\)\\(?::[a-z]\\|([(:]\\)\\|\\(?1:,\\)" nil 'move)
+        (cond ((match-beginning 1)
+               (replace-match (concat (string-trim (match-string 1)) "\n"
+                                      (make-string (max 0 depth) ?\s))
+                              t t nil 1))
+              ((match-beginning 2) (cl-incf depth))
+              ((match-beginning 3) (cl-decf depth)))))))
 
 (provide 'backstaff-inspector)
 ;;; backstaff-inspector.el ends here

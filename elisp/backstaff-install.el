@@ -37,7 +37,7 @@ another.  Return nil if the user does not want it."
     (user-error "The server's sources are not beside this package"))
   (backstaff-python-with-own-environment nil
     (pcase-let* ((uv (executable-find "uv"))
-                 (`(,version . ,python) (backstaff-install--python uv))
+                 (`(,version ,python ,verdict) (backstaff-install--python uv))
                  (directory (backstaff-python-environments))
                  (environment (format "%s%s-py%s/" directory
                                       backstaff-server-version version))
@@ -45,13 +45,12 @@ another.  Return nil if the user does not want it."
                  (process-connection-type nil)
                  (compilation-environment (cons "NO_COLOR=1" compilation-environment)))
       (when (y-or-n-p
-             (format "Backstaff's server needs libraries.  With %s, install %s for\
- Python %s in %s? "
-                     (if uv "uv" "pip")
+             (format "Python %s %s.  With %s, install %s for the server in %s? "
+                     version verdict (if uv "uv" "pip")
                      (mapconcat (lambda (requirement)
                                   (replace-regexp-in-string "[=<>].*" "" requirement))
                                 backstaff-install--requirements ", ")
-                     version (abbreviate-file-name environment)))
+                     (abbreviate-file-name environment)))
         (make-directory directory t)
         (with-current-buffer
             (let ((default-directory directory))
@@ -61,8 +60,16 @@ another.  Return nil if the user does not want it."
           (setq backstaff-install--environment environment)
           (current-buffer))))))
 
+(defun backstaff-install-python-verdict (answer)
+  "Return what a user reads about the Python that gave ANSWER."
+  (cond ((backstaff-python-usable-p answer) "has all libraries")
+        ((not (consp answer)) answer)
+        ((plist-get answer :missing)
+         (concat "lacks " (string-join (plist-get answer :missing) ", ")))
+        (t "is older than 3.11")))
+
 (defun backstaff-install--python (uv)
-  "Return the version and the name of a Python to make an environment with.
+  "Return version, name and verdict of a Python to make an environment with.
 With UV there may be no name, as uv brings a Python along; and Python need not
 have the modules for it, as Debian's has not without the package python3-venv."
   (or (backstaff-python-search
@@ -71,9 +78,9 @@ have the modules for it, as Debian's has not without the package python3-venv."
            (and version (not (version< version "3.11"))
                 (or uv (plist-get answer :makes-environments))
                 (file-executable-p (plist-get answer :base))
-                (cons (replace-regexp-in-string "\\.[0-9]+\\'" "" version)
-                      (plist-get answer :base))))))
-      (and uv '("3.13"))
+                (list (replace-regexp-in-string "\\.[0-9]+\\'" "" version)
+                      (plist-get answer :base) (backstaff-install-python-verdict answer))))))
+      (and uv '("3.13" nil "comes with uv"))
       (user-error "There is neither uv nor a Python 3.11 or newer that has \
 the modules venv and ensurepip (Debian: python3-venv)")))
 

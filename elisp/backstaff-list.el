@@ -21,7 +21,7 @@
                                                  tabulated-list-mode-map))
     (define-key map (kbd ".") #'backstaff-view-toggle-hidden)
     (define-key map (kbd "+") #'backstaff-list-more)
-    (define-key map (kbd "t") #'backstaff-list-tree)
+    (define-key map (kbd "t") #'backstaff-view-list-or-tree)
     map)
   "Keymap of `backstaff-list-mode'.")
 
@@ -63,6 +63,8 @@ Drawing more of them would keep Emacs busy for seconds.")
            (backstaff-view-change :path (plist-get entry :path) :bytes nil
                                   ;; A link may lead out of the project.
                                   :try (eq (plist-get entry :kind) :symlink))))
+  ;; Where there is no column, `tabulated-list-sort' sorts by name.
+  (setq-local default-text-properties '(tabulated-list-column-name "Name"))
   (setq tabulated-list-sort-key (list "Name")))
 
 ;;;###autoload
@@ -179,12 +181,6 @@ come before their own entries."
  [tools.list_directory])"
                    "\\[backstaff-list-more] asks for more")))))))
 
-(defun backstaff-list-tree ()
-  "Show the directory as a tree."
-  (interactive nil backstaff-list-mode)
-  (backstaff-view-switch 'backstaff-tree-mode (backstaff-view-get :path)
-                         :hidden (backstaff-view-get :hidden)))
-
 (defun backstaff-list-more ()
   "Request more of a listing that was cut."
   (interactive nil backstaff-list-mode)
@@ -198,8 +194,7 @@ come before their own entries."
                        (abbreviate-file-name (backstaff-server-settings-file-name))))
           ((>= bytes backstaff-list--most-bytes)
            (user-error "A reply has no room for more")))
-    (backstaff-view-change :bytes (min (* 4 bytes) backstaff-list--most-bytes)
-                           :try t)))
+    (backstaff-view-change :bytes (min (* 4 bytes) backstaff-list--most-bytes) :try t)))
 
 
 ;;; One file

@@ -64,11 +64,6 @@ the name, a to z, 0 to 9.  An item never changes the key of an earlier one."
                   0 1))
      (lambda (tool) (replace-regexp-in-string "\\`[^/]*/" "" (id tool))))))
 
-(defun backstaff-menu--arguments-with-keys (tool)
-  "Return an alist of keys and definitions of the arguments of TOOL."
-  (backstaff-menu--with-keys (plist-get tool :arguments) (lambda (_) "-")
-                             (lambda (definition) (plist-get definition :name))))
-
 (defun backstaff-menu--entry (prefix key names function &rest slots)
   "Return an entry of the menu PREFIX; KEY calls FUNCTION.
 The entry needs a command, which gets a name of the strings NAMES.  SLOTS are
@@ -101,7 +96,9 @@ as in the definition of a menu."
 
 (defun backstaff-menu--argument-entries (_)
   "Return an entry for each argument of the chosen tool."
-  (let* ((arguments (backstaff-menu--arguments-with-keys backstaff-menu--tool))
+  (let* ((arguments (backstaff-menu--with-keys
+                     (plist-get backstaff-menu--tool :arguments) (lambda (_) "-")
+                     (lambda (definition) (plist-get definition :name))))
          (width (cl-loop for (_ . definition) in arguments
                          maximize (length (plist-get definition :name)))))
     (mapcar (pcase-lambda (`(,key . ,definition))

@@ -130,14 +130,6 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                   "Reinstall the package, with its folder py_backend, or customize\
  `backstaff-server-command'"))))))
 
-(defun backstaff-server--command ()
-  "Return the server's command, a list of strings.
-Signal a `backstaff-start-error' if there is none."
-  (append (backstaff-server-program) '("serve" "--stdio")
-          (and backstaff-server-settings-file
-               (list "--config"
-                     (expand-file-name backstaff-server-settings-file)))))
-
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
   (let ((default-directory "/"))
@@ -278,7 +270,10 @@ or with nil and a condition, after TIMEOUT seconds at most."
 (defun backstaff-server--launch-here (server)
   "Start the process of SERVER on this host, and the connection with it."
   (backstaff-python-with-own-environment (backstaff-python-sources)
-    (let ((command (backstaff-server--command)))
+    (let ((command (append (backstaff-server-program) '("serve" "--stdio")
+                           (and backstaff-server-settings-file
+                                (list "--config" (expand-file-name
+                                                  backstaff-server-settings-file))))))
       (backstaff-server-note (format "starting %S" command))
       ;; Else it is a child of Emacs that fails to become the program.
       (unless (executable-find (car command))

@@ -56,7 +56,7 @@ the root itself, \"**/*.log\" those at any depth."
     (define-key map (kbd "d") #'backstaff-tree-set-depth)
     (define-key map (kbd "x") #'backstaff-tree-add-exclude)
     (define-key map (kbd "+") #'backstaff-tree-more)
-    (define-key map (kbd "t") #'backstaff-view-list)
+    (define-key map (kbd "t") #'backstaff-view-list-or-tree)
     (define-key map (kbd "l") #'backstaff-view-list)
     map)
   "Keymap of `backstaff-tree-mode'.")
@@ -97,7 +97,9 @@ TAB on a directory with an ellipsis shows its entries.
    :open (lambda (entry)
            (if (eq (plist-get entry :kind) :symlink)
                (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
-             (backstaff-view-change :path (plist-get entry :path)))))
+             ;; A focus below the directory unfolds it.
+             (backstaff-view-change :path (plist-get entry :path)
+                                    :focus (concat (plist-get entry :path) "/")))))
   (setq-local outline-regexp "."
               outline-level (lambda ()
                               ;; The lines of a failure have no level.
@@ -113,7 +115,7 @@ TAB on a directory with an ellipsis shows its entries.
               (lambda () (zerop (forward-line (if (bolp) -1 0))))
               imenu-extract-index-name-function
               (lambda ()
-                (let ((node (backstaff-view-entry)))
+                (let ((node (get-text-property (point) 'backstaff-entry)))
                   (and (eq (plist-get node :kind) :directory)
                        (backstaff-view-label (plist-get node :path))))))
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
@@ -151,8 +153,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (dolist (path backstaff-tree--folded)
     (save-excursion
       (when (and (not (string-prefix-p (concat path "/") (or (backstaff-view-get :focus) "")))
-                 (backstaff-view-go-to path)
-                 (not (outline-invisible-p)))
+                 (backstaff-view-go-to path))
         (outline-hide-subtree))))
   (let* ((data (plist-get backstaff-view-reply :data))
          (exclude (backstaff-view-get :exclude))
@@ -162,11 +163,11 @@ Interactively this is the root of the project; with a prefix argument, ask."
      (backstaff-view-get :path)
      (and limited "CUT")
      (string-join
-      (remove nil (list (backstaff-view-count (plist-get data :total-dirs)
-                                              "directory" "directories")
-                        (backstaff-view-count (plist-get data :total-files) "file" "files")
-                        (backstaff-view-count (plist-get data :total-symlinks)
-                                              "link" "links")))
+      (cl-loop for (key . noun) in '((:total-dirs "directory" "directories")
+                                     (:total-files "file" "files")
+                                     (:total-symlinks "link" "links"))
+               for count = (apply #'backstaff-view-count (plist-get data key) noun)
+               when count collect count)
       ", ")
      (format "depth %d" (backstaff-view-get :depth))
      (if (backstaff-view-get :hidden) "hidden shown" "hidden off")
@@ -219,7 +220,9 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
     (outline-map-region
      (lambda ()
        (when-let ((path (plist-get (backstaff-view-entry) :path)))
-         (unless (outline-invisible-p)
+         (unless (or (outline-invisible-p)
+                     ;; The children, when they come, shall be folded again.
+                     (eq (char-before (line-end-position)) ?…))
            (setq backstaff-tree--folded (delete path backstaff-tree--folded))
            (when (outline-invisible-p (line-end-position))
              (push path folded)))))
@@ -230,13 +233,10 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
 (defun backstaff-tree--reveal (&rest _)
   "Unfold the directories around point."
   (save-excursion
-    (let ((folded nil))
-      (while (outline-invisible-p)
-        (outline-up-heading 1 t)
-        (push (point) folded))
-      (dolist (position folded)
-        (goto-char position)
-        (outline-show-children)))))
+    (when (outline-invisible-p (line-beginning-position))
+      (outline-up-heading 1 t)
+      (backstaff-tree--reveal)
+      (outline-show-children))))
 
 (defun backstaff-tree-toggle ()
   "Fold the directory at point, or open it by one level.
@@ -245,8 +245,7 @@ If its children were not requested yet, request them."
   (let ((node (backstaff-view-entry-at-point)))
     (cond ((not (eq (plist-get node :kind) :directory))
            (user-error "This is not a directory"))
-          ((plist-get node :children)
-           (outline-toggle-children))
+          ((plist-get node :children) (outline-toggle-children))
           (t (backstaff-tree--load (plist-get node :path))))))
 
 (defun backstaff-tree-toggle-all ()
@@ -258,23 +257,25 @@ If its children were not requested yet, request them."
     (outline-back-to-heading)
     (backstaff-view-go-to-name)))
 
-(defun backstaff-tree--load (path)
-  "Request the children of the directory PATH and draw them."
+(defun backstaff-tree--load (path &optional again)
+  "Request the children of the directory PATH and draw them.
+AGAIN is non-nil if the user opened it before; then it may be folded."
   (backstaff-view-call
    `(:path ,path :depth 1 ,@backstaff-view-state)
    (lambda (reply)
      (let ((node (backstaff-tree--find :path path))
            (data (plist-get reply :data)))
-       (cond ((not (plist-get reply :ok))
-              (message "%s" (plist-get reply :text)))
+       (cond ((not (plist-get reply :ok)) (message "%s" (plist-get reply :text)))
              (node
               (cl-pushnew path backstaff-tree--opened :test #'equal)
               (backstaff-names-labels reply backstaff-view-labels)
               (plist-put node :children (plist-get (plist-get data :root) :children))
               (plist-put node :truncated nil)
               (plist-put node :limited (plist-get data :limit-reached))
-              (unless (plist-get node :children)
-                (message "%s/ has no entries to show" (backstaff-view-label path)))
+              (unless again
+                (setq backstaff-tree--folded (delete path backstaff-tree--folded))
+                (unless (plist-get node :children)
+                  (message "%s/ has no entries to show" (backstaff-view-label path))))
               (backstaff-view-redraw #'backstaff-tree--insert)
               (backstaff-tree--open-again (concat path "/"))))))))
 
@@ -283,7 +284,7 @@ If its children were not requested yet, request them."
   (dolist (path backstaff-tree--opened)
     (when (and (string-prefix-p prefix path)
                (backstaff-tree--unread-p (backstaff-tree--find :path path)))
-      (backstaff-tree--load path))))
+      (backstaff-tree--load path t))))
 
 (defun backstaff-tree-toggle-files ()
   "Show or hide files and links."
@@ -319,8 +320,7 @@ If GLOB is nil, which is the prefix argument, exclude nothing."
   (let ((limit (backstaff-view-get :max)))
     (unless (< limit backstaff-tree--most-entries)
       (user-error "A tree has at most %d entries" limit))
-    (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
-                           :try t)))
+    (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries) :try t)))
 
 (provide 'backstaff-tree)
 ;;; backstaff-tree.el ends here

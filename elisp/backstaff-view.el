@@ -33,8 +33,7 @@
 (defcustom backstaff-show-hidden nil
   "Whether new listings and trees show files whose names start with a dot.
 \\`.' shows or hides them in a buffer."
-  :type 'boolean
-  :group 'backstaff)
+  :type 'boolean :group 'backstaff)
 
 (defcustom backstaff-time-format "%Y-%m-%d %H:%M"
   "Format of times in listings, as for `format-time-string'."
@@ -45,8 +44,7 @@
 
 (defgroup backstaff-faces nil
   "Faces of Backstaff."
-  :group 'backstaff
-  :group 'faces)
+  :group 'backstaff :group 'faces)
 
 (defface backstaff-directory '((t :inherit font-lock-function-name-face))
   "Face for the names of directories.")
@@ -134,10 +132,8 @@ or file below the root.")
 `:defaults' returns a state that a new buffer starts with (optional).
 `:open' shows an entry that is not a regular file (optional).
 `:wrap', WRAP, is non-nil if long lines wrap."
-  (setq truncate-lines (not wrap)
-        word-wrap t
-        buffer-undo-list t
-        buffer-read-only t
+  (setq truncate-lines (not wrap) word-wrap t
+        buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
         mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
@@ -214,8 +210,7 @@ tool, the buffer must have the same tool."
 If `:try' in CHANGES is non-nil and the tool fails, keep the old state and
 show the failure in the echo area."
   (let* ((latest (or backstaff-view--requested backstaff-view-state))
-         (state (map-merge 'plist latest changes))
-         (try (plist-get state :try)))
+         (state (map-merge 'plist latest changes)) (try (plist-get state :try)))
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested (if (and try backstaff-view-state) nil state))
@@ -244,8 +239,7 @@ CALLBACK decides whether the state of the buffer changes."
 
 (defun backstaff-view--show (state reply)
   "Let the buffer have STATE and draw REPLY, with point in its old place."
-  (let* ((ok (plist-get reply :ok))
-         (path (plist-get state :path))
+  (let* ((ok (plist-get reply :ok)) (path (plist-get state :path))
          (focus (and ok (plist-get state :focus)))
          (moved (setq backstaff-view--moved
                       (cl-loop for key in '(:path :page :query)
@@ -253,38 +247,48 @@ CALLBACK decides whether the state of the buffer changes."
                                                    (plist-get backstaff-view-state key))))))
          (places (or backstaff-view--places (backstaff-view--places))))
     (backstaff-view--rename (or backstaff-view--requested backstaff-view-state) state)
-    (setq backstaff-view-state state
-          backstaff-view-reply reply
-          backstaff-view-labels (backstaff-names-labels reply)
-          backstaff-view--requested nil
-          backstaff-view--places (unless (or ok moved) places))
-    (backstaff-view--draw
-     (lambda () (backstaff-view--call (if ok :draw :draw-failure) reply)))
-    (when ok
-      (setq backstaff-view-state (map-merge 'plist state '(:focus nil :try nil))))
-    (setq default-directory
-          (backstaff-view-file-name
-           (backstaff-view--absolute
-            ;; A path that cannot be shown may be no directory, or a link that
-            ;; leads out of the project.
-            (cond ((not ok) ".")
-                  ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
-                  (t (or (backstaff-view-parent path) ".")))
-            'directory)))
-    (if (and ok (not moved) (not focus))
+    (if (not (backstaff-view--draw
+              (lambda ()
+                (setq backstaff-view-state state
+                      backstaff-view-reply reply
+                      backstaff-view-labels (backstaff-names-labels reply)
+                      backstaff-view--requested nil
+                      backstaff-view--places (unless (or ok moved) places))
+                (backstaff-view--call (if ok :draw :draw-failure) reply))))
         (backstaff-view--restore places)
-      (backstaff-view--go-to-start focus)
-      (dolist (window (get-buffer-window-list nil t t))
-        (set-window-start window (point-min) t)
-        (set-window-point window (point))))))
+      (when ok
+        (setq backstaff-view-state (map-merge 'plist state '(:focus nil :try nil))))
+      (setq default-directory
+            (backstaff-view-file-name
+             (backstaff-view--absolute
+              ;; A path that cannot be shown may be no directory, or a link that
+              ;; leads out of the project.
+              (cond ((not ok) ".")
+                    ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
+                    (t (or (backstaff-view-parent path) ".")))
+              'directory)))
+      (if (and ok (not moved) (not focus))
+          (backstaff-view--restore places)
+        (backstaff-view--go-to-start focus)
+        (dolist (window (get-buffer-window-list nil t t))
+          (set-window-start window (point-min) t)
+          (set-window-point window (point)))))))
 
 (defun backstaff-view--draw (function)
-  "Replace the text of the buffer; FUNCTION inserts the new text."
-  (let ((inhibit-read-only t)
-        ;; With the usual value, collecting garbage takes most of the time.
-        (gc-cons-percentage (max gc-cons-percentage 1.0)))
-    (when backstaff-view--notes
-      (overlay-put backstaff-view--notes 'after-string nil))
+  "Replace the text of the buffer by what FUNCTION inserts, and return non-nil.
+If the user quits, bring the old text back and return nil."
+  (let* ((inhibit-read-only t)
+         ;; With the usual value, collecting garbage takes most of the time.
+         (gc-cons-percentage (max gc-cons-percentage 1.0)) (text (buffer-string))
+         (overlays (cl-loop for it being the overlays
+                            collect (list it (overlay-start it) (overlay-end it))))
+         (variables
+          (mapcar (lambda (it) (list it (symbol-value it)))
+                  '( backstaff-view-state backstaff-view-reply backstaff-view-labels
+                     backstaff-view-subject backstaff-view--requested
+                     backstaff-view--places header-line-format truncate-lines
+                     tabulated-list-format tabulated-list-entries tabulated-list-sort-key))))
+    (when backstaff-view--notes (delete-overlay backstaff-view--notes))
     (setq truncate-lines (not (plist-get backstaff-view--functions :wrap))
           backstaff-view-subject nil)
     (backstaff-view--call :before-draw)
@@ -293,9 +297,12 @@ CALLBACK decides whether the state of the buffer changes."
       ;; Replies come in a process filter, where Emacs inhibits quitting.
       (condition-case nil
           (let ((inhibit-quit nil))
-            (funcall function))
-        (quit (erase-buffer)
-              (backstaff-view--insert-text "Cancelled" 'backstaff-detail))))))
+            (funcall function) t)
+        (quit (erase-buffer) (insert text)
+              (mapc (apply-partially #'apply #'move-overlay) overlays)
+              (mapc (apply-partially #'apply #'set) variables)
+              (funcall backstaff-request-cancelled-function)
+              (ignore (message "Cancelled")))))))
 
 (defun backstaff-view-redraw (function)
   "Replace the text as `backstaff-view--draw' does, with point in its old place.
@@ -352,8 +359,7 @@ when the user sorts a table."
 (defun backstaff-view-title (verb state)
   "Return a buffer name for STATE that starts with VERB.
 For example \"*backstaff tree: project/src*\"."
-  (let* ((root (plist-get state :root))
-         (path (plist-get state :path))
+  (let* ((root (plist-get state :root)) (path (plist-get state :path))
          (host (file-remote-p root 'host))
          (name (file-name-nondirectory (directory-file-name root))))
     (format "*backstaff %s: %s%s*" verb
@@ -445,9 +451,12 @@ its widest cell, as far as the window has room for all columns."
 ;;; Places
 
 (defun backstaff-view--line-entry ()
-  "Return the entry of the line at point, or nil."
-  (or (get-text-property (line-beginning-position) 'backstaff-entry)
-      (get-text-property (line-beginning-position) 'tabulated-list-id)))
+  "Return the entry of the line on which the user sees point, or nil."
+  (save-excursion
+    (while (and (zerop (forward-line 0)) (not (bobp)) (invisible-p (point)))
+      (goto-char (previous-single-char-property-change (point) 'invisible)))
+    (or (get-text-property (point) 'backstaff-entry)
+        (get-text-property (point) 'tabulated-list-id))))
 
 (defun backstaff-view-entry ()
   "Return the entry at point, or nil."
@@ -479,8 +488,7 @@ its widest cell, as far as the window has room for all columns."
 
 (defun backstaff-view-go-to (path)
   "Go to the line of PATH and return non-nil, or stay if there is none."
-  (let ((start (point))
-        (found nil))
+  (let ((start (point)) (found nil))
     (goto-char (point-min))
     (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
                     (eobp)))
@@ -584,6 +592,8 @@ is a directory or a link to one."
          (attributes (file-attributes (file-truename name))))
     (pcase (and attributes (aref (file-attribute-modes attributes) 0))
       (?d nil)
+      ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
+                        (backstaff-names-show file)))
       (?- (if other-window (find-file-other-window name) (find-file name))
           t)
       ;; Opening a fifo may block forever, and a device may do anything.
@@ -661,6 +671,13 @@ With a prefix argument RELATIVE, copy its path below the project's root."
   (apply #'backstaff-view-switch 'backstaff-list-mode (backstaff-view-directory)
          (and (plist-member backstaff-view-state :hidden)
               (list :hidden (backstaff-view-get :hidden)))))
+
+(defun backstaff-view-list-or-tree ()
+  "Show the directory of a listing as a tree, or that of a tree as a listing."
+  (interactive)
+  (backstaff-view-switch (if (derived-mode-p 'backstaff-tree-mode) 'backstaff-list-mode
+                           'backstaff-tree-mode)
+                         (backstaff-view-get :path) :hidden (backstaff-view-get :hidden)))
 
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."

@@ -60,11 +60,26 @@
                        ("Settings" "none, as there is no .*/config/backstaff/config.toml")
                        ("Running" "no server") ("Command" "by `backstaff-server-command'")
                        ("Handshake" "server 0\\.1\\.0, protocol 1, Python 3\\.")
-                       ("Round trip" "[0-9.]+ ms, the median of [0-9]+ pings")
+                       ("Round trip" "[0-9.]+ ms for an empty call.* the median of 25 pings")
                        ("Tools" "agent-q/list_directory, allowed.*workspace/tree, allowed")))
         (ert-info (name)
           (should (string-match-p regexp (nth 1 (backstaff-doctor-tests-check name report))))))
       (should (string-match-p "The log ends with:\n\n\\(?:.\\|\n\\)*connected:" report)))))
+
+(ert-deftest backstaff-doctor-measures-what-a-call-takes-when-all-is-warm ()
+  (let ((now 0.0) (costs '(.01 .005 .003 .002 .001)) (text nil))
+    (cl-letf (((symbol-function 'float-time) (lambda (&rest _) now))
+              ((symbol-function 'backstaff-epc-call)
+               (lambda (&rest _) (cl-incf now (or (pop costs) .0001))))
+              ((symbol-function 'backstaff-doctor--note)
+               (lambda (_name _state &optional note &rest _) (setq text note))))
+      (backstaff-doctor--check-speed "Round trip" nil)
+      (should (equal text "0.10 ms for an empty call and its answer, the median of 25 pings
+0.10 to 0.10 ms; the first ping took 10.00 ms"))
+      ;; A host far away answers few in time, and those count.
+      (setq costs (list 3 3))
+      (backstaff-doctor--check-speed "Round trip" nil)
+      (should (string-match-p "\\`3000\\.00 ms .* of 2 pings" text)))))
 
 (ert-deftest backstaff-doctor-leaves-the-server-in-use-alone ()
   (backstaff-doctor-tests-with (backstaff-test-command)

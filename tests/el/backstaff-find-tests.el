@@ -53,8 +53,14 @@
     completions))
 
 (defun backstaff-find-tests-problem (keys)
-  "Return the words of the mistake that typing KEYS at the prompt is."
-  (cadr (should-error (backstaff-find-tests-type keys) :type 'user-error)))
+  "Return what RET after KEYS says at the prompt, which stays open."
+  (let ((problem nil))
+    (backstaff-find-tests-at-prompt keys
+      (let ((text (minibuffer-contents)))
+        (setq problem (should-error (call-interactively (key-binding (kbd "RET")))
+                                    :type 'user-error))
+        (should (equal (minibuffer-contents) text))))
+    (cadr problem)))
 
 
 ;;; Visiting
@@ -73,8 +79,8 @@
 
 (ert-deftest backstaff-find-file-visits-nothing-before-anything-is-typed ()
   (backstaff-view-test-project backstaff-find-tests-tree
-    (should (string-match-p "Type a part" (backstaff-find-tests-problem "RET")))
-    (should (string-match-p "Type a part" (backstaff-find-tests-problem "SPC RET")))))
+    (should (string-match-p "Type a part" (backstaff-find-tests-problem "")))
+    (should (string-match-p "Type a part" (backstaff-find-tests-problem "SPC")))))
 
 (ert-deftest backstaff-find-file-opens-the-directory-that-a-link-leads-to ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -119,12 +125,12 @@
 
 (ert-deftest backstaff-find-file-says-why-nothing-matches ()
   (backstaff-view-test-project backstaff-find-tests-tree
-    (should (equal (backstaff-find-tests-problem "zzzz RET") "No file matches"))
-    (let ((problem (backstaff-find-tests-problem "parser.o RET")))
+    (should (equal (backstaff-find-tests-problem "zzzz") "No file matches"))
+    (let ((problem (backstaff-find-tests-problem "parser.o")))
       (should (string-prefix-p "No file matches; 1 ignored file matches" problem))
       (should-not (string-match-p "include_ignored" problem)))
     (should (string-match-p "nearest names: src/parser\\.c"
-                            (backstaff-find-tests-problem "parsing.c RET")))
+                            (backstaff-find-tests-problem "parsing.c")))
     (should (equal (car (last (backstaff-view-test-messages
                                 (backstaff-find-tests-at-prompt "zzzz"
                                   (should-not (backstaff-find-tests-completions))))))
@@ -134,7 +140,21 @@
   (backstaff-view-test-project backstaff-find-tests-tree
     (should (string-match-p "longer than"
                             (backstaff-find-tests-problem
-                             (concat (make-string 2000 ?x) " RET"))))))
+                             (make-string 2000 ?x))))))
+
+(ert-deftest backstaff-find-file-stays-open-after-a-miss ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-at-prompt "zzzz"
+      (should-error (call-interactively (key-binding (kbd "RET"))) :type 'user-error)
+      (delete-minibuffer-contents)
+      (insert "c tree")
+      (should (equal (backstaff-find-tests-completions) '("src/print_tree.c"))))))
+
+(ert-deftest backstaff-find-file-offers-nothing-that-does-not-match ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-find-tests-at-prompt "parser"
+      (should-error (call-interactively (key-binding (kbd "<down>"))) :type 'user-error)
+      (should (equal (minibuffer-contents-no-properties) "parser")))))
 
 (defvar backstaff-find-tests-lists nil
   "The lists that `completing-read' was asked to choose from.")

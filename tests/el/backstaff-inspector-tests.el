@@ -115,10 +115,10 @@
       (backstaff-inspector--draw-costs (list (cons 'text text)))
       (should (string-suffix-p (format " %s\n" costs) (buffer-string))))))
 
-(defun backstaff-inspector-tests-form (form text data)
-  "Return how FORM of a reply is shown that is TEXT, or as a plist DATA."
+(defun backstaff-inspector-tests-form (form text)
+  "Return how FORM of a reply is shown that is TEXT."
   (with-temp-buffer
-    (backstaff-inspector--draw-form form text data)
+    (backstaff-inspector--draw-form form text)
     (goto-char (point-min))
     (forward-line 2)
     (buffer-substring-no-properties (point) (point-max))))
@@ -127,28 +127,61 @@
   (dolist (object `((:a 1 :b "x\ny" :c nil :d ,(make-string 100 ?x) :e (1 2 (:f "é")))
                     (:entries ,(cl-loop for i below 30 collect `(:name ,(format "n%d" i) :size ,i)))
                     ((:files ,(make-list 200 "item")) (:a 1) ,(make-list 20 'item))))
-    (let ((text (backstaff-inspector-tests-form 'plist (prin1-to-string object) object)))
+    (let ((text (backstaff-inspector-tests-form 'plist (prin1-to-string object))))
       (should (equal (read text) object))
       (should (string-match-p "\n." text))
       (should-not (string-search "\t" text)))))
+
+(ert-deftest backstaff-inspector-shows-a-pair-on-a-line ()
+  (should (equal (backstaff-inspector-tests-form
+                  'plist (concat "(:path \"a (:b) \\\"\" :kind :file :in (:name :text :path) :none nil"
+                                 " :entries ((:name \"x\" :size 1) (:name \"y\" :tags (\"s\" \"t\")))"
+                                 " :root (:dirs 0))"))
+                 "\
+(:path \"a (:b) \\\"\"
+ :kind :file
+ :in
+ (:name :text
+  :path)
+ :none nil
+ :entries
+ ((:name \"x\"
+   :size 1)
+  (:name \"y\"
+   :tags (\"s\" \"t\")))
+ :root
+ (:dirs 0))
+"))
+  (should (equal (backstaff-inspector-tests-form 'json "{\"b\":[{\"z\":1,\"a\":null}],\"a\":2}")
+                 "\
+{
+  \"b\": [
+    {
+      \"z\": 1,
+      \"a\": null
+    }
+  ],
+  \"a\": 2
+}
+")))
 
 (ert-deftest backstaff-inspector-lays-out-any-json-so-that-it-is-the-same ()
   (let ((json-object-type 'alist) (json-false :false) (json-null :null))
     (dolist (json '("{}" "[]" "{\"a\":\"},{\\\"\\\\\",\"b\":[{\"c\":[1,2]},{\"d\":{}}]}"
                     "[{\"a\":1.5,\"e\":null},{\"b\":false,\"c\":\"é\\u202e\"}]"))
-      (should (equal (json-read-from-string (backstaff-inspector-tests-form 'json json nil))
+      (should (equal (json-read-from-string (backstaff-inspector-tests-form 'json json))
                      (json-read-from-string json))))))
 
 (ert-deftest backstaff-inspector-breaks-what-is-cut-off-between-its-objects ()
   (let ((backstaff-inspector-max-characters 22))
     (pcase-dolist (`(,form ,text ,shown)
-                   '((json "[{\"a\":\"},x\"},{\"b\":\"c\\\"\"}]" "[{\"a\":\"},x\"},\n{\"b\":\"c\\\"\n")
-                     (plist "((:a \") (\") (:b 2) (:c 3) (:d 4))" "((:a \") (\") \n(:b 2) \n(:c\n")))
+                   '((json "[{\"a\":\"},x\"},{\"b\":\"c\\\"\"}]" "[{\"a\":\"},x\"},\n {\"b\":\"c\\\"\n")
+                     (plist "((:a \") (\") (:b 2) (:c 3) (:d 4))" "((:a \") (\")\n (:b 2)\n (:c\n")))
       (should (string-prefix-p (concat shown "\n… and more")
-                               (backstaff-inspector-tests-form form text nil)))))
+                               (backstaff-inspector-tests-form form text)))))
   ;; A string may be long.
   (let ((text (concat "{\"a\":\"" (make-string 99000 ?\") (make-string 9000 ?x) "\"}")))
-    (should (backstaff-inspector-tests-form 'json text nil))))
+    (should (backstaff-inspector-tests-form 'json text))))
 
 
 ;;; Keys

@@ -158,6 +158,16 @@ All questions are answered with yes and noted in `questions'."
       (should (equal (backstaff-python-find root) (concat environment "bin/python")))
       (should (string-match-p "will run in" (car messages))))))
 
+(ert-deftest backstaff-install-says-what-the-doctor-says-of-a-python ()
+  (backstaff-install-tests-with '(python)
+    (cl-letf (((symbol-function 'y-or-n-p)
+               (lambda (question) (ignore (push question questions)))))
+      (backstaff-install-server)
+      (write-region "" nil "no-libraries" nil 'silent)
+      (backstaff-install-server))
+    (should (string-prefix-p "Python 3.12 lacks bracex, epc.  With pip" (car questions)))
+    (should (string-prefix-p "Python 3.12 has all libraries.  With pip" (cadr questions)))))
+
 (ert-deftest backstaff-install-prefers-uv ()
   (backstaff-install-tests-with '(python uv)
     (should (string-match-p "finished" (backstaff-install-tests-install)))
@@ -260,7 +270,7 @@ All that the user is asked is noted in `questions'."
                                 (cadr (should-error (backstaff-command-root)
                                                     :type 'user-error)))))
       (backstaff-test-wait-for done))
-    (should (string-match-p "\\`Backstaff's server needs libraries\\.  With pip, install bracex"
+    (should (string-match-p "\\`Python 3\\.12 lacks bracex, epc\\.  With pip, install bracex"
                             (car questions)))
     (should (backstaff-python--installed))
     (should (backstaff-command-root))

@@ -144,6 +144,14 @@
     (backstaff-view-test-press "S")
     (should (equal (backstaff-view-test-names) '("b" "a" "c")))))
 
+(ert-deftest backstaff-list-sorts-by-name-where-there-is-no-column ()
+  (backstaff-view-test-project '(("a" . "12") ("b" . "1"))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (dolist (names '(("b" "a") ("a" "b")))
+      (goto-char (point-max))
+      (backstaff-view-test-press "S")
+      (should (equal (backstaff-view-test-names) names)))))
+
 (ert-deftest backstaff-list-sorting-keeps-the-notes ()
   (backstaff-view-test-project (cl-loop for n below 30 collect (cons (format "f%02d" n) ""))
     (let ((backstaff-list--usual-bytes 400))
@@ -173,6 +181,26 @@
       (should (equal (backstaff-view-test-name) "sub"))
       (should-error (execute-kbd-macro "^") :type 'user-error)
       (should (equal (backstaff-view-test-name) "sub")))))
+
+(ert-deftest backstaff-list-and-its-tree-lead-to-each-other ()
+  (backstaff-view-test-project (cons '("bare") backstaff-list-tests-tree)
+    (pcase-dolist (`(,command ,path . ,names) '((backstaff-list-directory "" "sub" "Small")
+                                                (backstaff-list-directory "sub" "inner" "x")
+                                                (backstaff-list-directory "bare" nil)
+                                                (recursive "" "sub" "sub/inner" "sub/x")))
+      (dolist (name names)
+        (ert-info ((format "%s %s %s" command path name))
+          (if (eq command 'recursive)
+              (backstaff-view-test-open #'backstaff-list-entries root t)
+            (backstaff-view-test-open command (expand-file-name path root)))
+          (when name
+            (backstaff-view-test-go-to name))
+          (let ((listing (current-buffer)))
+            (backstaff-view-test-press "t")
+            (should (eq major-mode 'backstaff-tree-mode))
+            (backstaff-view-test-press "t")
+            (should (eq (current-buffer) listing))
+            (should (equal (backstaff-view-test-name) name))))))))
 
 (ert-deftest backstaff-list-visits-a-file ()
   (backstaff-view-test-project backstaff-list-tests-tree

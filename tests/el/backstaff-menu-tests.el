@@ -90,9 +90,13 @@ After that the menu is closed: it does not outlive a keyboard macro."
                  '("X9" "Ll" "Tu"))))
 
 (ert-deftest backstaff-menu-argument-keys-start-with-a-dash ()
-  (should (equal (mapcar #'car (backstaff-menu--arguments-with-keys
-                                '(:arguments ((:name "path") (:name "pattern") (:name "pa")))))
-                 '("-p" "-a" "-b"))))
+  (cl-letf* ((shown nil)
+             ((symbol-function 'backstaff-menu--entry)
+              (lambda (_prefix key &rest _) (push key shown)))
+             (backstaff-menu--tool
+              '(:id "x/y" :arguments ((:name "path") (:name "pattern") (:name "pa")))))
+    (backstaff-menu--argument-entries nil)
+    (should (equal (nreverse shown) '("-p" "-a" "-b")))))
 
 
 ;;; The menu

@@ -36,14 +36,14 @@
 
 (ert-deftest backstaff-server-command-is-taken-as-it-is ()
   (let ((backstaff-server-command '("~/venv/bin/python" "-m" "backstaff")))
-    (should (equal (backstaff-server--command)
+    (should (equal (backstaff-server-program)
                    (list (expand-file-name "~/venv/bin/python")
-                         "-m" "backstaff" "serve" "--stdio")))))
+                         "-m" "backstaff")))))
 
 (ert-deftest backstaff-server-command-must-be-strings ()
   (dolist (backstaff-server-command '("python -m backstaff" (python)))
     (backstaff-test-should-fail 'backstaff-connection-lost "not a list of strings"
-      (backstaff-server--command))))
+      (backstaff-server-program))))
 
 (ert-deftest backstaff-server-sources-are-found-beside-the-library ()
   (backstaff-test-with-tree '(("pkg" ("elisp" ("backstaff-python.el" . ""))
@@ -68,10 +68,9 @@
           (backstaff-server-command nil)
           (python (expand-file-name ".venv/bin/python")))
       (set-file-modes python #o755)
-      (should (equal (backstaff-server--command)
+      (should (equal (backstaff-server-program)
                      (list python "-I"
-                           (expand-file-name "py_backend/backstaff/__main__.py")
-                           "serve" "--stdio"))))))
+                           (expand-file-name "py_backend/backstaff/__main__.py")))))))
 
 (ert-deftest backstaff-server-shim-is-told-from-the-interpreter ()
   (backstaff-server-tests-with-path
@@ -98,15 +97,15 @@
 (ert-deftest backstaff-server-installed-program-comes-last ()
   (backstaff-server-tests-with-path '(("backstaff" . "#!/bin/sh\n"))
     (let ((backstaff-python-package-directory nil))
-      (should (equal (backstaff-server--command)
-                     (list (expand-file-name "backstaff") "serve" "--stdio"))))))
+      (should (equal (backstaff-server-program)
+                     (list (expand-file-name "backstaff")))))))
 
 (ert-deftest backstaff-server-that-is-nowhere-is-a-clear-error ()
   (backstaff-server-tests-with-path nil
     (let ((backstaff-python-package-directory nil))
       (backstaff-test-should-fail 'backstaff-connection-lost
           "customize .backstaff-server-command"
-        (backstaff-server--command)))))
+        (backstaff-server-program)))))
 
 
 ;;; Starting

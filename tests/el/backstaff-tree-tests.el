@@ -150,6 +150,59 @@
     (should (equal (nth 3 (backstaff-tree-tests-lines)) "│  ├─ deep/"))
     (should (equal (nth 4 (backstaff-tree-tests-lines)) "│  ├─ a.c"))))
 
+(ert-deftest backstaff-tree-commands-act-on-the-row-that-is-seen ()
+  (backstaff-view-test-project '(("aa" ("b" . "")) ("zz" ("in" ("c" . ""))))
+    (backstaff-view-test-open #'backstaff-tree root)
+    (pcase-dolist (`(,path ,row ,end) '(("aa" "aa/" "─ b") ("zz/in" "in/" "") ("zz" "zz/" "")
+                                        ("." "/" "")))
+      (backstaff-view-test-go-to row)
+      (backstaff-view-test-press "TAB")
+      (goto-char (point-max))
+      (unless (equal end "")
+        (search-backward end)
+        (end-of-line))
+      (backstaff-view-test-press "C-u w")
+      (should (equal (current-kill 0) path)))
+    (should (= (length (backstaff-view-test-lines)) 1))
+    (backstaff-view-test-press "g")
+    (should (equal (plist-get (backstaff-view-entry) :path) "."))
+    (should (= (length (backstaff-view-test-lines)) 1))
+    (goto-char (point-max))
+    (backstaff-view-test-press "TAB")
+    (should (equal (backstaff-tree-tests-lines) '("├─ aa/" "└─ zz/")))))
+
+(ert-deftest backstaff-tree-other-window-opens-the-row-that-is-seen ()
+  (backstaff-view-test-project '(("zz" ("in" ("a.c" . ""))))
+    (backstaff-view-test-open #'backstaff-tree root)
+    (backstaff-view-test-go-to "in/")
+    (backstaff-view-test-press "TAB")
+    (goto-char (point-max))
+    (backstaff-view-test-press "o")
+    (should (eq major-mode 'backstaff-tree-mode))
+    (should (equal (plist-get backstaff-view-state :path) "zz/in"))))
+
+(ert-deftest backstaff-tree-folds-survive-until-the-children-come ()
+  (backstaff-tree-tests-shown
+    (dolist (keys '(("TAB") ("TAB" "g" "g")))
+      (backstaff-view-test-go-to "deep/")
+      (apply #'backstaff-view-test-press keys))
+    (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 5)
+                   '("│  ├─ deep/" "│  ├─ a.c")))
+    ;; The depth forgets what was opened, and to open it is the user's wish.
+    (backstaff-view-test-press "d 2 RET")
+    (backstaff-view-test-go-to "deep/ …")
+    (backstaff-view-test-press "TAB")
+    (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 5)
+                   '("│  ├─ deep/" "│  │  └─ er/ …")))))
+
+(ert-deftest backstaff-tree-of-a-folded-directory-is-open ()
+  (backstaff-tree-tests-shown
+    (backstaff-view-test-go-to "src/")
+    (backstaff-view-test-press "TAB" "RET")
+    (should (equal (backstaff-view-test-lines)
+                   '("src/" "├─ deep/" "│  └─ er/ …" "├─ a.c" "└─ b.c")))
+    (should (equal (backstaff-view-test-name) "src"))))
+
 (ert-deftest backstaff-tree-folds-survive-a-failure-and-other-directories ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "src/")
@@ -179,7 +232,8 @@
     (goto-char (point-min))
     (backstaff-view-test-press "C-s b . c RET")
     (should (equal (backstaff-view-test-name) "b.c"))
-    (should-not (invisible-p (point)))))
+    ;; Point is at the end of what was folded.
+    (should-not (invisible-p (1- (point))))))
 
 
 ;;; Deeper
@@ -221,6 +275,17 @@
     (should (equal (car (last (backstaff-view-test-messages
                                 (backstaff-view-test-press "TAB"))))
                    "empty/ has no entries to show"))))
+
+(ert-deftest backstaff-tree-says-but-once-that-a-directory-is-empty ()
+  (backstaff-view-test-project '(("a" ("empty")))
+    (let ((backstaff-tree-depth 2))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (backstaff-view-test-go-to "empty/")
+      (backstaff-view-test-press "TAB")
+      (should-not (backstaff-view-test-messages (backstaff-view-test-press "g")))
+      (should (equal (car (last (backstaff-view-test-lines))) "   └─ empty/"))
+      (should (equal (backstaff-view-test-messages (backstaff-view-test-press "TAB"))
+                     '("a/empty/ has no entries to show"))))))
 
 
 ;;; What the tree holds
@@ -355,11 +420,12 @@
     (let ((tree (current-buffer)))
       (backstaff-view-test-press "=")
       (should (eq major-mode 'backstaff-info-mode))
-      (dolist (key '("l" "t"))
+      (pcase-dolist (`(,key . ,names) '(("l" "deep" "a.c" "b.c")
+                                        ("t" "doc" "src" "error.log" "link" "README")))
         (switch-to-buffer tree)
         (backstaff-view-test-press key)
         (should (eq major-mode 'backstaff-list-mode))
-        (should (equal (backstaff-view-test-names) '("deep" "a.c" "b.c"))))
+        (should (equal (backstaff-view-test-names) names)))
       (switch-to-buffer tree)
       (backstaff-view-test-go-to "link@")
       (backstaff-view-test-press "RET")
