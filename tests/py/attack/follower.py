@@ -246,7 +246,10 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"stopped at max_entries \d+: there may be more; raise it \(at most (\d+)\)", _raise_entries),
     (r"stopped at max_entries 1000: there may be more$", _nothing),
     (r"raise (max_results|max_depth) \(at most (\d+)\)", _raise),
-    (r"a line that ends with (?:…|\+\d+) misses names: .* with max_depth=(\d+), max_entries=(\d+)", _short_lines),
+    (
+        r"a line that ends with (?:…|\+\d+) misses names: .* max_depth=(\d+), max_entries=(\d+)",
+        _short_lines,
+    ),
     (r"never shown here: .*; give one as path to see it", _nothing),
     (r"dir/… is not opened: give it as path", _not_opened),
     (r"left out for a limit of \d+ bytes: give a directory as path", _any_directory),
