@@ -18,7 +18,7 @@ from backstaff.registry import Registry, table
 from backstaff.render.lines import clipped, shortened
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
-from backstaff.tool import Context, Tool
+from backstaff.tool import Context, LeftOut, Tool
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +100,7 @@ class Call:
     approved: bool = argument(absent=False)
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
+    left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
 
 
 class Server:
@@ -188,6 +189,7 @@ class Server:
                 max_output_bytes=call.max_output_bytes,
                 available_capacity_bytes=call.available_capacity_bytes,
                 text_only=call.text_only,
+                left_out=LeftOut(call.left_out),
                 settings=settings,
             )
             context.budget.expired()  # raises if the call was cancelled while it waited

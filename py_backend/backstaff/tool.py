@@ -12,7 +12,7 @@ from backstaff.fs.root import Root
 from backstaff.render.canonical import to_json
 from backstaff.result import Keyword
 
-__all__ = ["Context", "Keyword", "NoSettings", "Result", "ResultKind", "Tool", "argument"]
+__all__ = ["Context", "Keyword", "LeftOut", "NoSettings", "Result", "ResultKind", "Tool", "argument"]
 
 Arguments = TypeVar("Arguments")
 
@@ -28,6 +28,14 @@ class ResultKind(StrEnum):
     TEXT = "text"
 
 
+class LeftOut(StrEnum):
+    """The names that a tree leaves out: those of its contract, none, or what git ignores."""
+
+    CONTRACT = "contract"
+    NOTHING = "nothing"
+    IGNORED = "ignored"
+
+
 @dataclass(frozen=True, slots=True)
 class NoSettings:
     """The settings of a tool that has none."""
@@ -39,7 +47,8 @@ class Context:
 
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
-    With `text_only` nobody reads the data, and a tool need not make it.
+    With `text_only` nobody reads the data, and a tool need not make it. A person may choose what
+    workspace/tree leaves out; to a model it keeps its contract.
     """
 
     root: Root
@@ -47,6 +56,7 @@ class Context:
     max_output_bytes: int | None = None
     available_capacity_bytes: int | None = None
     text_only: bool = False
+    left_out: LeftOut = LeftOut.CONTRACT
     settings: Any = NoSettings()
 
     def text_limit(self, default: int) -> int:

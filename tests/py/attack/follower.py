@@ -250,7 +250,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
         r"a line that ends with (?:…|\+\d+) misses names: .* max_depth=(\d+), max_entries=(\d+)",
         _short_lines,
     ),
-    (r"never shown here: .*; give one as path to see it", _nothing),
+    (r"left out by rule: .*; give one as path to see it", _nothing),
     (r"dir/… is not opened: give it as path", _not_opened),
     (r"left out for a limit of \d+ bytes: give a directory as path", _any_directory),
     (r'more by path="dir"', _map_path),

@@ -36,6 +36,9 @@ Node = dict[str, Any]
 Asked = Mapping[str, Any]
 
 
+BEYOND = ("left_out", "missing")
+
+
 def tree_of(root: Path, context: Asked | None = None, /, **arguments: object) -> Reply:
     """The reply to a call below ROOT, with the JSON form, for the root unless a path is given."""
     asked = {"root": str(root), "json": True, **(context or {})}
@@ -43,8 +46,10 @@ def tree_of(root: Path, context: Asked | None = None, /, **arguments: object) ->
 
 
 def data_of(reply: Reply) -> Any:  # noqa: ANN401
+    """The contract's part of the data."""
     assert reply.ok, reply.text
-    return reply.data
+    assert reply.data is not None
+    return {key: value for key, value in reply.data.items() if key not in BEYOND}
 
 
 def code_of(reply: Reply) -> object:
@@ -342,10 +347,45 @@ def test_count_of_missing_names_adds_those_that_the_budget_cuts(tree: Plant) -> 
 
 def test_names_that_are_never_shown_are_said(tree: Plant) -> None:
     root = tree({"build/x": "", "src/dist/y": "", "src/a": "", ".git/HEAD": ""})
-    note = "[never shown here: build dist; give one as path to see it]\n"
+    note = "[left out by rule: build dist; give one as path to see it]\n"
     assert tree_of(root, entry_kind="all").text.endswith(note)
     hidden = tree_of(root, entry_kind="all", include_hidden=True).text
-    assert "[never shown here: .git build dist;" in hidden
+    assert "[left out by rule: .git build dist;" in hidden
+
+
+def test_data_count_the_missing_names_and_the_json_is_the_contracts(tree: Plant) -> None:
+    root = tree({"a/b/c": "", "a/b/d": "", "a/x": "", "e": "", "f": "", "build/": None})
+    reply = tree_of(root, entry_kind="all", max_entries=4)
+    assert reply.data is not None
+    assert reply.data["missing"] == [
+        {"path": ".", "count": 2},
+        {"path": "a", "count": 1},
+        {"path": "a/b", "count": 1},
+    ]
+    assert reply.data["left_out"] == ["build"]
+    assert json.loads(str(reply.json)).keys() == data_of(reply).keys()
+
+
+@pytest.mark.parametrize(
+    ("left_out", "expected"),
+    [("contract", "./ .gitignore log src/"), ("nothing", "./ .git/ build/ src/ .gitignore log")],
+)
+def test_a_person_chooses_the_names_that_are_left_out(
+    tree: Plant, left_out: str, expected: str
+) -> None:
+    root = tree({".git/": None, "build/": None, "src/": None, "log": "", ".gitignore": "log\n"})
+    reply = tree_of(root, {"left_out": left_out}, entry_kind="all", include_hidden=True)
+    assert sorted(reply.text.splitlines()[1].split()) == sorted(expected.split())
+
+
+def test_ignored_names_are_left_out_for_a_person_who_wants_it(tree: Plant) -> None:
+    root = tree({"src/a.o": "", "src/a.c": "", "log": "", "sub/x": "", ".gitignore": "log\n*.o\n"})
+    reply = tree_of(root, {"left_out": "ignored"}, entry_kind="all")
+    assert [path for path in paths(reply) if path != "."] == ["src", "src/a.c", "sub", "sub/x"]
+    assert reply.data is not None
+    assert reply.data["left_out"] == ["a.o", "log"]
+    inner = tree_of(root, {"left_out": "ignored"}, path="src", entry_kind="all")
+    assert paths(inner) == ["src", "src/a.c"]
 
 
 def test_what_cannot_be_asked_of_the_tree_is_left_to_the_search(
@@ -755,7 +795,7 @@ def test_special_files_are_no_nodes(tree: Plant) -> None:
 def unreadable(root: Path, **arguments: object) -> tuple[object, str, tuple[str, ...], object]:
     """What a user without privileges is told."""
     reply = as_nobody(lambda: tree_of(root, **arguments))
-    return reply.data, reply.text, reply.warnings, reply.error
+    return reply.data and data_of(reply), reply.text, reply.warnings, reply.error
 
 
 @pytest.mark.parametrize("mode", [0, 0o311])

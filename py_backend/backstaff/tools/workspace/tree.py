@@ -8,17 +8,19 @@ totals, then a line for each directory whose children are shown, then notes on m
     src/ core/… docs/… main.py latest@
     [dir/… is not opened: give it as path, or raise max_depth (at most 12)]
 
-`docs/…` is a directory that was not opened, and `latest@` is a link. `+6` at the end of a line means
-that six more names of that directory are not shown; `…` there, that nobody knows how many.
+`docs/…` is a directory that was not opened, and `latest@` is a link. `+6` at the end of a line
+means that six more names of that directory are not shown; `…` there, that their number is unknown.
 
 Beyond the contract: special files are no nodes. A directory that cannot be read is a node without
 children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
+A person's context can choose other names to leave out (`LeftOut`). The data, but not the JSON, say
+which names were `left_out`, and how many are `missing` in a directory.
 `exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
 nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import nsmallest
@@ -37,6 +39,7 @@ from backstaff.errors import (
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
+from backstaff.fs.project_files import project_files
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Walk
 from backstaff.render.lines import (
@@ -47,9 +50,10 @@ from backstaff.render.lines import (
     omitted,
     plural,
     size,
+    some_of,
 )
 from backstaff.render.names import labels, literal, quote, show, word, words
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import Context, LeftOut, Result, ResultKind, Tool, argument
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -60,6 +64,8 @@ SUFFIXES = {Kind.DIRECTORY: "/", Kind.FILE: "", Kind.SYMLINK: "@"}
 """The kinds that are nodes, in their order (3.1), each with the character after its names."""
 
 Node = dict[str, Any]
+Rule = Callable[[str, Sequence[str]], AbstractSet[str]]
+"""Finds the names to leave out among those in a directory, whose path from the start is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,14 @@ class Tree:
     left_out: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
 
+    def missing(self) -> Iterator[tuple[str, int]]:
+        """Yield each directory where the walk stopped early, and the number of missing children."""
+        node = self.root
+        while node["path"] in self.last and node["path"] in self.eligible:
+            children = node.get("children", [])
+            yield node["path"], self.eligible[node["path"]] - len(children)
+            node = children[-1] if children else {"path": None}
+
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Walk in the contract's order: validate, check the root, list, filter, sort, recurse (5)."""
@@ -117,7 +131,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.resolve(arguments.path) as place:
             if place.through_link or place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
-            tree = _grow(place, arguments, excluded, context.budget)
+            tree = _grow(place, arguments, excluded, context)
     except PathError as error:
         raise _refusal(error, arguments.path) from error
     text, is_whole = _text(tree, arguments, context.text_limit(DEFAULT_TEXT_BYTES))
@@ -127,16 +141,19 @@ def run(arguments: Arguments, context: Context) -> Result:
     ]
     if tree.expired:
         warnings.append("The time was up before the tree was complete")
+    output = {  # TreeOutput (4.2)
+        "root": tree.root,
+        "limit_reached": tree.limit_reached,
+        "scanned_entries": tree.scanned,
+        "total_dirs": tree.counts[Kind.DIRECTORY],
+        "total_files": tree.counts[Kind.FILE],
+        "total_symlinks": tree.counts[Kind.SYMLINK],
+    }
+    missing = [{"path": path, "count": count} for path, count in tree.missing() if count]
     return Result(
         text=text,
-        data={  # TreeOutput (4.2)
-            "root": tree.root,
-            "limit_reached": tree.limit_reached,
-            "scanned_entries": tree.scanned,
-            "total_dirs": tree.counts[Kind.DIRECTORY],
-            "total_files": tree.counts[Kind.FILE],
-            "total_symlinks": tree.counts[Kind.SYMLINK],
-        },
+        data=output | {"left_out": sorted(tree.left_out), "missing": missing},
+        output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *_useless_patterns(arguments.exclude)),
         labels=lambda: _labels(tree.root),
@@ -187,7 +204,7 @@ def _refusal(error: PathError, path: str) -> ToolError:
     return ToolError(code, f"Path {quote(path)} {problem}")
 
 
-def _grow(place: Place, arguments: Arguments, excluded: Globs | None, budget: Budget) -> Tree:
+def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
     """Walk below PLACE as far as ARGUMENTS allow, and make the nodes."""
 
     def node_of(name: str, path: str, depth: int, kind: Kind) -> Node:
@@ -202,7 +219,9 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, budget: Bu
         tree.root["truncated"] = tree.depth_cut = True
         return tree
     parents = [tree.root]  # by depth: the node that the walk is in, and those above it
-    with Walk(place.listing(), _arranger(arguments, excluded, base, tree, budget), budget) as walk:
+    rule = _rule(place, context)
+    arrange = _arranger(arguments, excluded, rule, base, tree, context.budget)
+    with Walk(place.listing(), arrange, context.budget) as walk:
         for step in walk:
             name, path, kind, depth, _ = step
             node = node_of(name, base + path, depth, kind)
@@ -228,8 +247,29 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, budget: Bu
     return tree
 
 
-def _arranger(
-    arguments: Arguments, excluded: Globs | None, base: str, tree: Tree, budget: Budget
+def _rule(place: Place, context: Context) -> Rule:
+    """Make the function that finds the names to leave out without being asked."""
+    if context.left_out is LeftOut.NOTHING:
+        return lambda *_: frozenset()
+    if context.left_out is LeftOut.CONTRACT:
+        return lambda _, names: DEFAULT_EXCLUDES.intersection(names)
+    project = project_files(place, context.budget)
+    known: dict[str, set[str]] = {}
+    for directory in project.directories:
+        known[directory.path] = set(project.names(directory))
+        if directory.path:
+            above, _, name = directory.path.rpartition("/")
+            known[above].add(name)
+    return lambda path, names: set(names).difference(known.get(path, ()))
+
+
+def _arranger(  # noqa: PLR0913, PLR0917  # all that the closure needs
+    arguments: Arguments,
+    excluded: Globs | None,
+    rule: Rule,
+    base: str,
+    tree: Tree,
+    budget: Budget,
 ) -> Arrange:
     """Make the function that filters (7) and orders (3.1) the entries of a directory.
 
@@ -248,9 +288,9 @@ def _arranger(
             names = groups[kind]
             if not arguments.include_hidden:
                 names = [name for name in names if name[0] != "."]
-            if not DEFAULT_EXCLUDES.isdisjoint(names):
-                tree.left_out |= DEFAULT_EXCLUDES.intersection(names)
-                names = [name for name in names if name not in DEFAULT_EXCLUDES]
+            if ruled_out := rule(path, names):
+                tree.left_out |= ruled_out
+                names = [name for name in names if name not in ruled_out]
             if excluded and (hidden := excluded.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
@@ -307,13 +347,13 @@ def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
         return
     marked = []
     for child, label in zip(children, words([child["name"] for child in children]), strict=True):
-        if label[0] == "+" and label[1:].isdigit():
-            label = literal(label)  # it looks like a count
         kind = child["kind"]
         unopened = kind is Kind.DIRECTORY and (
             "truncated" in child or (child["path"] in tree.last and "children" not in child)
         )
-        marked.append(label + SUFFIXES[kind] + "…" * unopened)
+        # A name such as +6 looks like a count.
+        shown = literal(label) if label[0] == "+" and label[1:].isdigit() else label
+        marked.append(shown + SUFFIXES[kind] + "…" * unopened)
     missing = tree.eligible[node["path"]] - len(children) if node["path"] in tree.last else 0
     yield _Line(node["path"], marked, None if missing and tree.expired else missing)
     for child in children:
@@ -384,7 +424,8 @@ def _notes(
         more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
         yield f"dir/… is not opened: give it as path{more}"
     if tree.left_out:
-        yield f"never shown here: {' '.join(sorted(tree.left_out))}; give one as path to see it"
+        shown_names = some_of(map(word, sorted(tree.left_out)), len(tree.left_out))
+        yield f"left out by rule: {shown_names}; give one as path to see it"
     if tree.unreadable:
         yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
     yield from _useless_patterns(asked.exclude)
