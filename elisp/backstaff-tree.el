@@ -47,6 +47,13 @@ They apply to paths below the project's root: \"*.log\" leaves out files in
 the root itself, \"**/*.log\" those at any depth."
   :type '(repeat (string :tag "Glob")))
 
+(defcustom backstaff-tree-leave-out 'contract
+  "The names that a new tree leaves out.
+`contract' is what agents get: .git, node_modules, dist, build, target, .vscode
+and .DS_Store are missing.  `ignored' leaves out what git ignores, and `nothing'
+shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
+  :type '(choice (const contract) (const ignored) (const nothing)))
+
 (defvar backstaff-tree-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "TAB") #'backstaff-tree-toggle)
@@ -55,6 +62,7 @@ the root itself, \"**/*.log\" those at any depth."
     (define-key map (kbd "e") #'backstaff-tree-toggle-files)
     (define-key map (kbd "d") #'backstaff-tree-set-depth)
     (define-key map (kbd "x") #'backstaff-tree-add-exclude)
+    (define-key map (kbd "G") #'backstaff-tree-leave-out)
     (define-key map (kbd "+") #'backstaff-tree-more)
     (define-key map (kbd "t") #'backstaff-view-list-or-tree)
     (define-key map (kbd "l") #'backstaff-view-list)
@@ -81,18 +89,24 @@ TAB on a directory with an ellipsis shows its entries.
                           :max_depth (plist-get state :depth)
                           :max_entries (plist-get state :max)
                           :include_hidden (plist-get state :hidden)
-                          :exclude (plist-get state :exclude))))
+                          :exclude (plist-get state :exclude))
+                    (list :left-out (symbol-name (plist-get state :left-out)))))
    :before-draw #'backstaff-tree--note-folds
    :draw (lambda (reply)
-           (let ((data (plist-get reply :data)))
-             (plist-put (plist-get data :root) :limited (plist-get data :limit-reached)))
+           (backstaff-tree--mark-limited (backstaff-tree--root) (plist-get reply :data))
            (backstaff-tree--insert)
-           (backstaff-tree--open-again ""))
+           (let ((depth (backstaff-view-get :depth)))
+             ;; A level less shows all siblings before anything below them.
+             (if (and (plist-get (plist-get reply :data) :missing) (> depth 1))
+                 (backstaff-view-change
+                  :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth))
+               (backstaff-tree--open-again ""))))
    :title (apply-partially #'backstaff-view-title "tree")
    :defaults (lambda () (list :hidden backstaff-show-hidden
                               :files backstaff-tree-files
                               :depth backstaff-tree-depth
                               :max backstaff-tree-max-entries
+                              :left-out backstaff-tree-leave-out
                               :exclude backstaff-tree-exclude))
    :open (lambda (entry)
            (if (eq (plist-get entry :kind) :symlink)
@@ -143,6 +157,14 @@ Interactively this is the root of the project; with a prefix argument, ask."
       (cl-some (apply-partially #'backstaff-tree--find key value)
                (plist-get node :children)))))
 
+(defun backstaff-tree--mark-limited (node data)
+  "Mark NODE if DATA, the tree of it, was cut, with the number of missing names."
+  (plist-put node :limited (plist-get data :limit-reached))
+  (plist-put node :missing
+             (cl-loop for one in (plist-get data :missing)
+                      when (equal (plist-get one :path) (plist-get node :path))
+                      return (plist-get one :count))))
+
 (defun backstaff-tree--unread-p (node)
   "Return non-nil if the children of NODE were not requested yet."
   (and (plist-get node :truncated) (not (plist-get node :children))))
@@ -158,7 +180,8 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (let* ((data (plist-get backstaff-view-reply :data))
          (exclude (backstaff-view-get :exclude))
          (limit (backstaff-view-get :max))
-         (limited (backstaff-tree--find :limited t)))
+         (limited (backstaff-tree--find :limited t))
+         (left-out (plist-get data :left-out)))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and limited "CUT")
@@ -169,14 +192,21 @@ Interactively this is the root of the project; with a prefix argument, ask."
                for count = (apply #'backstaff-view-count (plist-get data key) noun)
                when count collect count)
       ", ")
-     (format "depth %d" (backstaff-view-get :depth))
+     (format "depth %d%s" (backstaff-view-get :depth)
+             (if (backstaff-view-get :wanted)
+                 (format " of %d, as more is too much" (backstaff-view-get :wanted))
+               ""))
+     (and left-out (concat "left out: " (string-join (seq-take left-out 7) " ")))
      (if (backstaff-view-get :hidden) "hidden shown" "hidden off")
      (and exclude (format "without %s" (string-join exclude " "))))
     (backstaff-view-set-notes
      (and limited
           ;; `substitute-command-keys' must not change the path.
           (concat
-           (format "… stopped at %d entries%s: " limit
+           (format "… stopped at %d entries%s%s: " limit
+                   (if (plist-get limited :missing)
+                       (format ", with %d more" (plist-get limited :missing))
+                     "")
                    (if (eq limited (backstaff-tree--root)) ""
                      (format " in %s/" (backstaff-view-label (plist-get limited :path)))))
            (substitute-command-keys
@@ -271,7 +301,7 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
               (backstaff-names-labels reply backstaff-view-labels)
               (plist-put node :children (plist-get (plist-get data :root) :children))
               (plist-put node :truncated nil)
-              (plist-put node :limited (plist-get data :limit-reached))
+              (backstaff-tree--mark-limited node data)
               (unless again
                 (setq backstaff-tree--folded (delete path backstaff-tree--folded))
                 (unless (plist-get node :children)
@@ -299,7 +329,7 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
            (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
    backstaff-tree-mode)
   (setq backstaff-tree--opened nil)
-  (backstaff-view-change :depth depth :try t))
+  (backstaff-view-change :depth depth :wanted nil :try t))
 
 (defun backstaff-tree-add-exclude (glob)
   "Also exclude files and directories that match GLOB.
@@ -314,13 +344,27 @@ If GLOB is nil, which is the prefix argument, exclude nothing."
    :exclude (and glob (append (backstaff-view-get :exclude) (list glob)))
    :try t))
 
+(defun backstaff-tree-leave-out (names)
+  "Leave NAMES out of the tree: `contract', `nothing' or `ignored'.
+Interactively, go from each of these to the next."
+  (interactive (list (pcase (backstaff-view-get :left-out)
+                       ('contract 'nothing) ('nothing 'ignored) (_ 'contract)))
+               backstaff-tree-mode)
+  (backstaff-view-change :left-out names :try t)
+  (message "%s" (pcase names
+                  ('contract "The tree is what agents get: it leaves out .git, build and such")
+                  ('nothing "The tree leaves out nothing but hidden names")
+                  (_ "The tree leaves out what git ignores"))))
+
 (defun backstaff-tree-more ()
   "Request twice as many entries, up to 1000."
   (interactive nil backstaff-tree-mode)
   (let ((limit (backstaff-view-get :max)))
     (unless (< limit backstaff-tree--most-entries)
       (user-error "A tree has at most %d entries" limit))
-    (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries) :try t)))
+    (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
+                           :depth (or (backstaff-view-get :wanted) (backstaff-view-get :depth))
+                           :wanted nil :try t)))
 
 (provide 'backstaff-tree)
 ;;; backstaff-tree.el ends here

@@ -12,7 +12,16 @@ from backstaff.fs.root import Root
 from backstaff.render.canonical import to_json
 from backstaff.result import Keyword
 
-__all__ = ["Context", "Keyword", "LeftOut", "NoSettings", "Result", "ResultKind", "Tool", "argument"]
+__all__ = [
+    "Context",
+    "Keyword",
+    "LeftOut",
+    "NoSettings",
+    "Result",
+    "ResultKind",
+    "Tool",
+    "argument",
+]
 
 Arguments = TypeVar("Arguments")
 

@@ -346,7 +346,7 @@
       (backstaff-view-test-open #'backstaff-tree root)
       (should (= (length (backstaff-tree-tests-lines)) 9))
       (should (string-match-p "CUT · " (backstaff-view-test-header)))
-      (should (string-match-p "\\`… stopped at 10 entries: \\+ shows more, d and x make"
+      (should (string-match-p "\\`… stopped at 10 entries, with 21 more: \\+ shows more, d and x make"
                               (backstaff-view-test-notes)))
       (backstaff-view-test-go-to "f05")
       (backstaff-view-test-press "+")
@@ -356,6 +356,38 @@
       (should (= (length (backstaff-tree-tests-lines)) 30))
       (should (equal (backstaff-view-test-notes) "")))))
 
+(ert-deftest backstaff-tree-that-does-not-fit-shows-all-siblings-first ()
+  (backstaff-view-test-project
+      (cl-loop for n below 12
+               collect (cons (format "d%02d" n)
+                             (cl-loop for m below 4 collect (cons (format "f%d" m) ""))))
+    (let ((backstaff-tree-max-entries 20))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (should (equal (backstaff-tree-tests-lines)
+                     (cl-loop for n below 12
+                              collect (format "%s d%02d/ …" (if (= n 11) "└─" "├─") n))))
+      (should (string-match-p "depth 1 of 3" (backstaff-view-test-header)))
+      (should-not (string-match-p "CUT" (backstaff-view-test-header)))
+      ;; With twice as many, and twice again, all have room.
+      (backstaff-view-test-press "+" "+")
+      (should (= (length (backstaff-tree-tests-lines)) (+ 12 (* 12 4))))
+      (should-not (string-match-p "of 3" (backstaff-view-test-header))))))
+
+(ert-deftest backstaff-tree-says-what-it-leaves-out-and-shows-it-on-demand ()
+  (backstaff-view-test-project '(("build" ("out.o" . "")) ("src" ("a.c" . "") ("b.o" . ""))
+                                 (".gitignore" . "*.o\n"))
+    (backstaff-view-test-open #'backstaff-tree root)
+    (should (string-match-p "left out: build" (backstaff-view-test-header)))
+    (should-not (member "├─ build/" (backstaff-tree-tests-lines)))
+    (backstaff-view-test-press "G")
+    (should (member "├─ build/" (backstaff-tree-tests-lines)))
+    (should-not (string-match-p "left out" (backstaff-view-test-header)))
+    (backstaff-view-test-press "G")
+    (should (string-match-p "left out: b.o out.o" (backstaff-view-test-header)))
+    (should-not (string-match-p "b\\.o" (string-join (backstaff-tree-tests-lines))))
+    (backstaff-view-test-press "G")
+    (should (string-match-p "left out: build" (backstaff-view-test-header)))))
+
 (ert-deftest backstaff-tree-has-no-more-than-a-thousand-entries ()
   (backstaff-view-test-project nil
     (backstaff-view-test-plant-many 1005)
@@ -363,7 +395,7 @@
       (backstaff-view-test-open #'backstaff-tree root)
       (backstaff-view-test-press "+")
       (should (= (length (backstaff-tree-tests-lines)) 999))
-      (should (string-match-p "stopped at 1000 entries: RET on a directory"
+      (should (string-match-p "stopped at 1000 entries, with 6 more: RET on a directory"
                               (backstaff-view-test-notes)))
       (should-error (execute-kbd-macro "+") :type 'user-error))))
 
@@ -387,7 +419,7 @@
       (should (equal (backstaff-view-test-notes) ""))
       (backstaff-view-test-go-to "─ e/")
       (backstaff-view-test-press "TAB")
-      (should (string-match-p "stopped at 10 entries in d/e/: \\+" (backstaff-view-test-notes)))
+      (should (string-match-p "stopped at 10 entries, with 21 more in d/e/: \\+" (backstaff-view-test-notes)))
       (backstaff-view-test-press "+" "+")
       (should (equal (backstaff-view-test-notes) ""))
       (should (= (length (backstaff-tree-tests-lines)) 32)))))

@@ -3,8 +3,9 @@
 Rows are `[DIR]  name/` and `[FILE] name (size)`, in the order of list_directory, two blanks deeper
 with each level, hidden ones too. The listed directory is the first row. Links and special files are
 `[FILE]` rows and never followed. The row of a directory that cannot be read says so. `.git` is not
-opened unless it is the path, as thousands of objects would fill the answer. A tree that would pass its budget ends with the number of entries left out; the data hold the same rows as the
-text, by their paths. The head repeats the patterns, and names those that exclude nothing.
+opened unless it is the path, as thousands of objects would fill the answer. A tree that would pass
+its budget ends with the number of entries left out; the data hold the same rows as the text, by
+their paths. The head repeats the patterns, and names those that exclude nothing.
 """
 
 from dataclasses import dataclass, field
