@@ -52,6 +52,7 @@ line the previous one.
                       (list :page (plist-get state :page)
                             :page_size backstaff-commands-page-size))))
    :draw #'backstaff-commands--draw
+   :draw-failure #'backstaff-commands--draw-failure
    :title (apply-partially #'backstaff-view-title "commands")
    :defaults (lambda () (list :page 1))))
 
@@ -107,6 +108,16 @@ line the previous one.
             ((plist-get pages :has-next)
              "\\[backstaff-commands-next-page] shows the next page")
             ((null entries) "There are no commands"))))))
+
+(defun backstaff-commands--draw-failure (reply)
+  "Draw REPLY, a failure; without a directory of commands, say how to make one."
+  (let ((missing (equal (plist-get (plist-get reply :error) :code) "DIRECTORY_NOT_FOUND")))
+    (backstaff-view-set-header "." (if missing "no command" "failed"))
+    (backstaff-view-insert-text
+     (if missing "There are no commands here.  Put Markdown files into .claude/commands, or
+name other directories under [tools.list_commands] in the settings."
+       (plist-get reply :text))
+     (if missing 'backstaff-detail 'backstaff-failure))))
 
 (defun backstaff-commands--path (command)
   "Return the path of COMMAND's file, below the root if it lies there."

@@ -140,7 +140,7 @@ or file below the root.")
         (lambda ()
           (if (null backstaff-view-state)
               (backstaff-view--draw
-               (lambda () (backstaff-view--insert-text "Cancelled" 'backstaff-detail)))
+               (lambda () (backstaff-view-insert-text "Cancelled" 'backstaff-detail)))
             ;; The buffer shows its old state.
             (backstaff-view--rename backstaff-view--requested backstaff-view-state)
             (setq backstaff-view--requested nil)))
@@ -150,10 +150,20 @@ or file below the root.")
                 (list :draw-failure
                       (lambda (reply)
                         (backstaff-view-set-header (backstaff-view-get :path) "failed")
-                        (backstaff-view--insert-text (plist-get reply :text)
+                        (backstaff-view-insert-text (plist-get reply :text)
                                                      'backstaff-failure)))))
+  (backstaff-view--prepare-evil)
   (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change))
               bookmark-make-record-function #'backstaff-view--bookmark))
+
+(declare-function evil-make-overriding-map "evil-core" (keymap &optional state copy))
+(declare-function evil-set-initial-state "evil-core" (mode state))
+
+(defun backstaff-view--prepare-evil ()
+  "Let the keys of the buffer's mode go before those of Evil, in motion state."
+  (when (featurep 'evil)
+    (evil-set-initial-state major-mode 'motion)
+    (evil-make-overriding-map (current-local-map) 'motion)))
 
 (defun backstaff-view--call (key &rest arguments)
   "Call the mode's function KEY, if it has one, with ARGUMENTS."
@@ -311,7 +321,7 @@ FUNCTION inserts the new text."
     (backstaff-view--draw function)
     (backstaff-view--restore places)))
 
-(defun backstaff-view--insert-text (text face)
+(defun backstaff-view-insert-text (text face)
   "Insert TEXT in FACE, in place of a reply."
   (setq truncate-lines nil)
   (insert (propertize (substring-no-properties text) 'face face)
@@ -644,12 +654,22 @@ Visit it in another window if OTHER-WINDOW is non-nil."
   (backstaff-view-visit t))
 
 (defun backstaff-view-up ()
-  "Show the parent directory, up to the project's root."
+  "Show the parent directory, up to the project's root.
+A directory without a project is its own root, and has a parent, too."
   (interactive)
-  (let ((path (backstaff-view-get :path)))
-    (backstaff-view-change :path (or (backstaff-view-parent path)
-                                     (user-error "This is the root of the project"))
-                           :focus path)))
+  (let* ((path (backstaff-view-get :path))
+         (root (backstaff-view-get :root))
+         (name (directory-file-name root))
+         (parent (backstaff-view-parent path)))
+    (cond (parent (backstaff-view-change :path parent :focus path))
+          ((or backstaff-root-directory (file-remote-p root)
+               (not (eq backstaff-root-function #'backstaff-project-root))
+               (let ((enable-dir-local-variables nil))
+                 (project-current nil root)))
+           (user-error "This is the root of the project, %s" (abbreviate-file-name root)))
+          ((equal name "/") (user-error "This is the root of the file system"))
+          (t (backstaff-view-change :root (file-name-directory name) :path "."
+                                    :focus (file-name-nondirectory name))))))
 
 (defun backstaff-view-toggle-hidden ()
   "Show or hide files whose names start with a dot."

@@ -172,8 +172,9 @@ Skip the test if the server has no tools for them."
   (backstaff-view-test-project nil
     (backstaff-commands-tests-need-tools)
     (backstaff-view-test-open #'backstaff-list-commands)
-    (should (string-match-p "\\`Error: Commands directory '.claude/commands' does not exist"
+    (should (string-match-p "\\`There are no commands here.  Put Markdown files into .claude/"
                             (buffer-string)))
+    (should (string-match-p "no command" (backstaff-view-test-header)))
     (make-directory (expand-file-name ".claude/commands" root) t)
     (backstaff-view-test-press "g")
     (should (string-match-p "There are no commands" (backstaff-view-test-notes)))))
