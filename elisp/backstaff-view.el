@@ -290,8 +290,8 @@ If the user quits, bring the old text back and return nil."
   (let* ((inhibit-read-only t)
          ;; With the usual value, collecting garbage takes most of the time.
          (gc-cons-percentage (max gc-cons-percentage 1.0)) (text (buffer-string))
-         (overlays (cl-loop for it being the overlays
-                            collect (list it (overlay-start it) (overlay-end it))))
+         (overlays (mapcar (lambda (it) (list it (overlay-start it) (overlay-end it)))
+                           (overlays-in (point-min) (point-max))))
          (variables
           (mapcar (lambda (it) (list it (symbol-value it)))
                   '( backstaff-view-state backstaff-view-reply backstaff-view-labels
