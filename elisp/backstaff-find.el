@@ -121,7 +121,8 @@ name visits the best match."
          (exit ()
            (interactive)
            (when (backstaff-request-cancel) (setq requested nil))
-           ;; The prompt shows an error and stays open.
+           ;; The prompt shows an error until the next key, and stays open.
+           (setq-local minibuffer-message-timeout nil)
            (choose (minibuffer-contents-no-properties))
            (exit-minibuffer)))
       (choose (if (eq completing-read-function #'completing-read-default)

@@ -22,8 +22,7 @@
 
 (defgroup backstaff-tree nil
   "Trees of directories."
-  :group 'backstaff
-  :prefix "backstaff-tree-")
+  :group 'backstaff :prefix "backstaff-tree-")
 
 (defconst backstaff-tree--most-entries 1000
   "The most entries that the tool allows.")
@@ -34,8 +33,7 @@
   :type 'integer)
 
 (defcustom backstaff-tree-depth 3
-  "Depth of a new tree, from 0 to 12."
-  :type 'integer)
+  "Depth of a new tree, from 0 to 12." :type 'integer)
 
 (defcustom backstaff-tree-files t
   "Whether a new tree shows files and links besides directories."
@@ -252,7 +250,8 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
        (when-let ((path (plist-get (backstaff-view-entry) :path)))
          (unless (or (outline-invisible-p)
                      ;; The children, when they come, shall be folded again.
-                     (eq (char-before (line-end-position)) ?…))
+                     (>= (funcall outline-level) (save-excursion (forward-line)
+                                                                 (funcall outline-level))))
            (setq backstaff-tree--folded (delete path backstaff-tree--folded))
            (when (outline-invisible-p (line-end-position))
              (push path folded)))))
@@ -275,7 +274,9 @@ If its children were not requested yet, request them."
   (let ((node (backstaff-view-entry-at-point)))
     (cond ((not (eq (plist-get node :kind) :directory))
            (user-error "This is not a directory"))
-          ((plist-get node :children) (outline-toggle-children))
+          ((plist-get node :children)
+           (backstaff-view-go-to (plist-get node :path)) ; point may be in the fold
+           (outline-toggle-children))
           (t (backstaff-tree--load (plist-get node :path))))))
 
 (defun backstaff-tree-toggle-all ()

@@ -236,6 +236,27 @@
     (should-not (invisible-p (1- (point))))))
 
 
+(ert-deftest backstaff-tree-keeps-folds-while-files-are-hidden ()
+  (backstaff-view-test-project '(("lib" ("a" . "")) ("src" ("in" ("b" . "")) ("c" . "")))
+    (backstaff-view-test-open #'backstaff-tree root)
+    (dolist (name '("─ lib/" "─ src/"))
+      (backstaff-view-test-go-to name)
+      (backstaff-view-test-press "TAB"))
+    (let ((lines (backstaff-view-test-lines)))
+      (should (= (length lines) 3))
+      (backstaff-view-test-press "e" "e")
+      (should (equal (backstaff-view-test-lines) lines)))))
+
+(ert-deftest backstaff-tree-unfolds-its-root-from-the-end ()
+  (backstaff-tree-tests-shown
+    (goto-char (point-min))
+    (backstaff-view-test-press "TAB")
+    (goto-char (point-max))
+    (backstaff-view-test-press "TAB")
+    (should (equal (plist-get (backstaff-view-entry) :path) "."))
+    (should (> (length (backstaff-view-test-lines)) 1))))
+
+
 ;;; Deeper
 
 (ert-deftest backstaff-tree-goes-deeper-where-it-was-cut ()
