@@ -77,7 +77,7 @@ SETTINGS are the server's, a string, or nil."
       (should (equal (mapcar #'gptel-tool-name tools)
                      (mapcar (lambda (tool) (plist-get tool :name)) (backstaff-agent-tools))))
       (cl-loop for tool in tools
-               for described in (backstaff-tools)
+               for described in (backstaff-agent-tools)
                do (should (eq tool (backstaff-gptel-tests-tool (gptel-tool-name tool))))
                do (should (equal (gptel-tool-description tool)
                                  (plist-get described :description)))
@@ -103,12 +103,11 @@ SETTINGS are the server's, a string, or nil."
 
 (ert-deftest backstaff-gptel-registers-the-toolsets-it-is-told ()
   (backstaff-gptel-tests-with-tools nil
-    (let ((workspace (backstaff-test-tool-names "workspace")))
-      (should (member "tree" workspace))
-      (should (equal (mapcar #'gptel-tool-name (backstaff-gptel-register "workspace"))
-                     workspace))
-      (should (equal (mapcar #'gptel-tool-name (backstaff-gptel-register '("workspace" "forge")))
-                     (append workspace '("list_directory")))))))
+    (dolist (toolsets '("workspace" ("workspace" "forge")))
+      (let ((names (mapcar #'gptel-tool-name (backstaff-gptel-register toolsets))))
+        (should (member "tree" names))
+        (should (equal names (mapcar (lambda (tool) (plist-get tool :name))
+                                     (backstaff-agent-tools toolsets))))))))
 
 (ert-deftest backstaff-gptel-makes-a-preset ()
   (backstaff-gptel-tests-with-tools nil
@@ -214,7 +213,7 @@ Debian has no package of it, so its tests run only where somebody has it."
                     :null-object :null :false-object :json-false)
                    :object-type 'plist :array-type 'list)))
       (cl-loop for tool in (mapcar (lambda (entry) (plist-get entry :function)) parsed)
-               for described in (backstaff-tools)
+               for described in (backstaff-agent-tools)
                for schema = (plist-get tool :parameters)
                for properties = (plist-get schema :properties)
                do (should (equal (plist-get tool :description)
@@ -223,11 +222,13 @@ Debian has no package of it, so its tests run only where somebody has it."
                do (should (equal (mapcar (lambda (argument)
                                            (list (intern (concat ":" (plist-get argument :name)))
                                                  (plist-get argument :type)
+                                                 (plist-get argument :description)
                                                  (plist-get argument :enum)))
                                          (plist-get described :arguments))
                                  (cl-loop for (key property) on properties by #'cddr
                                           collect (list key
                                                         (intern (concat ":" (plist-get property :type)))
+                                                        (plist-get property :description)
                                                         (plist-get property :enum)))))))))
 
 (provide 'backstaff-gptel-tests)
