@@ -66,6 +66,28 @@ nil for all.  A tool is a plist as in `backstaff-agent-definitions'."
                                          (string-join (seq-uniq (mapcar #'toolset tools))
                                                       ", ")))))))))
 
+(defvar backstaff-agent--warnings nil
+  "The warnings that were given.")
+
+(defun backstaff-agent-or-warn (library remedy function)
+  "Load LIBRARY, call FUNCTION and return its value.
+Where an error is signalled, return nil, so that an init file goes on.  A
+warning tells of it, once, and of REMEDY, what to do when its cause is gone."
+  (condition-case problem
+      (if (require library nil t)
+          (funcall function)
+        (user-error "Install %s first: it cannot be found" library))
+    (error
+     (let ((text (concat (backstaff-epc-error-text problem) ".\n"
+                         (and (memq 'backstaff-error (get (car problem) 'error-conditions))
+                              (concat (backstaff-server-advice problem) ".\n"))
+                         "Then " remedy)))
+       (if (member text backstaff-agent--warnings)
+           (message "%s" text)
+         (push text backstaff-agent--warnings)
+         (display-warning 'backstaff text)))
+     nil)))
+
 
 ;;; Parameters
 

@@ -115,6 +115,55 @@ SETTINGS are the server's, a string, or nil."
       (should (equal (plist-get (gptel-get-preset 'backstaff) :tools) (list :append tools))))))
 
 
+;;; Trouble
+
+(ert-deftest backstaff-gptel-register-warns-once-and-registers-when-the-trouble-is-over ()
+  (backstaff-gptel-tests-with-tools nil
+    (backstaff-test-with-warnings
+      (let ((settings-file (make-temp-file "backstaff-" nil ".toml" "[policy]\nforbid = []\n"))
+            (debug-on-error t))
+        (unwind-protect
+            (pcase-dolist (`(,words ,command ,file)
+                           `(("no program /nowhere/python.*\n.*`backstaff-server-command'"
+                              ("/nowhere/python") nil)
+                             ("policy\\.forbid.*\n.*Mend the settings file"
+                              ,backstaff-server-command ,settings-file)))
+              (backstaff-stop)
+              (let ((backstaff-server-command command) (backstaff-server-settings-file file)
+                    (backstaff-agent--warnings nil))
+                (setq warnings nil)
+                (dotimes (_ 2)
+                  (should-not (backstaff-gptel-register)))
+                (should (equal (length warnings) 1))
+                (should (string-match-p words (car warnings)))
+                (should (string-match-p "M-x backstaff-gptel-register" (car warnings)))
+                (should-not gptel--known-presets)))
+          (delete-file settings-file)))
+      (backstaff-restart)
+      (setq warnings nil)
+      (should (call-interactively #'backstaff-gptel-register))
+      (should (gptel-get-preset 'backstaff))
+      (should-not warnings))))
+
+(ert-deftest backstaff-gptel-register-warns-of-what-the-caller-has-to-mend ()
+  (backstaff-gptel-tests-with-tools nil
+    (backstaff-test-with-warnings
+      (let ((backstaff-agent--warnings nil))
+        (should-not (backstaff-gptel-register "workshop"))
+        (should (string-match-p "no toolset workshop; there are: .*workspace" (car warnings)))
+        (backstaff-test-without-library 'gptel
+          (should-not (backstaff-gptel-register)))
+        (should (string-match-p "Install gptel" (car warnings)))))))
+
+(ert-deftest backstaff-gptel-register-can-be-quit ()
+  (backstaff-test-require 'gptel "BACKSTAFF_GPTEL_DIR")
+  (backstaff-test-with-warnings
+    (cl-letf (((symbol-function 'backstaff-tools) (lambda () (signal 'quit nil))))
+      (let ((debug-on-quit nil))
+        (should (eq (condition-case nil (backstaff-gptel-register) (quit 'quit)) 'quit)))
+      (should-not warnings))))
+
+
 ;;; Calls
 
 (ert-deftest backstaff-gptel-tools-answer ()
