@@ -77,7 +77,7 @@ denied, and no other tool takes its place."
   (let ((debug-on-signal nil))
     (condition-case problem
         (cl-loop
-         for tool in (backstaff-tools)
+         for tool in (backstaff-agent-definitions)
          when (equal (plist-get tool :toolset) "agent-q")
          collect
          (list :name (plist-get tool :name)

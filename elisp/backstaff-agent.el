@@ -35,28 +35,58 @@ count."
 
 ;;; Tools
 
+(defun backstaff-agent-definitions ()
+  "Return all tools as in `backstaff-tools', but with the texts for models.
+No two have the same `:name', whichever of them an agent gets: where toolsets
+share a name it is agent-q's, and the others go by their ids, as in
+\"forge_list_directory\".  Descriptions call the tools by these names, and
+that of an argument tells its default and limits."
+  (cl-loop for tool in (backstaff-tools)
+           for model = (plist-get tool :model)
+           collect `(:name ,(plist-get model :name)
+                     :description ,(plist-get model :description)
+                     :arguments ,(cl-mapcar (lambda (parameter text)
+                                              `(:description ,text ,@parameter))
+                                            (plist-get tool :arguments)
+                                            (plist-get model :arguments))
+                     ,@tool)))
+
 (defun backstaff-agent-tools (&optional toolsets)
   "Return the tools of TOOLSETS that the server's policy does not deny.
 TOOLSETS is the name of a toolset, such as \"forge\", a list of names, or
-nil for all.  A tool is a plist as in `backstaff-tools', but no two have the
-same `:name': the second gets its id, as in \"forge_list_directory\"."
-  (let ((tools (backstaff-tools)) (names nil))
+nil for all.  A tool is a plist as in `backstaff-agent-definitions'."
+  (let ((tools (backstaff-agent-definitions)))
     (cl-flet ((toolset (tool) (plist-get tool :toolset)))
-      (cl-loop
-       for tool in
+      (seq-remove
+       (lambda (tool) (eq (plist-get tool :policy) :deny))
        (if (null toolsets) tools
          (cl-loop for name in (ensure-list toolsets)
                   append (or (seq-filter (lambda (tool) (equal (toolset tool) name)) tools)
                              (user-error "There is no toolset %s; there are: %s" name
                                          (string-join (seq-uniq (mapcar #'toolset tools))
-                                                      ", ")))))
-       for name = (plist-get tool :name)
-       unless (eq (plist-get tool :policy) :deny)
-       do (when (member name names)
-            (setq name (replace-regexp-in-string "[^a-zA-Z0-9]" "_"
-                                                 (plist-get tool :id))))
-       (push name names)
-       and collect `(:name ,name ,@tool)))))
+                                                      ", ")))))))))
+
+(defvar backstaff-agent--warnings nil
+  "The warnings that were given.")
+
+(defun backstaff-agent-or-warn (library remedy function)
+  "Load LIBRARY, call FUNCTION and return its value.
+Where an error is signalled, return nil, so that an init file goes on.  A
+warning tells of it, once, and of REMEDY, what to do when its cause is gone."
+  (condition-case problem
+      (if (require library nil t)
+          (funcall function)
+        (user-error "Install %s first: it cannot be found" library))
+    (error
+     (let ((text (concat (backstaff-epc-error-text problem) ".\n"
+                         (and (memq 'backstaff-error (get (car problem) 'error-conditions))
+                              (concat (backstaff-server-advice problem) ".\n"))
+                         "Then " remedy)))
+       (if (member text backstaff-agent--warnings)
+           (message "%s" text)
+         (push text backstaff-agent--warnings)
+         (display-warning 'backstaff text)))
+     nil)))
 
 
 ;;; Parameters
@@ -69,12 +99,11 @@ Both read the same plists: `:name', `:type', a symbol, `:description',
     (cl-loop
      for parameter in (plist-get tool :arguments)
      collect
-     (let ((description (plist-get parameter :description))
-           (enum (plist-get parameter :enum))
+     (let ((enum (plist-get parameter :enum))
            (items (plist-get parameter :items)))
        `(:name ,(copy-sequence (plist-get parameter :name))
          :type ,(symbol (plist-get parameter :type))
-         ,@(and description (list :description (copy-sequence description)))
+         :description ,(copy-sequence (plist-get parameter :description))
          ,@(and enum (list :enum (vconcat (mapcar #'copy-sequence enum))))
          ,@(and items (list :items (list :type (symbol items))))
          ,@(and (not (plist-get parameter :required)) (list :optional t)))))))

@@ -29,17 +29,20 @@ TOOLSETS is the name of a toolset, a list of names, or nil for all.  They
 are in the category \"backstaff\", and so is the preset that adds them.
 
 Tools under the policy `prompt' ask for confirmation in gptel; tools under
-`deny' are left out."
+`deny' are left out.
+
+Never signal an error: where there are no tools, warn and return nil."
   (interactive)
-  (unless (require 'gptel nil t)
-    (user-error "Install gptel first: it cannot be found"))
-  (let ((tools (mapcar #'backstaff-gptel--make-tool
-                       (backstaff-agent-tools toolsets))))
-    (when (fboundp 'gptel-make-preset)
+  (let ((tools (backstaff-agent-or-warn
+                'gptel
+                "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
+                (lambda ()
+                  (mapcar #'backstaff-gptel--make-tool (backstaff-agent-tools toolsets))))))
+    (when (and tools (fboundp 'gptel-make-preset))
       (gptel-make-preset 'backstaff
         :description "Look around the project, change nothing"
         :tools (list :append tools)))
-    (when (called-interactively-p 'interactive)
+    (when (and tools (called-interactively-p 'interactive))
       (message "gptel has %d tools of Backstaff, and the preset of that name"
                (length tools)))
     tools))

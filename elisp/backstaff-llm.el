@@ -25,10 +25,12 @@
 (defun backstaff-llm-tools (&optional toolsets)
   "Return the tools of TOOLSETS as a fresh list of objects for llm.
 TOOLSETS is the name of a toolset, a list of names, or nil for all.  Tools
-that the server's policy denies are left out."
-  (unless (require 'llm nil t)
-    (user-error "Install llm first: it cannot be found"))
-  (mapcar #'backstaff-llm--make-tool (backstaff-agent-tools toolsets)))
+that the server's policy denies are left out.
+
+Never signal an error: where there are no tools, warn and return nil."
+  (backstaff-agent-or-warn
+   'llm "call `backstaff-llm-tools' again."
+   (lambda () (mapcar #'backstaff-llm--make-tool (backstaff-agent-tools toolsets)))))
 
 (defun backstaff-llm--make-tool (tool)
   "Return TOOL, of `backstaff-agent-tools', as llm's object."

@@ -112,6 +112,8 @@ a new one, or the one it was given.")
 
 ;;; Keys
 
+;; The autoloads hold the whole map, as a variable and as a prefix command, to bind either.
+;;;###autoload
 (defvar backstaff-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "m") #'backstaff)
@@ -130,6 +132,8 @@ a new one, or the one it was given.")
     map)
   "Keymap of the commands, for you to bind to a key that you like.
 For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
+;;;###autoload
+(fset 'backstaff-map backstaff-map)
 
 
 ;;; Root

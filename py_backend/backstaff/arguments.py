@@ -72,12 +72,14 @@ class Parameter:
     `default`, or from `absent`, a default that the schema does not publish. The schema publishes
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
-    fit, where the contract has one; else the tool's own is used.
+    fit, where the contract has one; else the tool's own is used. `help` says what the parameter is
+    where the contract's schema does not.
     """
 
     name: str
     type: ParameterType
     description: str = ""
+    help: str = ""
     required: bool = False
     default: object = None
     minimum: int | None = None
@@ -100,6 +102,34 @@ class Parameter:
             "description": self.description or None,
         }
         return {"type": self.type.value} | {k: v for k, v in optional.items() if v is not None}
+
+    def bounds(self) -> tuple[int | None, int | None]:
+        """Return the lowest and the highest number that fits; None is no limit."""
+        return self.limits or (self.minimum, self.maximum)
+
+    def told(self) -> dict[str, object]:
+        """Return the schema with what the contract's leaves out: limits and a description."""
+        bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
+        limits = {word: bound for word, bound in bounds if bound is not None}
+        return self.schema() | limits | {"description": self.description or self.help}
+
+    def in_words(self) -> str:
+        """Return the description with default and limits: some agents' libraries keep no others."""
+        text = self.description or self.help
+        facts = [] if self.default is None else [f"default {json.dumps(self.default)}"]
+        facts = [] if "default" in text else facts
+        facts += filter(None, [limits_in_words(*self.bounds())])
+        if not facts:
+            return text
+        # One bracket is read more easily than two.
+        return f"{text.removesuffix('.')} ({'; '.join(facts)})".replace(") (", "; ")
+
+
+def limits_in_words(low: int | None, high: int | None) -> str:
+    """Return "from 1 to 9", "at least 1", "at most 9", or nothing."""
+    if low is None:
+        return "" if high is None else f"at most {high}"
+    return f"at least {low}" if high is None else f"from {low} to {high}"
 
 
 def argument(description: str = "", *, integer: bool = False, **facts: object) -> Any:  # noqa: ANN401  # of the field's type
@@ -189,12 +219,11 @@ def _checked(parameter: Parameter, value: object) -> object:
             parameter, value
         ):
             number = int(value) if value == int(value) else value
-            low, high = parameter.limits or (parameter.minimum, parameter.maximum)
+            low, high = parameter.bounds()
             if (low is None or number >= low) and (high is None or number <= high):
                 return number
-            bounds = f"at least {low}" if high is None else f"at most {high}"
-            bounds = bounds if low is None or high is None else f"from {low} to {high}"
-            raise _refusal(parameter, f"{argument} must be {bounds}, but it is {number}")
+            limits = limits_in_words(low, high)
+            raise _refusal(parameter, f"{argument} must be {limits}, but it is {number}")
         case ParameterType.ARRAY, list() if all(isinstance(item, str) for item in value):
             if len(value) > MAX_ITEMS:
                 problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"

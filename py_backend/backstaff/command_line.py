@@ -121,13 +121,13 @@ def _tools(options: argparse.Namespace) -> int:
     for tool_id, tool in registry.by_id.items():
         print(f"{tool_id}\n    {tool.description}")
         for parameter in tool.parameters:
-            print(f"      {_summary(parameter)}  {parameter.description}".rstrip())
+            print(f"      {_summary(parameter)}  {parameter.told()['description']}")
     return EXIT_OK
 
 
 def _summary(parameter: Parameter) -> str:
     """Return, for example, `depth (integer, default 3, minimum 0, maximum 12)`."""
-    schema = parameter.schema()
+    schema = parameter.told()
     need = "required" if parameter.required else "optional"
     if parameter.default is not None and not parameter.required:
         need = f"default {to_json(parameter.default)}"

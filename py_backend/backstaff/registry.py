@@ -8,6 +8,7 @@ other tools go on.
 
 import logging
 import os
+import re
 from collections import UserDict
 from collections.abc import Mapping
 from importlib import import_module
@@ -44,9 +45,34 @@ class Registry:
         tool_id = self.aliases.get(name, name)
         return tool_id if tool_id in self.by_id else None
 
+    def model_name(self, tool_id: str) -> str:
+        """Return the tool's name for models: the bare name if that is this tool, else of its id."""
+        name = tool_id.rpartition("/")[2]
+        return name if self.aliases.get(name) == tool_id else re.sub(r"[^a-zA-Z0-9]", "_", tool_id)
+
     def definitions(self) -> list[dict[str, object]]:
         """Answer `describe`. Raises `ToolError` if a tool cannot be used."""
-        return [tool.definition(tool_id) for tool_id, tool in self.by_id.items()]
+        return [
+            tool.definition(tool_id) | {"model": self._for_models(tool_id, tool)}
+            for tool_id, tool in self.by_id.items()
+        ]
+
+    def _for_models(self, tool_id: str, tool: Tool[Any]) -> dict[str, object]:
+        """What models are told: texts that are whole, with the names that models know."""
+
+        def named(text: str) -> str:
+            return re.sub(
+                r"[a-z-]+/\w+",
+                lambda found: self.model_name(found[0]) if found[0] in self.by_id else found[0],
+                text,
+            )
+
+        return {
+            "name": self.model_name(tool_id),
+            "description": named(tool.description),
+            # In the order of `arguments`.
+            "arguments": [named(parameter.in_words()) for parameter in tool.parameters],
+        }
 
     def settings_tables(self) -> dict[str, Any]:
         """Return the settings class of each table. Raises `ToolError` as `definitions` does."""
@@ -99,4 +125,7 @@ def _checked(module: str, tool: object) -> Tool[Any]:
         raise TypeError(f"{module} must define TOOL, a backstaff.tool.Tool")
     if not tool.description:
         raise TypeError(f"{module}: TOOL has no description")
+    for parameter in tool.parameters:
+        if not (parameter.description or parameter.help):
+            raise TypeError(f"{module}: the parameter {parameter.name} has no description")
     return tool

@@ -132,7 +132,7 @@ class Tool(Generic[Arguments]):
             items = {"items": Keyword("string")} if one.type is ParameterType.ARRAY else {}
             required = {"required": True} if one.required else {}
             keywords = {"type": one.type} | items | required
-            arguments.append({"name": one.name} | one.schema() | keywords)
+            arguments.append({"name": one.name} | one.told() | keywords)
         return {
             "id": tool_id,
             "name": name,

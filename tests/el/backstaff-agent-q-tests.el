@@ -95,6 +95,21 @@
                      :required ("path") :safety-level :safe
                      :categories (:filesystem :navigation))))))
 
+(ert-deftest backstaff-agent-q-definitions-are-told-as-to-any-agent ()
+  (backstaff-agent-q-tests-with-project nil
+    (cl-letf* ((tools (backstaff-tools))
+               ((symbol-function 'backstaff-tools)
+                (lambda ()
+                  (cons '(:id "agent-q/more" :name "more" :toolset "agent-q" :description "See a/b."
+                          :arguments ((:name "depth" :type :number :description "How deep."))
+                          :model (:name "more" :description "See a_b."
+                                  :arguments ("How deep (default 3)")))
+                        tools))))
+      (let ((definition (backstaff-agent-q-tests-definition "more")))
+        (should (equal (plist-get definition :description) "See a_b."))
+        (should (equal (plist-get definition :parameters)
+                       '((:name "depth" :type :number :description "How deep (default 3)"))))))))
+
 (ert-deftest backstaff-agent-q-definition-of-no-parameters-has-none ()
   (backstaff-agent-q-tests-with-project nil
     (let ((definition (backstaff-agent-q-tests-definition "get_project_root")))

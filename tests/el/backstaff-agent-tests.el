@@ -53,22 +53,48 @@
                      (mapcar (lambda (tool) (plist-get tool :id)) (backstaff-tools))))
       (should-not (cl-set-difference names (cl-delete-duplicates names :key #'cdr :test #'equal)))
       (should (equal (cdr (assoc "agent-q/list_directory" names)) "list_directory"))
-      (should (equal (cdr (assoc "forge/list_directory" names)) "forge_list_directory")))
-    (should (equal (backstaff-agent-tests-names "forge")
-                   '(("forge/list_directory" . "list_directory"))))
-    (let ((names (backstaff-agent-tests-names '("forge" "agent-q"))))
-      (should (equal (car names) '("forge/list_directory" . "list_directory")))
-      (should (member '("agent-q/get_file_info" . "get_file_info") names))
-      (should (member '("agent-q/list_directory" . "agent_q_list_directory") names)))))
+      (should (equal (cdr (assoc "forge/list_directory" names)) "forge_list_directory")))))
 
-(ert-deftest backstaff-agent-tools-say-what-the-server-says ()
+(ert-deftest backstaff-agent-name-of-a-tool-is-one-whatever-else-is-there ()
   (backstaff-agent-tests-with-project nil
-    (cl-loop for tool in (backstaff-agent-tools)
-             for described in (backstaff-tools)
-             do (dolist (key '(:id :description :toolset :arguments :policy))
-                  (should (equal (plist-get tool key) (plist-get described key)))))
+    (let ((all (backstaff-agent-tests-names)))
+      (should (equal (cdr (assoc "agent-q/search_files" all)) "search_files"))
+      (should (equal (cdr (assoc "workspace/search_files" all)) "workspace_search_files"))
+      (should (equal (cdr (assoc "workspace/tree" all)) "tree"))
+      (dolist (toolsets '("agent-q" "forge" "workspace" ("forge" "agent-q") ("agent-q" "workspace")))
+        (let ((names (backstaff-agent-tests-names toolsets)))
+          (should names)
+          (should-not (cl-set-difference names all :test #'equal)))))))
+
+(ert-deftest backstaff-agent-descriptions-name-tools-as-the-model-knows-them ()
+  (backstaff-agent-tests-with-project nil
+    (let ((ids (regexp-opt (mapcar (lambda (tool) (plist-get tool :id)) (backstaff-tools)))))
+      (cl-loop for tool in (backstaff-agent-tools)
+               for described in (backstaff-tools)
+               do (dolist (key '(:id :toolset :policy :parameters))
+                    (should (equal (plist-get tool key) (plist-get described key))))
+               do (should-not (string-match-p ids (plist-get tool :description)))
+               do (dolist (parameter (plist-get tool :arguments))
+                    (should-not (string-match-p ids (plist-get parameter :description))))))
+    (should (string-match-p "; tree shows what is around it"
+                            (plist-get (backstaff-agent-tests-tool "workspace/search_files")
+                                       :description)))
     (should (equal (plist-get (backstaff-agent-tests-tool "forge/list_directory") :description)
                    "List directory entries"))))
+
+(ert-deftest backstaff-agent-every-argument-is-told-whole ()
+  (backstaff-agent-tests-with-project nil
+    (dolist (tool (backstaff-agent-tools))
+      (cl-loop for told in (backstaff-agent-parameters tool)
+               for parameter in (plist-get tool :arguments)
+               for text = (plist-get told :description)
+               do (ert-info ((format "%s %s" (plist-get tool :id) told))
+                    (should (string-match-p "[a-z]" text))
+                    (when (plist-member parameter :default)
+                      (should (string-match-p "\\<default\\>" text)))
+                    (dolist (key '(:minimum :maximum))
+                      (when-let ((limit (plist-get parameter key)))
+                        (should (string-match-p (format "\\<%d\\>" limit) text)))))))))
 
 (ert-deftest backstaff-agent-unknown-toolset-is-named ()
   (backstaff-agent-tests-with-project nil
@@ -80,7 +106,7 @@
       "[policy]\ndeny = [\"agent-q/*\"]\nprompt = [\"workspace/tree\"]\n"
     (let ((names (backstaff-agent-tests-names)))
       (should-not (assoc "agent-q/list_directory" names))
-      (should (equal (cdr (assoc "forge/list_directory" names)) "list_directory")))
+      (should (equal (cdr (assoc "forge/list_directory" names)) "forge_list_directory")))
     (should-not (backstaff-agent-tools "agent-q"))
     (should (eq (plist-get (backstaff-agent-tests-tool "workspace/tree") :policy) :prompt))))
 
@@ -92,9 +118,9 @@
                       :description "Node types to include (default: directory)."
                       :enum ["directory" "all"] :optional t)
                      (:name "max_depth" :type number
-                      :description "Maximum traversal depth (default: 3)." :optional t)
+                      :description "Maximum traversal depth (default: 3; from 0 to 12)" :optional t)
                      (:name "max_entries" :type number
-                      :description "Maximum node count (default: 100)." :optional t)
+                      :description "Maximum node count (default: 100; from 1 to 1000)" :optional t)
                      (:name "include_hidden" :type boolean
                       :description "Include dot-prefixed entries (default: false)." :optional t)
                      (:name "exclude" :type array :description "Glob patterns to exclude paths."

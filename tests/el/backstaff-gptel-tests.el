@@ -77,7 +77,7 @@ SETTINGS are the server's, a string, or nil."
       (should (equal (mapcar #'gptel-tool-name tools)
                      (mapcar (lambda (tool) (plist-get tool :name)) (backstaff-agent-tools))))
       (cl-loop for tool in tools
-               for described in (backstaff-tools)
+               for described in (backstaff-agent-tools)
                do (should (eq tool (backstaff-gptel-tests-tool (gptel-tool-name tool))))
                do (should (equal (gptel-tool-description tool)
                                  (plist-get described :description)))
@@ -103,17 +103,65 @@ SETTINGS are the server's, a string, or nil."
 
 (ert-deftest backstaff-gptel-registers-the-toolsets-it-is-told ()
   (backstaff-gptel-tests-with-tools nil
-    (let ((workspace (backstaff-test-tool-names "workspace")))
-      (should (member "tree" workspace))
-      (should (equal (mapcar #'gptel-tool-name (backstaff-gptel-register "workspace"))
-                     workspace))
-      (should (equal (mapcar #'gptel-tool-name (backstaff-gptel-register '("workspace" "forge")))
-                     (append workspace '("list_directory")))))))
+    (dolist (toolsets '("workspace" ("workspace" "forge")))
+      (let ((names (mapcar #'gptel-tool-name (backstaff-gptel-register toolsets))))
+        (should (member "tree" names))
+        (should (equal names (mapcar (lambda (tool) (plist-get tool :name))
+                                     (backstaff-agent-tools toolsets))))))))
 
 (ert-deftest backstaff-gptel-makes-a-preset ()
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register)))
       (should (equal (plist-get (gptel-get-preset 'backstaff) :tools) (list :append tools))))))
+
+
+;;; Trouble
+
+(ert-deftest backstaff-gptel-register-warns-once-and-registers-when-the-trouble-is-over ()
+  (backstaff-gptel-tests-with-tools nil
+    (backstaff-test-with-warnings
+      (let ((settings-file (make-temp-file "backstaff-" nil ".toml" "[policy]\nforbid = []\n"))
+            (debug-on-error t))
+        (unwind-protect
+            (pcase-dolist (`(,words ,command ,file)
+                           `(("no program /nowhere/python.*\n.*`backstaff-server-command'"
+                              ("/nowhere/python") nil)
+                             ("policy\\.forbid.*\n.*Mend the settings file"
+                              ,backstaff-server-command ,settings-file)))
+              (backstaff-stop)
+              (let ((backstaff-server-command command) (backstaff-server-settings-file file)
+                    (backstaff-agent--warnings nil))
+                (setq warnings nil)
+                (dotimes (_ 2)
+                  (should-not (backstaff-gptel-register)))
+                (should (equal (length warnings) 1))
+                (should (string-match-p words (car warnings)))
+                (should (string-match-p "M-x backstaff-gptel-register" (car warnings)))
+                (should-not gptel--known-presets)))
+          (delete-file settings-file)))
+      (backstaff-restart)
+      (setq warnings nil)
+      (should (call-interactively #'backstaff-gptel-register))
+      (should (gptel-get-preset 'backstaff))
+      (should-not warnings))))
+
+(ert-deftest backstaff-gptel-register-warns-of-what-the-caller-has-to-mend ()
+  (backstaff-gptel-tests-with-tools nil
+    (backstaff-test-with-warnings
+      (let ((backstaff-agent--warnings nil))
+        (should-not (backstaff-gptel-register "workshop"))
+        (should (string-match-p "no toolset workshop; there are: .*workspace" (car warnings)))
+        (backstaff-test-without-library 'gptel
+          (should-not (backstaff-gptel-register)))
+        (should (string-match-p "Install gptel" (car warnings)))))))
+
+(ert-deftest backstaff-gptel-register-can-be-quit ()
+  (backstaff-test-require 'gptel "BACKSTAFF_GPTEL_DIR")
+  (backstaff-test-with-warnings
+    (cl-letf (((symbol-function 'backstaff-tools) (lambda () (signal 'quit nil))))
+      (let ((debug-on-quit nil))
+        (should (eq (condition-case nil (backstaff-gptel-register) (quit 'quit)) 'quit)))
+      (should-not warnings))))
 
 
 ;;; Calls
@@ -214,7 +262,7 @@ Debian has no package of it, so its tests run only where somebody has it."
                     :null-object :null :false-object :json-false)
                    :object-type 'plist :array-type 'list)))
       (cl-loop for tool in (mapcar (lambda (entry) (plist-get entry :function)) parsed)
-               for described in (backstaff-tools)
+               for described in (backstaff-agent-tools)
                for schema = (plist-get tool :parameters)
                for properties = (plist-get schema :properties)
                do (should (equal (plist-get tool :description)
@@ -223,11 +271,13 @@ Debian has no package of it, so its tests run only where somebody has it."
                do (should (equal (mapcar (lambda (argument)
                                            (list (intern (concat ":" (plist-get argument :name)))
                                                  (plist-get argument :type)
+                                                 (plist-get argument :description)
                                                  (plist-get argument :enum)))
                                          (plist-get described :arguments))
                                  (cl-loop for (key property) on properties by #'cddr
                                           collect (list key
                                                         (intern (concat ":" (plist-get property :type)))
+                                                        (plist-get property :description)
                                                         (plist-get property :enum)))))))))
 
 (provide 'backstaff-gptel-tests)

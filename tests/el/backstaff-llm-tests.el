@@ -48,15 +48,19 @@
 
 ;;; Objects
 
-(ert-deftest backstaff-llm-tools-say-that-llm-is-missing ()
-  (cl-letf* ((require (symbol-function 'require))
-             ((symbol-function 'require)
-              (lambda (feature &rest more)
-                (if (eq feature 'llm)
-                    (unless (cadr more) (signal 'file-missing '("Cannot open load file")))
-                  (apply require feature more)))))
-    (should (string-match-p "Install llm"
-                            (cadr (should-error (backstaff-llm-tools) :type 'user-error))))))
+(ert-deftest backstaff-llm-tools-warn-once-where-there-are-none ()
+  (backstaff-test-with-warnings
+    (let ((backstaff-agent--warnings nil))
+      (backstaff-test-without-library 'llm
+        (should-not (backstaff-llm-tools)))
+      (should (string-match-p "Install llm" (car warnings)))
+      (backstaff-test-require 'llm "BACKSTAFF_LLM_DIR")
+      (backstaff-test-with-server '("/nowhere/python")
+        (dotimes (_ 2)
+          (should-not (backstaff-llm-tools))))
+      (should (= (length warnings) 2))
+      (should (string-match-p "/nowhere/python.*\n.*\nThen call `backstaff-llm-tools'"
+                              (car warnings))))))
 
 (ert-deftest backstaff-llm-tools-are-objects-of-llm ()
   (backstaff-llm-tests-with-tools
@@ -64,7 +68,8 @@
       (should (equal (mapcar #'llm-tool-name tools)
                      (mapcar (lambda (tool) (plist-get tool :name)) (backstaff-agent-tools))))
       (should (equal (mapcar #'llm-tool-description tools)
-                     (mapcar (lambda (tool) (plist-get tool :description)) (backstaff-tools))))
+                     (mapcar (lambda (tool) (plist-get tool :description))
+                             (backstaff-agent-tools))))
       (should (cl-every #'llm-tool-async tools)))
     (should (equal (llm-tool-args (backstaff-llm-tests-tool "list_directory"))
                    '((:name "path" :type string
@@ -74,7 +79,8 @@
                      (:name "sort_by" :type string
                       :description "Sort by: name, size, modified (default: name)" :optional t))))
     (should (equal (mapcar #'llm-tool-name (backstaff-llm-tools '("workspace" "forge")))
-                   (append (backstaff-test-tool-names "workspace") '("list_directory"))))))
+                   (mapcar (lambda (tool) (plist-get tool :name))
+                           (backstaff-agent-tools '("workspace" "forge")))))))
 
 (ert-deftest backstaff-llm-tools-are-fresh ()
   (backstaff-llm-tests-with-tools
@@ -89,10 +95,14 @@
     (let ((args (llm-tool-args (backstaff-llm-tests-tool "forge_list_directory"))))
       (should (equal (cl-find "include_files" args :test #'equal
                               :key (lambda (arg) (plist-get arg :name)))
-                     '(:name "include_files" :type string :optional t :enum ["true" "false"])))
+                     '(:name "include_files" :type string
+                       :description "List regular files (default true)"
+                       :optional t :enum ["true" "false"])))
       (should (equal (cl-find "include_hidden" args :test #'equal
                               :key (lambda (arg) (plist-get arg :name)))
-                     '(:name "include_hidden" :type boolean :optional t))))
+                     '(:name "include_hidden" :type boolean
+                       :description "List names that start with a dot (default false)"
+                       :optional t))))
     (dolist (value '(nil :null t "true"))
       (should (string-match-p "a.txt" (backstaff-llm-tests-call "forge_list_directory"
                                                                 "." nil nil nil nil value))))
@@ -157,14 +167,16 @@
   (skip-unless (backstaff-llm-tests-real-p))
   (backstaff-llm-tests-with-tools
     (cl-loop for tool in (backstaff-llm-tools)
-             for described in (backstaff-tools)
+             for described in (backstaff-agent-tools)
              for schema = (json-parse-string
                            (json-serialize (llm-provider-utils-openai-arguments
                                             (llm-tool-args tool)))
                            :object-type 'plist :array-type 'list)
              do (should (equal (plist-get schema :required) (plist-get described :required)))
-             do (should (= (/ (length (plist-get schema :properties)) 2)
-                           (length (plist-get described :arguments)))))))
+             do (should (equal (cl-loop for (_ property) on (plist-get schema :properties) by #'cddr
+                                        collect (plist-get property :description))
+                               (mapcar (lambda (argument) (plist-get argument :description))
+                                       (plist-get described :arguments)))))))
 
 (provide 'backstaff-llm-tests)
 ;;; backstaff-llm-tests.el ends here

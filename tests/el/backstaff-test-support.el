@@ -285,5 +285,28 @@ like TREE for a directory."
            when (equal (plist-get tool :toolset) toolset)
            collect (plist-get tool :name)))
 
+;;; Warnings
+
+(defmacro backstaff-test-with-warnings (&rest body)
+  "Run BODY with `warnings' bound to the texts that it warns of, the last first."
+  (declare (indent 0) (debug t))
+  `(let ((warnings nil) (inhibit-message t))
+     (cl-letf (((symbol-function 'display-warning)
+                (lambda (type text &rest _)
+                  (should (eq type 'backstaff))
+                  (push text warnings))))
+       ,@body)))
+
+(defmacro backstaff-test-without-library (library &rest body)
+  "Run BODY as if LIBRARY, a symbol, were not installed."
+  (declare (indent 1) (debug t))
+  `(cl-letf* ((require (symbol-function 'require))
+              ((symbol-function 'require)
+               (lambda (feature &rest more)
+                 (if (eq feature ,library)
+                     (unless (cadr more) (signal 'file-missing '("Cannot open load file")))
+                   (apply require feature more)))))
+     ,@body))
+
 (provide 'backstaff-test-support)
 ;;; backstaff-test-support.el ends here

@@ -62,6 +62,36 @@
                                    (autoloadp (symbol-function 'backstaff-list-directory))))")
     (should (equal (buffer-string) "(nil t (nil nil nil nil nil) t)"))))
 
+(ert-deftest backstaff-autoloads-suffice-to-bind-the-map ()
+  (let ((folder (file-name-as-directory (make-temp-file "backstaff-autoloads-" t)))
+        (emacs (expand-file-name invocation-name invocation-directory)))
+    (unwind-protect
+        (with-temp-buffer
+          (dolist (file (directory-files (expand-file-name "elisp" backstaff-test-repository)
+                                         t "\\.el\\'"))
+            (copy-file file folder))
+          (call-process emacs nil nil nil "-Q" "--batch" "--eval"
+                        (format "(if (fboundp 'loaddefs-generate) (loaddefs-generate %1$S %2$S)
+                                   (make-directory-autoloads %1$S %2$S))"
+                                folder (concat folder "made-autoloads.el")))
+          (call-process
+           emacs nil t nil "-Q" "--batch" "-L" folder "-l" "made-autoloads"
+           "--eval" "(global-set-key (kbd \"C-c b\") backstaff-map)"
+           "--eval" "(global-set-key (kbd \"C-c c\") 'backstaff-map)"
+           ;; Where there is use-package.
+           "--eval" "(when (require 'use-package nil t)
+                       (eval '(use-package backstaff :bind-keymap (\"C-c d\" . backstaff-map))))"
+           "--eval" "(map-keymap (lambda (_ command) (unless (commandp command) (print command)))
+                                 backstaff-map)"
+           "--eval" "(prin1 (list (featurep 'backstaff) (key-binding (kbd \"C-c b t\"))
+                                  (key-binding (kbd \"C-c c t\"))))"
+           "--eval" "(let ((map backstaff-map))
+                       (require 'backstaff)
+                       (prin1 (list (eq map backstaff-map)
+                                    (eq map (indirect-function 'backstaff-map)))))")
+          (should (equal (buffer-string) "(nil backstaff-tree backstaff-tree)(t t)")))
+      (delete-directory folder t))))
+
 
 ;;; Root
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -310,3 +311,38 @@ def test_schema_publishes_what_is_enforced() -> None:
         },
         "required": ["path"],
     }
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"description": "Path."}, "Path."),
+        ({"help": "Path."}, "Path."),
+        (
+            {"description": "Pages", "default": 10, "minimum": 1, "maximum": 100},
+            "Pages (default 10; from 1 to 100)",
+        ),
+        (
+            {"description": "Pages (1-indexed).", "default": 1, "minimum": 1},
+            "Pages (1-indexed; default 1; at least 1)",
+        ),
+        (
+            {"description": "Depth (default: 3).", "default": 3, "maximum": 12},
+            "Depth (default: 3; at most 12)",
+        ),
+        (
+            {"description": "Depth (default: 3).", "default": 3, "limits": (0, 12)},
+            "Depth (default: 3; from 0 to 12)",
+        ),
+        ({"description": "Depth (default: 3).", "default": 3}, "Depth (default: 3)."),
+        ({"description": "Where.", "default": "."}, 'Where (default ".")'),
+        ({"description": "Deep.", "default": True}, "Deep (default true)"),
+        ({"description": "Deep.", "default": False}, "Deep (default false)"),
+        (
+            {"description": "Skip.", "default": 0, "minimum": 0, "maximum": 9},
+            "Skip (default 0; from 0 to 9)",
+        ),
+    ],
+)
+def test_a_parameter_in_words_tells_default_and_limits(facts: dict[str, Any], text: str) -> None:
+    assert Parameter(name="x", type=ParameterType.NUMBER, **facts).in_words() == text

@@ -26,6 +26,17 @@ TOOL = Tool(
 )
 """
 
+UNTOLD = """
+from dataclasses import dataclass
+from backstaff.tool import ResultKind, Tool, argument
+
+@dataclass
+class Arguments:
+    path: str = argument()
+
+TOOL = Tool(description="Does.", arguments=Arguments, run=None, result_kind=ResultKind.TEXT)
+"""
+
 
 @pytest.fixture
 def toolset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -65,6 +76,7 @@ def test_file_is_a_tool_and_its_place_is_the_id(toolset: Path) -> None:
         ("", "must define TOOL"),
         ("TOOL = 3", "must define TOOL"),
         (PROPER.format(description=""), "no description"),
+        (UNTOLD, "the parameter path has no description"),
         ("not even Python", "SyntaxError: invalid syntax (walk.py, line 1)"),
         ("import backstaff.nothing", "No module named 'backstaff.nothing'"),
     ],
@@ -212,3 +224,59 @@ def test_every_tool_is_read_only_by_its_definition() -> None:
     for definition in discover().definitions():
         assert definition["side_effecting"] is False, definition["id"]
         assert definition["safety_level"] == "safe", definition["id"]
+
+
+def test_every_argument_is_described_whatever_the_contract_leaves_out() -> None:
+    definitions = {definition["id"]: definition for definition in discover().definitions()}
+    for tool_id, definition in definitions.items():
+        for argument in definition["arguments"]:  # type: ignore[attr-defined]
+            assert argument["description"], f"{tool_id}: {argument['name']}"
+    depth = {
+        tool_id: next(
+            argument
+            for argument in definitions[tool_id]["arguments"]  # type: ignore[attr-defined]
+            if argument["name"] == "max_depth"
+        )
+        for tool_id in ("forge/list_directory", "workspace/tree")
+    }
+    assert depth["forge/list_directory"]["minimum"] == 1
+    assert "maximum" not in depth["forge/list_directory"]
+    # The contract publishes no limits of these, and the server enforces them.
+    assert (depth["workspace/tree"]["minimum"], depth["workspace/tree"]["maximum"]) == (0, 12)
+    published = definitions["workspace/tree"]["parameters"]["properties"]  # type: ignore[index]
+    assert "maximum" not in published["max_depth"]
+
+
+def test_name_for_models_is_the_bare_one_only_where_that_is_the_tool() -> None:
+    found = registry("a/one", "agent-q/one", "b/two", "b-c/two", "b/three")
+    assert {name: found.model_name(name) for name in found.by_id} == {
+        "a/one": "a_one",
+        "agent-q/one": "one",
+        "b/two": "b_two",
+        "b-c/two": "b_c_two",
+        "b/three": "three",
+    }
+
+
+def test_models_are_told_of_tools_by_the_names_they_know() -> None:
+    by_id = {
+        "a/one": tool(saying("1"), "b/two, a/one or docs/one"),
+        "b/two": tool(saying("2")),
+        "agent-q/one": tool(saying("3")),
+    }
+    told = [definition["model"] for definition in Registry(by_id).definitions()]
+    assert told[0] == {
+        "name": "a_one",
+        "description": "A tool called two, a_one or docs/one.",
+        "arguments": [],
+    }
+
+
+def test_models_are_told_every_argument_whole() -> None:
+    for tool_id, definition in {d["id"]: d for d in discover().definitions()}.items():
+        texts = definition["model"]["arguments"]  # type: ignore[index]
+        for argument, text in zip(definition["arguments"], texts, strict=True):  # type: ignore[call-overload]
+            assert argument["description"].rstrip(".)") in text, tool_id
+            assert "default" not in argument or "default" in text, (tool_id, text)
+            for limit in ("minimum", "maximum"):
+                assert limit not in argument or str(argument[limit]) in text, (tool_id, text)

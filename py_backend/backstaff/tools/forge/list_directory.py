@@ -77,17 +77,38 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The normative schema (3.2); `max_depth` is None if it was omitted."""
+    """The normative schema (3.2), without descriptions; an omitted `max_depth` is None."""
 
-    path: str = argument()
-    recursive: bool = argument(default=False)
-    max_depth: int | None = argument(integer=True, minimum=1)
-    max_entries: int = argument(integer=True, minimum=1, setting="max_entries")
-    include_hidden: bool = argument(default=False, setting="include_hidden_default")
-    include_files: bool = argument(default=True, setting="include_files_default")
-    include_dirs: bool = argument(default=True, setting="include_dirs_default")
-    include_symlinks: bool = argument(default=True, setting="include_symlinks_default")
-    include_other: bool = argument(default=False, setting="include_other_default")
+    path: str = argument(help="Directory, relative to the project root; '.' is the root.")
+    recursive: bool = argument(help="List what is below its directories, too.", default=False)
+    max_depth: int | None = argument(
+        help="How deep to list with recursive (default: as deep as the settings allow).",
+        integer=True,
+        minimum=1,
+    )
+    max_entries: int = argument(
+        help="How many entries to list (default: as many as the settings allow).",
+        integer=True,
+        minimum=1,
+        setting="max_entries",
+    )
+    include_hidden: bool = argument(
+        help="List names that start with a dot.", default=False, setting="include_hidden_default"
+    )
+    include_files: bool = argument(
+        help="List regular files.", default=True, setting="include_files_default"
+    )
+    include_dirs: bool = argument(
+        help="List directories.", default=True, setting="include_dirs_default"
+    )
+    include_symlinks: bool = argument(
+        help="List symbolic links, as links.", default=True, setting="include_symlinks_default"
+    )
+    include_other: bool = argument(
+        help="List sockets, devices and the like.",
+        default=False,
+        setting="include_other_default",
+    )
 
 
 class Entry(NamedTuple):
