@@ -298,7 +298,8 @@ class _ProjectWalk:
             ignore = Ignore()  # the rules start anew in a repository that is entered
         kept: frozenset[str] = frozenset()
         if not self.sources.include_ignored:
-            ignore = self._with_own_rules(ignore, directory, path, files, above)
+            own = FILE in files or self._tracked.left_out
+            ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
             if all_ignored or ignore.layers:
                 kept = self._leave_out(found, ignore, prefix, all_ignored=all_ignored)
         if directories:
