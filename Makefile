@@ -51,6 +51,7 @@ test-py: setup ## run pytest
 
 # Only a batch Emacs dies of writing to a server that has just died, so SIGPIPE is ignored for it.
 test-el: setup ## run the ERT tests; SELECTOR picks some
+	@dev/setup interfaces
 	@trap '' PIPE; $(WITH_PACKAGES) -L tests/el -l dev/run-ert.el $(addprefix -l ,$(ELISP_TESTS)) -f run-ert-batch
 
 test-agent-q: setup ## call the tools from a real Lisp, through SLIME, where Debian has them

@@ -237,7 +237,10 @@ This waits for the server."
    for labels = (backstaff-names-labels reply)
    for data = (plist-get reply :data)
    unless (plist-get reply :ok)
-   do (user-error "%s" (plist-get reply :text))
+   do (user-error
+       "%s" (if (string-search "'.claude/commands' does not exist;" (plist-get reply :text))
+                "No commands here yet: each is a Markdown file in the project's .claude/commands"
+              (plist-get reply :text)))
    append (cl-loop for entry in (plist-get data :commands)
                    for name = (plist-get entry :name)
                    for description = (plist-get entry :description)

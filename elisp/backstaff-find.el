@@ -6,9 +6,10 @@
 
 ;; `backstaff-find-file' is a `completing-read'.  The server finds the files that
 ;; match the input and ranks them, so a completion style of our own passes its answer
-;; on unchanged.  Vertico, icomplete and fido show the files as you type.  Without
-;; these, TAB lists them.  RET visits the best match.  A key ends the wait for an
-;; answer, and new input cancels the call for the old input.
+;; on unchanged.  Vertico, icomplete and fido show the files as you type: the table
+;; turns them away until the answer is there, and then calls them.  Without these,
+;; TAB lists the files.  RET visits the best match.  New input cancels the call for
+;; the old one.  Ivy and Helm filter what they are given, so they get all files.
 
 ;;; Code:
 
@@ -20,6 +21,11 @@
   "The most files that `backstaff-find-file' offers, from 1 to 1000."
   :type '(natnum :match (lambda (_widget value) (<= 1 value 1000)))
   :group 'backstaff)
+
+(defconst backstaff-find--most 20000
+  "The most files for an interface that filters them itself.")
+(defvar ivy-sort-functions-alist)
+(defvar icomplete-compute-delay)
 
 (defvar backstaff-find-map
   (let ((map (make-sparse-keymap)))
@@ -38,7 +44,8 @@ Interactively, find it by a part of its name.  The completions are the files
 that match, the best first; files that git ignores are omitted.  Other letters
 may stand between those of a word, and words may come in any order.  Case
 counts for words with a capital letter.  RET after input that is not a file's
-name visits the best match."
+name visits the best match.  Before any input, files that were visited lately
+come first.  Ivy and Helm match and rank the files in their own way."
   (interactive (let ((root (backstaff-command-root)))
                  (list (backstaff-find--read root) root)))
   (let* ((root (or root (backstaff-command-root)))
@@ -50,51 +57,73 @@ name visits the best match."
 (defun backstaff-find--read (root)
   "Read a file of the project ROOT and return its path."
   (let ((default-directory root)
+        (recent (backstaff-find--recent root))
         (paths (make-hash-table :test #'equal)) ; by label
         (minibuffer nil)
         (overlay nil)                   ; shows counts before the prompt
         (requested nil)                 ; the last input sent to the server
-        (labels nil))                   ; the labels of the files that match it
+        (answered nil)                  ; the last input with an answer
+        (labels nil)                    ; the labels of the files that match it
+        (turned-away nil))              ; whether an interface shall ask again
     (cl-labels
-        ((search (function input &rest arguments)
+        ((search (function input limit offset &rest arguments)
            ;; A file need not match its own label.
            (let ((query (gethash input paths input)))
              (apply function "workspace/search_files"
                     `(,@(if (string-blank-p query) '(:query "**" :kind "glob")
                           (list :query query :kind "fuzzy"))
-                      :max_results ,backstaff-find-limit)
+                      :max_results ,limit :offset ,offset)
                     `(,@arguments (:root ,root)))))
          (note (input reply)
-           (let ((table (backstaff-names-labels reply)))
-             (setq requested input
-                   labels (cl-loop for file in (plist-get (plist-get reply :data) :files)
-                                   for label = (gethash file table file)
-                                   do (puthash label file paths)
-                                   collect label))))
+           (let ((table (backstaff-names-labels reply))
+                 (data (plist-get reply :data))
+                 (lately (and (string-blank-p input) recent)))
+             (setq requested input answered input
+                   labels (cl-loop
+                           for file in (append (and (eql (plist-get data :offset) 0) lately)
+                                               (seq-difference (plist-get data :files) lately))
+                           for label = (if (member file lately) (backstaff-names-show file)
+                                         (gethash file table file))
+                           do (puthash label file paths)
+                           collect label))))
          (show (reply)
            (let ((shown (length (note requested reply)))
                  (total (or (plist-get (plist-get reply :data) :total) 0)))
              (overlay-put overlay 'before-string
                           (and (> total shown)
                                (propertize (format "%d of %d " shown total) 'face 'shadow)))
-             (unless labels (message "%s" (backstaff-find--problem reply)))))
+             (unless labels (message "%s" (backstaff-find--problem reply)))
+             (when-let ((window (and turned-away (get-buffer-window minibuffer t))))
+               (setq turned-away nil)
+               (with-selected-window window
+                 (let ((icomplete-compute-delay 0))
+                   (mapc #'funcall (remq t post-command-hook)))))))
          (request-labels (input)
            (with-current-buffer minibuffer
-             (unless (equal input requested)
-               (backstaff-request-cancel)
-               (setq requested input labels nil)
-               (search #'backstaff-request input #'show))
-             (backstaff-request-wait))
+             (let ((as-one-types throw-on-input)
+                   ;; While this is non-nil, Emacs on a text terminal drops all but two
+                   ;; of several keys that arrive together.
+                   (throw-on-input nil))
+               (unless (equal input requested)
+                 (backstaff-request-cancel)
+                 (setq requested input labels nil answered nil)
+                 (search #'backstaff-request input backstaff-find-limit 0 #'show))
+               (unless (equal input answered)
+                 (when as-one-types
+                   (setq turned-away t)
+                   (throw as-one-types t))
+                 (backstaff-request-wait))))
            (copy-sequence labels))
-         (wait-for-labels (input)
-           (let ((reply (search #'backstaff-call input)))
-             (or (note input reply) (user-error "%s" (backstaff-find--problem reply)))))
+         (wait-for-labels (input limit offset)
+           (let ((reply (search #'backstaff-call input limit offset)))
+             (unless (or (note input reply) (> offset 0))
+               (user-error "%s" (backstaff-find--problem reply)))
+             (plist-get reply :data)))
          (choose (text)
            (when (string-blank-p text) (user-error "Type a part of the name, or choose a file"))
-           (gethash (cond ((gethash text paths) text)
-                          ((and (equal text requested) labels) (car labels))
-                          (t (car (wait-for-labels text))))
-                    paths))
+           (unless (or (gethash text paths) (and (equal text answered) labels))
+             (wait-for-labels text backstaff-find-limit 0))
+           (or (gethash text paths) (gethash (car labels) paths)))
          (table (string predicate action)
            (pcase action
              ('metadata '(metadata (category . project-file)
@@ -115,24 +144,58 @@ name visits the best match."
                        completion-category-overrides nil
                        ;; <down> would insert a file that does not match.
                        minibuffer-default-add-function nil)
-           (use-local-map (make-composed-keymap (copy-keymap backstaff-find-map)
-                                                (current-local-map)))
-           (local-set-key [remap exit-minibuffer] #'exit))
-         (exit ()
-           (interactive)
+           (let ((map (current-local-map)))
+             (use-local-map (make-composed-keymap (copy-keymap backstaff-find-map) map))
+             (dolist (command '(exit-minibuffer vertico-exit icomplete-fido-ret
+                                icomplete-force-complete-and-exit))
+               (local-set-key (vector 'remap command)
+                              (lambda () (interactive)
+                                (exit (or (command-remapping command nil map) command)))))))
+         (exit (command)
            (when (backstaff-request-cancel) (setq requested nil))
-           ;; The prompt shows an error until the next key, and stays open.
-           (setq-local minibuffer-message-timeout nil)
-           (choose (minibuffer-contents-no-properties))
-           (exit-minibuffer)))
+           (let ((text (minibuffer-contents-no-properties)))
+             ;; The prompt shows an error until the next key, and stays open.  An interface
+             ;; that shows files may have one to visit before anything is typed.
+             (setq-local minibuffer-message-timeout nil)
+             (unless (and (string-blank-p text) (not (eq command #'exit-minibuffer)))
+               (choose text)))
+           ;; Vertico then brings its files up to date.
+           (setq this-command command)
+           (mapc #'funcall (remq t pre-command-hook))
+           (call-interactively command))
+         (all-labels (input offset)
+           (let* ((data (wait-for-labels input 1000 offset))
+                  (total (plist-get data :total))
+                  (next (plist-get data :next-offset)))
+             (if (> total backstaff-find--most)
+                 (all-labels (read-string
+                              (format "%d files are too many; find file like: " total))
+                             0)
+               (append labels (and next (all-labels input next)))))))
       (choose (if (eq completing-read-function #'completing-read-default)
                   (minibuffer-with-setup-hook (:append #'set-up)
                     (completing-read "Find file: " #'table nil nil nil
                                      'backstaff-find--history))
-                ;; Ivy and Helm fetch candidates once and filter them.
-                (completing-read "Find file: "
-                                 (wait-for-labels (read-string "Find file like: "))
-                                 nil t))))))
+                (let ((all (all-labels "" 0))
+                      (ivy-sort-functions-alist nil))
+                  (completing-read "Find file: "
+                                   (lambda (string predicate action)
+                                     (if (eq action 'metadata) (table string nil action)
+                                       (complete-with-action action all string predicate)))
+                                   nil t)))))))
+
+(defun backstaff-find--recent (root)
+  "Return the paths of 20 files below ROOT visited lately, but not the current one."
+  (seq-take
+   (delete-dups
+    (cl-loop for name in (append (mapcar #'buffer-file-name (buffer-list))
+                                 (bound-and-true-p recentf-list))
+             for file = (and name (if (string-prefix-p "~" name) (expand-file-name name) name))
+             when (and file (string-prefix-p root file) (not (equal file buffer-file-name))
+                       ;; To look at a file on another host takes long.
+                       (or (file-remote-p root) (file-exists-p file)))
+             collect (substring file (length root))))
+   20))
 
 (defun backstaff-find--problem (reply)
   "Return the reason why REPLY has no files."

@@ -90,16 +90,10 @@ the request is cancelled."
     (keyboard-quit)))
 
 (defun backstaff-request-wait ()
-  "Wait until the current buffer has its answers or the user presses a key.
-Within `while-no-input' a key ends that form, as usual."
-  (let ((tag throw-on-input)
-        ;; While this is non-nil, Emacs on a text terminal drops all but two of
-        ;; several keys that arrive together.
-        (throw-on-input nil))
-    (while (and backstaff-request--pending (not (input-pending-p)))
-      (accept-process-output nil 0.02))
-    (when (and backstaff-request--pending tag)
-      (throw tag t))))
+  "Wait until the current buffer has its answers or the user quits."
+  (with-local-quit
+    (while backstaff-request--pending
+      (accept-process-output nil 0.02))))
 
 (defun backstaff-request--forget (request)
   "Remove REQUEST from the current buffer, and the progress after the last."

@@ -206,10 +206,10 @@ Skip the test if the server has no tools for them."
   (backstaff-view-test-project nil
     (cl-letf (((symbol-function 'completing-read)
                (lambda (&rest _) (ert-fail "There is nothing to prompt for"))))
-      (should (string-match-p
-               "'\\.claude/commands' does not exist"
-               (cadr (should-error (call-interactively #'backstaff-find-command)
-                                   :type 'user-error))))
+      (should (equal (should-error (call-interactively #'backstaff-find-command)
+                                   :type 'user-error)
+                     '(user-error "No commands here yet: each is a Markdown file in the\
+ project's .claude/commands")))
       (make-directory ".claude/commands" t)
       (should (equal (should-error (call-interactively #'backstaff-find-command)
                                    :type 'user-error)

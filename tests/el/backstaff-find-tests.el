@@ -45,6 +45,24 @@
          (define-key minibuffer-local-map [f12] nil)))
      (should ran)))
 
+(defmacro backstaff-find-tests-narrowing (choose &rest body)
+  "Run BODY with an interface that gets all names at once and calls CHOOSE on them."
+  (declare (indent 1) (debug t))
+  `(let ((completing-read-function
+          (lambda (_prompt collection &rest _)
+            (funcall ,choose (all-completions "" collection)))))
+     ,@body))
+
+(defmacro backstaff-find-tests-under (library mode &rest body)
+  "Run BODY under MODE of LIBRARY; skip the test if Emacs lacks it."
+  (declare (indent 2) (debug t))
+  `(progn
+     (unless (require ',library nil t)
+       (ert-skip ,(format "Emacs has no %s (Debian: elpa-%s)" library library)))
+     (,mode)
+     (unwind-protect (progn ,@body)
+       (,mode -1))))
+
 (defun backstaff-find-tests-completions ()
   "Return the minibuffer's completions as an interface shows them."
   (let ((completions (completion-all-sorted-completions)))
@@ -156,17 +174,11 @@
       (should-error (call-interactively (key-binding (kbd "<down>"))) :type 'user-error)
       (should (equal (minibuffer-contents-no-properties) "parser")))))
 
-(defvar backstaff-find-tests-lists nil
-  "The lists that `completing-read' was asked to choose from.")
-
-(ert-deftest backstaff-find-file-asks-first-where-candidates-are-narrowed-by-another ()
-  (backstaff-view-test-project backstaff-find-tests-tree
-    (let ((completing-read-function
-           (lambda (_prompt collection &rest _)
-             (push collection backstaff-find-tests-lists)
-             (nth 1 collection))))
-      (should (equal (backstaff-find-tests-type "parser RET") "tests/test_parser.c"))
-      (should (equal backstaff-find-tests-lists '(("src/parser.c" "tests/test_parser.c")))))))
+(ert-deftest backstaff-find-file-visits-a-file-of-the-list-as-it-stands-there ()
+  (backstaff-view-test-project '(("new\nline.c" . "here"))
+    (backstaff-find-tests-narrowing #'car
+      (backstaff-find-tests-type "")
+      (should (equal (buffer-string) "here")))))
 
 
 ;;; Completions
@@ -240,26 +252,16 @@
 
 ;;; Waiting
 
-(ert-deftest backstaff-find-file-waits-for-no-answer-while-keys-are-hit ()
+(ert-deftest backstaff-find-file-never-waits-where-files-are-shown-as-one-types ()
   (backstaff-view-test-fake "stalling"
     (backstaff-find-tests-at-prompt ""
-      (let ((pending nil)
-            (table minibuffer-completion-table))
-        (run-at-time 0.2 nil (lambda () (setq pending t)))
-        (cl-letf (((symbol-function 'input-pending-p) (lambda (&rest _) pending)))
-          ;; An interface that shows completions as one types is left at once,
-          (should (eq (catch 'key
-                        (let ((throw-on-input 'key))
-                          (all-completions "x" table)))
-                      t))
-          (should backstaff-request--pending)
-          ;; another gets none.
-          (should-not (all-completions "x" table)))
-        (setq pending nil)
-        (run-at-time 0.2 nil (lambda () (setq pending t)))
-        (cl-letf (((symbol-function 'input-pending-p) (lambda (&rest _) pending)))
-          (should-not (all-completions "xy" table)))))
-    (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 2))))
+      (let ((table minibuffer-completion-table))
+        (cl-letf (((symbol-function 'accept-process-output)
+                   (lambda (&rest _) (error "It waits"))))
+          (should (eq (while-no-input (all-completions "x" table)) t))
+          (should (eq (while-no-input (all-completions "x" table)) t)))
+        (should backstaff-request--pending)))
+    (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))
 
 (ert-deftest backstaff-find-file-says-that-it-waits ()
   (backstaff-view-test-fake "stalling"
@@ -290,6 +292,96 @@
         (all-completions "x" minibuffer-completion-table))
       (should backstaff-request--pending))
     (should (= (length (backstaff-server-call 'cancellations nil :timeout 5)) 1))))
+
+
+;;; Interfaces
+
+(defvar vertico--candidates)
+(defvar vertico--index)
+(defvar ivy--old-cands)
+
+(ert-deftest backstaff-find-file-shows-files-as-one-types-with-vertico ()
+  (backstaff-find-tests-under vertico vertico-mode
+    (backstaff-view-test-project backstaff-find-tests-tree
+      (backstaff-find-tests-at-prompt "c SPC tree"
+        (backstaff-test-wait-for (equal vertico--candidates '("src/print_tree.c"))))
+      (backstaff-find-tests-at-prompt "zzzz"
+        (should-error (call-interactively (key-binding (kbd "RET"))) :type 'user-error)))))
+
+(ert-deftest backstaff-find-file-loses-no-key-of-a-burst-with-vertico ()
+  (backstaff-find-tests-under vertico vertico-mode
+    (backstaff-view-test-project backstaff-find-tests-tree
+      (should (equal (backstaff-find-tests-type "parser RET") "src/parser.c"))
+      (should (equal (backstaff-find-tests-type "parser <down> RET") "tests/test_parser.c"))
+      (should (equal (backstaff-find-tests-type "c tree TAB RET") "src/print_tree.c")))))
+
+(ert-deftest backstaff-find-file-shows-files-as-one-types-with-fido ()
+  (backstaff-find-tests-under icomplete fido-mode
+    (backstaff-view-test-project backstaff-find-tests-tree
+      ;; icomplete leaves keyboard macros alone.
+      (cl-letf (((symbol-function 'icomplete-simple-completing-p) #'always))
+        (backstaff-find-tests-at-prompt "c SPC tree"
+          (backstaff-test-wait-for
+           (cl-some (lambda (overlay)
+                      (string-match-p "src/print_tree\\.c"
+                                      (or (overlay-get overlay 'after-string) "")))
+                    (overlays-in (point-min) (1+ (point-max))))))
+        (should (equal (backstaff-find-tests-type "parser RET") "src/parser.c"))
+        (should (equal (backstaff-find-tests-type "parser C-. RET") "tests/test_parser.c"))
+        (should (string-match-p "No file matches" (backstaff-find-tests-problem "zzzz")))))))
+
+(ert-deftest backstaff-find-file-gives-ivy-all-files ()
+  (backstaff-find-tests-under ivy ivy-mode
+    (backstaff-view-test-project '(("zz" ("last.c" . "")) ("zz" ("lost.c" . "")))
+      (backstaff-view-test-plant-many 1200)
+      (should (equal (backstaff-find-tests-type "^zz SPC last RET") "zz/last.c")))))
+
+(ert-deftest backstaff-find-file-gives-all-files-where-the-interface-narrows-them ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (backstaff-view-test-plant-many 2300)
+    (let ((all nil))
+      (backstaff-find-tests-narrowing (lambda (names) (car (last (setq all names))))
+        (should (equal (backstaff-find-tests-type "") "tests/test_parser.c")))
+      (should (= (length all) (length (delete-dups (copy-sequence all))) 2305)))))
+
+(ert-deftest backstaff-find-file-asks-for-a-part-where-files-are-too-many-to-list ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (let ((backstaff-find--most 4)
+          (all nil) (prompts nil))
+      (cl-letf (((symbol-function 'read-string)
+                 (lambda (prompt &rest _)
+                   (push prompt prompts)
+                   (if (cdr prompts) "parser" "c"))))
+        (backstaff-view-test-plant-many 9)
+        (write-region "" nil "file-c" nil 'silent)
+        (write-region "" nil "file-c2" nil 'silent)
+        (backstaff-find-tests-narrowing (lambda (names) (car (setq all names)))
+          (should (equal (backstaff-find-tests-type "") "src/parser.c"))))
+      (should (equal all '("src/parser.c" "tests/test_parser.c")))
+      (should (equal prompts
+                     '("5 files are too many; find file like: "
+                       "16 files are too many; find file like: "))))))
+
+
+;;; Files visited lately
+
+(defvar recentf-list)
+(defvar recentf-mode)
+
+(ert-deftest backstaff-find-file-shows-files-visited-lately-first ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (let ((recentf-mode t)
+          (recentf-list (list (expand-file-name "README.md") "/elsewhere/x.c"
+                              (expand-file-name "gone.c")
+                              (expand-file-name "src/parser.o"))))
+      (find-file-noselect "tests/test_parser.c")
+      (find-file "src/print_tree.c")
+      (backstaff-find-tests-at-prompt ""
+        (should (equal (backstaff-find-tests-completions)
+                       '("tests/test_parser.c" "README.md" "src/parser.o" ".gitignore"
+                         "src/parser.c" "src/print_tree.c"))))
+      (backstaff-find-tests-narrowing #'car
+        (should (equal (backstaff-find-tests-type "") "tests/test_parser.c"))))))
 
 (provide 'backstaff-find-tests)
 ;;; backstaff-find-tests.el ends here
