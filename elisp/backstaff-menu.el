@@ -223,7 +223,7 @@ Ask for required arguments without a value."
    ("x" "Run a tool, asking for all" backstaff-run-tool)]
   [["Look"
     ("l" "List a directory" backstaff-list-directory)
-    ("e" "List it as Forge's tool does" backstaff-list-entries)
+    ("e" "List, Forge's way" backstaff-list-entries)
     ("o" "Overview" backstaff-overview)
     ("f" "Find a file" backstaff-find-file)
     ("t" "Tree" backstaff-tree)
@@ -238,9 +238,8 @@ Ask for required arguments without a value."
     ("s" "Stop" backstaff-stop)
     ("v" "View the log" backstaff-show-log)
     ("d" "Doctor" backstaff-doctor)
-    ("n" "Install" backstaff-install-server)]
-   ["Agents"
-    ("p" "Give the tools to gptel" backstaff-gptel-register)]]
+    ("n" "Install" backstaff-install-server)
+    ("p" "Tools for gptel" backstaff-gptel-register)]]
   (interactive)
   (backstaff-menu--fetch-tools)
   (transient-setup 'backstaff))

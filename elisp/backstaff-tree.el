@@ -183,6 +183,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and limited "CUT")
+     (and left-out (concat "left out: " (string-join (seq-take left-out 7) " ")))
      (string-join
       (cl-loop for (key . noun) in '((:total-dirs "directory" "directories")
                                      (:total-files "file" "files")
@@ -192,9 +193,8 @@ Interactively this is the root of the project; with a prefix argument, ask."
       ", ")
      (format "depth %d%s" (backstaff-view-get :depth)
              (if (backstaff-view-get :wanted)
-                 (format " of %d, as more is too much" (backstaff-view-get :wanted))
+                 (format " of %d" (backstaff-view-get :wanted))
                ""))
-     (and left-out (concat "left out: " (string-join (seq-take left-out 7) " ")))
      (if (backstaff-view-get :hidden) "hidden shown" "hidden off")
      (and exclude (format "without %s" (string-join exclude " "))))
     (backstaff-view-set-notes
@@ -361,8 +361,10 @@ Interactively, go from each of these to the next."
   "Request twice as many entries, up to 1000."
   (interactive nil backstaff-tree-mode)
   (let ((limit (backstaff-view-get :max)))
-    (unless (< limit backstaff-tree--most-entries)
-      (user-error "A tree has at most %d entries" limit))
+    (cond ((not (or (backstaff-view-get :wanted) (backstaff-tree--find :limited t)))
+           (user-error "The tree is complete to its depth"))
+          ((>= limit backstaff-tree--most-entries)
+           (user-error "A tree has at most %d entries" limit)))
     (backstaff-view-change :max (min (* 2 limit) backstaff-tree--most-entries)
                            :depth (or (backstaff-view-get :wanted) (backstaff-view-get :depth))
                            :wanted nil :try t)))

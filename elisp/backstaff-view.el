@@ -156,8 +156,8 @@ or file below the root.")
   (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change))
               bookmark-make-record-function #'backstaff-view--bookmark))
 
-(declare-function evil-make-overriding-map "evil-core" (keymap &optional state copy))
-(declare-function evil-set-initial-state "evil-core" (mode state))
+(declare-function evil-make-overriding-map "ext:evil-core" (keymap &optional state copy))
+(declare-function evil-set-initial-state "ext:evil-core" (mode state))
 
 (defun backstaff-view--prepare-evil ()
   "Let the keys of the buffer's mode go before those of Evil, in motion state."

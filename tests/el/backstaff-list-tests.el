@@ -553,6 +553,8 @@
     (backstaff-view-test-press "S")
     (should (equal (plist-get (backstaff-view-entry) :name) "m"))))
 
+(declare-function evil-mode "ext:evil-core" (&optional argument))
+
 (ert-deftest backstaff-list-keys-go-before-those-of-evil ()
   (skip-unless (require 'evil nil t))
   (unwind-protect

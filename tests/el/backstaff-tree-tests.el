@@ -392,7 +392,9 @@
       ;; With twice as many, and twice again, all have room.
       (backstaff-view-test-press "+" "+")
       (should (= (length (backstaff-tree-tests-lines)) (+ 12 (* 12 4))))
-      (should-not (string-match-p "of 3" (backstaff-view-test-header))))))
+      (should-not (string-match-p "of 3" (backstaff-view-test-header)))
+      (should (string-search "complete"
+                             (cadr (should-error (backstaff-tree-more) :type 'user-error)))))))
 
 (ert-deftest backstaff-tree-says-what-it-leaves-out-and-shows-it-on-demand ()
   (backstaff-view-test-project '(("build" ("out.o" . "")) ("src" ("a.c" . "") ("b.o" . ""))
