@@ -3,7 +3,7 @@ r"""Globs without braces, as patterns of pathspec. `fs.globs` says what they mea
 import re
 from collections.abc import Iterator
 
-from pathspec.pattern import RegexPattern
+from pathspec import RegexPattern  # not from pathspec.pattern: two threads could deadlock
 
 from backstaff.fs.wildcards import (
     ANY,

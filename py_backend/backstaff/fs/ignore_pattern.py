@@ -17,7 +17,7 @@ import os
 import re
 from functools import cached_property
 
-from pathspec.pattern import Pattern
+from pathspec import Pattern  # not from pathspec.pattern: two threads could deadlock
 
 from backstaff.fs.wildcards import (
     ANY,
