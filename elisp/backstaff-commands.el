@@ -69,7 +69,7 @@ line the previous one.
          (query (plist-get backstaff-view-state :query))
          (pages (plist-get data :pagination))
          (entries (plist-get data (if query :results :commands))))
-    ;; The server sorts what it finds; pages stay sorted as the user wants them.
+    ;; The server sorts the results of a search.  Pages keep the user's order.
     (when (or query (member (car tabulated-list-sort-key) '("Score" "Found in")))
       (setq tabulated-list-sort-key nil))
     (backstaff-table-draw

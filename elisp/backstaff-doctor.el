@@ -270,9 +270,9 @@ When that has shaken hands, go on, at last with the server on HOST."
              (backstaff-install-python-verdict answer)))))
 
 (defun backstaff-doctor--go-on (buffer connection identity condition host)
-  "Check in BUFFER what the doctor's server answers over CONNECTION.
-It has shaken hands as IDENTITY, or failed with CONDITION.  The server on HOST,
-if non-nil, is the one that calls use, started if need be."
+  "Check the doctor's server over CONNECTION, and note the results in BUFFER.
+The server has shaken hands as IDENTITY, or failed with CONDITION.  If HOST is
+non-nil, check the server there, too; that is the one that calls use."
   (unwind-protect
       (when (buffer-live-p buffer)
         (with-current-buffer buffer

@@ -417,7 +417,8 @@ A peer that does not read gets no message, as that would have to wait."
              (< (backstaff-epc--unread connection)
                 (/ backstaff-epc--pipe-size 2)))
     (let ((inhibit-quit t))
-      ;; The call has ended here in any case.
+      ;; The call has ended here.  If this message cannot be sent either, the
+      ;; sentinel of the process or the next call tells why.
       (ignore-errors
         (backstaff-epc--start-call connection 'cancel (list uid) #'ignore nil)))))
 

@@ -9,7 +9,7 @@
 ;; on unchanged.  Vertico, icomplete and fido show the files as you type: the table
 ;; turns them away until the answer is there, and then calls them.  Without these,
 ;; TAB lists the files.  RET visits the best match.  New input cancels the call for
-;; the old one.  Ivy and Helm filter what they are given, so they get all files.
+;; the old one.  Ivy and Helm filter candidates themselves, so they get all files.
 
 ;;; Code:
 

@@ -213,7 +213,8 @@ This is for plists, and for JSON that was cut, which cannot be parsed."
     (narrow-to-region start (point))
     (goto-char start)
     (let ((depth 0))
-      ;; A string; a key with a value such as :file; a bracket; what ends a line.
+      ;; In this order: a string such as "a.c", a key with a value such as ":kind :file",
+      ;; an opening or closing bracket, and the blank or comma where a line ends.
       (while (re-search-forward
               "\"[^\"\\]*\\(?:\\\\.[^\"\\]*\\)*\"\\|:[a-z][-a-z0-9_]*\\(?: [^ ()\"]+\\)?\\|\
 \\(?2:[[({]\\)\\|\\(?3:[])}]\\)\\|\\(?1: \\)\\(?::[a-z]\\|([(:]\\)\\|\\(?1:,\\)" nil 'move)

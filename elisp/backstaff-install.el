@@ -119,7 +119,8 @@ print('Ready:', sys.prefix)"
                          (with-current-buffer doctor
                            (revert-buffer))))
                       (t
-                       ;; Without its mark nobody uses what may remain of it.
+                       ;; If it cannot be deleted, it still lacks the mark of a whole
+                       ;; environment, so nobody uses it.
                        (ignore-errors (delete-directory environment t))
                        (message "Backstaff was not installed: see %s"
                                 (buffer-name buffer))))))

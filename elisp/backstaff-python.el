@@ -101,7 +101,7 @@ time than the server's start.  `:base' made the environment that it is in."
              :missing (split-string missing)
              :makes-environments (string-empty-p missing-modules)))
       ((guard late) "says nothing for 3 seconds")
-      (_ "does not say what it is"))))
+      (_ "does not answer as Python does"))))
 
 (defun backstaff-python-search (function)
   "Return the first non-nil value of FUNCTION for a Python on variable `exec-path'.

@@ -429,9 +429,9 @@ do better."
       started)))
 
 (defun backstaff-remote--send (process bytes)
-  "Send BYTES to PROCESS, unless it has ended, and read nothing that is for TRAMP.
-To send, Emacs may have to wait, and then it reads from all processes.  TRAMP,
-if it is in the midst of a command, would not learn of what came."
+  "Send BYTES to PROCESS, and leave the output of TRAMP's processes unread.
+While Emacs waits to send, it reads from all processes.  A command of TRAMP
+that is under way would lose that output.  If PROCESS has ended, do nothing."
   (let ((filters (mapcar (lambda (process)
                            (cons process (process-filter process)))
                          (delq nil (mapcar #'tramp-get-connection-process
@@ -440,6 +440,7 @@ if it is in the midst of a command, would not learn of what came."
         (progn
           (pcase-dolist (`(,process . ,_) filters)
             (set-process-filter process t))
+          ;; The sentinel of a process that has ended reports the end.
           (ignore-errors
             (process-send-string process bytes)))
       (pcase-dolist (`(,process . ,filter) filters)

@@ -374,7 +374,7 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
   "Return non-nil if a server of IDENTITY understands us, and we it.
 The first number of the version must be the same; before 1.0, the second, too.
 IDENTITY may be anything, even no plist."
-  (let ((version (ignore-errors (plist-get identity :version)))
+  (let ((version (ignore-errors (plist-get identity :version))) ; it may be no plist
         (major "\\`\\(0\\.[0-9]+\\|[1-9][0-9]*\\)\\."))
     (and (stringp version)
          (eql (plist-get identity :protocol) backstaff-server--protocol)

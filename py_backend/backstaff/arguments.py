@@ -72,8 +72,8 @@ class Parameter:
     `default`, or from `absent`, a default that the schema does not publish. The schema publishes
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
-    fit, where the contract has one; else the tool's own is used. `help` says what the parameter is
-    where the contract's schema does not.
+    fit, where the contract has one; else the tool's own is used. `help` describes the parameter
+    where the contract has no description of it.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Parameter:
         return self.limits or (self.minimum, self.maximum)
 
     def told(self) -> dict[str, object]:
-        """Return the schema with what the contract's leaves out: limits and a description."""
+        """Return the schema with limits and a description, also where the contract's has none."""
         bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
         limits = {word: bound for word, bound in bounds if bound is not None}
         return self.schema() | limits | {"description": self.description or self.help}

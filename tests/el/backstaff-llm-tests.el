@@ -126,7 +126,7 @@
 (defun backstaff-llm-tests-real-p ()
   "Return non-nil if this is the real llm."
   (backstaff-test-require 'llm "BACKSTAFF_LLM_DIR")
-  ;; The fake has no such library.
+  ;; The fake has no such library, so loading it fails.
   (ignore-errors (backstaff-test-require 'llm-openai "BACKSTAFF_LLM_DIR")))
 
 (defun backstaff-llm-tests-turn (&rest uses)

@@ -10,8 +10,6 @@ from typing import Any, ClassVar, TypeVar
 from backstaff.errors import Cancelled, DeadlineExceeded
 
 DEFAULT_DEADLINE_MS = 10_000
-PIECE = 1 << 20
-"""Characters that one call into C may search or split: no other thread runs meanwhile."""
 
 Item = TypeVar("Item")
 

@@ -388,6 +388,13 @@ def test_ignored_names_are_left_out_for_a_person_who_wants_it(tree: Plant) -> No
     assert paths(inner) == ["src", "src/a.c"]
 
 
+def test_data_name_a_hundred_of_the_names_left_out(tree: Plant) -> None:
+    root = tree({".gitignore": "*.o\n"} | {f"{number:03d}.o": "" for number in range(150)})
+    reply = tree_of(root, {"left_out": "ignored"}, entry_kind="all")
+    assert reply.data is not None
+    assert reply.data["left_out"] == [f"{number:03d}.o" for number in range(100)]
+
+
 def test_what_cannot_be_asked_of_the_tree_is_left_to_the_search(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ with each level, hidden ones too. The listed directory is the first row. Links a
 `[FILE]` rows and never followed. The row of a directory that cannot be read says so. `.git` is not
 opened unless it is the path, as thousands of objects would fill the answer. A tree that would pass
 its budget ends with the number of entries left out; the data hold the same rows as the text, by
-their paths. The head repeats the patterns, and names those that exclude nothing.
+their paths. The head lists the patterns, and then the patterns that exclude nothing.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from backstaff.tools.agent_q._recursive import EXCLUDE_PATTERNS, Exclusions, arr
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`max_output_bytes` bounds the text; its default is what the adapters give an agent."""
+    """`max_output_bytes` bounds the text. Emacs's adapters for agents have the same default."""
 
     max_output_bytes: int = field(default=1 << 14, metadata={"limits": (256, MAX_OUTPUT_BYTES)})
 

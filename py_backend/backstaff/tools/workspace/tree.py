@@ -56,6 +56,8 @@ from backstaff.render.names import labels, literal, quote, show, word, words
 from backstaff.tool import Context, LeftOut, Result, ResultKind, Tool, argument
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
+MAX_LEFT_OUT = 100
+"""The most names that the data list as left out: git may ignore thousands."""
 DEFAULT_TEXT_BYTES = 1 << 20
 DEFAULT_EXCLUDES = frozenset(
     (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
@@ -152,7 +154,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     missing = [{"path": path, "count": count} for path, count in tree.missing() if count]
     return Result(
         text=text,
-        data=output | {"left_out": sorted(tree.left_out), "missing": missing},
+        data=output | {"left_out": nsmallest(MAX_LEFT_OUT, tree.left_out), "missing": missing},
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *_useless_patterns(arguments.exclude)),
