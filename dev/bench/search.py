@@ -15,6 +15,7 @@ from pathlib import Path
 
 from backstaff.fs import project_files
 from backstaff.fs.root import Root
+from backstaff.server import enable_garbage_collection
 from backstaff.tool import Context
 from backstaff.tools.workspace import search_files
 from dev.bench.timing import Measures, seconds
@@ -40,6 +41,7 @@ QUERIES = {
 
 def measure(files: int, turns: int) -> Measures:
     """Searches in a tree of so many FILES, and the bare walk."""
+    enable_garbage_collection()  # as in the server
     with tempfile.TemporaryDirectory() as folder:
         make_tree(Path(folder), files)
         times: dict[str, list[float]] = {name: [] for name in ("walk", *QUERIES)}

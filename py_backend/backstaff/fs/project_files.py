@@ -21,7 +21,7 @@ from enum import StrEnum
 from stat import S_ISDIR
 from typing import NamedTuple
 
-from backstaff.errors import PathError, PermissionRefused
+from backstaff.errors import PathError, PermissionRefused, Unreachable, path_error
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, lstat_or_none
 from backstaff.fs.file import read
@@ -263,9 +263,8 @@ class _ProjectWalk:
             self.directories.append(Directory("", 0, 0))
         else:
             with Walk(self.start, self._arrange, self.budget) as walk:
-                for step in walk:
-                    if (problem := walk.enter(step)) is not None:
-                        self._note_unreadable(step, problem)
+                for step, problem in walk.enter_all():
+                    self._note_unreadable(step, problem)
             expired = walk.expired
         return ProjectFiles(
             self.paths,
@@ -283,9 +282,8 @@ class _ProjectWalk:
         prefix = f"{path}/" if path else ""
         above.stamps.append(settled(HANDLES.status(directory), self._begun))
         files, directories, links, _ = groups_in(directory, self.budget)
-        found: Grouped = files, directories, links, []  # special files belong to no project
         ignore, has_dot_git = inherited, False
-        for names in found:
+        for names in (files, directories, links):  # special files belong to no project
             if _DOT_GIT in names:
                 names.remove(_DOT_GIT)
                 has_dot_git = bool(path)
@@ -301,6 +299,7 @@ class _ProjectWalk:
             own = FILE in files or self._tracked.left_out
             ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
             if all_ignored or ignore.layers:
+                found: Grouped = files, directories, links, []
                 kept = self._leave_out(found, ignore, prefix, all_ignored=all_ignored)
         if directories:
             directories.sort()
@@ -311,12 +310,13 @@ class _ProjectWalk:
                 self._inherited[prefix + name] = (below, all_ignored or name in kept, watch)
         first = len(self.paths)
         if links:
+            links.sort()
             files += links
         files.sort()
         self.paths += [prefix + name for name in files] if prefix else files
         end = len(self.paths)
         new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
-        self.directories.append(new(Directory, (path, first, end, sorted(links), None)))
+        self.directories.append(new(Directory, (path, first, end, links, None)))
         return [(name, _DIRECTORY) for name in directories] if directories else ()
 
     def _close(self, path: str, why: Closed) -> None:
@@ -437,10 +437,8 @@ class _Kept:
             return False
         if stamp_of(HANDLES.status(directory)) != self.start:
             return False
-        changed = False
 
         def compare(opened: int, path: str) -> Sequence[Named]:
-            nonlocal changed
             watch = self.watches[path]
             for first in range(0, len(watch.names), _AT_ONCE):
                 if budget.expired():
@@ -448,18 +446,19 @@ class _Kept:
                 names = watch.names[first : first + _AT_ONCE]
                 try:
                     stamps = list(map(stamp_of, HANDLES.lstats(names, opened)))
-                except OSError:
-                    stamps = []  # one of them is gone
+                except OSError as error:
+                    raise path_error(error) from error  # one of them is gone
                 if stamps != watch.stamps[first : first + _AT_ONCE]:
-                    changed = True
-                    return ()
+                    raise Unreachable("it has changed")
             return [(name, _DIRECTORY) for name in watch.entered]
 
-        with Walk(directory, compare, budget) as walk:
-            for step in walk:
-                if changed or walk.enter(step) is not None:
-                    return False
-            return not (changed or walk.expired)
+        try:
+            with Walk(directory, compare, budget) as walk:
+                for _, problem in walk.enter_all():
+                    raise problem
+        except PathError:
+            return False
+        return not walk.expired
 
 
 _KEPT: Recent[tuple[str, str, bool], _Kept] = Recent(MAX_KEPT, lambda kept: len(kept.found.paths))

@@ -91,6 +91,32 @@ class Walk:
                 HANDLES.close(levels.pop().directory)
         self.expired |= expired()  # the last directory may not have been read to its end
 
+    def enter_all(self) -> Iterator[tuple[Step, PathError]]:
+        """Go into every directory, and yield those that cannot be read, with the reason.
+
+        This is `enter` for each step, in two thirds of its time. Raises `Cancelled`.
+        """
+        levels, expired, enter = self._levels, self.budget.expired, HANDLES.enter_to_list
+        while levels:
+            directory, prefix, entries = level = levels[-1]
+            for name, kind in entries:
+                if expired():
+                    self.expired = True
+                    return
+                path = prefix + name
+                try:
+                    if len(levels) >= DEEPEST:
+                        raise Unreachable("it is too deep")
+                    self._push(enter(name, directory), path)
+                except (OSError, PathError) as error:
+                    problem = path_error(error) if isinstance(error, OSError) else error
+                    yield Step(name, path, kind, len(levels), directory), problem
+                if levels[-1] is not level:
+                    break  # one was entered
+            else:
+                HANDLES.close(levels.pop().directory)
+        self.expired |= expired()  # the last directory may not have been read to its end
+
     def enter(self, step: Step) -> PathError | None:
         """Go into STEP, the directory just yielded; or return the reason why it cannot be read."""
         if len(self._levels) >= DEEPEST:
