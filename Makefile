@@ -31,7 +31,8 @@ unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak lint \
-    types layers floors compile fix golden bench bench-remote record-remote screenshots draw clean
+    types layers floors compile fix golden bench bench-remote record-remote manual info \
+    screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -140,6 +141,15 @@ record-remote: setup ## write docs/remote.txt anew: a tree at 80 ms, by a tool a
 	@trap '' PIPE; SESSION=1 $(WITH_HOST) $(COMPILED) -l dev/bench-remote.el -f bench-remote-batch \
 	    >docs/remote.txt
 
+# Tools, commands, keys and options go from the code into the manual, and that into Texinfo.
+manual: setup ## write the reference in README and docs/backstaff.org anew, and docs/backstaff.texi
+	@$(BIN)/python -m dev.reference
+	@$(BARE) -l dev/manual.el -f manual-batch
+
+info: manual ## make docs/backstaff.info and docs/dir, for Info in Emacs
+	@dev/setup info
+	@cd docs && makeinfo --no-split backstaff.texi && rm -f dir && install-info backstaff.info dir
+
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
 screenshots: ## draw docs/*.png anew; look at them before they are committed
 	@dev/debian-13 make setup draw
@@ -152,5 +162,5 @@ draw: setup
 	    $(EMACS) -q --no-site-file -l dev/batch.el -L elisp -l dev/screenshots.el -f screenshots-draw
 
 clean: ## remove all that make has made
-	rm -rf .venv .cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .cache .hypothesis .import_linter_cache dist docs/backstaff.info docs/dir
 	find . -name .git -prune -o \( -name __pycache__ -o -name '*.elc' \) -print0 | xargs -0 rm -rf
