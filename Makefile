@@ -32,7 +32,7 @@ unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak lint \
     types layers floors compile fix golden bench bench-remote record-remote manual info \
-    screenshots draw clean
+    film screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -150,8 +150,11 @@ info: manual ## make docs/backstaff.info and docs/dir, for Info in Emacs
 	@dev/setup info
 	@cd docs && makeinfo --no-split backstaff.texi && rm -f dir && install-info backstaff.info dir
 
+film: setup ## draw docs/backstaff.svg anew, the moving picture in the README
+	@$(BIN)/python -m dev.film
+
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
-screenshots: ## draw docs/*.png anew; look at them before they are committed
+screenshots: film ## draw docs/*.png and the film anew; look at them before they are committed
 	@dev/debian-13 make setup draw
 	@cp .cache/debian-13/home/me/backstaff/docs/screenshot-*.png docs/
 	@ls -l docs/screenshot-*.png
