@@ -22,7 +22,7 @@ FILM = PROJECT / "docs" / "backstaff.svg"
 COMMIT = "b4ac017"
 """What of this repository is looked at: a commit, as the newest would change the film each day."""
 PLACE = Path("/tmp/demo")  # noqa: S108  # the film shows it, so it must not change; made anew
-COLUMNS, ROWS = 104, 26
+COLUMNS, ROWS = 104, 28
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, BAR = 8.4, 17, 14, 34
 """The size of a cell, of the font, and of the bar with the caption above the screen, in pixels."""
 STILL, PATIENCE = 0.4, 30
