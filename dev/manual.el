@@ -80,14 +80,22 @@ That of a command of Emacs itself differs from version to version."
        (string-remove-suffix "." (car (split-string (documentation command t) "\n"))))
     "(Emacs's own)"))
 
+(defun manual-table (columns rows)
+  "Return ROWS, lists of texts, as a table of Org.
+COLUMNS tells Texinfo what part of a line each column takes."
+  (concat "#+attr_texinfo: :columns " columns "\n"
+          (mapconcat (lambda (row) (format "| %s |" (string-join row " | "))) rows "\n")))
+
 (defun manual-commands ()
   "Return the commands that a user calls by name, as a table of Org."
-  (mapconcat (lambda (command)
-               (format "| ~%s~ | %s |" command (manual-first-line command)))
-             (sort (seq-filter #'commandp
-                               (manual-names "^;;;###autoload\n([-a-z]+ \\(backstaff[^ \n]*\\)"))
-                   #'string<)
-             "\n"))
+  (manual-table ".4 .6"
+                (mapcar (lambda (command)
+                          (list (format "~%s~" command) (manual-first-line command)))
+                        (sort (seq-filter
+                               #'commandp
+                               (manual-names
+                                "^;;;###autoload\n([-a-z]+ \\(backstaff[^ \n]*\\)"))
+                              #'string<))))
 
 (defun manual-options ()
   "Return the options as a list of Org."
@@ -124,10 +132,11 @@ That of a command of Emacs itself differs from version to version."
   (mapconcat
    (pcase-lambda (`(,map ,heading))
      (format "*** %s\n\n~%s~:\n\n%s" heading map
-             (mapconcat (pcase-lambda (`(,key . ,command))
-                          (format "| ~%s~ | ~%s~ | %s |" key command
-                                  (manual-first-line command)))
-                        (manual-keys map) "\n")))
+             (manual-table ".15 .4 .45"
+                           (mapcar (pcase-lambda (`(,key . ,command))
+                                     (list (format "~%s~" key) (format "~%s~" command)
+                                           (manual-first-line command)))
+                                   (manual-keys map)))))
    manual-maps "\n\n"))
 
 
