@@ -124,6 +124,9 @@ bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
 	@$(BIN)/python -m dev.bench
 	@$(BIN)/python -m dev.bench.overview $(CLONES)
 
+libraries: setup ## make py_backend/libraries.zip anew from dev/libraries.txt
+	@$(BIN)/python dev/libraries.py
+
 soak: setup ## make mixed calls for MINUTES; fails if memory or descriptors grow
 	@$(BIN)/python -m dev.bench.soak --minutes $(or $(MINUTES),10)
 
