@@ -31,7 +31,7 @@ unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak lint \
-    types layers floors compile fix golden bench bench-remote record-remote screenshots draw clean
+    types layers floors compile fix golden libraries package test-install bench bench-remote record-remote screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -69,6 +69,21 @@ test-remote: setup ## call the tools in projects on another host, an sshd's wher
 # Not part of `test`: it needs root and, the first time, some minutes.
 test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a Debian 13 of its own
 	@dev/debian-13 make compile test-el test-remote demo
+
+# Any Python 3.11 will do for these, so they install nothing for themselves.
+ANY_PYTHON := $(or $(PYTHON),python3)
+
+package: ## write dist/backstaff-VERSION.tar, for M-x package-install-file
+	@$(ANY_PYTHON) -m dev.package
+
+# Not part of `test`, which tries two of the ways: it needs the network, and root for the second Emacs.
+test-install: ## install in every usual way below an empty home, on this Emacs and on Debian 13's
+	@status=0; \
+	$(ANY_PYTHON) -m dev.ways_in || status=1; \
+	dev/debian-13 python3 -m dev.ways_in || status=1; \
+	$(ANY_PYTHON) -m dev.ways_in --table .cache/ways-in/*.json \
+	    .cache/debian-13/home/me/backstaff/.cache/ways-in/*.json; \
+	exit $$status
 
 # What `test` does in short, for MINUTES: half of it is four clients in a tree that changes.
 torture: setup ## attack sandbox and wire for MINUTES; print what was tried, and what escaped
