@@ -31,7 +31,8 @@ unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak lint \
-    types layers floors compile fix golden bench bench-remote record-remote screenshots draw clean
+    types layers floors compile fix golden libraries package test-install bench bench-remote record-remote \
+    manual info film screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -69,6 +70,21 @@ test-remote: setup ## call the tools in projects on another host, an sshd's wher
 # Not part of `test`: it needs root and, the first time, some minutes.
 test-emacs30: ## compile, run ERT and the demo on Emacs 30 and Python 3.13, in a Debian 13 of its own
 	@dev/debian-13 make compile test-el test-remote demo
+
+# Any Python 3.11 will do for these, so they install nothing for themselves.
+ANY_PYTHON := $(or $(PYTHON),python3)
+
+package: ## write dist/backstaff-VERSION.tar, for M-x package-install-file
+	@$(ANY_PYTHON) -m dev.package
+
+# Not part of `test`, which tries two of the ways: it needs the network, and root for the second Emacs.
+test-install: ## install in every usual way below an empty home, on this Emacs and on Debian 13's
+	@status=0; \
+	$(ANY_PYTHON) -m dev.ways_in || status=1; \
+	dev/debian-13 python3 -m dev.ways_in || status=1; \
+	$(ANY_PYTHON) -m dev.ways_in --table .cache/ways-in/*.json \
+	    .cache/debian-13/home/me/backstaff/.cache/ways-in/*.json; \
+	exit $$status
 
 # What `test` does in short, for MINUTES: half of it is four clients in a tree that changes.
 torture: setup ## attack sandbox and wire for MINUTES; print what was tried, and what escaped
@@ -124,6 +140,9 @@ bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
 	@$(BIN)/python -m dev.bench
 	@$(BIN)/python -m dev.bench.overview $(CLONES)
 
+libraries: setup ## make py_backend/libraries.zip anew from dev/libraries.txt
+	@$(BIN)/python dev/libraries.py
+
 soak: setup ## make mixed calls for MINUTES; fails if memory or descriptors grow
 	@$(BIN)/python -m dev.bench.soak --minutes $(or $(MINUTES),10)
 
@@ -140,8 +159,20 @@ record-remote: setup ## write docs/remote.txt anew: a tree at 80 ms, by a tool a
 	@trap '' PIPE; SESSION=1 $(WITH_HOST) $(COMPILED) -l dev/bench-remote.el -f bench-remote-batch \
 	    >docs/remote.txt
 
+# Tools, commands, keys and options go from the code into the manual, and that into Texinfo.
+manual: setup ## write the reference in README and docs/backstaff.org anew, and docs/backstaff.texi
+	@$(BIN)/python -m dev.reference
+	@$(BARE) -l dev/manual.el -f manual-batch
+
+info: ## make docs/backstaff.info and docs/dir, for Info in Emacs
+	@dev/setup info
+	@cd docs && makeinfo --no-split backstaff.texi && rm -f dir && install-info backstaff.info dir
+
+film: setup ## draw docs/backstaff.svg anew, the moving picture in the README
+	@$(BIN)/python -m dev.film
+
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
-screenshots: ## draw docs/*.png anew; look at them before they are committed
+screenshots: film ## draw docs/*.png and the film anew; look at them before they are committed
 	@dev/debian-13 make setup draw
 	@cp .cache/debian-13/home/me/backstaff/docs/screenshot-*.png docs/
 	@ls -l docs/screenshot-*.png
@@ -152,5 +183,5 @@ draw: setup
 	    $(EMACS) -q --no-site-file -l dev/batch.el -L elisp -l dev/screenshots.el -f screenshots-draw
 
 clean: ## remove all that make has made
-	rm -rf .venv .cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .cache .hypothesis .import_linter_cache dist docs/backstaff.info docs/dir
 	find . -name .git -prune -o \( -name __pycache__ -o -name '*.elc' \) -print0 | xargs -0 rm -rf

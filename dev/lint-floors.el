@@ -187,7 +187,8 @@ FILES are all files, and DOCUMENTS is the text of the documents."
   "Return the text of the documents in the repository ROOT."
   (with-temp-buffer
     (dolist (file (append (file-expand-wildcards (expand-file-name "*.md" root))
-                          (file-expand-wildcards (expand-file-name "docs/*.md" root))))
+                          (file-expand-wildcards (expand-file-name "docs/*.md" root))
+                          (file-expand-wildcards (expand-file-name "docs/*.org" root))))
       (insert-file-contents file))
     (buffer-string)))
 

@@ -102,7 +102,14 @@ checks again and \\[backstaff-doctor-copy] copies it."
          (backstaff-doctor--note
           "Sources" (if (or sources backstaff-server-command) 'ok 'note)
           (if sources (concat "the server's are in " (backstaff-doctor--file sources))
-            "the server's are not beside the package")))
+            "the server's are not beside the package"))
+         (when-let ((old (backstaff-python-old-environments)))
+           (backstaff-doctor--note
+            "Environments" 'note
+            (mapconcat (lambda (directory)
+                         (format "%s is not used any more" (backstaff-doctor--file directory)))
+                       old "\n")
+            "Type M-x backstaff-remove-environments to delete what is not used")))
        (let ((host (backstaff-doctor--check-root directory)))
          (when (file-remote-p directory)
            (backstaff-doctor--note "On this machine, for local projects" 'heading))
@@ -267,7 +274,7 @@ When that has shaken hands, go on, at last with the server on HOST."
              (backstaff-doctor--file
               (if described (plist-get answer :executable) program))
              (if described (concat " " (plist-get answer :version)) "")
-             (backstaff-install-python-verdict answer)))))
+             (backstaff-python-verdict answer)))))
 
 (defun backstaff-doctor--go-on (buffer connection identity condition host)
   "Check the doctor's server over CONNECTION, and note the results in BUFFER.

@@ -132,14 +132,15 @@ It let two calls time out and sent nothing between, although each of them
 was cancelled."
   (>= (backstaff-epc--silent-timeouts connection) 2))
 
-(defun backstaff-epc-close (connection reason &optional symbol)
+(defun backstaff-epc-close (connection reason &optional symbol advice)
   "Close CONNECTION and end its calls, for REASON, a string.
 SYMBOL is the condition, `backstaff-connection-lost' by default.  The peer's
-last words are added to REASON."
+last words are added to REASON.  ADVICE is a string for the user, or nil."
   (unless (backstaff-epc--closed connection)
     (setf (backstaff-epc--closed connection) t)
     (delete-process (backstaff-epc--process connection))
-    (let ((condition (list (or symbol 'backstaff-connection-lost) reason))
+    (let ((condition `(,(or symbol 'backstaff-connection-lost) ,reason
+                        ,@(and advice (list advice))))
           (stderr (backstaff-epc--stderr-function connection)))
       (unwind-protect
           (let ((words (and stderr (string-trim (or (funcall stderr) "")))))

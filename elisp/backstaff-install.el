@@ -4,13 +4,17 @@
 
 ;;; Commentary:
 
-;; The server's sources run where they are, beside this package; what a system
-;; may lack is the libraries.  `backstaff-install-server' makes a Python
-;; environment with them, by uv, if that is installed, or by venv and pip.
+;; The server's sources run where they are, beside this package, and any Python
+;; 3.11 or newer runs them as it is.  `backstaff-install-server' makes a Python
+;; environment for those who want one: uv can bring a Python where there is none
+;; that is new enough, and the libraries in an environment may have compiled parts.
+;; It is made by uv, if that is installed, or by venv and pip.
 ;;
-;; Each version of the package and of Python has its own environment, below
-;; `user-emacs-directory'.  The last step imports all libraries and marks the
-;; environment; without the mark it is not used.
+;; An environment lies below `user-emacs-directory'.  Its name tells what it holds,
+;; so a new version of this package needs no new one unless it needs other
+;; libraries; `backstaff-remove-environments' deletes what is not used any more.
+;; The last step of making one imports all libraries and marks it; without the
+;; mark it is not used.
 
 ;;; Code:
 
@@ -18,9 +22,8 @@
 (require 'subr-x)
 (require 'backstaff-server)
 
-(defconst backstaff-install--requirements
-  '("bracex>=2.5,<4" "epc==0.0.5" "pathspec>=1.0,<2" "pyyaml>=6,<7" "sexpdata>=1.0.2,<2")
-  "The libraries that the server needs, in the versions it is tested with.")
+(defconst backstaff-install--libraries '("bracex" "epc" "pathspec" "sexpdata" "yaml")
+  "The libraries that the server imports, by the names it imports them under.")
 
 (defvar-local backstaff-install--environment nil
   "The directory that the buffer is about.")
@@ -34,13 +37,13 @@ starts it runs in this environment, unless `backstaff-server-command' names
 another.  Return nil if the user does not want it."
   (interactive)
   (unless (backstaff-python-sources)
-    (user-error "The server's sources are not beside this package"))
+    (user-error "The server's sources are not beside this package: its folder py_backend is missing"))
   (backstaff-python-with-own-environment nil
     (pcase-let* ((uv (executable-find "uv"))
                  (`(,version ,python ,verdict) (backstaff-install--python uv))
                  (directory (backstaff-python-environments))
-                 (environment (format "%s%s-py%s/" directory
-                                      backstaff-server-version version))
+                 (environment (concat directory
+                                      (backstaff-python-environment-name version) "/"))
                  ;; Neither colours nor lines that overwrite themselves.
                  (process-connection-type nil)
                  (compilation-environment (cons "NO_COLOR=1" compilation-environment)))
@@ -49,7 +52,7 @@ another.  Return nil if the user does not want it."
                      version verdict (if uv "uv" "pip")
                      (mapconcat (lambda (requirement)
                                   (replace-regexp-in-string "[=<>].*" "" requirement))
-                                backstaff-install--requirements ", ")
+                                backstaff-python-requirements ", ")
                      (abbreviate-file-name environment)))
         (make-directory directory t)
         (with-current-buffer
@@ -60,14 +63,6 @@ another.  Return nil if the user does not want it."
           (setq backstaff-install--environment environment)
           (current-buffer))))))
 
-(defun backstaff-install-python-verdict (answer)
-  "Return what a user reads about the Python that gave ANSWER."
-  (cond ((backstaff-python-usable-p answer) "has all libraries")
-        ((not (consp answer)) answer)
-        ((plist-get answer :missing)
-         (concat "lacks " (string-join (plist-get answer :missing) ", ")))
-        (t "is older than 3.11")))
-
 (defun backstaff-install--python (uv)
   "Return version, name and verdict of a Python to make an environment with.
 With UV there may be no name, as uv brings a Python along; and Python need not
@@ -76,13 +71,29 @@ have the modules for it, as Debian's has not without the package python3-venv."
        (lambda (_program answer)
          (let ((version (and (consp answer) (plist-get answer :version))))
            (and version (not (version< version "3.11"))
-                (or uv (plist-get answer :makes-environments))
+                (or uv (null (plist-get answer :missing)))
                 (file-executable-p (plist-get answer :base))
                 (list (replace-regexp-in-string "\\.[0-9]+\\'" "" version)
-                      (plist-get answer :base) (backstaff-install-python-verdict answer))))))
+                      (plist-get answer :base) (backstaff-python-verdict answer))))))
       (and uv '("3.13" nil "comes with uv"))
-      (user-error "There is neither uv nor a Python 3.11 or newer that has \
-the modules venv and ensurepip (Debian: python3-venv)")))
+      (backstaff-install--refuse)))
+
+(defun backstaff-install--refuse ()
+  "Say why there is no Python to make an environment with, and what to do."
+  (let* ((answers nil)
+         (usable (backstaff-python-search
+                  (lambda (program answer)
+                    (push (cons program answer) answers)
+                    (and (backstaff-python-usable-p answer) answer)))))
+    (if usable
+        ;; The server runs all the same.
+        (user-error "Python %s lacks %s: type in a shell: %s.  (The server needs no environment.)"
+                    (plist-get usable :version)
+                    (string-join (plist-get usable :missing) " and ")
+                    (if (executable-find "apt-get") "sudo apt-get install python3-venv"
+                      "pip install uv"))
+      (apply #'user-error "There is no environment to be made: %s.  %s"
+             (backstaff-python-problem (nreverse answers))))))
 
 (defun backstaff-install--command (uv python environment)
   "Return a shell command that makes ENVIRONMENT with PYTHON, by UV if non-nil."
@@ -91,16 +102,36 @@ the modules venv and ensurepip (Debian: python3-venv)")))
      (lambda (step) (mapconcat #'shell-quote-argument step " "))
      `(,@(if uv
              `((,uv "venv" "--clear" "--python" ,python ,environment)
-               (,uv "pip" "install" "--python" ,own ,@backstaff-install--requirements))
+               (,uv "pip" "install" "--python" ,own ,@backstaff-python-requirements))
            `((,python "-I" "-m" "venv" "--clear" ,environment)
              (,own "-I" "-m" "pip" "install" "--disable-pip-version-check"
-                   ,@backstaff-install--requirements)))
+                   ,@backstaff-python-requirements)))
        (,own "-I" "-c"
              ,(format "import pathlib, sys, %s; pathlib.Path(sys.prefix, '%s').touch(); \
 print('Ready:', sys.prefix)"
-                      (string-join backstaff-python-libraries ", ")
+                      (string-join backstaff-install--libraries ", ")
                       backstaff-python-ready-mark)))
      " && ")))
+
+;;;###autoload
+(defun backstaff-remove-environments (&optional all)
+  "Delete the environments that the server runs in no more, after asking.
+With a prefix argument, ALL, delete the one it runs in, too; the server then
+runs on a Python of the system."
+  (interactive "P")
+  (let ((directories (append (backstaff-python-old-environments)
+                             (when-let ((python (and all (backstaff-python-installed))))
+                               (list (expand-file-name "../../" python))))))
+    (unless directories
+      (user-error "There is no old environment in %s"
+                  (abbreviate-file-name (backstaff-python-environments))))
+    (when (y-or-n-p (format "Delete %s? "
+                            (mapconcat #'abbreviate-file-name directories ", ")))
+      (when all
+        (backstaff-stop))
+      (dolist (directory directories)
+        (delete-directory directory t))
+      (message "Deleted %s" (mapconcat #'abbreviate-file-name directories ", ")))))
 
 (define-derived-mode backstaff-install-mode compilation-mode "Backstaff Install"
   "Major mode for the making of a Python environment for Backstaff."
@@ -113,8 +144,11 @@ print('Ready:', sys.prefix)"
                                                      buffer)))
                 (cond ((string-prefix-p "finished" outcome)
                        (backstaff-stop)
-                       (message "Backstaff will run in %s from now on"
-                                (abbreviate-file-name environment))
+                       (message "Backstaff will run in %s from now on%s"
+                                (abbreviate-file-name environment)
+                                (if (backstaff-python-old-environments)
+                                    "; M-x backstaff-remove-environments deletes old ones"
+                                  ""))
                        (when-let ((doctor (get-buffer "*backstaff doctor*")))
                          (with-current-buffer doctor
                            (revert-buffer))))

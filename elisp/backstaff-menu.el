@@ -205,7 +205,9 @@ Ask for required arguments without a value."
               (unless backstaff-menu--tools "The server has no tools")))
     (backstaff-error
      (setq backstaff-menu--tools nil
-           backstaff-menu--problem (backstaff-epc-error-text problem)))))
+           backstaff-menu--problem
+           (concat (backstaff-epc-error-text problem) "\n"
+                   (backstaff-server-advice problem))))))
 
 ;;;###autoload (autoload 'backstaff "backstaff-menu" nil t)
 (transient-define-prefix backstaff ()

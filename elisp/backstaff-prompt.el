@@ -12,22 +12,22 @@
 (require 'backstaff)
 
 (defvar backstaff-prompt--install-declined nil
-  "Non-nil if the user declined to install the missing libraries.")
+  "Non-nil if the user declined to have a Python installed.")
 
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
 This is `backstaff-root' with questions: whether to connect to the host, if
-Emacs is not connected, and whether to install libraries, if no Python can run
-the server.  A root that is out of reach is a `user-error'."
+Emacs is not connected, and whether to let uv bring a Python, if none can run
+the server and uv is there.  A root that is out of reach is a `user-error'."
   (when (and (not (or backstaff-prompt--install-declined noninteractive inhibit-quit
                       (integerp (backstaff-server-status))))
              (condition-case nil
                  (backstaff-python-with-own-environment nil
                    (ignore (backstaff-server-program)))
-               (backstaff-python-missing t)
+               (backstaff-python-missing (executable-find "uv"))
                (backstaff-error nil)))  ; the call will signal it again
     (if (backstaff-install-server)
-        (user-error "Type the command again when the libraries are installed")
+        (user-error "Type the command again when Python is installed")
       (setq backstaff-prompt--install-declined t)))
   (backstaff-prompt-connect (or backstaff-root-directory directory
                                 (backstaff-directory)))

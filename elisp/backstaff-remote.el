@@ -236,8 +236,8 @@ Return a value for `backstaff-remote--bundle'."
  bundle; update it"
                                 (concat "The command bundle failed: "
                                         (backstaff-remote--one-line (buffer-string))))
-                              "Type M-x backstaff-install-server, which makes a Python\
- environment here; what runs on a host is made with it")))))))
+                              "Update the server's program: what runs on a host is made\
+ by it; or set `backstaff-server-command' to nil")))))))
     (backstaff-start-error
      (signal 'backstaff-start-error
              (list (concat "what goes to a host is made on this machine: "

@@ -17,6 +17,9 @@
 ;;    backstaff-python.el finds;
 ;; 3. a program named `backstaff' on `exec-path'.
 ;;
+;; The sources come before the program, as only they are sure to have the version
+;; of this package.
+;;
 ;; It runs in the directory of its sources and isolated from the environment.
 ;; So no file of a project is ever run, and no setting of a project counts.
 ;;
@@ -75,16 +78,14 @@ M-x backstaff-show-log, and whether the machine, or the network, is overloaded")
     (backstaff-remote-directory
      . "Type M-x backstaff-connect there; or M-x cd to a local directory, or \
 customize `backstaff-root-directory'")
-    (backstaff-python-missing
-     . "Type M-x backstaff-install-server, run make setup beside the sources, or \
-customize `backstaff-server-command'")
+    (backstaff-python-missing . "Install Python 3.11 or newer")
     (backstaff-start-error
      . "Customize `backstaff-server-command' to name a program that exists, or \
 set it to nil to have one found")
     (backstaff-connection-lost
      . "The program ended by itself; its last words are above and in \
-M-x backstaff-show-log.  Mend the settings file if they name one; if a library \
-is missing, type M-x backstaff-install-server"))
+M-x backstaff-show-log.  Mend the settings file if they name one; else type \
+M-x backstaff-doctor"))
   "Advice for each condition that brings none of its own.")
 
 (defun backstaff-server-advice (condition)
@@ -102,8 +103,8 @@ A `backstaff-error' may bring it as a second string, behind the text, as in
 (defun backstaff-server-program (&optional note)
   "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none.  NOTE is as in
-`backstaff-python-find'."
-  (let ((sources (backstaff-python-sources)) (python nil) (program nil))
+`backstaff-python-command'."
+  (let ((sources (backstaff-python-sources)) (answers nil) (python nil) (program nil))
     (cond
      (backstaff-server-command
       (unless (and (listp backstaff-server-command)
@@ -115,20 +116,21 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
       (pcase-let ((`(,program . ,arguments) backstaff-server-command))
         (cons (if (file-name-absolute-p program) (expand-file-name program) program)
               arguments)))
-     ((and sources (setq python (backstaff-python-find sources note)))
-      (list python "-I" (expand-file-name "backstaff/__main__.py" sources)))
+     ((and sources
+           (setq python (backstaff-python-command
+                         sources (lambda (program answer)
+                                   (push (cons program answer) answers)
+                                   (when note
+                                     (funcall note program answer))))))
+      (append python (list (expand-file-name "backstaff/__main__.py" sources))))
      ((setq program (executable-find "backstaff"))
       (list program))
      (sources
-      (signal 'backstaff-python-missing
-              (list (format "found no Python 3.11 or newer that has the libraries %s;\
- M-x backstaff-install-server installs them"
-                            (string-join backstaff-python-libraries ", ")))))
+      (signal 'backstaff-python-missing (backstaff-python-problem (nreverse answers))))
      (t (signal 'backstaff-start-error
-                '("found neither the server's sources nor a program named backstaff;\
- customize `backstaff-server-command'"
-                  "Reinstall the package, with its folder py_backend, or customize\
- `backstaff-server-command'"))))))
+                '("found neither the server's sources nor a program named backstaff"
+                  "Type in a shell: pipx install backstaff; or install the package anew,\
+ with its folder py_backend; or customize `backstaff-server-command'"))))))
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
@@ -337,7 +339,7 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
   (let* ((connection (backstaff-server-connection server))
          (callback (or callback #'ignore))
          (fail (lambda (text advice)
-                 (backstaff-epc-close connection text 'backstaff-start-error)
+                 (backstaff-epc-close connection text 'backstaff-start-error advice)
                  (funcall callback nil (list 'backstaff-start-error text advice)))))
     (backstaff-epc-call-async
      connection 'hello `((:client "emacs" :version ,backstaff-server-version
@@ -348,27 +350,48 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
        (if (backstaff-server--compatible-p identity)
            (progn (backstaff-server-note (format "connected: %S" identity))
                   (funcall callback identity nil))
-         (funcall fail
-                  (format "Emacs has Backstaff %s (protocol %d), the server is\
- %s; update the older one, check `backstaff-server-command', then type\
- M-x backstaff-restart"
-                          backstaff-server-version backstaff-server--protocol
-                          ;; IDENTITY may be no plist.
-                          (if (stringp (ignore-errors (plist-get identity :version)))
-                              (format "%s (protocol %s)" (plist-get identity :version)
-                                      (plist-get identity :protocol))
-                            "something else"))
-                  "Update the older of the two, Emacs's package or the server,\
- then type M-x backstaff-restart")))
+         (apply fail (backstaff-server--mismatch identity))))
      :error-fn
      (lambda (condition)
        (funcall fail (format "it did not shake hands: %s"
                              (backstaff-epc-error-text condition))
-                (backstaff-server-advice
-                 ;; Every server of ours answers this, so it is another program.
-                 (if (eq (car condition) 'backstaff-remote-error)
-                     '(backstaff-protocol-error)
-                   condition)))))))
+                (cond
+                 ((not (eq (car condition) 'backstaff-remote-error))
+                  (backstaff-server-advice condition))
+                 ;; So says a server of ours with another protocol.
+                 ((string-match "update the \\(client\\|server\\)"
+                                (backstaff-epc-error-text condition))
+                  (backstaff-server--update-advice
+                   (equal (match-string 1 (backstaff-epc-error-text condition)) "client")))
+                 ;; Every server of ours answers, so it is another program.
+                 (t (backstaff-server-advice '(backstaff-protocol-error)))))))))
+
+(defun backstaff-server--mismatch (identity)
+  "Return why a server of IDENTITY is none for us, and what to do, as two strings."
+  ;; IDENTITY may be no plist, and its version may be anything.
+  (let* ((version (ignore-errors (plist-get identity :version)))
+         (protocol (and version (plist-get identity :protocol)))
+         (newer (if (eql protocol backstaff-server--protocol)
+                    (ignore-errors (version< backstaff-server-version version))
+                  (and (integerp protocol) (> protocol backstaff-server--protocol)))))
+    (if (not (stringp version))
+        (list (format "Emacs has Backstaff %s, the server is something else"
+                      backstaff-server-version)
+              (backstaff-server-advice '(backstaff-protocol-error)))
+      (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
+ update %s"
+                    backstaff-server-version backstaff-server--protocol version protocol
+                    (if newer "Emacs's package" "the server"))
+            (backstaff-server--update-advice newer)))))
+
+(defun backstaff-server--update-advice (package)
+  "Return how to update Emacs's package if PACKAGE is non-nil, else the server."
+  (cond ((not package)
+         "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
+ `backstaff-server-command' to nil.  Then type M-x backstaff-restart")
+        ((fboundp 'package-upgrade)
+         "Type M-x package-upgrade RET backstaff RET, then start Emacs anew")
+        (t "Type M-x list-packages RET, U and x, then start Emacs anew")))
 
 (defun backstaff-server--compatible-p (identity)
   "Return non-nil if a server of IDENTITY understands us, and we it.

@@ -57,6 +57,7 @@
 (autoload 'backstaff-run-tool "backstaff-inspector" nil t)
 (autoload 'backstaff-inspector-mode "backstaff-inspector")
 (autoload 'backstaff-install-server "backstaff-install" nil t)
+(autoload 'backstaff-remove-environments "backstaff-install" nil t)
 (autoload 'backstaff-doctor "backstaff-doctor" nil t)
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-remote-starter "backstaff-remote")
@@ -353,11 +354,14 @@ that says so is worth more than no answer."
   "The codes under which conditions, and their children, appear in replies.")
 
 (defun backstaff-error-text (condition)
-  "Return the text of a reply that CONDITION ended, without properties."
+  "Return the text of a reply that CONDITION ended, without properties.
+If no server starts, this says what to do, too: there is no other help then."
   (concat "Error: " (if (eq (car condition) 'quit)
                         "The user cancelled the call"
                       (string-to-multibyte (substring-no-properties
-                                            (backstaff-epc-error-text condition))))))
+                                            (backstaff-epc-error-text condition))))
+          (and (memq 'backstaff-start-error (get (car condition) 'error-conditions))
+               (concat ".\n" (backstaff-server-advice condition)))))
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.

@@ -25,7 +25,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "results.json").write_text(report.json() + "\n")
     options.plot.parent.mkdir(parents=True, exist_ok=True)
-    options.plot.write_text(svg(report))
+    options.plot.write_text(svg(report.measures))
     print("\n".join(report.table()))
     load, processors = os.getloadavg()[1], os.cpu_count()
     print(

@@ -1,64 +1,121 @@
-"""The picture for the README: a bar for each row, how much of what is allowed was taken."""
+"""The picture for the README: what takes how long, beside what people use for it today.
+
+It shows what a stranger knows by name; `rows` holds what we promise ourselves. A comparison that we
+lose is shown like the others.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from dev.bench.report import Report
-from dev.bench.rows import Row, Verdict
+from dev.bench.timing import Measures, p50
 
-WIDTH, TOP, LINE, BAR = 940, 62, 22, 12
-LABELS = 520
-UNIT = 240
-"""Pixels that stand for all that is allowed."""
-LONGEST = 1.6
-"""What is longer is cut, and its figure tells."""
-REACHED, MISSED, TEXT, QUIET = "#4c8f5c", "#c4673a", "#24292f", "#6b7480"
+WIDTH, TOP, BAR, GAP = 860, 64, 18, 14
+LABELS, LONGEST = 300, 420
+"""Where bars begin, and how long that of the slowest of a comparison is, in pixels."""
+OURS, THEIRS, TEXT, QUIET = "#4c8f5c", "#b9c0c8", "#24292f", "#6b7480"
 
 
-def svg(report: Report) -> str:
-    """The picture of all rows that were measured."""
-    judged = [(row, verdict) for row, verdict in report.verdicts() if verdict]
-    height = TOP + LINE * len(judged) + 14
-    return "\n".join((_head(height), *_bars(judged), _limit(height), "</svg>", ""))
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A task, and its ways: what a reader calls each, and its name in MEASURE. Ours is first."""
+
+    task: str
+    measure: str
+    ways: tuple[tuple[str, str], ...]
+
+
+COMPARISONS = (
+    Comparison(
+        "Start a server and get its first answer",
+        "start",
+        (("backstaff", "ours"), ("MCP filesystem server", "mcp")),
+    ),
+    Comparison(
+        "A tree of 125,000 files as JSON or text, from the server",
+        "tree-peers",
+        (("backstaff", "ours"), ("MCP filesystem server", "mcp")),
+    ),
+    Comparison(
+        "The same tree as text, in Emacs",
+        "tree",
+        (("backstaff", "text"), ("recursion in Emacs Lisp", "native-text")),
+    ),
+    Comparison(
+        "The paths of 125,000 files as a list, in Emacs",
+        "tree",
+        (("backstaff", "list"), ("directory-files-recursively", "native-list")),
+    ),
+    Comparison(
+        "A listing of 10,000 files for an agent",
+        "listing/1",
+        (("backstaff", "agent"), ("directory-files-and-attributes", "native-text")),
+    ),
+    Comparison(
+        "The same as data, for a program",
+        "listing/1",
+        (("backstaff", "ours"), ("directory-files-and-attributes", "native")),
+    ),
+    Comparison(
+        "A call that does nothing, Emacs to Python and back",
+        "ping",
+        (("backstaff", "ours"), ("jsonrpc.el", "jsonrpc"), ("epc.el", "epc")),
+    ),
+)
+
+
+def svg(measures: Measures) -> str:
+    """The picture of all comparisons whose ways were all measured."""
+    shown = [one for one in COMPARISONS if _seconds(one, measures)]
+    bars = sum(len(one.ways) for one in shown)
+    height = TOP + (BAR + 6) * len(shown) + (BAR + 4) * bars + GAP * len(shown)
+    return "\n".join((_head(height), *_bars(shown, measures), "</svg>", ""))
+
+
+def _seconds(comparison: Comparison, measures: Measures) -> list[float]:
+    """The median of each way; nothing where one was not measured."""
+    ways = measures.get(comparison.measure, {})
+    names = [name for _, name in comparison.ways]
+    return [p50(ways[name]) for name in names] if all(name in ways for name in names) else []
 
 
 def _head(height: int) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}"'
-        f' height="{height}" font-family="sans-serif" font-size="12">\n'
+        f' height="{height}" font-family="sans-serif" font-size="13">\n'
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n'
-        + _text(16, 26, "What a call takes, by what its peer takes", TEXT)
+        + _text(16, 26, "How long it takes", TEXT, font_weight="bold")
         + "\n"
-        + _text(16, 46, "bar: our time by the peer's, as a part of what is allowed", QUIET)
+        + _text(16, 46, "Medians of one run of make bench; each task has a scale of its own", QUIET)
     )
 
 
-def _bars(judged: list[tuple[Row, Verdict]]) -> Iterator[str]:
-    for number, (row, verdict) in enumerate(judged):
-        base = TOP + LINE * number + BAR
-        taken = min(verdict.ratio / verdict.limit, LONGEST)
-        colour = REACHED if verdict.reached else MISSED
-        yield _text(LABELS - 10, base, _label(row), TEXT, anchor="end")
-        yield (
-            f'<rect x="{LABELS}" y="{base - BAR + 2}" width="{max(2, taken * UNIT):.0f}"'
-            f' height="{BAR}" rx="2" fill="{colour}"/>'
-        )
-        figure = f"{verdict.ratio:.2g} of {verdict.limit:.2g}"
-        yield _text(LABELS + max(2, taken * UNIT) + 6, base, figure, QUIET)
+def _bars(shown: list[Comparison], measures: Measures) -> Iterator[str]:
+    top = TOP
+    for comparison in shown:
+        seconds = _seconds(comparison, measures)
+        yield _text(16, top + BAR - 4, comparison.task, TEXT, font_weight="bold")
+        top += BAR + 6
+        for number, ((label, _), taken) in enumerate(zip(comparison.ways, seconds, strict=True)):
+            length = max(2, taken / max(seconds) * LONGEST)
+            yield _text(LABELS - 10, top + BAR - 5, label, TEXT, text_anchor="end")
+            yield (
+                f'<rect x="{LABELS}" y="{top}" width="{length:.0f}" height="{BAR}" rx="2"'
+                f' fill="{THEIRS if number else OURS}"/>'
+            )
+            yield _text(LABELS + length + 6, top + BAR - 5, _duration(taken), QUIET)
+            top += BAR + 4
+        top += GAP
 
 
-def _label(row: Row) -> str:
-    promise = row.promise.split(",", maxsplit=1)[0]
-    return f"{promise}: {row.what.replace(' : ', ' / ')}"
+def _duration(seconds: float) -> str:
+    """SECONDS in two digits: `0.15 ms`, `89 ms`, `5.5 s`."""
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    milliseconds = seconds * 1e3
+    return f"{milliseconds:.0f} ms" if milliseconds >= 10 else f"{milliseconds:.2g} ms"  # noqa: PLR2004  # two digits
 
 
-def _limit(height: int) -> str:
-    place = LABELS + UNIT
-    return (
-        f'<line x1="{place}" y1="{TOP - 8}" x2="{place}" y2="{height - 8}" stroke="{TEXT}"'
-        f' stroke-dasharray="3 3"/>\n' + _text(place, TOP - 12, "allowed", TEXT, anchor="middle")
-    )
-
-
-def _text(x: float, y: float, text: str, colour: str, *, anchor: str = "start") -> str:
-    return f'<text x="{x:.0f}" y="{y}" fill="{colour}" text-anchor="{anchor}">{escape(text)}</text>'
+def _text(x: float, y: float, text: str, colour: str, **more: str) -> str:
+    attributes = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in more.items())
+    return f'<text x="{x:.0f}" y="{y:.0f}" fill="{colour}"{attributes}>{escape(text)}</text>'

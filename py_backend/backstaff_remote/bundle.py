@@ -10,12 +10,17 @@ import ast
 import base64
 import hashlib
 import marshal
+import pkgutil
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.abc import PathEntryFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, find_spec
 from pathlib import Path
+from typing import cast
+from zipimport import zipimporter
 
 from backstaff_remote.memory import FOLDER
 
@@ -61,7 +66,7 @@ class Bundle:
 
 def collect() -> Bundle:
     """Bundle the installed packages. Raises ImportError if one is missing."""
-    source = {name: path.read_bytes() for name, path in _modules()}
+    source = dict(_modules())
     # Each module's code is marshalled by itself, as most starts need half of the modules. It is
     # compiled as if it lay in FOLDER: the paths here are nobody's business there.
     code = {
@@ -82,18 +87,29 @@ def _payload(files: Mapping[str, bytes], loads: str) -> bytes:
     return zlib.compress(marshal.dumps({"start": start, **files}, _FORMAT), 9)
 
 
-def _modules() -> Iterator[tuple[str, Path]]:
+def _modules() -> Iterator[tuple[str, bytes]]:
+    """Yield (name, source) of every module, wherever this Python finds it, an archive included."""
     for package in PACKAGES:
         spec = find_spec(package)
-        if spec is None or spec.origin is None:
+        if spec is None:
             raise ImportError(f"{sys.executable} has no {package}")
-        top, paths = Path(spec.origin).parent, [Path(spec.origin)]
-        if paths[0].name == "__init__.py":
-            top, paths = top.parent, sorted(top.rglob("*.py"))
-        for path in paths:
-            name = path.relative_to(top).as_posix()
+        for name, source in sorted(_sources(spec, "")):
             if name not in LEFT_OUT:
-                yield name, path
+                yield name, source
+
+
+def _sources(spec: ModuleSpec, folder: str) -> Iterator[tuple[str, bytes]]:
+    """Yield (name, source) of the module of SPEC and of all below it; they lie in FOLDER."""
+    stem = folder + spec.name.rpartition(".")[2]
+    inside = spec.submodule_search_locations
+    loader = cast(SourceFileLoader | zipimporter, spec.loader)
+    yield stem + (".py" if inside is None else "/__init__.py"), loader.get_data(str(spec.origin))
+    for place in inside or ():
+        for finder, name, _ in pkgutil.iter_modules([place]):
+            # Only a path entry's finder is asked, so nothing is imported.
+            found = cast(PathEntryFinder, finder).find_spec(name)
+            if found and str(found.origin).endswith(".py"):  # PyYAML may have a compiled module
+                yield from _sources(found, stem + "/")
 
 
 def _program() -> str:

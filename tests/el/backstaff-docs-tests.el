@@ -11,13 +11,18 @@
 
 (require 'backstaff-test-support)
 
-(defun backstaff-docs-blocks (document language)
-  "Return the blocks of code in LANGUAGE that DOCUMENT, a file of docs/, has."
+(declare-function manual-insert "ext:manual" ())
+(declare-function manual-file "ext:manual" (name))
+(declare-function manual-hash "ext:manual" ())
+(load (expand-file-name "dev/manual.el" backstaff-test-repository) nil t)
+
+(defun backstaff-docs-blocks (language)
+  "Return the blocks of code in LANGUAGE that the manual has."
   (with-temp-buffer
-    (insert-file-contents (expand-file-name (concat "docs/" document)
-                                            backstaff-test-repository))
+    (insert-file-contents (manual-file "backstaff.org"))
     (let ((blocks nil))
-      (while (re-search-forward (format "^```%s\n\\(\\(?:.*\n\\)*?\\)```$" language) nil t)
+      (while (re-search-forward
+              (format "^#\\+begin_src %s\n\\(\\(?:.*\n\\)*?\\)#\\+end_src$" language) nil t)
         (push (match-string 1) blocks))
       (nreverse blocks))))
 
@@ -36,13 +41,36 @@
   ;; Not everybody can install Debian's elpa-epc.
   (skip-unless (locate-library "epc"))
   (backstaff-test-with-tree '(("a.txt" . "x"))
-    (let ((blocks (backstaff-docs-blocks "epc.md" "elisp")))
+    (let ((blocks (backstaff-docs-blocks "elisp")))
       (should (= (length blocks) 1))
       (let ((output (backstaff-docs-run (car blocks))))
         (should (string-prefix-p
                  (format "Directory: %s\nTotal: 1 file, 0 directories\n\n[FILE] a.txt " root)
                  output))
         (should (string-match-p "^workspace/tree: Returns a workspace tree" output))))))
+
+;;; The reference
+
+(ert-deftest backstaff-docs-manual-says-what-the-code-says ()
+  (let ((written (with-temp-buffer
+                   (insert-file-contents (manual-file "backstaff.org"))
+                   (buffer-string))))
+    (with-temp-buffer
+      (manual-insert)
+      (unless (equal (buffer-string) written)
+        (ert-fail "docs/backstaff.org is out of date: make manual")))))
+
+;; Each version of Org exports a little differently, so the export is not repeated.
+(ert-deftest backstaff-docs-texinfo-is-that-of-the-manual ()
+  (with-temp-buffer
+    (insert-file-contents (manual-file "backstaff.texi"))
+    (forward-line)
+    (unless (looking-at-p (regexp-quote (manual-hash)))
+      (ert-fail "docs/backstaff.texi is out of date: make manual"))))
+
+(ert-deftest backstaff-docs-lisp-can-be-read ()
+  (dolist (code (backstaff-docs-blocks "emacs-lisp"))
+    (should (read (format "(progn %s)" code)))))
 
 (provide 'backstaff-docs-tests)
 ;;; backstaff-docs-tests.el ends here

@@ -132,10 +132,10 @@
 (ert-deftest backstaff-doctor-knows-every-way-to-fail-at-the-start ()
   (pcase-dolist (`(,start . ,expected)
                  '(("silent" "within 2 seconds" "does not answer")
-                   ("fail" "No module named 'sexpdata'" "backstaff-install-server")
+                   ("fail" "No module named 'sexpdata'" "Mend the settings file")
                    ("exit" "exited with status 0" "ended by itself")
-                   ("other-protocol" "the server is 0\\.1\\.0 (protocol 2)" "Update the older")
-                   ("other-version" "the server is 0\\.2\\.0 (protocol 1)" "Update the older")
+                   ("other-protocol" "the server is 0\\.1\\.0 (protocol 2)" "package")
+                   ("other-version" "the server is 0\\.2\\.0 (protocol 1)" "package")
                    ("foreign" "did not shake hands" "not as Backstaff's server does")
                    ("noisy" "got \"Welcome!" "not as Backstaff's server does")))
     (apply #'backstaff-doctor-tests-fails (backstaff-test-fake-command start)
@@ -241,25 +241,35 @@ The sources of the server are a copy without an environment beside it."
 (ert-deftest backstaff-doctor-tries-one-python-after-the-other ()
   (backstaff-doctor-tests-with-pythons
       `(("python3" . "exec /bin/sleep 60")
-        ("python3.14" . "printf '3.14.1\\n/bin/sh\\n/bin/sh\\nbracex epc\\n\\n'")
-        ("python3.13" . "printf '3.10.0\\n/bin/sh\\n/bin/sh\\n\\n\\n'")
+        ("python3.13" . "printf '3.10.0\\n/bin/sh\\n/bin/sh\\n\\n'")
         ("python3.12" . "echo nonsense")
         ("python3.11" . ,(format "exec '%s' \"$@\"" (backstaff-test-python))))
     (let ((report (backstaff-doctor-tests-report)))
       (dolist (regexp '("note +Python .*says nothing for 3 seconds"
-                        "note +Python .* 3\\.14\\.1, .*lacks bracex, epc"
-                        "note +Python .* 3\\.10\\.0, .*older than 3\\.11"
+                        "note +Python .* 3\\.10\\.0, .*too old: 3\\.11 or newer is needed"
                         "note +Python .*does not answer as Python does"
-                        "ok +Python .*has all libraries" "ok +Handshake"))
+                        "ok +Python .*can run the server" "ok +Handshake"))
         (should (string-match-p regexp report))))))
 
 (ert-deftest backstaff-doctor-without-any-python-says-what-to-do ()
-  (backstaff-doctor-tests-with-pythons '(("python3" . "printf '3.12.1\\n/bin/sh\\n/bin/sh\\nepc\\n\\n'"))
+  (backstaff-doctor-tests-with-pythons '(("python3" . "printf '3.9.18\\n/bin/sh\\n/bin/sh\\n\\n'")
+                                         ("apt-get" . ""))
     (pcase-let ((`(,state ,text ,advice)
                  (backstaff-doctor-tests-check "Command" (backstaff-doctor-tests-report))))
       (should (equal state "FAILED"))
-      (should (string-match-p "found no Python 3\\.11 or newer" text))
-      (should (string-match-p "M-x backstaff-install-server" advice)))))
+      (should (string-match-p "there is no Python 3\\.11 or newer: /bin/sh is 3\\.9\\.18" text))
+      (should (equal advice "Type in a shell: sudo apt-get install python3.11")))))
+
+(ert-deftest backstaff-doctor-tells-of-environments-that-are-not-used ()
+  (backstaff-doctor-tests-with nil
+    (let ((user-emacs-directory (expand-file-name "../emacs.d/")))
+      (make-directory (expand-file-name "backstaff/0.1.0-py3.11" user-emacs-directory) t)
+      (write-region "" nil (expand-file-name "backstaff/0.1.0-py3.11/pyvenv.cfg"
+                                             user-emacs-directory)
+                    nil 'silent)
+      (should (equal (nth 2 (backstaff-doctor-tests-check "Environments"
+                                                          (backstaff-doctor-tests-report)))
+                     "Type M-x backstaff-remove-environments to delete what is not used")))))
 
 (ert-deftest backstaff-doctor-without-sources-says-what-to-do ()
   (backstaff-doctor-tests-with-pythons nil

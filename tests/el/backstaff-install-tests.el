@@ -17,9 +17,7 @@
   "#!/bin/sh
 echo \"$0 $*\" >> '%1$s/calls'
 case \"$*\" in
-    *find_spec*) printf '3.12.1\\n%%s\\n%%s\\n' '%1$s/bin/python3' '%1$s/bin/python3'
-                 [ ! -e '%1$s/no-libraries' ] || printf 'bracex epc'
-                 printf '\\n'
+    *find_spec*) printf '%%s\\n%%s\\n%%s\\n' \"$(cat '%1$s/version' 2>/dev/null || echo 3.12.1)\" '%1$s/bin/python3' '%1$s/bin/python3'
                  [ ! -e '%1$s/no-venv' ] || printf 'ensurepip'
                  printf '\\n' ;;
     *'-m venv'*)
@@ -110,30 +108,29 @@ All questions are answered with yes and noted in `questions'."
 
 (defun backstaff-install-tests-environment (version)
   "Return the folder that an environment of Python VERSION has."
-  (format "%sbackstaff/%s-py%s/" user-emacs-directory backstaff-server-version version))
+  (format "%sbackstaff/%s/" user-emacs-directory
+          (backstaff-python-environment-name version)))
+
+(defun backstaff-install-tests-make (name)
+  "Make an environment called NAME, as if it had been installed."
+  (let ((environment (format "%sbackstaff/%s/" user-emacs-directory name)))
+    (make-directory (concat environment "bin") t)
+    (copy-file "made" (concat environment "bin/python"))
+    (write-region "" nil (concat environment "pyvenv.cfg") nil 'silent)
+    (write-region "" nil (concat environment backstaff-python-ready-mark) nil 'silent)
+    environment))
 
 
 ;;; Requirements
-
-(ert-deftest backstaff-install-requirements-are-those-of-the-project ()
-  (with-temp-buffer
-    (insert-file-contents (expand-file-name "pyproject.toml" backstaff-test-repository))
-    (search-forward "\ndependencies = [")
-    (let ((end (save-excursion (search-forward "]") (point)))
-          (found nil))
-      (while (re-search-forward "\"\\([^\"]+\\)\"" end t)
-        (push (match-string 1) found))
-      (should (equal (sort found #'string<)
-                     (sort (copy-sequence backstaff-install--requirements) #'string<))))))
 
 (ert-deftest backstaff-install-requires-what-the-server-imports ()
   (should (equal (sort (mapcar (lambda (requirement)
                                  (let ((name (replace-regexp-in-string "[^a-z].*" "" requirement)))
                                    ;; The one that is imported under another name.
                                    (if (equal name "pyyaml") "yaml" name)))
-                               backstaff-install--requirements)
+                               backstaff-python-requirements)
                        #'string<)
-                 backstaff-python-libraries)))
+                 backstaff-install--libraries)))
 
 
 ;;; Installing
@@ -151,22 +148,20 @@ All questions are answered with yes and noted in `questions'."
         (pcase-let ((`(,venv ,pip ,check) (last calls 3)))
           (should (string-suffix-p (concat "python3 -I -m venv --clear " environment) venv))
           (should (string-prefix-p "python -I -m pip install" pip))
-          (dolist (requirement backstaff-install--requirements)
+          (dolist (requirement backstaff-python-requirements)
             (should (string-match-p (regexp-quote requirement) pip)))
           (should (string-match-p "import pathlib, sys, bracex, epc, pathspec, sexpdata, yaml" check))))
-      (should (equal (backstaff-python--installed) (concat environment "bin/python")))
-      (should (equal (backstaff-python-find root) (concat environment "bin/python")))
+      (should (equal (backstaff-python-installed) (concat environment "bin/python")))
+      (should (equal (backstaff-python-command root)
+                     (list (concat environment "bin/python") "-I")))
       (should (string-match-p "will run in" (car messages))))))
 
 (ert-deftest backstaff-install-says-what-the-doctor-says-of-a-python ()
   (backstaff-install-tests-with '(python)
     (cl-letf (((symbol-function 'y-or-n-p)
                (lambda (question) (ignore (push question questions)))))
-      (backstaff-install-server)
-      (write-region "" nil "no-libraries" nil 'silent)
       (backstaff-install-server))
-    (should (string-prefix-p "Python 3.12 lacks bracex, epc.  With pip" (car questions)))
-    (should (string-prefix-p "Python 3.12 has all libraries.  With pip" (cadr questions)))))
+    (should (string-prefix-p "Python 3.12 can run the server.  With pip" (car questions)))))
 
 (ert-deftest backstaff-install-prefers-uv ()
   (backstaff-install-tests-with '(python uv)
@@ -179,14 +174,14 @@ All questions are answered with yes and noted in `questions'."
                         #'string-prefix-p
                         (format "uv pip install --python %sbin/python bracex" environment))
                        calls))
-      (should (equal (backstaff-python--installed) (concat environment "bin/python"))))))
+      (should (equal (backstaff-python-installed) (concat environment "bin/python"))))))
 
 (ert-deftest backstaff-install-lets-uv-bring-a-python ()
   (backstaff-install-tests-with '(uv)
     (should (string-match-p "finished" (backstaff-install-tests-install)))
     (should (string-prefix-p "uv venv --clear --python 3.13 "
                              (car (backstaff-install-tests-calls))))
-    (should (equal (backstaff-python--installed)
+    (should (equal (backstaff-python-installed)
                    (concat (backstaff-install-tests-environment "3.13") "bin/python")))))
 
 (ert-deftest backstaff-install-touches-nothing-else ()
@@ -197,7 +192,7 @@ All questions are answered with yes and noted in `questions'."
                    '("backstaff" "init.el")))
     (should (equal (directory-files (expand-file-name "backstaff" user-emacs-directory)
                                     nil "\\`[^.]")
-                   (list (format "%s-py3.12" backstaff-server-version))))))
+                   (list (backstaff-python-environment-name "3.12"))))))
 
 (ert-deftest backstaff-install-does-nothing-unasked ()
   (backstaff-install-tests-with '(python)
@@ -217,7 +212,7 @@ All questions are answered with yes and noted in `questions'."
         (let ((text (backstaff-install-tests-install)))
           (should (string-match-p "no room\\|no network\\|ImportError: bracex" text))
           (should (string-match-p "exited abnormally with code 1" text)))
-        (should-not (backstaff-python--installed))
+        (should-not (backstaff-python-installed))
         (should-not (file-exists-p (backstaff-install-tests-environment "3.12")))
         (should (string-match-p "not installed" (car messages)))))))
 
@@ -231,12 +226,7 @@ All questions are answered with yes and noted in `questions'."
       (with-current-buffer "*backstaff install*"
         (save-window-excursion (recompile)))
       (backstaff-test-wait-for done)
-      (should (backstaff-python--installed)))))
-
-(ert-deftest backstaff-install-without-any-python-says-what-to-do ()
-  (backstaff-install-tests-with nil
-    (should (string-match-p "python3-venv"
-                            (cadr (should-error (backstaff-install-server) :type 'user-error))))))
+      (should (backstaff-python-installed)))))
 
 (ert-deftest backstaff-install-without-sources-is-refused ()
   (backstaff-install-tests-with '(python)
@@ -247,11 +237,11 @@ All questions are answered with yes and noted in `questions'."
 ;;; When a command needs it
 
 (defmacro backstaff-install-tests-with-command (answers &rest body)
-  "Run BODY where a user who gives ANSWERS types a command, and no Python will do.
+  "Run BODY where a user who gives ANSWERS types a command, and Python is too old.
 All that the user is asked is noted in `questions'."
   (declare (indent 1) (debug t))
-  `(backstaff-install-tests-with '(python)
-     (write-region "" nil "no-libraries" nil 'silent)
+  `(backstaff-install-tests-with '(python uv)
+     (write-region "3.9.18" nil "version" nil 'silent)
      (make-directory "package/elisp" t)
      (make-symbolic-link (expand-file-name "py_backend" backstaff-test-repository)
                          (expand-file-name "package/py_backend"))
@@ -270,9 +260,9 @@ All that the user is asked is noted in `questions'."
                                 (cadr (should-error (backstaff-command-root)
                                                     :type 'user-error)))))
       (backstaff-test-wait-for done))
-    (should (string-match-p "\\`Python 3\\.12 lacks bracex, epc\\.  With pip, install bracex"
+    (should (string-match-p "\\`Python 3\\.13 comes with uv\\.  With uv, install bracex"
                             (car questions)))
-    (should (backstaff-python--installed))
+    (should (backstaff-python-installed))
     (should (backstaff-command-root))
     (should (= (length questions) 1))))
 
@@ -283,6 +273,12 @@ All that the user is asked is noted in `questions'."
     (should (= (length questions) 1))
     (should-not (get-buffer "*backstaff install*"))))
 
+(ert-deftest backstaff-install-is-not-offered-where-it-cannot-help ()
+  (backstaff-install-tests-with-command nil
+    (delete-file "bin/uv")
+    (should (equal (backstaff-command-root) root))
+    (should-not questions)))
+
 (ert-deftest backstaff-install-is-not-offered-where-a-program-is-named ()
   (backstaff-install-tests-with-command nil
     (let ((backstaff-server-command '("/nowhere/python")))
@@ -291,17 +287,45 @@ All that the user is asked is noted in `questions'."
 
 (ert-deftest backstaff-install-is-not-offered-to-an-agent ()
   (backstaff-install-tests-with-command nil
-    (should (string-match-p "\\`Error: Backstaff cannot start its server: found no Python"
+    (should (string-match-p "\\`Error: Backstaff cannot start its server: there is no Python"
                             (backstaff-call-text "agent-q/list_directory" '(:path "."))))
     (should-not questions)))
+
+(ert-deftest backstaff-install-is-not-offered-where-python-is-new-enough ()
+  (backstaff-install-tests-with-command nil
+    (delete-file "version")
+    (should (equal (backstaff-command-root) root))
+    (should-not questions)))
+
+
+;;; What helps where it cannot be made
 
 (ert-deftest backstaff-install-needs-a-python-that-makes-environments ()
   (backstaff-install-tests-with '(python)
     (write-region "" nil "no-venv" nil 'silent)
-    (should-error (backstaff-install-server) :type 'user-error))
+    (backstaff-install-tests-write "bin/apt-get" "#!/bin/sh\n")
+    (should (equal (cadr (should-error (backstaff-install-server) :type 'user-error))
+                   "Python 3.12.1 lacks ensurepip: type in a shell: sudo apt-get install\
+ python3-venv.  (The server needs no environment.)")))
   (backstaff-install-tests-with '(python uv)
     (write-region "" nil "no-venv" nil 'silent)
     (should (string-match-p "finished" (backstaff-install-tests-install)))))
+
+(ert-deftest backstaff-install-tells-the-version-that-is-too-old-and-what-helps ()
+  (pcase-dolist (`(,manager . ,command) '(("apt-get" . "sudo apt-get install python3.11")
+                                          ("brew" . "brew install python")))
+    (backstaff-install-tests-with '(python)
+      (write-region "3.9.18" nil "version" nil 'silent)
+      (backstaff-install-tests-write (concat "bin/" manager) "#!/bin/sh\n")
+      (should (equal (cadr (should-error (backstaff-install-server) :type 'user-error))
+                     (format "There is no environment to be made: there is no Python 3.11\
+ or newer: %sbin/python3 is 3.9.18.  Type in a shell: %s" root command))))))
+
+(ert-deftest backstaff-install-without-a-package-manager-says-what-is-needed ()
+  (backstaff-install-tests-with nil
+    (should (string-suffix-p "Install Python 3.11 or newer, and let its folder be on `exec-path'"
+                             (cadr (should-error (backstaff-install-server)
+                                                 :type 'user-error))))))
 
 
 ;;; What the server runs in
@@ -310,30 +334,48 @@ All that the user is asked is noted in `questions'."
   (backstaff-install-tests-with '(python)
     (backstaff-install-tests-install)
     (let ((environment (backstaff-install-tests-environment "3.12")))
-      (should (backstaff-python--installed))
+      (should (backstaff-python-installed))
       (delete-file (concat environment "backstaff-ready"))
-      (should-not (backstaff-python--installed))
+      (should-not (backstaff-python-installed))
       (write-region "" nil (concat environment "backstaff-ready") nil 'silent)
       ;; A Python that was updated away.
       (delete-file (concat environment "bin/python"))
       (make-symbolic-link "/nowhere/python3.12" (concat environment "bin/python"))
-      (should-not (backstaff-python--installed)))))
+      (should-not (backstaff-python-installed)))))
 
-(ert-deftest backstaff-install-newest-python-of-this-version-counts ()
+(ert-deftest backstaff-install-newest-python-with-these-libraries-counts ()
   (backstaff-install-tests-with nil
-    (dolist (name '("0.0.9-py3.15" "1.0.0-py3.14"))
-      (let ((environment (format "%sbackstaff/%s/" user-emacs-directory name)))
-        (make-directory (concat environment "bin") t)
-        (copy-file "made" (concat environment "bin/python"))
-        (write-region "" nil (concat environment "backstaff-ready") nil 'silent)))
-    (should-not (backstaff-python--installed))
+    (dolist (name '("0.1.0-py3.15" "py3.14-00000000"))
+      (backstaff-install-tests-make name))
+    (should-not (backstaff-python-installed))
     (dolist (version '("3.9" "3.12" "3.11"))
-      (let ((environment (backstaff-install-tests-environment version)))
-        (make-directory (concat environment "bin") t)
-        (copy-file "made" (concat environment "bin/python"))
-        (write-region "" nil (concat environment "backstaff-ready") nil 'silent)))
-    (should (equal (backstaff-python--installed)
+      (backstaff-install-tests-make (backstaff-python-environment-name version)))
+    (should (equal (backstaff-python-installed)
                    (concat (backstaff-install-tests-environment "3.12") "bin/python")))))
+
+(ert-deftest backstaff-install-of-a-new-version-with-the-same-libraries-is-none ()
+  (backstaff-install-tests-with '(python)
+    (backstaff-install-tests-install)
+    (let ((backstaff-server-version "9.9.9"))
+      (should (backstaff-python-installed)))
+    (let ((backstaff-python-requirements '("bracex>=9")))
+      (should-not (backstaff-python-installed)))))
+
+(ert-deftest backstaff-install-offers-to-delete-what-is-not-used ()
+  (backstaff-install-tests-with nil
+    (should-error (backstaff-remove-environments) :type 'user-error)
+    (let ((used (backstaff-install-tests-make (backstaff-python-environment-name "3.12")))
+          (old (backstaff-install-tests-make "0.1.0-py3.12"))
+          (mine (format "%sbackstaff/mine/" user-emacs-directory)))
+      (make-directory mine)
+      (should (equal (backstaff-python-old-environments) (list old)))
+      (backstaff-remove-environments)
+      (should (equal questions (list (format "Delete %s? " (abbreviate-file-name old)))))
+      (should-not (file-exists-p old))
+      (should (file-exists-p used))
+      (backstaff-remove-environments t)
+      (should-not (file-exists-p used))
+      (should (file-exists-p mine)))))
 
 (provide 'backstaff-install-tests)
 ;;; backstaff-install-tests.el ends here

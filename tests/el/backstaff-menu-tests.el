@@ -154,7 +154,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
                  `((("/nowhere/python") "/nowhere/python")
                    (,(backstaff-test-fake-command "fail") "No module named")
                    (,(backstaff-test-fake-command "noisy") "Welcome")
-                   (,(backstaff-test-fake-command "other-version") "update the older")))
+                   (,(backstaff-test-fake-command "other-version") "M-x \\(package-upgrade\\|list-packages\\)")))
     (ert-info ((format "%S" command))
       (backstaff-menu-tests-with command
         (let ((screen (backstaff-menu-tests-type "M-m")))

@@ -76,23 +76,24 @@
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexit 127\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
-    (let ((python (backstaff-python-find root)))
+    (pcase-let ((`(,python . ,options) (backstaff-python-command root)))
+      (should (equal options '("-I" "-S")))
       (should (file-executable-p python))
       (should-not (file-in-directory-p python root))
       (should (equal python backstaff-python-found)))))
 
-(ert-deftest backstaff-server-python-without-libraries-does-not-fit ()
+(ert-deftest backstaff-server-program-that-is-no-python-does-not-fit ()
   (backstaff-server-tests-with-path '(("python3" . "#!/bin/sh\nexit 0\n")
                                       ("python3.11" . "#!/bin/sh\necho nonsense\n"))
-    (should-not (backstaff-python-find root))))
+    (should-not (backstaff-python-command root))))
 
 (ert-deftest backstaff-server-python-that-never-stops-talking-is-passed-over ()
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexec /usr/bin/env yes nonsense\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
     (let ((python nil))
-      (should (< (backstaff-test-seconds (setq python (backstaff-python-find root))) 5))
-      (should (file-executable-p python)))))
+      (should (< (backstaff-test-seconds (setq python (backstaff-python-command root))) 5))
+      (should (file-executable-p (car python))))))
 
 (ert-deftest backstaff-server-installed-program-comes-last ()
   (backstaff-server-tests-with-path '(("backstaff" . "#!/bin/sh\n"))
@@ -104,7 +105,7 @@
   (backstaff-server-tests-with-path nil
     (let ((backstaff-python-package-directory nil))
       (backstaff-test-should-fail 'backstaff-connection-lost
-          "customize .backstaff-server-command"
+          "nor a program named backstaff"
         (backstaff-server-program)))))
 
 
@@ -159,12 +160,35 @@
 (ert-deftest backstaff-server-other-protocol-is-a-clear-error ()
   (backstaff-server-tests-fails
    (backstaff-test-fake-command "other-protocol") 'backstaff-connection-lost
-   "0\\.1\\.0 (protocol 1), the server is 0\\.1\\.0 (protocol 2).*backstaff-restart"))
+   "0\\.1\\.0 (protocol 1), the server is 0\\.1\\.0 (protocol 2); update Emacs's package"))
 
 (ert-deftest backstaff-server-other-version-is-a-clear-error ()
   (backstaff-server-tests-fails
    (backstaff-test-fake-command "other-version") 'backstaff-connection-lost
-   "the server is 0\\.2\\.0 (protocol 1); update the older one"))
+   "the server is 0\\.2\\.0 (protocol 1); update Emacs's package"))
+
+(ert-deftest backstaff-server-handshake-says-which-of-the-two-is-older ()
+  (pcase-dolist (`(,version ,protocol ,older) '(("9.0.0" 1 "update Emacs's package")
+                                                ("0.0.9" 1 "update the server")
+                                                ("9.0.0" 2 "update Emacs's package")
+                                                ("0.0.9" 0 "update the server")
+                                                (7 1 "something else")))
+    (pcase-let ((`(,text ,advice) (backstaff-server--mismatch
+                                   (list :version version :protocol protocol))))
+      (should (string-match-p older text))
+      (pcase older
+        ("update the server" (should (string-match-p "pipx upgrade backstaff" advice)))
+        ("update Emacs's package" (should (string-match-p "M-x \\(package-upgrade\\|list-packages\\)"
+                                                          advice)))))))
+
+(ert-deftest backstaff-server-that-refuses-the-protocol-says-which-is-older ()
+  ;; Each server says itself that it does not speak the protocol of the other.
+  (pcase-dolist (`(,protocol ,advice) '((99 "pipx upgrade") (0 "M-x \\(package-\\|list-\\)")))
+    (let ((backstaff-server--protocol protocol))
+      (backstaff-test-with-server (backstaff-test-command)
+        (let ((text (backstaff-call-text "agent-q/list_directory" '(:path "."))))
+          (should (string-match-p (format "speaks protocol 1, not %d" protocol) text))
+          (should (string-match-p advice text)))))))
 
 (ert-deftest backstaff-server-foreign-server-is-a-clear-error ()
   (backstaff-server-tests-fails (backstaff-test-fake-command "foreign")

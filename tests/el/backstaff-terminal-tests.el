@@ -158,5 +158,56 @@ It runs in a project that holds TREE."
     (backstaff-terminal-tests-press "Enter")
     (backstaff-terminal-tests-wait-for "^-.* kernel_last\\.c ")))
 
+;;; The tutorial
+
+(defun backstaff-terminal-tests-tutorial ()
+  "Return the tutorial of the manual: (SHELL LISP STEPS).
+SHELL and LISP are its code.  STEPS is a list of (\"Type\" KEYS) and
+\(\"See\" TEXT)."
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "docs/backstaff.org" backstaff-test-repository))
+    (re-search-forward "^\\* Tutorial$")
+    (narrow-to-region (point) (save-excursion (re-search-forward "^\\* ") (point)))
+    (cl-flet ((code (language)
+                (goto-char (point-min))
+                (re-search-forward (format "^#\\+begin_src %s\n\\(\\(?:.*\n\\)*?\\)#\\+end_src$"
+                                           language))
+                (match-string 1)))
+      (let ((shell (code "sh")) (lisp (read (code "emacs-lisp"))) (steps nil))
+        (goto-char (point-min))
+        (while (re-search-forward "^- \\(Type\\|See\\) :: [~=]\\(.+\\)[~=]$" nil t)
+          (push (list (match-string 1) (match-string 2)) steps))
+        (list shell lisp (nreverse steps))))))
+
+(defun backstaff-terminal-tests-type (keys)
+  "Press KEYS, as Emacs calls them, with words of text among them."
+  (let ((before nil))
+    (dolist (word (split-string keys " "))
+      (pcase word
+        ("RET" (backstaff-terminal-tests-press "Enter"))
+        ("TAB" (backstaff-terminal-tests-press "Tab"))
+        ((pred (string-match-p "\\`[CM]-.\\'")) (backstaff-terminal-tests-press word))
+        ;; A letter alone is a key, and longer words are a text with blanks.
+        (_ (backstaff-terminal-tests-press "-l" (if before (concat " " word) word))))
+      (setq before (> (length word) 3)))))
+
+(ert-deftest backstaff-terminal-shows-what-the-tutorial-says ()
+  (unless (executable-find "git")
+    (ert-skip "There is no git"))
+  (pcase-let ((`(,shell ,lisp ,steps) (backstaff-terminal-tests-tutorial)))
+    (should (> (length steps) 16))
+    (backstaff-terminal-tests-in-emacs 120 40 nil
+        `(progn (setenv "HOME" (directory-file-name default-directory))
+                (setq backstaff-root-directory nil)
+                ,lisp)
+      (let ((process-environment (cons (concat "HOME=" (directory-file-name root))
+                                       process-environment)))
+        (should (zerop (call-process "sh" nil nil nil "-ec" shell))))
+      (backstaff-terminal-tests-wait-for "scratch")
+      (pcase-dolist (`(,kind ,text) steps)
+        (if (equal kind "Type")
+            (backstaff-terminal-tests-type text)
+          (backstaff-terminal-tests-wait-for (regexp-quote text)))))))
+
 (provide 'backstaff-terminal-tests)
 ;;; backstaff-terminal-tests.el ends here

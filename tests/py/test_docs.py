@@ -4,12 +4,15 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from backstaff import tools
 from backstaff.errors import ErrorCode
+from dev import reference
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -19,14 +22,15 @@ PROGRAMS = Path(sys.executable).parent
 
 
 def blocks(document: str) -> list[str]:
-    return re.findall(
-        r"^```python\n(.*?)^```$", (DOCS / document).read_text(), re.MULTILINE | re.DOTALL
-    )
+    """The Python in DOCUMENT, which is Markdown or Org."""
+    text = (DOCS / document).read_text()
+    fences = r"^(?:```|#\+begin_src )python\n(.*?)^(?:```|#\+end_src)$"
+    return re.findall(fences, text, re.MULTILINE | re.DOTALL)
 
 
 def test_an_epc_client_in_python_lists_a_directory(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
-    (code,) = blocks("epc.md")
+    (code,) = blocks("backstaff.org")
     environment = os.environ | {"PATH": f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"}
     run = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code],
@@ -75,3 +79,55 @@ def test_tool_in_the_guide_answers(
     refused = server.call("guide/disk_usage", {"path": ".."}).error
     assert refused
     assert refused["code"] == ErrorCode.SANDBOX_VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("path", "block"),
+    [(reference.README, reference.table), (reference.MANUAL, reference.chapter)],
+    ids=["readme", "manual"],
+)
+def test_what_documents_say_of_the_tools_is_what_the_tools_say(
+    path: Path, block: Callable[[], str]
+) -> None:
+    text = path.read_text("utf-8")
+    assert reference.filled(text, block()) == text, f"{path.name} is out of date: make manual"
+
+
+def test_readme_is_read_in_a_minute() -> None:
+    assert len(reference.README.read_text("utf-8").splitlines()) <= 150
+
+
+LINK = re.compile(r"\]\(([^)#]+)(?:#[-\w]*)?\)|\[\[file:([^]]+)\]\[")
+
+
+@pytest.mark.parametrize(
+    "path", [*ROOT.glob("*.md"), *DOCS.glob("*.md"), reference.MANUAL], ids=str
+)
+def test_every_file_that_a_document_links_to_is_there(path: Path) -> None:
+    links = ["".join(match) for match in LINK.findall(path.read_text("utf-8"))]
+    files = [link for link in links if "://" not in link]
+    assert [file for file in files if not (path.parent / file).exists()] == []
+
+
+def test_every_place_that_the_manual_links_to_is_there() -> None:
+    text = reference.MANUAL.read_text("utf-8")
+    places = set(re.findall(r"^:CUSTOM_ID: (.+)$", text, re.MULTILINE))
+    linked = set(re.findall(r"\[\[#([^]]+)\]", text))
+    linked |= set(re.findall(r"backstaff\.org#([-\w]+)", reference.README.read_text("utf-8")))
+    assert linked - places == set()
+
+
+def test_every_make_target_that_a_workflow_or_document_names_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z][-a-z0-9]*):", makefile, re.MULTILINE))
+    named: set[str] = set()
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values():
+            for step in job["steps"]:
+                call = re.match(r"(?:sudo )?make ((?:[-a-z0-9]+\b ?)+)", step.get("run", ""))
+                named |= set(call[1].split() if call else ())
+    assert "test-py" in named
+    for path in (*ROOT.glob("*.md"), *DOCS.glob("*.md"), reference.MANUAL):
+        code = re.findall(r"[`~]make ([-a-z0-9]+)[^`~\n]*[`~]", path.read_text("utf-8"))
+        named |= set(code)
+    assert named - targets == set()

@@ -1,17 +1,115 @@
 """Facts that stand in more than one file of the project agree."""
 
+import json
 import re
+import subprocess
+import sys
 import tomllib
+import zipfile
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+from packaging.requirements import Requirement
+
+from backstaff import __version__
+
 PROJECT = Path(__file__).parents[2]
+ARCHIVE = PROJECT / "py_backend/libraries.zip"
 IMPORTED_AS = {"pyyaml": "yaml"}
+PINS = dict(re.findall(r"(?m)^([a-z]+)==(\S+) ", (PROJECT / "dev/libraries.txt").read_text()))
 
 
-def test_emacs_looks_for_the_libraries_that_the_server_depends_on() -> None:
+def dependencies() -> list[Requirement]:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    wanted = [re.split(r"[^a-z]", requirement)[0] for requirement in project["dependencies"]]
+    return [Requirement(text) for text in project["dependencies"]]
+
+
+def test_every_library_that_the_server_needs_comes_along_in_a_version_it_may_have() -> None:
+    assert {need.name: True for need in dependencies()} == {
+        need.name: need.specifier.contains(PINS.get(need.name, "0")) for need in dependencies()
+    }
+    assert list(PINS) == sorted(need.name for need in dependencies())
+
+
+def test_archive_of_the_libraries_is_made_of_what_is_named() -> None:
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        named = archive.read("libraries.txt").decode()
+        assert named == (PROJECT / "dev/libraries.txt").read_text(), "run: make libraries"
+        licences = {name.split("/")[1] for name in archive.namelist() if "licenses/" in name}
+    assert licences == PINS.keys()
+
+
+@pytest.mark.parametrize("library", PINS)
+def test_library_that_comes_along_is_the_published_one(library: str) -> None:
+    if version(library) != PINS[library]:
+        pytest.skip(f"{library} {version(library)} is installed, not {PINS[library]}")
+    spec = find_spec(IMPORTED_AS.get(library, library))
+    assert spec is not None
+    assert spec.origin is not None
+    origin = Path(spec.origin)
+    package = origin.name == "__init__.py"
+    top = origin.parents[1] if package else origin.parent
+    installed = origin.parent.rglob("*.py") if package else [origin]
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        assert {
+            path.relative_to(top).as_posix(): path.read_bytes()
+            for path in installed
+            if "tests" not in path.parts
+        } == {
+            name: archive.read(name)
+            for name in archive.namelist()
+            if name.endswith(".py") and name.startswith((f"{spec.name}/", f"{spec.name}.py"))
+        }
+
+
+def bare(*arguments: str) -> bytes:
+    """Run the server as Emacs does on a Python without libraries."""
+    command = [sys.executable, "-I", "-S", str(PROJECT / "py_backend/backstaff/__main__.py")]
+    done = subprocess.run([*command, *arguments], stdout=subprocess.PIPE, check=True)  # noqa: S603
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("commands/list_commands", "{}"), ("workspace/tree", '{"path": ".", "exclude": ["{a,b}"]}')],
+)
+def test_python_without_libraries_runs_the_tools_that_need_them(tool: str, arguments: str) -> None:
+    # The first reads YAML; the second expands braces and matches patterns.
+    root = str(PROJECT / "dev/example")
+    assert json.loads(bare("call", tool, arguments, "--root", root, "--format", "json"))
+
+
+def test_python_without_libraries_serves_tcp() -> None:
+    program = f"import sys; sys.path.append({str(ARCHIVE)!r}); import epc.server, epc.handler"
+    subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True)  # noqa: S603
+
+
+def test_python_without_libraries_makes_the_same_bundle_for_other_hosts() -> None:
+    command = [sys.executable, "-I", str(PROJECT / "py_backend/backstaff/__main__.py"), "bundle"]
+    whole = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
+    if any(version(library) != PINS[library] for library in PINS):
+        pytest.skip("other libraries are installed here than come along")
+    assert bare("bundle") == whole
+
+
+def test_emacs_and_server_have_one_version_and_the_changelog_knows_it() -> None:
+    lisp = (PROJECT / "elisp/backstaff.el").read_text()
+    constant = (PROJECT / "elisp/backstaff-python.el").read_text()
+    changelog = (PROJECT / "CHANGELOG.md").read_text()
+    assert re.findall(r"(?m)^;; Version: (.+)$", lisp) == [__version__]
+    assert re.findall(r'backstaff-server-version "(.+)"', constant) == [__version__]
+    # The newest heading is this version's, or says that it is to come.
+    heading = re.search(r"(?m)^## \[(.+?)\].*\n\n(.*)", changelog)
+    assert heading is not None
+    assert __version__ in (heading[1], *re.findall(r"\b\d+\.\d+\.\d+\b", heading[2]))
+
+
+def test_emacs_installs_what_the_server_depends_on() -> None:
     source = (PROJECT / "elisp/backstaff-python.el").read_text()
-    match = re.search(r"backstaff-python-libraries '\(([^)]*)\)", source)
+    match = re.search(r"backstaff-python-requirements\s+'\(([^)]*)\)", source)
     assert match is not None
-    assert match[1].replace('"', "").split() == sorted(IMPORTED_AS.get(n, n) for n in wanted)
+    assert [Requirement(text) for text in re.findall(r'"([^"]+)"', match[1])] == sorted(
+        dependencies(), key=lambda need: need.name
+    )

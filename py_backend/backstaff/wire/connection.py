@@ -178,7 +178,9 @@ class Connection:
         options, _ = decode(_HELLO, arguments[0] if arguments else None)
         wanted = options["protocol"]
         if wanted not in (None, PROTOCOL):
-            message = f"This server speaks protocol {PROTOCOL}, not {wanted}; update the older"
+            older = "server" if isinstance(wanted, int) and wanted > PROTOCOL else "client"
+            message = f"backstaff {__version__} speaks protocol {PROTOCOL}, not {wanted};"
+            message += f" update the {older}"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         self._dialect = ESCAPED if options["escapes"] else PLAIN
         return {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dev.bench.folders import QUICK, folders
-from dev.bench.plot import svg
+from dev.bench.plot import COMPARISONS, svg
 from dev.bench.report import Report
 from dev.bench.rows import ROWS, TAIL, Promise, Row
 from dev.bench.soak import ALLOWED_GROWTH, State, growth, soak
@@ -84,10 +84,18 @@ def test_missed_row_is_called_missed() -> None:
     assert sum(line.endswith("MISSED") for line in report.table()) > len(ROWS) / 2
 
 
-def test_picture_has_a_bar_for_each_row_that_was_measured() -> None:
-    picture = ET.fromstring(svg(Report(everything(2), {})))  # noqa: S314  # our own
-    assert len(picture.findall("{*}rect")) == 1 + len(ROWS)
-    assert len(ET.fromstring(svg(Report({}, {}))).findall("{*}rect")) == 1  # noqa: S314
+def test_picture_has_a_bar_for_each_way_of_what_was_measured() -> None:
+    measures = {one.measure: {name: [2.0] for _, name in one.ways} for one in COMPARISONS[:2]}
+    picture = ET.fromstring(svg(measures))  # noqa: S314  # our own
+    bars = sum(len(one.ways) for one in COMPARISONS[:2])
+    assert len(picture.findall("{*}rect")) == 1 + bars
+    assert len(ET.fromstring(svg({})).findall("{*}rect")) == 1  # noqa: S314
+
+
+def test_every_comparison_of_the_picture_has_its_way_among_the_rows() -> None:
+    ways = {(row.measure, way) for row in ROWS for way in (row.ours, row.peer)}
+    shown = {(one.measure, name) for one in COMPARISONS for _, name in one.ways}
+    assert sorted(shown - ways) == []
 
 
 def test_folders_hold_what_they_are_said_to_and_are_made_once(tmp_path: Path) -> None:

@@ -1,0 +1,190 @@
+;;; manual.el --- Write the manual's reference, and Texinfo of it all  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; `make manual' runs this on docs/backstaff.org.  Commands, keys and options
+;; come from the Elisp itself: each has its room there, between a line BEGIN
+;; and a line END, and what stands between is never written by hand.  Then Org
+;; makes docs/backstaff.texi of it.
+;;
+;; What Org makes differs from one version of it to the next.  So that
+;; any Emacs can tell whether the Texinfo is that of the manual, its first line
+;; holds the manual's hash.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'ox-texinfo)
+(require 'subr-x)
+
+(defconst manual-project
+  (expand-file-name "../" (file-name-directory load-file-name))
+  "This repository.")
+
+(defconst manual-maps
+  '((backstaff-map "The commands, below a key of yours")
+    (backstaff-view-map "In all views")
+    (backstaff-list-mode-map "Listings")
+    (backstaff-overview-mode-map "Overviews")
+    (backstaff-tree-mode-map "Trees")
+    (backstaff-info-mode-map "File info")
+    (backstaff-commands-mode-map "Commands of the project")
+    (backstaff-command-mode-map "One command")
+    (backstaff-inspector-mode-map "A tool's reply")
+    (backstaff-doctor-mode-map "The doctor")
+    (backstaff-find-map "The minibuffer, where a file is found"))
+  "The keymaps, each with the heading of its table.")
+
+
+;;; What the Elisp says
+
+(defun manual-load ()
+  "Load all files of the package; return their names, in order."
+  (let ((files (directory-files (expand-file-name "elisp" manual-project)
+                                t "\\`backstaff.*\\.el\\'")))
+    (dolist (file files files)
+      (require (intern (file-name-base file))))))
+
+(defun manual-names (regexp)
+  "Return the symbols that group 1 of REGEXP finds in the package, in order."
+  (let ((names nil))
+    (dolist (file (manual-load) (nreverse names))
+      (with-temp-buffer
+        (insert-file-contents file)
+        (while (re-search-forward regexp nil t)
+          (push (intern (match-string 1)) names))))))
+
+(defun manual-marked-up (text)
+  "Return TEXT of a docstring as Org has it: names and keys between tildes."
+  (let* ((text-quoting-style 'grave)
+         (plain (substitute-command-keys
+                 (replace-regexp-in-string "\\\\`\\([^'\n]+\\)'" "`\\1'" text t)))
+         (parts nil))
+    ;; Emacs gives the keys that it puts in a face.
+    (while (not (string-empty-p plain))
+      (let* ((face (get-text-property 0 'face plain))
+             (end (or (next-single-property-change 0 'face plain) (length plain)))
+             (part (substring-no-properties plain 0 end)))
+        (push (if face (format "~%s~" part) part) parts)
+        (setq plain (substring plain end))))
+    (replace-regexp-in-string "`\\([^`'\n]+\\)'" "~\\1~"
+                              (string-join (nreverse parts)))))
+
+(defun manual-first-line (command)
+  "Return what the first line of the docstring of COMMAND says.
+That of a command of Emacs itself differs from version to version."
+  (if (string-prefix-p "backstaff" (symbol-name command))
+      (manual-marked-up
+       (string-remove-suffix "." (car (split-string (documentation command t) "\n"))))
+    "(Emacs's own)"))
+
+(defun manual-table (columns rows)
+  "Return ROWS, lists of texts, as a table of Org.
+COLUMNS tells Texinfo what part of a line each column takes."
+  (concat "#+attr_texinfo: :columns " columns "\n"
+          (mapconcat (lambda (row) (format "| %s |" (string-join row " | "))) rows "\n")))
+
+(defun manual-commands ()
+  "Return the commands that a user calls by name, as a table of Org."
+  (manual-table ".4 .6"
+                (mapcar (lambda (command)
+                          (list (format "~%s~" command) (manual-first-line command)))
+                        (sort (seq-filter
+                               #'commandp
+                               (manual-names
+                                "^;;;###autoload\n([-a-z]+ \\(backstaff[^ \n]*\\)"))
+                              #'string<))))
+
+(defun manual-options ()
+  "Return the options as a list of Org."
+  (mapconcat (lambda (option)
+               (format "- ~%s~ (~%S~) ::\n%s" option
+                       (eval (car (get option 'standard-value)) t)
+                       (replace-regexp-in-string
+                        "^\\(.\\)" "  \\1"
+                        (manual-marked-up
+                         (documentation-property option 'variable-documentation t)))))
+             (sort (manual-names "^(defcustom \\([^ \n]+\\)") #'string<)
+             "\n"))
+
+(defun manual-keys (map)
+  "Return the keys that MAP itself binds: a list of (KEY . COMMAND), in order."
+  (let ((keys nil))
+    (map-keymap-internal
+     (lambda (event command)
+       (cond ((and (eq event 'remap) (keymapp command))
+              (map-keymap-internal
+               (lambda (original replacement)
+                 (push (cons (key-description (where-is-internal original global-map t))
+                             replacement)
+                       keys))
+               command))
+             ((not (eq event 'menu-bar))
+              (push (cons (key-description (vector event)) command) keys))))
+     (symbol-value map))
+    (sort keys (lambda (one other) (string< (car one) (car other))))))
+
+(defun manual-keymaps ()
+  "Return the keys of all maps, a section of Org with a table for each."
+  (manual-load)
+  (mapconcat
+   (pcase-lambda (`(,map ,heading))
+     (format "*** %s\n\n~%s~:\n\n%s" heading map
+             (manual-table ".15 .4 .45"
+                           (mapcar (pcase-lambda (`(,key . ,command))
+                                     (list (format "~%s~" key) (format "~%s~" command)
+                                           (manual-first-line command)))
+                                   (manual-keys map)))))
+   manual-maps "\n\n"))
+
+
+;;; The files
+
+(defun manual-file (name)
+  "Return the file NAME of the documents."
+  (expand-file-name name (expand-file-name "docs/" manual-project)))
+
+(defun manual-fill (name text)
+  "Put TEXT into this buffer's room for NAME."
+  (goto-char (point-min))
+  (unless (re-search-forward
+           (format "^# BEGIN %s\\b.*\n\\(\\(?:.*\n\\)*?\\)# END %s$" name name) nil t)
+    (error "The manual has no room for %s" name))
+  (replace-match (format "\n%s\n\n" text) t t nil 1))
+
+(defun manual-insert ()
+  "Insert the manual into this buffer, with the reference as it should be."
+  (insert-file-contents (manual-file "backstaff.org"))
+  (manual-fill "commands" (manual-commands))
+  (manual-fill "options" (manual-options))
+  (manual-fill "keys" (manual-keymaps)))
+
+(defun manual-hash ()
+  "Return the line of the Texinfo that tells what it was made from."
+  (with-temp-buffer
+    (set-buffer-multibyte nil)
+    (insert-file-contents-literally (manual-file "backstaff.org"))
+    (format "@c Made by `make manual' from backstaff.org, whose SHA-1 is %s\n"
+            (secure-hash 'sha1 (current-buffer)))))
+
+(defun manual-batch ()
+  "Write the reference into the manual, and then the Texinfo."
+  (let ((coding-system-for-write 'utf-8-unix)
+        (org-export-with-broken-links nil)
+        (org-confirm-babel-evaluate nil))
+    (with-temp-buffer
+      (manual-insert)
+      (write-region nil nil (manual-file "backstaff.org") nil 'silent))
+    (with-current-buffer (find-file-noselect (manual-file "backstaff.org"))
+      (let ((texinfo (org-export-as 'texinfo)))
+        (with-temp-file (manual-file "backstaff.texi")
+          (insert texinfo)
+          ;; The first line has to be Texinfo's own.
+          (goto-char (point-min))
+          (forward-line)
+          (insert (manual-hash)))))))
+
+(provide 'manual)
+;;; manual.el ends here

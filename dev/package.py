@@ -1,0 +1,94 @@
+"""Makes dist/backstaff-VERSION.tar, a package for Emacs: `M-x package-install-file`.
+
+It holds what the recipe for MELPA names, in the places that MELPA gives it, so there is one list
+of what a package consists of. The manual becomes an Info file, where makeinfo is installed.
+"""
+
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1]
+RECIPE = PROJECT / "dev/recipes/backstaff"
+
+
+def header(name: str) -> str:
+    """Return what the header NAME of the main file says, or the summary in its first line."""
+    text = (PROJECT / "elisp/backstaff.el").read_text()
+    pattern = (
+        r"^;;; backstaff\.el --- (.+?)  -\*-" if name == "summary" else rf"(?m)^;; {name}: (.+)$"
+    )
+    found = re.search(pattern, text)
+    if found is None:
+        sys.exit(f"package: elisp/backstaff.el has no {name}")
+    return found[1]
+
+
+def contents() -> Iterator[tuple[str, Path]]:
+    """Yield (place in the package, file) for all that the recipe names."""
+    patterns = re.search(r":files \(([^)]*)\)", RECIPE.read_text())
+    if patterns is None:
+        sys.exit(f"package: {RECIPE} names no files")
+    for pattern in re.findall(r'"([^"]+)"', patterns[1]):
+        for path in sorted(PROJECT.glob(pattern)):
+            if path.is_file():
+                yield path.name, path
+            for below in sorted(path.rglob("*")):
+                if below.is_file() and "__pycache__" not in below.parts:
+                    yield below.relative_to(path.parent).as_posix(), below
+
+
+def definition() -> str:
+    """Return the text of backstaff-pkg.el."""
+    keywords = " ".join(f'"{word}"' for word in header("Keywords").split(", "))
+    return (
+        f'(define-package "backstaff" "{header("Version")}"\n'
+        f'  "{header("summary")}"\n'
+        f"  '{header('Package-Requires')}\n"
+        f'  :url "{header("URL")}"\n'
+        f"  :keywords '({keywords}))\n"
+    )
+
+
+def info(manual: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield (name, content) of what Emacs shows of MANUAL with C-h i."""
+    if not (shutil.which("makeinfo") and shutil.which("install-info")):
+        print("package: WITHOUT the manual in Info: makeinfo is missing (Debian: texinfo)")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        made, directory = Path(folder, f"{manual.stem}.info"), Path(folder, "dir")
+        for command in (
+            ["makeinfo", "--no-split", str(manual), "-o", str(made)],
+            ["install-info", f"--dir-file={directory}", str(made)],
+        ):
+            subprocess.run(command, check=True)
+        yield made.name, made.read_bytes()
+        yield directory.name, directory.read_bytes()
+
+
+def make(folder: Path) -> Path:
+    """Make the package in FOLDER and return it. The same files make the same bytes."""
+    name = f"backstaff-{header('Version')}"
+    files = {place: path.read_bytes() for place, path in contents()}
+    files["backstaff-pkg.el"] = definition().encode()
+    for manual in PROJECT.glob("docs/backstaff.texi"):
+        files.update(info(manual))
+    folder.mkdir(parents=True, exist_ok=True)
+    made = folder / f"{name}.tar"
+    with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for place, content in sorted(files.items()):
+            member = tarfile.TarInfo(f"{name}/{place}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return made
+
+
+if __name__ == "__main__":
+    package = make(PROJECT / "dist")
+    print(f"{package.relative_to(PROJECT)}: {package.stat().st_size} bytes")

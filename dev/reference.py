@@ -1,0 +1,77 @@
+"""`make manual`: writes into README and manual what the tools say of themselves.
+
+A file has room for it between two lines of its own, `BEGIN tools` and `END tools`, each within a
+comment. What stands between them is never written by hand.
+"""
+
+import io
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from textwrap import wrap
+
+from backstaff.command_line import main
+from backstaff.registry import discover
+
+PROJECT = Path(__file__).parents[1]
+README, MANUAL = PROJECT / "README.md", PROJECT / "docs" / "backstaff.org"
+SUMMARY = re.compile(r"\S+: (.+?)(?: \(contract \d+\))?\.?")
+WIDTH = 90
+
+
+def summaries() -> Iterator[tuple[str, str]]:
+    """Each tool's id, and what it answers with: the first line of its module's docstring."""
+    tools = discover().by_id
+    # Those of the workspace first: they are what most readers look for.
+    for tool_id in sorted(tools, key=lambda one: (not one.startswith("workspace/"), one)):
+        tool = tools[tool_id]
+        first = (sys.modules[tool.run.__module__].__doc__ or "").partition("\n")[0]
+        match = SUMMARY.fullmatch(first)
+        if match is None or not first.startswith(f"{tool_id}: "):
+            sys.exit(f"reference: the docstring of {tool_id} does not start with '{tool_id}: ...'")
+        yield tool_id, match[1]
+
+
+def table() -> str:
+    """The tools as a table of Markdown."""
+    rows = (f"| `{tool_id}` | {summary} |" for tool_id, summary in summaries())
+    return "\n".join(("| tool | answers with |", "|---|---|", *rows))
+
+
+def chapter() -> str:
+    """The tools as sections of Org, with what `backstaff tools` prints of their arguments."""
+    with redirect_stdout(io.StringIO()) as printed:
+        main(["tools"])
+    blocks = re.split(r"^(?=\S)", printed.getvalue(), flags=re.MULTILINE)
+    told = {block.partition("\n")[0]: block.splitlines()[1:] for block in blocks if block}
+    sections = []
+    for tool_id, summary in summaries():
+        lines = [part for line in told[tool_id] for part in _wrapped(line)]
+        example = ["#+begin_example", *lines, "#+end_example"]
+        sections.append(
+            "\n".join((f"*** ={tool_id}=", "", f"Answers with {summary}.", "", *example))
+        )
+    return "\n\n".join(sections)
+
+
+def _wrapped(line: str) -> list[str]:
+    indent = re.match(" *", line)[0]  # type: ignore[index]  # it matches every line
+    return wrap(line, WIDTH, initial_indent="", subsequent_indent=indent + "    ")
+
+
+def filled(text: str, block: str, *, name: str = "tools") -> str:
+    """TEXT with BLOCK between the lines that begin and end NAME."""
+    room = re.compile(
+        rf"(^[^\n]*BEGIN {name}\b[^\n]*\n).*?(^[^\n]*END {name}\b)", re.MULTILINE | re.DOTALL
+    )
+    new, times = room.subn(lambda match: f"{match[1]}\n{block}\n\n{match[2]}", text)
+    if times != 1:
+        sys.exit(f"reference: {times} places between BEGIN {name} and END {name}, not one")
+    return new
+
+
+if __name__ == "__main__":
+    for path, block in ((README, table()), (MANUAL, chapter())):
+        path.write_text(filled(path.read_text("utf-8"), block), "utf-8")

@@ -1,0 +1,388 @@
+"""Installs backstaff in every usual way, each below an empty home, and makes a first call.
+
+    python -m dev.ways_in [WAY...]
+
+EMACS names the Emacs. A table is printed, and kept in .cache/ways-in for the one that
+`make test-install` prints of all versions. A way fails if it asks anything, needs a step by hand,
+leaves a file uncompiled, or if the doctor finds anything wrong.
+
+What Emacs sees of the environment is a home, a path with Debian's programs, and no network, where
+that can be taken away. package-build, straight and elpaca themselves are used where their sources
+are in the folders that BACKSTAFF_PACKAGE_BUILD, BACKSTAFF_STRAIGHT and BACKSTAFF_ELPACA name; else
+their layouts are made here, from the same recipe.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dev.package import PROJECT, RECIPE, contents, make
+
+EMACS = os.environ.get("EMACS") or "emacs"
+KEPT = PROJECT / ".cache/ways-in"
+LEFT_BEHIND = {".git", ".venv", ".cache", "dist", "__pycache__", "bench"}
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+MANUAL = (PROJECT / "docs/backstaff.texi").exists() and bool(shutil.which("makeinfo"))
+ACTIVATE = "(package-initialize)"
+
+
+class Failure(Exception):
+    """A way does not work; the text says why."""
+
+
+class Blocked(Exception):
+    """A way cannot be tried here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one way is tried: an empty home, a project, and a repository to install from."""
+
+    folder: Path
+
+    @property
+    def home(self) -> Path:
+        """The user's, empty at first."""
+        return self.folder / "home"
+
+    @property
+    def project(self) -> Path:
+        """What the first call is about."""
+        return self.folder / "project"
+
+    @property
+    def repository(self) -> Path:
+        """A repository of git with this checkout in it."""
+        return self.folder / "repository"
+
+    @property
+    def build(self) -> Path:
+        """Where straight and elpaca put what Emacs loads."""
+        return self.home / ".emacs.d/build/backstaff"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way in. `install` does it and returns the lines for init.el.
+
+    `types` is what the user types. `since` is the first Emacs that has the command.
+    """
+
+    name: str
+    types: str
+    install: Callable[[Place], str]
+    since: int = 28
+    compiled: bool = True
+    manual: bool = True
+
+
+# ---------------------------------------------------------------------------- running
+
+
+@cache
+def without_network() -> tuple[str, ...]:
+    """Return the command that takes the network away from another, where there is one."""
+    command = ("unshare", "--net")
+    if os.geteuid() or not shutil.which("unshare"):
+        return ()
+    return (
+        ()
+        if subprocess.run([*command, "true"], capture_output=True, check=False).returncode
+        else command
+    )
+
+
+def run(place: Place, *command: str, offline: bool = True) -> str:
+    """Run COMMAND as a user with the home of PLACE would, and return what it prints."""
+    environment = {
+        "HOME": str(place.home),
+        "PATH": f"{place.home}/.local/bin:{SYSTEM_PATH}",
+        "LANG": "C.UTF-8",
+    }
+    if not offline:
+        environment |= {
+            k: v for k, v in os.environ.items() if re.search("(?i)_proxy$|^PIP_|^UV_", k)
+        }
+        environment["UV_SYSTEM_CERTS"] = "1"  # a proxy or a mirror may have one of its own
+    done = subprocess.run(
+        [*(without_network() if offline else ()), *command],
+        env=environment,
+        cwd=place.project,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if done.returncode:
+        raise Failure(f"{' '.join(command)}: status {done.returncode}\n{done.stdout[-3000:]}")
+    return done.stdout
+
+
+def emacs(place: Place, *forms: str) -> str:
+    """Evaluate FORMS in an Emacs that is as new, below the home of PLACE."""
+    told = run(
+        place, EMACS, "-Q", "--batch", *(word for form in forms for word in ("--eval", form))
+    )
+    # package-vc goes on after a file that does not compile.
+    if wrong := re.findall(
+        r"(?m)^.*(?:[1-9]\d* (?:files? )?failed|Cannot open load file).*$", told
+    ):
+        raise Failure("\n".join(wrong))
+    return told
+
+
+@cache
+def version() -> str:
+    told = subprocess.run([EMACS, "--version"], capture_output=True, text=True, check=True).stdout
+    return told.split()[2]
+
+
+def plant(place: Place) -> None:
+    """Make the home, the project, and a repository of what stands in this checkout."""
+    place.home.mkdir()
+    place.project.mkdir()
+    (place.project / "hello.txt").write_text("Hello\n")
+    shutil.copytree(
+        PROJECT,
+        place.repository,
+        ignore=lambda _, names: [n for n in names if n in LEFT_BEHIND or n.endswith(".elc")],
+    )
+    git = [
+        "git",
+        "-C",
+        str(place.repository),
+        "-c",
+        "user.name=me",
+        "-c",
+        "user.email=me@localhost",
+    ]
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "All of it"]):
+        subprocess.run([*git, *words], check=True)
+
+
+# ---------------------------------------------------------------------------- ways
+
+
+def string(text: object) -> str:
+    """Return TEXT as a string in Lisp."""
+    return json.dumps(str(text), ensure_ascii=False)
+
+
+def url(place: Place) -> str:
+    return string(place.repository.as_uri())
+
+
+def documented(*words: str) -> str:
+    """Return the words of a recipe that are about the manual, if there is one."""
+    return " ".join(words) if (PROJECT / "docs/backstaff.texi").exists() else ""
+
+
+def package_file(place: Place) -> str:
+    package = make(place.folder)
+    emacs(place, ACTIVATE, f"(package-install-file {string(package)})")
+    return ACTIVATE
+
+
+def package_vc(place: Place) -> str:
+    doc = documented(":doc", '"docs/backstaff.texi"')
+    spec = f'(backstaff :url {url(place)} :lisp-dir "elisp" {doc})'
+    emacs(place, ACTIVATE, f"(package-vc-install '{spec})")
+    return ACTIVATE
+
+
+def use_package(place: Place) -> str:
+    doc = documented(":doc", '"docs/backstaff.texi"')
+    form = (
+        f'(use-package backstaff :vc (:url {url(place)} :lisp-dir "elisp" :rev :newest {doc})'
+        ' :bind-keymap ("C-c b" . backstaff-map))'
+    )
+    emacs(place, ACTIVATE, form)
+    return f"{ACTIVATE} {form}"
+
+
+def melpa(place: Place) -> str:
+    builder = os.environ.get("BACKSTAFF_PACKAGE_BUILD")
+    if not builder:
+        # The package is made of what the recipe names.
+        return package_file(place)
+    recipe = RECIPE.read_text().replace(":fetcher github", ":fetcher git")
+    recipes = place.folder / "recipes"
+    recipes.mkdir()
+    (recipes / "backstaff").write_text(
+        recipe.replace(':repo "backstaff/backstaff"', f":url {url(place)}")
+    )
+    archive = place.folder / "packages"
+    archive.mkdir()
+    emacs(
+        place,
+        f"(add-to-list 'load-path {string(builder)})",
+        "(require 'package-build)",
+        f"(setq package-build-recipes-dir {string(f'{recipes}/')}"
+        f" package-build-archive-dir {string(f'{archive}/')}"
+        f" package-build-working-dir {string(place.folder / 'working/')})",
+        '(package-build-archive "backstaff")',
+    )
+    (package,) = archive.glob("backstaff-*.tar")
+    emacs(place, ACTIVATE, f"(package-install-file {string(package)})")
+    return ACTIVATE
+
+
+def built(place: Place) -> str:
+    """Compile and prepare the folder of links, as straight and elpaca do."""
+    build = string(place.build)
+    emacs(
+        place,
+        f"(add-to-list 'load-path {build})",
+        f"(byte-recompile-directory {build} 0)",
+        f"(if (fboundp 'loaddefs-generate)"
+        f'    (loaddefs-generate {build} (expand-file-name "backstaff-autoloads.el" {build}))'
+        f"  (require 'autoload)"
+        f"  (make-directory-autoloads {build}"
+        f'                            (expand-file-name "backstaff-autoloads.el" {build})))',
+    )
+    return f'(progn (add-to-list \'load-path {build}) (load "backstaff-autoloads"))'
+
+
+def straight(place: Place) -> str:
+    """Link each file, as straight does."""
+    for name, source in contents():
+        link = place.build / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(place.repository / source.relative_to(PROJECT))
+    return built(place)
+
+
+def elpaca(place: Place) -> str:
+    """Link what the recipe names, folders as such, as elpaca does."""
+    place.build.mkdir(parents=True)
+    for name, source in contents():
+        top = Path(name).parts[0]
+        if not (place.build / top).is_symlink():
+            within = source.parents[len(Path(name).parts) - 2] if "/" in name else source
+            (place.build / top).symlink_to(place.repository / within.relative_to(PROJECT))
+    return built(place)
+
+
+def clone(place: Place) -> str:
+    lisp = string(place.repository / "elisp")
+    return f"(progn (add-to-list 'load-path {lisp}) (require 'backstaff))"
+
+
+def lisp_alone(place: Place) -> str:
+    """Install the Lisp without the server, which is a program on the path then."""
+    folder = place.home / "lisp"
+    shutil.copytree(place.repository / "elisp", folder)
+    return f"(progn (add-to-list 'load-path {string(folder)}) (require 'backstaff))"
+
+
+def tool(place: Place, name: str) -> str:
+    """Install NAME from the index of packages, apart from the home, and return its program."""
+    folder = place.folder / "tools"
+    run(place, "/usr/bin/python3", "-m", "venv", str(folder), offline=False)
+    run(place, f"{folder}/bin/pip", "install", "-q", name, offline=False)
+    return f"{folder}/bin/{name}"
+
+
+def pip(place: Place) -> str:
+    where = place.home / ".local"
+    run(place, "/usr/bin/python3", "-m", "venv", str(where), offline=False)
+    run(place, f"{where}/bin/pip", "install", "-q", str(place.repository), offline=False)
+    return lisp_alone(place)
+
+
+def pipx(place: Place) -> str:
+    run(place, tool(place, "pipx"), "install", str(place.repository), offline=False)
+    return lisp_alone(place)
+
+
+def uv(place: Place) -> str:
+    command = [tool(place, "uv"), "tool", "install", "--python", "/usr/bin/python3"]
+    run(place, *command, str(place.repository), offline=False)
+    return lisp_alone(place)
+
+
+WAYS = (
+    Way("package-install-file", "M-x package-install-file RET dist/backstaff-….tar", package_file),
+    Way("melpa", "M-x package-install RET backstaff", melpa),
+    Way("package-vc-install", "a form", package_vc, since=29),
+    Way("use-package :vc", "a form in init.el", use_package, since=30),
+    Way("straight", "a form in init.el", straight, manual=False),
+    Way("elpaca", "a form in init.el", elpaca, manual=False),
+    Way("load-path", "git clone, 2 lines in init.el", clone, compiled=False, manual=False),
+    Way("pip", "pip install; Lisp alone", pip, compiled=False, manual=False),
+    Way("pipx", "pipx install; Lisp alone", pipx, compiled=False, manual=False),
+    Way("uv", "uv tool install; Lisp alone", uv, compiled=False, manual=False),
+)
+
+
+# ---------------------------------------------------------------------------- report
+
+
+def first_answer(way: Way) -> tuple[str, str]:
+    """Install in one WAY and start Emacs; return the seconds to the answer, and the program."""
+    if int(version().partition(".")[0]) < way.since:
+        raise Blocked(f"since {way.since}")
+    with tempfile.TemporaryDirectory(prefix="backstaff-way-") as folder:
+        place = Place(Path(folder))
+        plant(place)
+        lines = way.install(place)
+        flags = " ".join("t" if flag else "nil" for flag in (way.compiled, MANUAL and way.manual))
+        session = f"(ways-in-session {flags})"
+        told = emacs(place, lines, f"(load {string(PROJECT / 'dev/ways_in.el')} nil t)", session)
+        seconds, program = re.findall(r"(?m)^(?:answer|program) (.+)$", told)
+        if folder not in program:
+            raise Failure(f"it runs {program}, which is not below {folder}")
+        return seconds, "sources" if "__main__.py" in program else "program"
+
+
+def table(kept: list[Path]) -> None:
+    """Print one table of all that is KEPT, a file for each version of Emacs."""
+    columns = {path.stem: json.loads(path.read_text()) for path in kept}
+    print(
+        f"\n{'seconds to the first answer':28} " + " ".join(f"{v:>9}" for v in columns) + "  typed"
+    )
+    for way in WAYS:
+        cells = " ".join(f"{column.get(way.name, '-'):>9}" for column in columns.values())
+        print(f"{way.name:28} {cells}  {way.types}")
+
+
+def main(names: list[str]) -> int:
+    if names[:1] == ["--table"]:
+        table([Path(name) for name in names[1:]])
+        return 0
+    if unknown := set(names) - {way.name for way in WAYS}:
+        sys.exit(
+            f"ways_in: unknown: {', '.join(unknown)}; known: {', '.join(w.name for w in WAYS)}"
+        )
+    if not without_network():
+        print("ways_in: WITHOUT taking the network away, which only root can")
+    results, failures = {}, 0
+    for way in WAYS:
+        if names and way.name not in names:
+            continue
+        try:
+            results[way.name], how = first_answer(way)
+        except Blocked as why:
+            results[way.name], how = "-", str(why)
+        except Failure as why:
+            results[way.name], how = "FAILED", str(why)
+            failures += 1
+        print(f"Emacs {version()}  {way.name:22} {results[way.name]:>6}  {how}", flush=True)
+    if not names:
+        KEPT.mkdir(parents=True, exist_ok=True)
+        (KEPT / f"{version()}.json").write_text(json.dumps(results))
+    return min(failures, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,16 @@
+"""The two ways in that need neither network nor another Emacs; `make test-install` has the rest."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("way", ["package-install-file", "load-path"])
+def test_fresh_installation_answers_without_a_step_by_hand(way: str) -> None:
+    command = [sys.executable, "-m", "dev.ways_in", way]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.returncode == 0, done.stdout + done.stderr
