@@ -39,7 +39,8 @@ help: ## list what can be done
 setup: ## install what is missing and make .venv (all others do this first)
 	@dev/setup
 
-demo: setup ## start the server from Emacs and call every tool on this repository
+demo: ## start the server from Emacs and call tools on this repository; ALL=1 shows every reply
+	@dev/setup demo
 	@$(BARE) -l dev/demo.el -f demo-batch
 
 # pytest comes last: its closing line counts what passed and failed.
