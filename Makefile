@@ -31,7 +31,7 @@ unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak lint \
-    types layers floors compile fix golden libraries package test-install bench bench-remote record-remote \
+    types layers floors compile fix golden libraries package release test-install bench bench-remote record-remote \
     manual info film screenshots draw clean
 
 help: ## list what can be done
@@ -40,7 +40,8 @@ help: ## list what can be done
 setup: ## install what is missing and make .venv (all others do this first)
 	@dev/setup
 
-demo: setup ## start the server from Emacs and call every tool on this repository
+demo: ## start the server from Emacs and call tools on this repository; ALL=1 shows every reply
+	@dev/setup demo
 	@$(BARE) -l dev/demo.el -f demo-batch
 
 # pytest comes last: its closing line counts what passed and failed.
@@ -76,6 +77,10 @@ ANY_PYTHON := $(or $(PYTHON),python3)
 
 package: ## write dist/backstaff-VERSION.tar, for M-x package-install-file
 	@$(ANY_PYTHON) -m dev.package
+
+# `compile` runs package-lint, checkdoc and the byte compiler, which is what MELPA looks at first.
+release: compile ## write wheel, sources and package for Emacs to dist/, checked and unsigned
+	@$(BIN)/python -m dev.release
 
 # Not part of `test`, which tries two of the ways: it needs the network, and root for the second Emacs.
 test-install: ## install in every usual way below an empty home, on this Emacs and on Debian 13's

@@ -6,7 +6,9 @@
 
 ;; `make demo' runs this.  It does what any Emacs package would: it requires
 ;; `backstaff' and calls tools, on this very repository.  The first call starts
-;; the server.  It ends with failure if a reply is not of the expected kind.
+;; the server.  A page shows the texts of a few replies; `make demo ALL=1' shows
+;; all replies whole.  Either ends with failure if a reply is not of the expected
+;; kind.
 
 ;;; Code:
 
@@ -77,6 +79,28 @@
     ("commands/get_command" (:command_name "revue") "COMMAND_NOT_FOUND" ,demo-example))
   "Calls that fail: a tool's id, arguments, the error's code, perhaps a context.")
 
+(defconst demo-page
+  `(("What a model or a person asks first"
+     "workspace/project_overview" (:max_tokens 260))
+    ("Files by parts of their names"
+     "workspace/search_files" (:query "tree el" :max_results 4))
+    ("A tree, a line for each directory"
+     "workspace/tree" (:path "py_backend/backstaff/tools" :entry_kind "all"
+                       :exclude ["**/__pycache__/**"]))
+    ("A directory"
+     "agent-q/list_directory" (:path "dev/recipes"))
+    ("Commands of a project, from .claude/commands"
+     "commands/list_commands" (:page 1 :page_size 2) ,demo-example)
+    ("No path leads out of the project, and an error is a reply like any other"
+     "agent-q/list_directory" (:path "../..")))
+  "What a page shows: a heading, a tool's id, its arguments, perhaps a context.")
+
+(defvar demo-all nil
+  "Non-nil if all replies are shown.")
+
+(defvar demo-replies 0
+  "How many replies came.")
+
 (defconst demo-pings 200
   "How many round trips to measure.")
 
@@ -138,14 +162,17 @@ keys then, another list one for each of its items."
 ;;; Calls
 
 (defun demo-call (id arguments context expected)
-  "Call tool ID with ARGUMENTS and CONTEXT and print it with its reply.
+  "Call tool ID with ARGUMENTS and CONTEXT; if all is shown, print the reply, too.
 EXPECTED is nil for success, or the code of an error."
-  (demo-print-call id arguments context)
   (let* ((reply (backstaff-call id arguments context))
-         (code (plist-get (plist-get reply :error) :code)))
-    (demo-print-reply reply)
-    (unless (and (equal code expected)
-                 (eq (plist-get reply :ok) (null expected)))
+         (code (plist-get (plist-get reply :error) :code))
+         (surprise (not (and (equal code expected)
+                             (eq (plist-get reply :ok) (null expected))))))
+    (cl-incf demo-replies)
+    (when (or demo-all surprise)
+      (demo-print-call id arguments context)
+      (demo-print-reply reply))
+    (when surprise
       (cl-incf demo-surprises)
       (demo-print "UNEXPECTED: wanted %s, got %s"
                   (or expected "success") (or code "success")))))
@@ -153,17 +180,18 @@ EXPECTED is nil for success, or the code of an error."
 (defun demo-tool (tool)
   "Show TOOL, a definition as `backstaff-tools' returns it, at work."
   (let ((id (plist-get tool :id)))
-    (demo-print-heading id)
-    (demo-print-indented (plist-get tool :description))
-    (dolist (argument (plist-get tool :arguments))
-      (demo-print "    %-16s %-8s %s"
-                  (plist-get argument :name)
-                  (substring (symbol-name (plist-get argument :type)) 1)
-                  (or (plist-get argument :description) "")))
+    (when demo-all
+      (demo-print-heading id)
+      (demo-print-indented (plist-get tool :description))
+      (dolist (argument (plist-get tool :arguments))
+        (demo-print "    %-16s %-8s %s"
+                    (plist-get argument :name)
+                    (substring (symbol-name (plist-get argument :type)) 1)
+                    (or (plist-get argument :description) ""))))
     (let ((calls (cl-remove id demo-calls :key #'car :test-not #'equal)))
       (pcase-dolist (`(,_ ,arguments . ,rest) calls)
         (demo-call id arguments (car rest) nil))
-      (unless calls
+      (unless (or calls (not demo-all))
         (demo-print "\n(The demo holds no call of this tool.)")))))
 
 (defun demo-unreadable-directory ()
@@ -181,11 +209,12 @@ It lies in a root of its own: the caller chooses the root, never a model."
 
 (defun demo-round-trip ()
   "Measure the time from Emacs to the server and back."
-  (demo-print-heading "A round trip")
+  (when demo-all
+    (demo-print-heading "A round trip"))
   (let ((times (sort (cl-loop repeat demo-pings
                               collect (car (benchmark-run 1 (demo-ping))))
                      #'<)))
-    (demo-print "    %d pings: median %.3f ms, p95 %.3f ms"
+    (demo-print "\n%d round trips from Emacs to the server: median %.3f ms, p95 %.3f ms"
                 demo-pings
                 (* 1e3 (nth (/ demo-pings 2) times))
                 (* 1e3 (nth (/ (* 95 demo-pings) 100) times)))))
@@ -195,20 +224,36 @@ It lies in a root of its own: the caller chooses the root, never a model."
   (unless (eq (backstaff-server-call 'ping nil :timeout 5) t)
     (cl-incf demo-surprises)))
 
+(defun demo-show-page ()
+  "Show the texts of a few replies."
+  (pcase-dolist (`(,heading ,id ,arguments . ,rest) demo-page)
+    (demo-print "\n%s" heading)
+    (demo-print "%S" `(backstaff-call-text ,id ',arguments))
+    (demo-print-indented (backstaff-call-text id arguments (car rest)))))
+
 (defun demo-batch ()
-  "Show every tool, every kind of error and the speed, then leave Emacs."
+  "Show the tools at work, call every one in every way, and leave Emacs."
+  (setq demo-all (not (member (getenv "ALL") '(nil "" "0"))))
   (let ((default-directory demo-root))
+    (unless demo-all
+      (demo-show-page))
     (mapc #'demo-tool (backstaff-tools))
-    (demo-print-heading "Errors are replies, too")
+    (when demo-all
+      (demo-print-heading "Errors are replies, too"))
     (pcase-dolist (`(,id ,arguments ,code . ,rest) demo-refusals)
       (demo-call id arguments (car rest) code))
     (if (zerop (user-uid))
-        (demo-print "\n(Root may read everything: no permission is refused here.)")
+        (when demo-all
+          (demo-print "\n(Root may read everything: no permission is refused here.)"))
       (demo-unreadable-directory))
     (demo-round-trip)
     (backstaff-stop))
-  (demo-print "\n%s" (if (zerop demo-surprises) "All replies were as expected."
-                       (format "%d replies were not as expected." demo-surprises)))
+  (demo-print "%s"
+              (if (zerop demo-surprises)
+                  (format "All %d replies to calls of %s were as expected.%s" demo-replies
+                          "every tool, right and wrong,"
+                          (if demo-all "" "  make demo ALL=1 shows them."))
+                (format "%d replies were not as expected." demo-surprises)))
   (kill-emacs (min demo-surprises 1)))
 
 (provide 'demo)

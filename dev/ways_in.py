@@ -7,9 +7,8 @@ EMACS names the Emacs. A table is printed, and kept in .cache/ways-in for the on
 leaves a file uncompiled, or if the doctor finds anything wrong.
 
 What Emacs sees of the environment is a home, a path with Debian's programs, and no network, where
-that can be taken away. package-build, straight and elpaca themselves are used where their sources
-are in the folders that BACKSTAFF_PACKAGE_BUILD, BACKSTAFF_STRAIGHT and BACKSTAFF_ELPACA name; else
-their layouts are made here, from the same recipe.
+that can be taken away. What straight and elpaca lay out for Emacs is made here, from the
+recipe; so is what package-build packs, unless BACKSTAFF_PACKAGE_BUILD names a folder with it.
 """
 
 import json

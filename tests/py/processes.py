@@ -35,6 +35,9 @@ def in_child(function: Callable[[], Value]) -> Value:
     return result
 
 
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+
+
 def as_nobody(function: Callable[[], Value]) -> Value:
     """What FUNCTION returns without privileges: as another user if this one is root."""
 

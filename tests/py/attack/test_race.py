@@ -35,7 +35,10 @@ def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[st
     outcomes: Counter[str] = Counter()
     with racing(), swapping(SWAPS[swap], root) as swaps:
         until = time.monotonic() + duration
-        while time.monotonic() < until or not swaps():
+        while (now := time.monotonic()) < until or not swaps():
+            if swaps() <= (outcomes.total() + 1) / 10 and now < until + DEADLINE:
+                os.sched_yield()  # where the machine is loaded, they have to catch up
+                continue
             arguments = random_arguments(TOOLS[tool_id], random)
             reply = server.call(tool_id, arguments, {"json": True})
             assert BUG not in reply.text, arguments

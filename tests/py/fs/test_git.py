@@ -14,7 +14,7 @@ from backstaff.fs import git as asking
 from backstaff.fs.budget import Budget
 from backstaff.fs.git import Asked, NoGit, Repository, default_excludes, find_repository
 from tests.py.fs.repositories import alone, git
-from tests.py.processes import as_nobody
+from tests.py.processes import as_nobody, as_root
 
 MOST_SECONDS_TO_END = 10
 
@@ -159,6 +159,7 @@ def test_broken_repository_is_told(root: Path) -> None:
     assert no_git(root) is NoGit.BROKEN
 
 
+@as_root
 def test_repository_of_another_user_is_refused(root: Path) -> None:
     os.chown(root, 1, 1)
     assert as_nobody(lambda: no_git(root)) is NoGit.REFUSED
