@@ -53,8 +53,8 @@
                    '(backstaff-command-mode-map backstaff-commands-mode-map
                      backstaff-find-map backstaff-info-mode-map
                      backstaff-inspector-mode-map backstaff-list-mode-map backstaff-map
-                     backstaff-overview-mode-map backstaff-tree-mode-map
-                     backstaff-view-map)))
+                     backstaff-overview-mode-map backstaff-table-map
+                     backstaff-tree-mode-map backstaff-view-map)))
     (pcase-dolist (`(,map . ,keys) maps)
       (ert-info ((symbol-name map))
         (should (equal (backstaff-keys-tests-sorted keys)
