@@ -77,6 +77,9 @@
 (defvar-local backstaff-table--merge nil
   "The `backstaff-table--merge' that goes on, or nil.")
 
+(defvar-local backstaff-table--sought nil
+  "The path that point shall go to and where it waits until that is drawn, or nil.")
+
 (defvar-local backstaff-table--timer nil
   "The timer for the next slice, or nil.")
 
@@ -155,12 +158,23 @@ What this returns is to be returned to the view; see `backstaff-view-setup'."
           backstaff-table--key key
           backstaff-table--came key
           backstaff-table--wide nil
+          backstaff-table--sought nil
           backstaff-table--drawn 0
           backstaff-table--after (or after #'ignore))
     (backstaff-table--fit tabulated-list-entries)
     (unless long
       (backstaff-table--order (sort tabulated-list-entries (backstaff-table--predicate))))
     (backstaff-table--print-first)
+    (when (and long (not behind) (backstaff-view-get :focus))
+      (setq backstaff-table--sought
+            (list (backstaff-view-get :focus)
+                  ;; Meanwhile the view goes to the name in the first row.  Its position is
+                  ;; counted from here, as the old text above is still to be deleted.
+                  (save-excursion
+                    (goto-char (point-min))
+                    (forward-line)
+                    (backstaff-view-go-to-name)
+                    (- (point) (point-min) -1)))))
     (if (or behind (backstaff-table--more-p))
         (backstaff-table--start)
       (funcall backstaff-table--after))
@@ -361,6 +375,7 @@ To look at the text of 50,000 lines would take a tenth of a second."
   "Draw a slice, or sort one, or exchange the texts when all is done."
   (cond (backstaff-table--left
          (backstaff-table--at-end #'backstaff-table--print-slice)
+         (backstaff-table--seek)
          (backstaff-table--indicate "drawing" backstaff-table--drawn))
         (backstaff-table--total)
         (backstaff-table--merge
@@ -377,6 +392,16 @@ To look at the text of 50,000 lines would take a tenth of a second."
          (backstaff-table--redraw tabulated-list-entries))
         ((backstaff-view-old-end)
          (backstaff-view-drop-old))))
+
+(defun backstaff-table--seek ()
+  "Go to the path that is sought when it is drawn, unless the user has moved."
+  (pcase backstaff-table--sought
+    (`(,path ,start)
+     (when (or (/= (point) start) (backstaff-view-go-to path))
+       (setq backstaff-table--sought nil)
+       (dolist (window (get-buffer-window-list nil t t))
+         (when (= (window-point window) start)
+           (set-window-point window (point))))))))
 
 (defun backstaff-table--indicate (verb count)
   "Let the mode line say that COUNT rows of all have had what VERB says."

@@ -135,6 +135,18 @@ The size of a file is the lower the higher its number, and some are equal."
         (backstaff-view-test-press "+"))
       (should (= (length (backstaff-view-test-names)) backstaff-table-tests-count)))))
 
+(ert-deftest backstaff-table-goes-to-a-far-row-unless-the-user-has-moved ()
+  (dolist (keys '(nil "n"))
+    (backstaff-table-tests-long
+      (switch-to-buffer
+       (backstaff-view-buffer 'backstaff-list-mode
+                              (list :root root :path "." :focus "file-1600")))
+      (when keys
+        (backstaff-test-wait-for (backstaff-view-entry))
+        (execute-kbd-macro (kbd keys)))
+      (backstaff-view-test-settle)
+      (should (equal (backstaff-view-test-name) (if keys "file-0002" "file-1600"))))))
+
 (ert-deftest backstaff-table-that-is-killed-leaves-no-timer ()
   (backstaff-table-tests-long
     (backstaff-list-directory root)

@@ -11,7 +11,6 @@ the data hold the same rows as the text. A view may ask for the rows behind the 
 from dataclasses import dataclass, field
 from math import inf
 
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, facts, groups_in
 from backstaff.render.lines import all_files, omitted, plural
 from backstaff.render.names import labels, quote, show
