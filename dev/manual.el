@@ -26,6 +26,7 @@
 (defconst manual-maps
   '((backstaff-map "The commands, below a key of yours")
     (backstaff-view-map "In all views")
+    (backstaff-table-map "In all tables")
     (backstaff-list-mode-map "Listings")
     (backstaff-overview-mode-map "Overviews")
     (backstaff-tree-mode-map "Trees")

@@ -11,6 +11,7 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-table)
 (require 'backstaff-view)
 
 (defcustom backstaff-commands-page-size 50
@@ -22,8 +23,7 @@
 
 (defvar backstaff-commands-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map (make-composed-keymap backstaff-view-map
-                                                 tabulated-list-mode-map))
+    (set-keymap-parent map backstaff-table-map)
     (define-key map (kbd "RET") #'backstaff-commands-open)
     (define-key map (kbd "n") #'backstaff-commands-next-line)
     (define-key map (kbd "p") #'backstaff-commands-previous-line)
@@ -53,8 +53,11 @@ line the previous one.
                             :page_size backstaff-commands-page-size))))
    :draw #'backstaff-commands--draw
    :draw-failure #'backstaff-commands--draw-failure
+   :line #'backstaff-table-line
+   :variables backstaff-table-variables
    :title (apply-partially #'backstaff-view-title "commands")
-   :defaults (lambda () (list :page 1))))
+   :defaults (lambda () (list :page 1)))
+  (backstaff-table-setup))
 
 ;;;###autoload
 (defun backstaff-list-commands ()
@@ -76,23 +79,22 @@ line the previous one.
      `[("Name" 20 backstaff-table-name-less-p)
        ,@(if query
              `(("Score" 6 ,(backstaff-table-less-p :score) :right-align t :pad-right 2)
-               ("Found in" 16 t :pad-right 2))
+               ("Found in" 16 ,(backstaff-table-text-less-p 2) :pad-right 2))
            `(("Size" 8 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
              ("Modified" 16 ,(backstaff-table-less-p :modified-epoch) :pad-right 2)))
-       ("Description" 20 t)]
-     (mapcar
-      (lambda (entry)
-        (list `(:path ,(backstaff-commands--path entry) :kind :file ,@entry)
-              `[,(backstaff-table-name (plist-get entry :name)
-                                       'font-lock-function-name-face)
-                ,@(if query
-                      (list (format "%.2f" (plist-get entry :score))
-                            (mapconcat (lambda (place) (substring (symbol-name place) 1))
-                                       (plist-get entry :matched-in) " "))
-                    (list (backstaff-table-size (plist-get entry :size))
-                          (backstaff-table-time (plist-get entry :modified-epoch))))
-                ,(backstaff-view-label (plist-get entry :description))]))
-      entries))
+       ("Description" 20 ,(backstaff-table-text-less-p 3))]
+     (lambda (entry)
+       `(,(backstaff-table-name (plist-get entry :name) 'font-lock-function-name-face)
+         ,@(if query
+               (list (format "%.2f" (plist-get entry :score))
+                     (mapconcat (lambda (place) (substring (symbol-name place) 1))
+                                (plist-get entry :matched-in) " "))
+             (list (backstaff-table-size (plist-get entry :size))
+                   (backstaff-table-time (plist-get entry :modified-epoch))))
+         ,(backstaff-view-label (plist-get entry :description))))
+     (mapcar (lambda (entry)
+               `(:path ,(backstaff-commands--path entry) :kind :file ,@entry))
+             entries))
     (if query
         (backstaff-view-set-header
          "." (format "%d found for %s" (length entries) (backstaff-names-show query))

@@ -171,16 +171,9 @@ replies consist, have about 2.5."
     (let ((bytes (length (encode-coding-string text 'utf-8-unix t))))
       (insert (format "%-10s %12s   %s to %s\n"
                       (backstaff-inspector--form-name form)
-                      (backstaff-inspector--number bytes)
-                      (backstaff-inspector--number (/ (+ bytes 3) 4))
-                      (backstaff-inspector--number (ceiling bytes 2.5)))))))
-
-(defun backstaff-inspector--number (number)
-  "Return NUMBER as text, with a comma between thousands."
-  (let ((text (number-to-string number)))
-    (while (string-match "\\`\\([0-9]+\\)\\([0-9]\\{3\\}\\)" text)
-      (setq text (replace-match "\\1,\\2" t nil text)))
-    text))
+                      (backstaff-view-number bytes)
+                      (backstaff-view-number (/ (+ bytes 3) 4))
+                      (backstaff-view-number (ceiling bytes 2.5)))))))
 
 (defun backstaff-inspector--form-name (form)
   "Return the name of FORM for headings."
@@ -202,7 +195,7 @@ replies consist, have about 2.5."
       (insert (propertize
                (format "\n… and more: %s has %s characters, see `%s'.\n"
                        (backstaff-inspector--form-name form)
-                       (backstaff-inspector--number (length text))
+                       (backstaff-view-number (length text))
                        'backstaff-inspector-max-characters)
                'face 'backstaff-detail)))))
 

@@ -12,25 +12,36 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'map)
 (require 'subr-x)
+(require 'backstaff-names)
+(require 'backstaff-table)
 (require 'backstaff-view)
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map (make-composed-keymap backstaff-view-map
-                                                 tabulated-list-mode-map))
+    (set-keymap-parent map backstaff-table-map)
     (define-key map (kbd ".") #'backstaff-view-toggle-hidden)
     (define-key map (kbd "+") #'backstaff-list-more)
     (define-key map (kbd "t") #'backstaff-view-list-or-tree)
     map)
   "Keymap of `backstaff-list-mode'.")
 
-(defconst backstaff-list--usual-bytes (* 384 1024)
-  "Bytes of text of a new listing, at most: some 10,000 entries.
-Drawing more of them would keep Emacs busy for seconds.")
+(defconst backstaff-list--page-bytes (* 96 1024)
+  "Bytes of text of a page, some 2,800 entries.
+To read the answer takes Emacs a hundredth of a second.")
+
+(defconst backstaff-list--forge-bytes (* 384 1024)
+  "Bytes of text of a new listing of Forge's, which has no pages.")
+
+(defconst backstaff-list--usual-rows 50000
+  "The number of rows after which a listing asks for no more pages by itself.")
 
 (defconst backstaff-list--most-bytes (* 12 1024 1024)
-  "Bytes of text of any listing, at most; a reply has room for little more.")
+  "Bytes of text of a listing of Forge, at most; a reply has little more room.")
+
+(defvar-local backstaff-list--data nil
+  "The data of the last page.")
 
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
   "Major mode for listings of a directory.
@@ -51,20 +62,24 @@ Drawing more of them would keep Emacs busy for seconds.")
                    :include_hidden ,hidden
                    :include_other t)
                `(:path ,path :show_hidden ,hidden))
-             (list :max-output-bytes (or (plist-get state :bytes)
-                                         backstaff-list--usual-bytes)))))
+             (if (backstaff-list--forge-p state)
+                 (list :max-output-bytes (or (plist-get state :bytes)
+                                             backstaff-list--forge-bytes))
+               (list :max-output-bytes backstaff-list--page-bytes
+                     :after (or (plist-get state :after) ""))))))
    :draw #'backstaff-list--draw
+   :line #'backstaff-table-line
+   :variables (append '(backstaff-list--data) backstaff-table-variables)
    :title (lambda (state)
             (backstaff-view-title (if (backstaff-list--forge-p state) "entries" "list")
                                   state))
    :defaults (lambda () (list :tool "agent-q/list_directory"
                               :hidden backstaff-show-hidden))
    :open (lambda (entry)
-           (backstaff-view-change :path (plist-get entry :path) :bytes nil
+           (backstaff-view-change :path (plist-get entry :path) :bytes nil :rows nil
                                   ;; A link may lead out of the project.
                                   :try (eq (plist-get entry :kind) :symlink))))
-  ;; Where there is no column, `tabulated-list-sort' sorts by name.
-  (setq-local default-text-properties '(tabulated-list-column-name "Name"))
+  (backstaff-table-setup)
   (setq tabulated-list-sort-key (list "Name")))
 
 ;;;###autoload
@@ -92,35 +107,41 @@ the prefix argument.  The server's settings limit their number and depth."
   "Return non-nil if the tool of STATE is Forge's."
   (equal (plist-get state :tool) "forge/list_directory"))
 
-(defun backstaff-list--row (entry)
-  "Return the row of the table for ENTRY, of Agent-Q's or Forge's reply."
+(defun backstaff-list--entry (entry)
+  "Return the entry of the line for ENTRY, of Agent-Q's or Forge's reply."
   (let* ((forge (plist-get entry :path))
          (name (or forge (plist-get entry :name)))
          (kind (pcase (plist-get entry (if forge :type :kind))
                  (:dir :directory)
                  (kind kind)))
-         (size (and (not (eq kind :directory))
-                    (plist-get entry (if forge :size-bytes :size))))
-         (milliseconds (plist-get entry :modified-epoch-ms))
-         (modified (if milliseconds (floor milliseconds 1000)
-                     (plist-get entry :modified)))
-         (target (plist-get entry :target)))
-    (list (list :name name :path (backstaff-view-child (backstaff-view-get :path) name)
-                :kind kind :size size :modified modified)
-          (vector
-           (concat (backstaff-table-name name (backstaff-view-kind-face kind))
-                   (if target (propertize (concat " -> " (backstaff-view-label target))
-                                          'face 'backstaff-detail)
-                     (backstaff-view-kind-suffix kind)))
-           (pcase kind
-             (:directory "dir")
-             (:symlink "link")
-             (:character-device "char")
-             (:block-device "block")
-             (:unknown "?")
-             (_ (substring (symbol-name kind) 1)))
-           (backstaff-table-size size)
-           (or (plist-get entry :error) (backstaff-table-time modified))))))
+         (milliseconds (plist-get entry :modified-epoch-ms)))
+    `( :name ,name :path ,(backstaff-view-child (backstaff-view-get :path) name) :kind ,kind
+       :size ,(and (not (eq kind :directory))
+                   (plist-get entry (if forge :size-bytes :size)))
+       :modified ,(if milliseconds (floor milliseconds 1000) (plist-get entry :modified))
+       ;; What few entries have takes no room in the others.
+       ,@(cl-loop for key in '(:target :error)
+                  for value = (plist-get entry key)
+                  when value append (list key value)))))
+
+(defun backstaff-list--cells (entry)
+  "Return the cells of ENTRY's row."
+  (let ((kind (plist-get entry :kind)) (target (plist-get entry :target)))
+    (list (concat (backstaff-table-name (plist-get entry :name)
+                                        (backstaff-view-kind-face kind))
+                  (if target (propertize (concat " -> " (backstaff-view-label target))
+                                         'face 'backstaff-detail)
+                    (backstaff-view-kind-suffix kind)))
+          (pcase kind
+            (:directory "dir")
+            (:symlink "link")
+            (:character-device "char")
+            (:block-device "block")
+            (:unknown "?")
+            (_ (substring (symbol-name kind) 1)))
+          (backstaff-table-size (plist-get entry :size))
+          (or (plist-get entry :error)
+              (backstaff-table-time (plist-get entry :modified))))))
 
 (defun backstaff-list--name-less-p (one other)
   "Return non-nil if the row ONE comes before OTHER, sorted by name.
@@ -135,15 +156,62 @@ come before their own entries."
           (t (directory-p one)))))
 
 (defun backstaff-list--draw (reply)
-  "Draw the listing in REPLY."
-  (let* ((data (plist-get reply :data))
-         (rows (mapcar #'backstaff-list--row (plist-get data :entries)))
+  "Draw the listing in REPLY, and ask for the next page if there is one."
+  (setq backstaff-list--data (plist-get reply :data))
+  (let ((entries (mapcar #'backstaff-list--entry
+                         (plist-get backstaff-list--data :entries))))
+    (prog1 (backstaff-table-draw
+            `[("Name" 20 backstaff-list--name-less-p)
+              ("Type" 6 ,(backstaff-table-text-less-p 1))
+              ("Size" 7 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
+              ("Modified" 16 ,(backstaff-table-less-p :modified))]
+            #'backstaff-list--cells entries
+            :total (backstaff-list--to-come (length entries))
+            :key (unless (backstaff-list--forge-p backstaff-view-state) (list "Name"))
+            :after #'backstaff-list--describe)
+      (when (backstaff-table-busy-p)
+        (backstaff-list--describe))
+      (when (backstaff-list--to-come (length entries))
+        (backstaff-list--fetch (car (last entries)))))))
+
+(defun backstaff-list--to-come (count)
+  "Return how many rows there will be if COUNT have come, or nil if these are all."
+  (let ((total (plist-get backstaff-list--data :total))
+        (most (or (backstaff-view-get :rows) backstaff-list--usual-rows)))
+    (and total (plist-get backstaff-list--data :entries)
+         (< count (min total most))
+         (min total most))))
+
+(defun backstaff-list--fetch (last)
+  "Request the page behind LAST, an entry, and add it to the listing."
+  (backstaff-view-call
+   (map-merge 'plist backstaff-view-state
+              (list :after (concat (plist-get last :name)
+                                   (and (eq (plist-get last :kind) :directory) "/"))))
+   (lambda (reply)
+     (if (not (plist-get reply :ok))
+         (progn (message "%s" (plist-get reply :text))
+                (backstaff-table-add nil nil))
+       (setq backstaff-list--data (plist-get reply :data))
+       (backstaff-names-labels reply backstaff-view-labels)
+       (let* ((gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
+              (entries (mapcar #'backstaff-list--entry
+                               (plist-get backstaff-list--data :entries)))
+              (total (backstaff-list--to-come (+ (backstaff-table-count) (length entries)))))
+         (backstaff-table-add entries total)
+         (when total
+           (backstaff-list--fetch (car (last entries)))))))))
+
+(defun backstaff-list--describe ()
+  "Write the header line and the notes of the listing."
+  (let* ((data backstaff-list--data)
+         (shown (backstaff-table-count))
          (hidden (backstaff-view-get :hidden))
-         (left-out (backstaff-list--left-out data))
+         (left-out (unless (backstaff-table-busy-p) (backstaff-list--left-out)))
          (directories (or (plist-get data :directories)
-                          (cl-count :directory rows
-                                    :key (lambda (row) (plist-get (car row) :kind)))))
-         (files (or (plist-get data :files) (- (length rows) directories))))
+                          (cl-count :dir (plist-get data :entries)
+                                    :key (lambda (entry) (plist-get entry :type)))))
+         (files (or (plist-get data :files) (- shown directories))))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and left-out "CUT")
@@ -152,23 +220,18 @@ come before their own entries."
                  "no directory"))
      (and (backstaff-view-get :recursive) "recursive")
      (if hidden "hidden shown" "hidden off"))
-    (backstaff-table-draw
-     `[("Name" 20 backstaff-list--name-less-p)
-       ("Type" 6 t)
-       ("Size" 7 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
-       ("Modified" 16 ,(backstaff-table-less-p :modified))]
-     rows)
     (backstaff-view-set-notes
-     (cond (rows nil)
+     (cond ((> shown 0) nil)
            (hidden "The directory is empty")
            (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
  shows hidden files")))
      left-out)))
 
-(defun backstaff-list--left-out (data)
-  "Return a note on the entries that DATA omit and how to see them, or nil."
-  (let ((shown (length (plist-get data :entries)))
-        (total (plist-get data :total)))
+(defun backstaff-list--left-out ()
+  "Return a note on the entries that are not shown and how to see them, or nil."
+  (let* ((data backstaff-list--data)
+         (shown (- (backstaff-table-count) (backstaff-table-undrawn)))
+         (total (plist-get data :total)))
     (when (or (plist-get data :truncated) (and total (< shown total)))
       (substitute-command-keys
        (if total
@@ -182,19 +245,26 @@ come before their own entries."
                    "\\[backstaff-list-more] asks for more")))))))
 
 (defun backstaff-list-more ()
-  "Request more of a listing that was cut."
+  "Show more of a listing that was cut, or go on drawing it."
   (interactive nil backstaff-list-mode)
-  (let ((data (plist-get backstaff-view-reply :data))
-        (bytes (or (backstaff-view-get :bytes) backstaff-list--usual-bytes)))
-    (cond ((not (backstaff-list--left-out data))
-           (user-error "The listing is complete"))
-          ((eq (plist-get data :truncated-reason) :max-entries)
-           (user-error "The server's settings allow no more: raise max_entries under\
+  (let ((data backstaff-list--data)
+        (bytes (or (backstaff-view-get :bytes) backstaff-list--forge-bytes)))
+    (cond
+     ((backstaff-table-busy-p) (user-error "More is on its way; C-g stops it"))
+     ((backstaff-table-go-on))
+     ((not (backstaff-list--left-out))
+      (user-error "The listing is complete"))
+     ((backstaff-list--forge-p backstaff-view-state)
+      (cond ((eq (plist-get data :truncated-reason) :max-entries)
+             (user-error "The server's settings allow no more: raise max_entries under\
  [tools.list_directory] in %s, then M-x backstaff-restart"
-                       (abbreviate-file-name (backstaff-server-settings-file-name))))
-          ((>= bytes backstaff-list--most-bytes)
-           (user-error "A reply has no room for more")))
-    (backstaff-view-change :bytes (min (* 4 bytes) backstaff-list--most-bytes) :try t)))
+                         (abbreviate-file-name (backstaff-server-settings-file-name))))
+            ((>= bytes backstaff-list--most-bytes)
+             (user-error "A reply has no room for more")))
+      (backstaff-view-change :bytes (min (* 4 bytes) backstaff-list--most-bytes) :try t))
+     (t
+      (backstaff-view-change :rows (+ (backstaff-table-count) backstaff-list--usual-rows)
+                             :try t)))))
 
 
 ;;; One file

@@ -14,8 +14,8 @@
 ;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
 ;; is the text property `backstaff-entry', or the id of a table's row.  Where a line
 ;; has several names, the property `backstaff-place' holds the entry of each.  The
-;; property `backstaff-name' marks the name, where point goes.  Columns of numbers in
-;; a table are sorted by the entry, not by the text of the cell.
+;; property `backstaff-name' marks the name, where point goes.  backstaff-table.el has
+;; the views that are tables.
 ;;
 ;; Only the commands that visit a file touch it.
 
@@ -24,7 +24,6 @@
 (require 'cl-lib)
 (require 'map)
 (require 'subr-x)
-(require 'tabulated-list)
 (require 'backstaff)
 (require 'backstaff-names)
 (require 'backstaff-prompt)
@@ -34,13 +33,6 @@
   "Whether new listings and trees show files whose names start with a dot.
 \\`.' shows or hides them in a buffer."
   :type 'boolean :group 'backstaff)
-
-(defcustom backstaff-time-format "%Y-%m-%d %H:%M"
-  "Format of times in listings, as for `format-time-string'."
-  :type '(choice (const :tag "2026-01-15 14:23" "%Y-%m-%d %H:%M")
-                 (const :tag "15 Jan 2026" "%d %b %Y")
-                 (string :tag "Format"))
-  :group 'backstaff)
 
 (defgroup backstaff-faces nil
   "Faces of Backstaff."
@@ -96,6 +88,10 @@ or file below the root.")
 (defvar-local backstaff-view--places nil
   "The places of point before the buffer showed a failure.")
 
+(defvar-local backstaff-view--old nil
+  "What the user sees while another text is drawn below it, or nil.
+This is the end of the old text and an alist of its variables.")
+
 (defvar-local backstaff-view--notes nil
   "The overlay with notes at the end of the buffer.")
 
@@ -125,11 +121,15 @@ or file below the root.")
 (cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
-`:draw' draws a successful reply into the empty buffer.
+`:draw' draws a successful reply into the empty buffer.  It may leave most of
+  the work to timers and return `behind'; then the user sees the old text until
+  `backstaff-view-drop-old' or `backstaff-view-drop-new' is called.
 `:draw-failure' draws any other reply (optional).
 `:before-draw' is called before the text is erased (optional).
 `:title' returns the buffer's name for a state.
 `:defaults' returns a state that a new buffer starts with (optional).
+`:line' returns the number of the line of a path, or nil (optional).
+`:variables' are variables that belong to the text (optional).
 `:open' shows an entry that is not a regular file (optional).
 `:wrap', WRAP, is non-nil if long lines wrap."
   (setq truncate-lines (not wrap) word-wrap t
@@ -284,35 +284,87 @@ CALLBACK decides whether the state of the buffer changes."
           (set-window-start window (point-min) t)
           (set-window-point window (point)))))))
 
+(defun backstaff-view-moved-p ()
+  "Return non-nil if the reply that is drawn is of another place than the last."
+  backstaff-view--moved)
+
+(defun backstaff-view--variables ()
+  "Return an alist of the variables that belong to the text of the buffer."
+  (mapcar (lambda (it) (cons it (symbol-value it)))
+          `( backstaff-view-state backstaff-view-reply backstaff-view-labels
+             backstaff-view-subject backstaff-view--places header-line-format truncate-lines
+             ,@(plist-get backstaff-view--functions :variables))))
+
 (defun backstaff-view--draw (function)
   "Replace the text of the buffer by what FUNCTION inserts, and return non-nil.
-If the user quits, bring the old text back and return nil."
+If the user quits, the old text stays, and this returns nil."
   (let* ((inhibit-read-only t)
          ;; With the usual value, collecting garbage takes most of the time.
-         (gc-cons-percentage (max gc-cons-percentage 1.0)) (text (buffer-string))
+         (gc-cons-percentage (max gc-cons-percentage 1.0))
          (overlays (mapcar (lambda (it) (list it (overlay-start it) (overlay-end it)))
                            (overlays-in (point-min) (point-max))))
-         (variables
-          (mapcar (lambda (it) (list it (symbol-value it)))
-                  '( backstaff-view-state backstaff-view-reply backstaff-view-labels
-                     backstaff-view-subject backstaff-view--requested
-                     backstaff-view--places header-line-format truncate-lines
-                     tabulated-list-format tabulated-list-entries tabulated-list-sort-key))))
+         (notes (and backstaff-view--notes
+                     (overlay-get backstaff-view--notes 'after-string)))
+         (requested backstaff-view--requested)
+         (variables (backstaff-view--variables))
+         (end (point-max)))
     (when backstaff-view--notes (delete-overlay backstaff-view--notes))
     (setq truncate-lines (not (plist-get backstaff-view--functions :wrap))
           backstaff-view-subject nil)
     (backstaff-view--call :before-draw)
     (with-silent-modifications
-      (erase-buffer)
+      ;; To copy or to delete the text of many rows first would take too long.
+      (goto-char end)
+      (narrow-to-region end end)
       ;; Replies come in a process filter, where Emacs inhibits quitting.
       (condition-case nil
-          (let ((inhibit-quit nil))
-            (funcall function) t)
-        (quit (erase-buffer) (insert text)
-              (mapc (apply-partially #'apply #'move-overlay) overlays)
-              (mapc (apply-partially #'apply #'set) variables)
+          (let* ((inhibit-quit nil) (result (funcall function)))
+            (widen)
+            (if (eq result 'behind)
+                (progn (setq backstaff-view--old (cons end variables))
+                       (narrow-to-region (point-min) end))
+              (delete-region (point-min) end))
+            t)
+        (quit (widen)
+              (delete-region end (point-max))
+              (pcase-dolist (`(,variable . ,value) variables)
+                (set variable value))
+              (backstaff-request-cancel)
+              (pcase-dolist (`(,overlay ,start ,end) overlays)
+                (move-overlay overlay start end (current-buffer)))
+              (when backstaff-view--notes
+                (overlay-put backstaff-view--notes 'after-string notes))
+              (setq backstaff-view--requested requested)
               (funcall backstaff-request-cancelled-function)
               (ignore (message "Cancelled")))))))
+
+(defun backstaff-view-old-end ()
+  "Return the end of the old text if another is being drawn below it, else nil."
+  (car backstaff-view--old))
+
+(defun backstaff-view-keep-old ()
+  "Let the user see the text as it is, while another is drawn below it."
+  (setq backstaff-view--old (cons (point-max) (backstaff-view--variables)))
+  (narrow-to-region (point-min) (point-max)))
+
+(defun backstaff-view-drop-old ()
+  "Show the text that was drawn below the old one, with point in its old place."
+  (let ((places (backstaff-view--places)) (inhibit-read-only t))
+    (with-silent-modifications
+      (widen)
+      (delete-region (point-min) (car backstaff-view--old)))
+    (setq backstaff-view--old nil)
+    (backstaff-view--restore places)))
+
+(defun backstaff-view-drop-new ()
+  "Let the old text be the text of the buffer again."
+  (let ((inhibit-read-only t))
+    (with-silent-modifications
+      (widen)
+      (delete-region (car backstaff-view--old) (point-max)))
+    (pcase-dolist (`(,variable . ,value) (cdr backstaff-view--old))
+      (set variable value))
+    (setq backstaff-view--old nil)))
 
 (defun backstaff-view-redraw (function)
   "Replace the text as `backstaff-view--draw' does, with point in its old place.
@@ -391,71 +443,24 @@ For example \"*backstaff tree: project/src*\"."
   "Return the suffix for names of files of KIND, such as \"/\"."
   (pcase kind (:directory "/") (:symlink "@") (_ "")))
 
+(defun backstaff-view-number (number)
+  "Return NUMBER as text, with a comma between thousands."
+  (let ((text (number-to-string number)))
+    (while (string-match "\\`\\([0-9]+\\)\\([0-9]\\{3\\}\\)" text)
+      (setq text (replace-match "\\1,\\2" t nil text)))
+    text))
+
+(defun backstaff-view-name-less-p (one other)
+  "Return non-nil if the name ONE comes before OTHER.
+Case counts only between names that are equal otherwise."
+  (pcase (compare-strings one nil nil other nil nil t)
+    ('t (string< one other))
+    (order (< order 0))))
+
 (defun backstaff-view-count (number one many)
   "Return NUMBER with its noun, ONE or MANY, such as \"2 files\"; nil for 0."
   (unless (zerop number)
     (format "%d %s" number (if (= number 1) one many))))
-
-
-;;; Tables
-
-(defun backstaff-table-time (seconds)
-  "Return SECONDS since the epoch as a date and time; nil gives \"\"."
-  (if seconds
-      (condition-case nil
-          (format-time-string backstaff-time-format seconds)
-        (error (format "@%s" seconds)))
-    ""))
-
-(defun backstaff-table-size (bytes)
-  "Return the size BYTES in a short form such as \"1.2k\"; nil gives \"\"."
-  (if bytes (file-size-human-readable bytes) ""))
-
-(defun backstaff-table-name (name face)
-  "Return a cell in FACE for NAME, a name from the reply."
-  (propertize (bidi-string-mark-left-to-right (backstaff-view-label name))
-              'face face 'backstaff-name t))
-
-(defun backstaff-table-less-p (property)
-  "Return a predicate that compares rows by PROPERTY, a number in the entry.
-Rows without the number come first."
-  (lambda (one other)
-    (< (or (plist-get (car one) property) -1.0e+INF)
-       (or (plist-get (car other) property) -1.0e+INF))))
-
-(defun backstaff-table-name-less-p (one other)
-  "Return non-nil if the name of the row ONE comes before that of OTHER.
-Case counts only between names that are equal otherwise."
-  (let ((name (plist-get (car one) :name))
-        (other-name (plist-get (car other) :name)))
-    (pcase (compare-strings name nil nil other-name nil nil t)
-      ('t (string< name other-name))
-      (order (< order 0)))))
-
-(defun backstaff-table-draw (format rows)
-  "Draw ROWS, each a list of an entry and a vector of cells.
-FORMAT is like `tabulated-list-format'.  The first column becomes as wide as
-its widest cell, as far as the window has room for all columns."
-  (let ((others (cl-loop for (_ width _ . properties) across (substring format 1)
-                         sum (+ width (or (plist-get properties :pad-right) 1))))
-        (widths (mapcar (lambda (row) (string-width (aref (cadr row) 0))) rows)))
-    (setq tabulated-list-format (copy-tree format t)
-          tabulated-list-padding 1)
-    ;; The header line shows the path.
-    (setq-local tabulated-list-use-header-line nil)
-    (setf (cadr (aref tabulated-list-format 0))
-          (max 20 (min (apply #'max 0 widths)
-                       (- (window-body-width (get-buffer-window nil t)) others 2))))
-    (tabulated-list-init-header)
-    ;; To print 10,000 rows takes a quarter of a second, so the first come first.
-    (when (and backstaff-view--moved (nthcdr 1000 rows))
-      (when-let ((sorter (tabulated-list--get-sorter)))
-        (setq rows (sort rows sorter)))
-      (let ((tabulated-list-entries (seq-take rows 200)))
-        (tabulated-list-print))
-      (redisplay))
-    (setq tabulated-list-entries rows)
-    (tabulated-list-print)))
 
 
 ;;; Places
@@ -492,17 +497,22 @@ its widest cell, as far as the window has room for all columns."
 (defun backstaff-view-go-to-name ()
   "Go to the name on the line at point."
   (beginning-of-line)
-  (unless (get-text-property (point) 'backstaff-name)
-    (goto-char (next-single-property-change
-                (point) 'backstaff-name nil (line-end-position)))))
+  (cond ((get-text-property (point) 'backstaff-name))
+        ;; In a table it comes behind a blank.
+        ((get-text-property (point) 'tabulated-list-id) (forward-char))
+        (t (goto-char (next-single-property-change
+                (point) 'backstaff-name nil (line-end-position))))))
 
 (defun backstaff-view-go-to (path)
   "Go to the line of PATH and return non-nil, or stay if there is none."
   (let ((start (point)) (found nil))
     (goto-char (point-min))
-    (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
-                    (eobp)))
-      (forward-line))
+    (if (plist-member backstaff-view--functions :line)
+        (when (setq found (backstaff-view--call :line path))
+          (forward-line (1- found)))
+      (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
+                      (eobp)))
+        (forward-line)))
     (if found (backstaff-view-go-to-name) (goto-char start))
     found))
 

@@ -101,6 +101,7 @@ class Call:
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
     left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
+    after: str = argument(absent="")
 
 
 class Server:
@@ -190,6 +191,7 @@ class Server:
                 available_capacity_bytes=call.available_capacity_bytes,
                 text_only=call.text_only,
                 left_out=LeftOut(call.left_out),
+                after=call.after,
                 settings=settings,
             )
             context.budget.expired()  # raises if the call was cancelled while it waited

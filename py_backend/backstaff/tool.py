@@ -57,7 +57,8 @@ class Context:
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
     With `text_only` nobody reads the data, and a tool need not make it. A person may choose what
-    workspace/tree leaves out; to a model it keeps its contract.
+    workspace/tree leaves out; to a model it keeps its contract. `after` is the last entry that a
+    view has of a listing by name, such as "src/" or "a.c": the next page begins behind it.
     """
 
     root: Root
@@ -66,6 +67,7 @@ class Context:
     available_capacity_bytes: int | None = None
     text_only: bool = False
     left_out: LeftOut = LeftOut.CONTRACT
+    after: str = ""
     settings: Any = NoSettings()
 
     def text_limit(self, default: int) -> int:

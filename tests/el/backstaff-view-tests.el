@@ -104,7 +104,7 @@
 
 (ert-deftest backstaff-view-quit-in-a-drawing-keeps-the-old-rows ()
   (backstaff-view-test-project (cl-loop for n below 60 collect (cons (format "f%03d" n) ""))
-    (let ((backstaff-list--usual-bytes 300))
+    (let ((backstaff-list--page-bytes 300) (backstaff-list--usual-rows 6))
       (backstaff-view-test-open #'backstaff-list-directory root)
       (backstaff-view-test-press "n")
       (cl-flet ((seen () (list (buffer-string) (backstaff-view-test-header) (buffer-name)
@@ -120,7 +120,8 @@
             (should (equal (seen) before)))
           (backstaff-view-test-press "+")
           (should (< (length (car before)) (buffer-size)))
-          (backstaff-view-test-press "+")
+          (let ((backstaff-list--usual-rows 60))
+            (backstaff-view-test-press "+"))
           (should (= (length (backstaff-view-test-names)) 60)))))))
 
 (ert-deftest backstaff-view-quit-in-a-drawing-of-another-place-stays ()

@@ -92,17 +92,18 @@ class Listed:
         )
 
 
+def name_key(name: str) -> tuple[str, str]:
+    """What NAME is ordered by."""
+    return name.casefold(), name
+
+
 def by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:
     """The first MOST of NAMES, or all, without regard to case, ties by code point.
 
     Of many names, only those count that are compared before the time is up.
     """
-
-    def key(name: str) -> tuple[str, str]:
-        return name.casefold(), name
-
     if most is not None and len(names) > 4 * most:
-        return nsmallest(most, budget.within(names), key=key)
+        return nsmallest(most, budget.within(names), key=name_key)
     if len(names) > budget.AT_ONCE:
-        return budget.ordered(names, key)[:most]
+        return budget.ordered(names, name_key)[:most]
     return sorted(sorted(names), key=str.casefold)[:most]  # faster than a sort by pairs

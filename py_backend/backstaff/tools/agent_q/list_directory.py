@@ -4,19 +4,19 @@ Beyond the contract: odd names follow the one rule of `render.names`. Symbolic l
 files are `[FILE]` rows with their own size; the data have their `:kind` and `:target`. An entry
 whose status the system refuses has "(size unknown)". Directories come first in every order, and the
 same key orders them. A listing that would pass its budget ends with the number of entries left out;
-the data hold the same rows as the text.
+the data hold the same rows as the text. A view may ask for the rows behind the last one it has
+(`Context.after`); the counts are of the whole directory all the same.
 """
 
 from dataclasses import dataclass, field
 from math import inf
 
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, facts, groups_in
 from backstaff.render.lines import all_files, omitted, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.result import Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, Listed, by_name
+from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES, Listed, by_name, name_key
 from backstaff.tools.agent_q._paths import opened
 
 READING_SHARE = 0.6
@@ -53,16 +53,17 @@ def run(arguments: Arguments, context: Context) -> Result:
         warnings = (f"Unknown sort_by {quote(arguments.sort_by)}: sorted by name (known: {known})",)
     with opened(context.root, arguments.path, "Directory") as place:
         directory, most = place.listing(), limit // len("[DIR]  x/\n")
-        listed, directories, files, complete = _read(directory, arguments, most, context.budget)
+        listed, directories, files, before, complete = _read(directory, arguments, most, context)
         total = directories + files
+        wanted = total - before
 
         def end(shown: int) -> str:
             late = "" if complete else "... the time was up before all was read\n"
-            if shown == total:
+            if shown == wanted:
                 return late
             # The glob `*` finds the files of this directory alone.
             call = all_files(place.relative, "**" if shown < directories else "*", limit)
-            more = omitted(plural(total - shown, "more entry", "more entries"), limit)
+            more = omitted(plural(wanted - shown, "more entry", "more entries"), limit)
             return f"... {more}{f'; all files: {call}' if call else ''}\n{late}"
 
         relative = context.settings.header == "relative"
@@ -81,16 +82,17 @@ def run(arguments: Arguments, context: Context) -> Result:
             "shown": len(shown),
             "entries": entries,
         },
-        truncated=len(shown) < total or not complete,
+        truncated=len(shown) < wanted or not complete,
         warnings=warnings,
         labels=lambda: labels(show, (*shown.directories, *shown.files, *targets)),
     )
 
 
 def _read(
-    directory: int, arguments: Arguments, most: int, budget: Budget
-) -> tuple[Listed, int, int, bool]:
-    """The first MOST entries, the numbers of all directories and files, and if all was read."""
+    directory: int, arguments: Arguments, most: int, context: Context
+) -> tuple[Listed, int, int, int, bool]:
+    """The first MOST entries, how many there are and how many come before, and if all was read."""
+    budget, before = context.budget, 0
     reading = budget.share(READING_SHARE)
     others, inner, links, special = groups_in(directory, reading)
     others += links + special
@@ -112,10 +114,20 @@ def _read(
         names, statuses = [name for name, _ in both], [status for _, status in both]
         listed = Listed(names[: len(inner)], names[len(inner) :], statuses).first(most)
     else:  # the names alone decide which entries are shown, and no other is statted
-        first = by_name(inner, budget, most)
-        then = by_name(others, budget, most - len(first))
+        left = _behind(context.after, inner, others) if context.after else (inner, others)
+        before = len(inner) + len(others) - len(left[0]) - len(left[1])
+        first = by_name(left[0], budget, most)
+        then = by_name(left[1], budget, most - len(first))
         listed = Listed(first, then, facts((*first, *then), directory, budget))
-    return listed, len(inner), len(others), complete and not budget.expired()
+    return listed, len(inner), len(others), before, complete and not budget.expired()
+
+
+def _behind(last: str, inner: list[str], others: list[str]) -> tuple[list[str], list[str]]:
+    """The names that come behind LAST in the order by name; LAST may be gone by now."""
+    key = name_key(last.removesuffix("/"))
+    if last.endswith("/"):
+        return [name for name in inner if name_key(name) > key], others
+    return [], [name for name in others if name_key(name) > key]
 
 
 TOOL = Tool(

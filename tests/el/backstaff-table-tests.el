@@ -1,0 +1,193 @@
+;;; backstaff-table-tests.el --- Tests of backstaff-table.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-view-fixtures)
+(require 'backstaff-list)
+(require 'backstaff-table)
+
+(defconst backstaff-table-tests-count 1730
+  "The number of files in a listing that takes many slices and several pages.")
+
+(defmacro backstaff-table-tests-long (&rest body)
+  "Run BODY in a project of many files, on pages of some 280 rows.
+The size of a file is the lower the higher its number, and some are equal."
+  (declare (indent 0) (debug t))
+  `(backstaff-view-test-project nil
+     (cl-loop for n from 1 to backstaff-table-tests-count
+              do (write-region (make-string (% (- 9999 n) 97) ?x) nil
+                               (format "file-%04d" n) nil 'silent))
+     (let ((backstaff-list--page-bytes 10000))
+       ,@body)))
+
+(defun backstaff-table-tests-steps ()
+  "Let the table that was asked for come; return the rows that each step drew."
+  (let ((steps nil) (before 0))
+    (cl-flet ((note (&rest _)
+                (push (- backstaff-table--drawn before) steps)
+                (setq before backstaff-table--drawn)))
+      (advice-add 'backstaff-table--print-slice :before
+                  (lambda (&rest _) (setq before backstaff-table--drawn))
+                  '((name . before)))
+      (advice-add 'backstaff-table--print-slice :after #'note '((name . after)))
+      (unwind-protect
+          (backstaff-view-test-settle)
+        (advice-remove 'backstaff-table--print-slice 'before)
+        (advice-remove 'backstaff-table--print-slice 'after)))
+    (nreverse steps)))
+
+(defun backstaff-table-tests-sorted (property)
+  "Return the names in the table, sorted by PROPERTY all at once."
+  (mapcar (lambda (row) (plist-get (car row) :name))
+          (sort (copy-sequence tabulated-list-entries) (backstaff-table-less-p property))))
+
+(defmacro backstaff-table-tests-until (condition)
+  "Let the work go on until CONDITION holds, while it is not at its end."
+  (declare (debug t))
+  `(progn (backstaff-test-wait-for ,condition)
+          (should (backstaff-table-busy-p))))
+
+(ert-deftest backstaff-table-draws-few-rows-a-step-and-all-in-order ()
+  (backstaff-table-tests-long
+    (backstaff-list-directory root)
+    (let ((steps (backstaff-table-tests-steps)))
+      (should (<= (apply #'max steps) backstaff-table--slice))
+      (should (= (apply #'+ steps) backstaff-table-tests-count))
+      (should (equal (backstaff-view-test-names)
+                     (cl-loop for n from 1 to backstaff-table-tests-count
+                              collect (format "file-%04d" n)))))
+    (should (equal (backstaff-view-test-name) "file-0001"))
+    (should-not backstaff-table--indicator)
+    (should-not (buffer-narrowed-p))
+    (should (string-match-p " 1730 files, no directory · hidden off\\'"
+                            (backstaff-view-test-header)))))
+
+(ert-deftest backstaff-table-says-how-far-it-is ()
+  (backstaff-table-tests-long
+    (backstaff-list-directory root)
+    (backstaff-table-tests-until backstaff-table--indicator)
+    (should (string-match-p "\\` drawing [0-9,]+ of 1,730\\'" backstaff-table--indicator))
+    (should (memq 'backstaff-table--indicator mode-line-process))
+    (backstaff-view-test-settle)))
+
+(ert-deftest backstaff-table-sorts-in-slices-as-if-at-once ()
+  (backstaff-table-tests-long
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-go-to "file-0777")
+    (let ((expected (backstaff-table-tests-sorted :size)) (sorts nil)
+          (before (backstaff-view-test-names)))
+      (advice-add 'sort :before (lambda (rows &rest _) (push (length rows) sorts))
+                  '((name . note)))
+      (unwind-protect
+          (progn (execute-kbd-macro (kbd "C-u 2 S"))
+                 (should (equal (backstaff-view-test-names) before))
+                 (backstaff-view-test-settle))
+        (advice-remove 'sort 'note))
+      (should (<= (apply #'max sorts) backstaff-table--slice))
+      (should (equal (backstaff-view-test-names) expected))
+      (should (equal (backstaff-view-test-name) "file-0777"))
+      (backstaff-view-test-press "g")
+      (should (equal (backstaff-view-test-names) expected))
+      (should (equal (backstaff-view-test-name) "file-0777")))))
+
+(ert-deftest backstaff-table-that-is-refreshed-shows-the-old-rows-until-all-are-there ()
+  (backstaff-table-tests-long
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-go-to "file-1500")
+    (let ((before (backstaff-view-test-names)))
+      (write-region "" nil (expand-file-name "aaa" root) nil 'silent)
+      (execute-kbd-macro (kbd "g"))
+      (backstaff-table-tests-until backstaff-table--indicator)
+      (should (equal (backstaff-view-test-names) before))
+      (should (equal (backstaff-view-test-name) "file-1500"))
+      (backstaff-view-test-settle)
+      (should (equal (backstaff-view-test-names) (cons "aaa" before)))
+      (should (equal (backstaff-view-test-name) "file-1500")))))
+
+(ert-deftest backstaff-table-refresh-or-sort-that-is-quit-keeps-the-old-rows ()
+  (backstaff-table-tests-long
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (let ((before (list (buffer-string) (backstaff-view-test-header) tabulated-list-sort-key)))
+      (dolist (keys '("g" "C-u 2 S"))
+        (execute-kbd-macro (kbd keys))
+        (backstaff-table-tests-until backstaff-table--indicator)
+        (execute-kbd-macro (kbd "C-g"))
+        (should-not (or (backstaff-table-busy-p) backstaff-table--timer (buffer-narrowed-p)))
+        (should (equal (list (buffer-string) (backstaff-view-test-header)
+                             tabulated-list-sort-key)
+                       before))))))
+
+(ert-deftest backstaff-table-drawing-that-is-quit-says-what-is-left-and-goes-on ()
+  (backstaff-table-tests-long
+    (backstaff-list-directory root)
+    (backstaff-table-tests-until backstaff-table--indicator)
+    (execute-kbd-macro (kbd "C-g"))
+    (let ((shown (length (backstaff-view-test-names))))
+      (should (< 0 shown backstaff-table-tests-count))
+      (should (string-match-p (format "… %d of 1730 left out"
+                                      (- backstaff-table-tests-count shown))
+                              (backstaff-view-test-notes)))
+      (backstaff-view-test-press "+")
+      (while (string-match-p "left out" (backstaff-view-test-notes))
+        (should (< shown (setq shown (length (backstaff-view-test-names)))))
+        (backstaff-view-test-press "+"))
+      (should (= (length (backstaff-view-test-names)) backstaff-table-tests-count)))))
+
+(ert-deftest backstaff-table-goes-to-a-far-row-unless-the-user-has-moved ()
+  (dolist (keys '(nil "n"))
+    (backstaff-table-tests-long
+      (switch-to-buffer
+       (backstaff-view-buffer 'backstaff-list-mode
+                              (list :root root :path "." :focus "file-1600")))
+      (when keys
+        (backstaff-test-wait-for (backstaff-view-entry))
+        (execute-kbd-macro (kbd keys)))
+      (backstaff-view-test-settle)
+      (should (equal (backstaff-view-test-name) (if keys "file-0002" "file-1600"))))))
+
+(ert-deftest backstaff-table-that-is-killed-leaves-no-timer ()
+  (backstaff-table-tests-long
+    (backstaff-list-directory root)
+    (backstaff-table-tests-until backstaff-table--indicator)
+    (kill-buffer)
+    (should-not (cl-find 'backstaff-table--go-on timer-list :key #'timer--function))))
+
+(ert-deftest backstaff-table-waits-while-the-user-types ()
+  (backstaff-table-tests-long
+    (backstaff-list-directory root)
+    (backstaff-table-tests-until backstaff-table--indicator)
+    (backstaff-test-wait-for (and backstaff-table--timer backstaff-table--left))
+    (let ((drawn backstaff-table--drawn))
+      (cl-letf (((symbol-function 'input-pending-p) (lambda (&rest _) t)))
+        (cancel-timer backstaff-table--timer)
+        (backstaff-table--go-on (current-buffer)))
+      (should (= backstaff-table--drawn drawn)))
+    (backstaff-view-test-settle)
+    (should (= (length (backstaff-view-test-names)) backstaff-table-tests-count))))
+
+(ert-deftest backstaff-table-sorts-by-the-column-that-point-is-in-or-next-to ()
+  (backstaff-view-test-project '(("a" . "12") ("b" . "1"))
+    (set-file-times (expand-file-name "a" root) 1000000000)
+    (set-file-times (expand-file-name "b" root) 1000000001)
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (pcase-dolist (`(,column . ,name) '((0 . "Name") (3 . "Name") (24 . "Type") (31 . "Size")
+                                        (40 . "Modified") (1000 . "Modified")))
+      (backstaff-view-test-go-to "a  ")
+      (setq tabulated-list-sort-key '("None"))
+      (if (= column 1000) (end-of-line) (move-to-column column))
+      (backstaff-view-test-press "S")
+      (should (equal tabulated-list-sort-key (list name))))))
+
+(ert-deftest backstaff-table-columns-become-wider-and-narrower ()
+  (backstaff-view-test-project '(("a" . "12"))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-press "C-u 5 }")
+    (should (equal (cadr (aref tabulated-list-format 0)) 25))
+    (should (string-match-p "^ a \\{25\\}file" (buffer-string)))
+    (backstaff-view-test-press "C-u 3 {")
+    (should (string-match-p "^ a \\{22\\}file" (buffer-string)))))
+
+(provide 'backstaff-table-tests)
+;;; backstaff-table-tests.el ends here
