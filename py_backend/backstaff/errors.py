@@ -66,13 +66,18 @@ class OutsideRoot(PathError):
 
 
 class NotFound(PathError):
-    """Nothing is there. `dangling` says that the last component is a link without a target."""
+    """Nothing is there. `dangling` says that the last component is a link without a target.
+
+    `relative` is the path from the root, all links resolved, where a new file would be; "" if the
+    path names no such place.
+    """
 
     CODE = ErrorCode.NOT_FOUND
 
-    def __init__(self, message: str, *, dangling: bool = False) -> None:
+    def __init__(self, message: str, *, dangling: bool = False, relative: str = "") -> None:
         super().__init__(message)
         self.dangling = dangling
+        self.relative = relative
 
 
 class NotADirectory(PathError):
