@@ -18,8 +18,8 @@ SAMPLE_BYTES = 2 << 10
 """Bytes before and behind an undecodable one that tell the likely encodings."""
 BINARY_NOT_SUPPORTED, ENCODING_UNKNOWN = "BINARY_NOT_SUPPORTED", "ENCODING_UNKNOWN"
 
-Take = Callable[[str], None]
-"""Takes the next piece of a text, whose lines end with `\\n` only."""
+Take = Callable[[str, int], None]
+"""Takes the next piece of a text, whose lines end with `\\n` only, and how many end in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,9 @@ def _decoded(source: Source, name: str, take: Take) -> Whole:
             ends["cr"] += text.count("\r") - crlf
             text = text.replace("\r\n", "\n")
             ends["lf"] -= crlf
-        ends["lf"] += text.count("\n")
-        take(text)
+        newlines = text.count("\n")
+        ends["lf"] += newlines
+        take(text, newlines)
     found = [end for end, count in ends.items() if count]
     return Whole(
         byte_length=size,

@@ -6,13 +6,12 @@ of workspace/read_file that goes on there. Nothing outside the project's root is
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from backstaff.errors import NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import TABLE, ContentError, Settings, opened
-from backstaff.reading.text import Whole, read
+from backstaff.reading.text import Take, Whole, read
 from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
@@ -36,7 +35,7 @@ class Beginning:
     most: int
     pieces: list[str] = field(default_factory=list)
 
-    def take(self, text: str) -> None:
+    def take(self, text: str, _: int) -> None:
         """Take the next piece of the text."""
         self.pieces.append(text[: self.most])
         self.most -= len(self.pieces[-1])
@@ -47,7 +46,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
     kept: list[Beginning] = []
 
-    def taker() -> Callable[[str], None]:
+    def taker() -> Take:
         kept[:] = [Beginning(limit + 1)]
         return kept[0].take
 

@@ -13,7 +13,7 @@ page of one line gets the whole limit. `content` has the lines as the text has t
 escapes; `cut_lines` names those of which it has only a part.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from backstaff.errors import (
@@ -29,7 +29,7 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.project_files import project_files
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Source, opened
-from backstaff.reading.text import Whole, read
+from backstaff.reading.text import Take, Whole, read
 from backstaff.render.lines import fitting, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show
 from backstaff.search import suggestions
@@ -99,9 +99,9 @@ class Window:
     lines: list[Line] = field(default_factory=list)
     number: int = 1
 
-    def take(self, text: str) -> None:
+    def take(self, text: str, newlines: int) -> None:
         """Take the next piece of the text."""
-        first, self.number = self.number, self.number + text.count("\n")
+        first, self.number = self.number, self.number + newlines
         if self.number < self.start or first >= self.start + self.count:
             return
         for number, piece in enumerate(text.split("\n"), first):
@@ -123,7 +123,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
     windows: list[Window] = []
 
-    def taker() -> Callable[[str], None]:
+    def taker() -> Take:
         windows[:] = [Window(arguments.start_line, arguments.max_lines, max(limit, LINE_BYTES))]
         return windows[0].take
 
