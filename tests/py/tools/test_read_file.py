@@ -68,7 +68,8 @@ def write(root: Path, data: bytes, name: str = "a") -> Server:
 
 
 def call(server: Server, file: RandomFile, **arguments: object) -> Reply:
-    context = {"codings": [["a", file.coding]]} if file.coding else {}
+    context: dict[str, object] = {"max_output_bytes": 4 << 20}
+    context |= {"codings": [["a", file.coding]]} if file.coding else {}
     encoding = {"encoding": file.encoding} if file.encoding else {}
     return server.call(TOOL, {"path": "a"} | encoding | arguments, context)
 
