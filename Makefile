@@ -30,7 +30,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak lint \
+.PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak read-files lint \
     types layers floors compile fix golden libraries package release test-install bench bench-remote record-remote \
     manual info film screenshots draw clean
 
@@ -104,6 +104,9 @@ fuzz: setup ## fuzz the wire for MINUTES, led by what code is reached (atheris),
 	@mkdir -p .cache/corpus
 	@[ ! -d .cache/atheris/atheris ] || $(BIN)/python tests/py/attack/fuzz.py .cache/corpus \
 	    -max_total_time=$$(awk 'BEGIN { print int($(or $(MINUTES),20) * 60) }') -max_len=4096 -timeout=10 -rss_limit_mb=1024
+
+read-files: setup ## compare 10,000 random files, 20 windows each, with a second reader; some minutes
+	@BACKSTAFF_FILES=10000 $(BIN)/pytest tests/py/tools/test_read_file.py
 
 lint: setup types layers floors ## check style and types of the Python code, all layers, and spelling
 	@$(BIN)/ruff check --quiet $(PYTHON_FILES)

@@ -19,6 +19,7 @@ class ErrorCode(StrEnum):
     PERMISSION_DENIED = "PERMISSION_DENIED"
     IO_ERROR = "IO_ERROR"
     UNKNOWN_TOOL = "UNKNOWN_TOOL"
+    UNSAVED_NEEDED = "UNSAVED_NEEDED"
     POLICY_DENIED = "POLICY_DENIED"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
     CANCELLED = "CANCELLED"
@@ -65,13 +66,18 @@ class OutsideRoot(PathError):
 
 
 class NotFound(PathError):
-    """Nothing is there. `dangling` says that the last component is a link without a target."""
+    """Nothing is there. `dangling` says that the last component is a link without a target.
+
+    `relative` is the path from the root, all links resolved, where a new file would be; "" if the
+    path names no such place.
+    """
 
     CODE = ErrorCode.NOT_FOUND
 
-    def __init__(self, message: str, *, dangling: bool = False) -> None:
+    def __init__(self, message: str, *, dangling: bool = False, relative: str = "") -> None:
         super().__init__(message)
         self.dangling = dangling
+        self.relative = relative
 
 
 class NotADirectory(PathError):

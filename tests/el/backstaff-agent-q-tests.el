@@ -81,7 +81,7 @@
     (should (equal (mapcar (lambda (definition) (plist-get definition :name))
                            (backstaff-agent-q-definitions))
                    '("directory_tree" "get_file_info" "get_project_root" "list_directory"
-                     "search_files")))
+                     "read_file" "search_files")))
     (should (equal (backstaff-agent-q-tests-definition "list_directory")
                    '(:name "list_directory"
                      :description "List files and subdirectories in a directory. Returns names,\

@@ -47,6 +47,8 @@ def make(path: Path, content: object) -> None:
             path.write_text(text.ljust(size, "\n"))
         case {"text": str() as text}:
             path.write_text(text)
+        case {"hex": str() as digits}:
+            path.write_bytes(bytes.fromhex(digits))
         case {"bytes": int() as size}:
             path.write_bytes(b"x" * size)
         case {"link": str() as target}:

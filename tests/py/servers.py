@@ -47,6 +47,8 @@ def saying(text: str) -> Run:
 
 FITTING = {"path": ".", "pattern": "*", "query": "go", "command_name": "go"}
 """A value for some required arguments, in a tree with a command named go."""
+A_FILE = ".claude/commands/go.md"
+"""The path for tools that read files: the command in that tree."""
 BY_TYPE: dict[ParameterType, object] = {
     ParameterType.STRING: "go",
     ParameterType.BOOLEAN: True,
@@ -56,6 +58,7 @@ BY_TYPE: dict[ParameterType, object] = {
 
 def fitting(tool: Tool[Any]) -> dict[str, object]:
     """Arguments with which TOOL answers."""
+    values = FITTING | {"path": A_FILE} if tool.reads_content else FITTING
     return {
-        p.name: FITTING.get(p.name, BY_TYPE.get(p.type, 1)) for p in tool.parameters if p.required
+        p.name: values.get(p.name, BY_TYPE.get(p.type, 1)) for p in tool.parameters if p.required
     }

@@ -7,6 +7,9 @@ have taken the name in between. So a fifo, a terminal or `/dev/zero` always ends
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple
 
 from backstaff.errors import NotAFile, path_error
@@ -41,23 +44,51 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
 
 def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
     """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`."""
+    with opened(name, directory, follow=follow) as (descriptor, status):
+        head = _first(descriptor, min(most, status.st_size))
+    return Content(head, status, status.st_size <= most)
+
+
+@contextmanager
+def opened(
+    name: str, directory: int, *, follow: bool = False
+) -> Iterator[tuple[int, os.stat_result]]:
+    """A descriptor that reads the regular file NAME in the open DIRECTORY, and the file's status.
+
+    Raises `PathError`, also where reading fails meanwhile.
+    """
     regular(name, directory, follow=follow)
     try:
         descriptor = HANDLES.open_file(name, directory, follow=follow)
         try:
-            status = _insist(os.fstat(descriptor))
-            head = _first(descriptor, min(most, status.st_size))
+            yield descriptor, _insist(os.fstat(descriptor))
         finally:
             os.close(descriptor)
     except OSError as error:
         raise path_error(error) from error
-    return Content(head, status, status.st_size <= most)
 
 
 def _insist(status: os.stat_result) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         raise not_a_file(kind_of(status))
+    if status.st_dev == _proc():
+        raise kernel_file()
     return status
+
+
+@cache
+def _proc() -> int | None:
+    """The device of the system's /proc; None if nothing is mounted there."""
+    try:
+        device = os.stat("/proc").st_dev
+        return None if device == os.stat("/").st_dev else device
+    except OSError:
+        return None
+
+
+def kernel_file() -> NotAFile:
+    """The error for what looks like a regular file and is made by the kernel as it is read."""
+    return NotAFile("it is a file of the kernel, as in /proc, and has no size", kind="kernel-file")
 
 
 def not_a_file(kind: Kind) -> NotAFile:

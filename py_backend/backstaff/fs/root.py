@@ -262,7 +262,7 @@ class _Resolution:
         except OSError as error:
             if error.errno in _NOT_A_PLAIN_DIRECTORY:
                 return self._look_at(name)
-            raise self._missing(error) from error
+            raise self._missing(name, error) from error
         self.names.append(name)
         return None
 
@@ -274,7 +274,7 @@ class _Resolution:
                 return None
         except OSError as error:
             if error.errno != errno.EINVAL:
-                raise self._missing(error) from error
+                raise self._missing(name, error) from error
             self._retry(name)
             return None
         if stat.S_ISDIR(status.st_mode):
@@ -300,12 +300,14 @@ class _Resolution:
             raise Unreachable("it changed while it was looked at")
         self.pending.appendleft(name)
 
-    def _missing(self, error: OSError) -> Exception:
+    def _missing(self, name: str, error: OSError) -> Exception:
         if error.errno not in _NOT_THERE:
             return path_error(error)
         if self._leads_out(self.root.components + self.names, ["", *self.pending]):
             return OutsideRoot("it is outside the project root")
-        return NotFound("it does not exist", dangling=self.through_link)
+        new = not self.must_be_directory and ".." not in self.pending
+        relative = "/".join((*self.names, name, *self.pending)) if new else ""
+        return NotFound("it does not exist", dangling=self.through_link, relative=relative)
 
     def _arrived(self) -> Place:
         if self.above is not None:

@@ -38,6 +38,9 @@ _ESCAPED = f"[{_INVISIBLE}]"
 _UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
 _LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """A surrogate that stands for no undecodable byte of a file name."""
+CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
+"""What drives a terminal, or turns the direction of the text behind it. In the text of a file only
+these stand as escapes: an agent that edits the file needs all others as they are."""
 MAX_ECHO = 200
 """Characters of an argument in a message that echoes it."""
 _compiled = cache(re.compile)
@@ -93,7 +96,7 @@ def visible(text: str) -> str:
 
     The joiners within an emoji stay. Elsewhere they could carry a hidden message.
     """
-    return _compiled(_HIDDEN).sub(_escape, text)
+    return _compiled(_HIDDEN).sub(escaped, text)
 
 
 def prose(text: str) -> str:
@@ -113,10 +116,10 @@ def is_plain(name: str) -> bool:
 def literal(name: str) -> str:
     r"""NAME as a JSON string literal with escapes for everything invisible: `"a\u202eb"`."""
     quoted: str = encode_basestring(name)
-    return _compiled(_ESCAPED).sub(_escape, quoted)
+    return _compiled(_ESCAPED).sub(escaped, quoted)
 
 
-def _escape(match: re.Match[str]) -> str:
+def escaped(match: re.Match[str]) -> str:
     r"""The one character of MATCH as JSON escapes, two beyond U+FFFF: `\ud83d\ude00`."""
     code = ord(match[0])
     if code < 1 << 16:

@@ -192,4 +192,6 @@ def test_every_kind_of_answer_that_is_cut_was_followed() -> None:
     followed = {"workspace/tree", "workspace/search_files", "workspace/project_overview"}
     followed |= {"agent-q/directory_tree", "agent-q/search_files", "agent-q/list_directory"}
     followed |= {"commands/list_commands", "commands/search_commands"}
+    # tests/py/tools/test_read_file.py follows these to the last line.
+    followed |= {"workspace/read_file", "agent-q/read_file"}
     assert set(TOOLS) == never_cut | no_more_to_see | followed

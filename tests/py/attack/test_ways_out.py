@@ -11,6 +11,7 @@ from backstaff.server import Reply, Server
 from tests.py.attack.attackers import BUG, SECRET, TOOLS, leak, takes_path, with_a_secret
 from tests.py.attack.figures import tally
 from tests.py.servers import fitting, server_at
+from tests.py.trees import plant
 
 WITH_PATH = [tool_id for tool_id, tool in TOOLS.items() if takes_path(tool)]
 OUTSIDE = {"SANDBOXVIOLATION"}
@@ -67,6 +68,11 @@ def code(reply: Reply) -> str:
     return str((reply.error or {"code": ""})["code"]).replace("_", "").upper()
 
 
+def to_answer(tool_id: str, directory: str) -> str:
+    """DIRECTORY, or the file in it for a tool that reads files."""
+    return f"{directory.rstrip('/')}/same" if TOOLS[tool_id].reads_content else directory
+
+
 def codes(server: Server, tool_id: str, paths: Iterable[str]) -> dict[str, str]:
     """How each of PATHS is answered."""
     return {path: code(asked(server, tool_id, path)) for path in paths}
@@ -101,9 +107,10 @@ def test_link_to_the_outside_is_outside_whatever_follows(server: Server, tool_id
 @every_tool
 def test_link_that_ends_inside_is_followed(server: Server, tool_id: str) -> None:
     for path in ("in", "in/", "abs", "in/sub", "round"):
-        assert asked(server, tool_id, path).ok or tool_id == "workspace/tree", path
+        reply = asked(server, tool_id, to_answer(tool_id, path))
+        assert reply.ok or tool_id == "workspace/tree", path
     # The contracts of two tools refuse what others follow; neither may find something else.
-    assert code(asked(server, tool_id, "../R/d")) in {"", *OUTSIDE}
+    assert code(asked(server, tool_id, to_answer(tool_id, "../R/d"))) in {"", *OUTSIDE}
 
 
 @pytest.mark.check(4)
@@ -147,7 +154,8 @@ def test_links_in_a_circle_end_at_once(server: Server, root: Path, tool_id: str)
         reply = asked(server, tool_id, path)
         assert not reply.ok, path
     assert (time.process_time() - start) / 5 < 0.1, "ten times what is allowed, of the processor"
-    assert asked(server, tool_id, "chain1").ok or tool_id == "workspace/tree"
+    reply = asked(server, tool_id, to_answer(tool_id, "chain1"))
+    assert reply.ok or tool_id == "workspace/tree"
 
 
 @pytest.mark.check(7)
@@ -189,10 +197,9 @@ def test_names_are_literal(server: Server, root: Path, tool_id: str) -> None:
         drive = OUTSIDE if path == "C:\\x" and tool_id == "forge/list_directory" else set()
         assert code(asked(server, tool_id, path)) in {"NOTFOUND", "EXECUTIONFAILED", *drive}, path
     assert code(asked(server, tool_id, "/ssh:h:/x")) in OUTSIDE
-    (root / "~root").mkdir()
-    (root / "$HOME").mkdir()
     for path in ("~root", "$HOME"):
-        assert asked(server, tool_id, path).ok, path
+        plant(root / path, {"same": ""})
+        assert asked(server, tool_id, to_answer(tool_id, path)).ok, path
 
 
 @pytest.mark.check(11)
@@ -208,16 +215,17 @@ def test_file_with_a_slash_is_no_directory(server: Server, tool_id: str) -> None
 @pytest.mark.check(14)
 @every_tool
 def test_root_that_is_renamed_is_a_clear_error(server: Server, root: Path, tool_id: str) -> None:
-    assert asked(server, tool_id, "d").ok
+    place = to_answer(tool_id, "d")
+    assert asked(server, tool_id, place).ok
     root.rename(root.parent / "elsewhere")
-    reply = asked(server, tool_id, "d")
+    reply = asked(server, tool_id, place)
     assert not reply.ok
     assert "root" in reply.text
     (root.parent / "elsewhere").rename(root)
-    assert asked(server, tool_id, "d").ok
+    assert asked(server, tool_id, place).ok
     root.rename(root.parent / "elsewhere")
     root.symlink_to("outside")
-    asked(server_at(root.parent / "elsewhere"), tool_id, "d")
+    asked(server_at(root.parent / "elsewhere"), tool_id, place)
 
 
 @pytest.mark.check(16)

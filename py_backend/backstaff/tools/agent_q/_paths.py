@@ -27,7 +27,12 @@ def opened(root: Root, path: str, noun: Literal["Directory", "File"]) -> Iterato
         with root.directory(path) if noun == "Directory" else root.resolve(path) as place:
             yield place
     except PathError as error:
-        raise ToolError(error.code, _words(error, path, noun)) from error
+        raise refusal(error, path, noun) from error
+
+
+def refusal(error: PathError, path: str, noun: Literal["Directory", "File"]) -> ToolError:
+    """The tool's error for ERROR, met on the way to PATH."""
+    return ToolError(error.code, _words(error, path, noun))
 
 
 def _words(error: PathError, path: str, noun: str) -> str:

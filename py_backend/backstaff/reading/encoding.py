@@ -1,0 +1,152 @@
+"""Which encoding a text has, by what is known and never by a guess.
+
+A byte order mark decides; else strict UTF-8; else the coding of the buffer that visits the file;
+else a coding cookie in the first two lines; else what the caller says. The first that decodes
+everything is the encoding. A guess is only ever a suggestion.
+
+A NUL in the first `HEAD_BYTES` makes a file binary, unless one of these says UTF-16 or UTF-32.
+"""
+
+import codecs
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+
+HEAD_BYTES = 8 << 10
+COOKIE_BYTES = 1 << 10
+"""Bytes at the start in which a cookie may stand; only their first two lines count."""
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like the next
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_COOKIE = re.compile(rb"coding[:=]\s*[\"']?([-\w.]+)", re.ASCII)
+_LINE_ENDS = re.compile("-(unix|dos|mac)$")
+_LATIN = re.compile(r"^iso-latin-(\d+)$")
+_OF_EMACS = {
+    "utf-8-with-signature": "utf-8-sig",
+    "utf-16le-with-signature": "utf-16",
+    "utf-16be-with-signature": "utf-16",
+    "mule-utf-8": "utf-8",
+    "japanese-shift-jis": "shift_jis",
+    "japanese-iso-8bit": "euc_jp",
+    "chinese-iso-8bit": "gb2312",
+    "chinese-gbk": "gbk",
+    "chinese-gb18030": "gb18030",
+    "chinese-big5": "big5",
+    "korean-iso-8bit": "euc_kr",
+    "cyrillic-koi8": "koi8-r",
+    "cyrillic-iso-8bit": "iso8859-5",
+}
+"""Names that Python does not know. Emacs's other names for the same are MIME's as well."""
+# They turn bytes into text, but no file is written in them, or they accept nearly everything.
+_NO_ENCODINGS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
+_COMMON_NAMES = {"iso8859-1": "latin-1"}
+
+_WESTERN = ("cp1252", "latin-1")
+_EASTERN = ("euc_jp", "shift_jis", "gb18030", "big5", "euc_kr", "cp1251", "koi8-r")
+_MOSTLY = 0.5
+"""More high bytes than this side by side with others make a text Eastern."""
+_LETTERS = 0.9
+MAX_SUGGESTIONS = 3
+
+# The magic numbers of files, at the start.
+_KINDS = (
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"GIF8", "GIF"),
+    (b"%PDF-", "PDF"),
+    (b"\x7fELF", "ELF"),
+    (b"MZ", "a Windows program"),
+    (b"\xca\xfe\xba\xbe", "Java bytecode or Mach-O"),
+    (b"\xcf\xfa\xed\xfe", "Mach-O"),
+    (b"\0asm", "WebAssembly"),
+    (b"PK\x03\x04", "zip"),
+    (b"\x1f\x8b", "gzip"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"7z\xbc\xaf\x27\x1c", "7z"),
+    (b"SQLite format 3\0", "SQLite"),
+    (b"!<arch>\n", "an archive of objects"),
+    (b"\0\0\1\0", "an icon"),
+    (b"wOFF", "a font"),
+    (b"wOF2", "a font"),
+    (b"\0\1\0\0", "a font"),
+    (b"OggS", "Ogg"),
+    (b"RIFF", "RIFF"),
+    (b";ELC", "Emacs bytecode"),
+)
+_TAR_AT, _TAR = 257, b"ustar"
+
+
+def codec(name: str) -> str:
+    """Python's name of the encoding that Emacs, MIME or a person calls NAME; "" for none."""
+    plain = _LINE_ENDS.sub("", name.strip().lower())
+    plain = _LATIN.sub(r"latin\1", _OF_EMACS.get(plain, plain))
+    try:
+        found = codecs.lookup(plain)
+    except (LookupError, ValueError):
+        return ""
+    # The attribute is CPython's, and tells texts from `base64` and the like.
+    if found.name in _NO_ENCODINGS or not getattr(found, "_is_text_encoding", True):
+        return ""
+    return _COMMON_NAMES.get(found.name, found.name)
+
+
+def candidates(head: bytes, coding: str, encoding: str) -> list[str]:
+    """The encodings to try in this order; none if HEAD, the first bytes, is binary.
+
+    CODING is Emacs's and ENCODING the caller's; either may be empty.
+    """
+    mark = next((name for bom, name in _BOMS if head.startswith(bom)), "")
+    told = [codec(name) for name in (coding, _cookie(head), encoding)]
+    names = list(dict.fromkeys(filter(None, [mark, "utf-8", *told])))
+    return [name for name in names if b"\0" not in head or name.startswith(("utf-16", "utf-32"))]
+
+
+def _cookie(head: bytes) -> str:
+    lines = re.split(rb"\r\n|\n|\r", head[:COOKIE_BYTES])[:2]
+    found = next(filter(None, map(_COOKIE.search, lines)), None)
+    return found[1].decode() if found else ""
+
+
+def kind(head: bytes) -> str:
+    """The kind of a binary file that begins with HEAD; "" if that does not tell."""
+    if head[_TAR_AT:].startswith(_TAR):
+        return "tar"
+    return next((name for magic, name in _KINDS if head.startswith(magic)), "")
+
+
+def suggestions(sample: bytes) -> list[str]:
+    """Some likely encodings of SAMPLE, bytes around one that is not UTF-8; the likeliest first.
+
+    In Western texts a high byte mostly stands alone, and in others beside another one.
+    """
+    high = sum(byte > 127 for byte in sample)  # noqa: PLR2004  # the last of ASCII
+    together = sum(one > 127 and other > 127 for one, other in pairwise(sample))  # noqa: PLR2004
+    eastern = together > high * _MOSTLY
+    names = (*_EASTERN, *_WESTERN) if eastern else _WESTERN
+    return [name for name in names if _reads_well(sample, name)][:MAX_SUGGESTIONS] or ["latin-1"]
+
+
+def _reads_well(sample: bytes, name: str) -> bool:
+    """Whether SAMPLE is letters beside ASCII in this encoding; its ends may cut a character."""
+    for start, end in _ends(sample):
+        try:
+            text = sample[start:end].decode(name)
+        except UnicodeDecodeError:
+            continue
+        beyond = [character for character in text if not character.isascii()]
+        letters = sum(unicodedata.category(character)[0] in "LPM" for character in beyond)
+        return letters >= len(beyond) * _LETTERS
+    return False
+
+
+def _ends(sample: bytes) -> Iterator[tuple[int, int]]:
+    """Where SAMPLE may begin and end if its first and last bytes belong to cut characters."""
+    return ((start, len(sample) - cut) for start in range(4) for cut in range(4))
