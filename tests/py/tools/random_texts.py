@@ -85,8 +85,9 @@ def _text(random: Random) -> str:
     ends = random.choice([ENDS[:1], ENDS[1:2], ENDS[2:3], ENDS[:3], ENDS])
     count = random.choice([0, 1, 2, 5, 30, 300])
     if random.random() < 0.01:
-        # An escape takes six bytes, and no text has more than 4 MiB.
-        letter, size = random.choice([("x", MEBIBYTE), ("é", MEBIBYTE), ("\r", MEBIBYTE // 2)])
+        # No text has more than 4 MiB, an escape takes six bytes, and a lone CR joins two of these.
+        letter, part = random.choice([("x", 1), ("é", 2), ("\r", 4)])
+        size = MEBIBYTE // part
         size += random.randint(-2, 2)
         return "".join(letter * size + random.choice(ends) for _ in range(min(count, 2)))
     lines = [_line(random) + random.choice(ends) for _ in range(count)]
