@@ -26,12 +26,12 @@
 (require 'subr-x)
 
 (defvar lint-floors
-  '(("core" "backstaff" "backstaff-epc" "backstaff-message" "backstaff-python"
-     "backstaff-server")
+  '(("core" "backstaff" "backstaff-epc" "backstaff-message" "backstaff-names" "backstaff-python"
+     "backstaff-server" "backstaff-unsaved")
     ("agents" "backstaff-agent" "backstaff-agent-q" "backstaff-gptel" "backstaff-llm")
     ("ui" "backstaff-arguments" "backstaff-buffer-state" "backstaff-commands"
      "backstaff-doctor" "backstaff-find" "backstaff-inspector"
-     "backstaff-install" "backstaff-list" "backstaff-menu" "backstaff-names"
+     "backstaff-install" "backstaff-list" "backstaff-menu"
      "backstaff-overview" "backstaff-prompt" "backstaff-request" "backstaff-table"
      "backstaff-tree" "backstaff-view")
     ("remote" "backstaff-remote"))

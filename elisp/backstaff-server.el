@@ -333,6 +333,10 @@ A child of the server may hold the pipe open, so this waits little."
   (let ((lines (split-string (backstaff-server-last-words server) "\n" t)))
     (string-join (last lines 8) "\n")))
 
+(defvar backstaff-server-content-readers 'unknown
+  "The ids of the tools that read what files hold.
+It is the symbol `unknown' until a server has shaken hands.")
+
 (defun backstaff-server--shake-hands (server &optional callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
 CALLBACK and TIMEOUT are as in `backstaff-server-try'."
@@ -349,6 +353,8 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
      (lambda (identity)
        (if (backstaff-server--compatible-p identity)
            (progn (backstaff-server-note (format "connected: %S" identity))
+                  (setq backstaff-server-content-readers
+                        (plist-get identity :reads-content))
                   (funcall callback identity nil))
          (apply fail (backstaff-server--mismatch identity))))
      :error-fn

@@ -33,6 +33,7 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff-server)
+(require 'backstaff-unsaved)
 
 (declare-function project-root "project" (project))
 
@@ -194,21 +195,28 @@ if there is no reply within `backstaff-call-timeout' seconds, or if the server
 is lost or sends no reply."
   (let* ((context (backstaff--context context))
          (root (plist-get context :root))
-         (call (lambda ()
-                 (backstaff--reply
-                  (backstaff-server-call (backstaff--method id)
-                                         (list args (backstaff--sent-context context))
-                                         :timeout backstaff-call-timeout
-                                         :host (file-remote-p root))
-                  root)))
-         (reply (funcall call)))
-    (if (not (backstaff--approval-required-p reply))
-        reply
-      (pcase (backstaff--ask id args)
-        (:unasked reply)
-        ('nil (backstaff--refusal id))
-        (_ (setq context (plist-put context :approved t))
-           (funcall call))))))
+         (reply nil))
+    (cl-labels
+        ((call (&optional all)
+           (let* ((texts (backstaff-unsaved-context (backstaff--method id) root all))
+                  (reply (backstaff--reply
+                          (backstaff-server-call
+                           (backstaff--method id)
+                           (list args (backstaff--sent-context context texts))
+                           :timeout backstaff-call-timeout
+                           :host (file-remote-p root))
+                          root)))
+             (if (and (not all) (backstaff-unsaved-needed-p reply))
+                 (call t)
+               (backstaff-unsaved-told reply texts)))))
+      (setq reply (call))
+      (if (not (backstaff--approval-required-p reply))
+          reply
+        (pcase (backstaff--ask id args)
+          (:unasked reply)
+          ('nil (backstaff--refusal id))
+          (_ (setq context (plist-put context :approved t))
+             (call)))))))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
@@ -226,11 +234,13 @@ Return a handle for `backstaff-cancel'."
     (cl-labels
         ((fail (condition)
            (funcall callback (backstaff--failure id condition)))
-         (send (context)
-           (let ((root (plist-get context :root)))
+         (send (context &optional all)
+           (let* ((root (plist-get context :root))
+                  (texts (backstaff-unsaved-context (backstaff--method id) root all)))
              (set handle
                   (backstaff-server-call-async
-                   (backstaff--method id) (list args (backstaff--sent-context context))
+                   (backstaff--method id)
+                   (list args (backstaff--sent-context context texts))
                    :host (file-remote-p root)
                    :timeout backstaff-call-timeout
                    :error-fn #'fail
@@ -239,10 +249,17 @@ Return a handle for `backstaff-cancel'."
                      (let ((reply (condition-case problem
                                       (backstaff--reply value root)
                                     (backstaff-error (backstaff--failure id problem)))))
-                       (if (backstaff--approval-required-p reply)
-                           ;; No question may be asked in a process filter.
-                           (run-at-time 0 nil (lambda () (ask context reply)))
-                         (funcall callback reply))))))))
+                       (cond
+                        ;; No question may be asked in a process filter, and nothing sent.
+                        ((backstaff--approval-required-p reply)
+                         (run-at-time 0 nil #'ask context reply))
+                        ((and (not all) (backstaff-unsaved-needed-p reply))
+                         (run-at-time 0 nil #'again context))
+                        (t (funcall callback (backstaff-unsaved-told reply texts))))))))))
+         (again (context)
+           (condition-case problem
+               (send context t)
+             (backstaff-error (fail problem))))
          (ask (context reply)
            (pcase (condition-case nil
                       (let ((inhibit-quit nil))
@@ -333,10 +350,13 @@ that says so is worth more than no answer."
       (plist-put context :deadline-ms
                  (max 1 (floor (* 900 backstaff-call-timeout)))))))
 
-(defun backstaff--sent-context (context)
-  "Return CONTEXT with the root's name on its own host."
-  (plist-put (copy-sequence context) :root
-             (file-name-unquote (file-local-name (plist-get context :root)))))
+(defun backstaff--sent-context (context texts)
+  "Return CONTEXT with the root's name on its own host, and with TEXTS.
+TEXTS is a `backstaff-unsaved-context'."
+  (append (plist-put (copy-sequence context) :root
+                     (file-name-unquote (file-local-name (plist-get context :root))))
+          (and (plist-get texts :items)
+               (list :unsaved (plist-get texts :items)))))
 
 
 ;;; Replies

@@ -266,7 +266,9 @@ like TREE for a directory."
   (cl-loop for name in (plist-get tool :required)
            for keyword = (intern (concat ":" name))
            append (list keyword
-                        (or (plist-get backstaff-test-fitting keyword)
+                        (or (and (eq keyword :path) (plist-get tool :reads-content)
+                                 ".claude/commands/go.md")
+                            (plist-get backstaff-test-fitting keyword)
                             (backstaff-test--value-of-type tool name)))))
 
 (defun backstaff-test--value-of-type (tool name)
