@@ -5,7 +5,7 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum
 from functools import cache
@@ -73,7 +73,8 @@ class Parameter:
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
     fit, where the contract has one; else the tool's own is used. `help` describes the parameter
-    where the contract has no description of it.
+    where the contract has no description of it. `form` reads a value that none of the types fits,
+    which only a context has; it may raise `ToolError`.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Parameter:
     absent: object = None
     whole: bool = False
     code: str = ""
+    form: Callable[[object], object] | None = None
 
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of this parameter, keys in the order of the contracts."""
@@ -151,7 +153,7 @@ def parameters_of(arguments: type[Any]) -> tuple[Parameter, ...]:
     for one in (one for one in fields(arguments) if one.metadata):
         choices, facts = get_args(one.type), one.metadata
         optional = NoneType in choices
-        base = _OF_PYTHON[choices[0] if optional else one.type]
+        base = {} if "form" in facts else _OF_PYTHON[choices[0] if optional else one.type]
         required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
         parameters.append(Parameter(**{"name": one.name, "required": required, **base, **facts}))
     return tuple(parameters)
@@ -206,6 +208,8 @@ def _shown_name(name: str) -> str:
 
 
 def _checked(parameter: Parameter, value: object) -> object:
+    if parameter.form:
+        return parameter.form(value)
     argument, kind = f"Argument '{parameter.name}'", parameter.type
     match kind, value:
         case ParameterType.BOOLEAN, bool():

@@ -21,6 +21,9 @@ from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
 
+CONTENT_READERS: tuple[str, ...] = ()
+"""The ids of the tools with `reads_content`. `hello` tells them, and to import every tool for that
+would make a start twice as long. A test compares them with the tools."""
 AGENT_Q = "agent-q/"
 """The toolset whose tools keep their bare names where another toolset has them as well."""
 
@@ -44,6 +47,10 @@ class Registry:
         """Return the id of the tool NAME, an id or a bare name; None if there is none."""
         tool_id = self.aliases.get(name, name)
         return tool_id if tool_id in self.by_id else None
+
+    def content_readers(self) -> list[str]:
+        """Return the ids of the tools to which a client sends unsaved texts."""
+        return [tool_id for tool_id in CONTENT_READERS if tool_id in self.by_id]
 
     def model_name(self, tool_id: str) -> str:
         """Return the tool's name for models: the bare name if that is this tool, else of its id."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backstaff.arguments import argument, decode, parameters_of
+from backstaff.arguments import ParameterType, argument, decode, parameters_of
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.paths import components, normalized
@@ -19,6 +19,7 @@ from backstaff.render.lines import clipped, shortened
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
 from backstaff.tool import Context, LeftOut, Tool
+from backstaff.unsaved import Named, UnsavedText, UnsavedTexts, codings, unsaved
 
 logger = logging.getLogger(__name__)
 
@@ -101,6 +102,9 @@ class Call:
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
     left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
+    unsaved: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
+    codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
+    texts: Mapping[str, UnsavedText]
 
 
 class Server:
@@ -111,6 +115,7 @@ class Server:
         self.registry = registry
         self.settings = settings
         self.root = root
+        self._texts = UnsavedTexts()
 
     def call(
         self,
@@ -134,7 +139,9 @@ class Server:
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
         decoded, unknown = decode(parameters_of(Call), context)
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
-        return Call(tool_id=tool_id, arguments=arguments, warnings=warnings, **decoded)
+        # Here, on the thread that reads: a second call may name a text right behind this one.
+        texts = self._texts.received(decoded["unsaved"])
+        return Call(tool_id=tool_id, arguments=arguments, warnings=warnings, texts=texts, **decoded)
 
     def fail(self, call: Call, error: ToolError) -> Reply:
         """Return the reply to a CALL that hangs, or was rejected."""
@@ -190,6 +197,8 @@ class Server:
                 available_capacity_bytes=call.available_capacity_bytes,
                 text_only=call.text_only,
                 left_out=LeftOut(call.left_out),
+                unsaved=call.texts if tool.reads_content else {},
+                codings=call.codings if tool.reads_content else {},
                 settings=settings,
             )
             context.budget.expired()  # raises if the call was cancelled while it waited

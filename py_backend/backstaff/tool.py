@@ -11,6 +11,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.render.canonical import to_json
 from backstaff.result import Keyword
+from backstaff.unsaved import UnsavedText
 
 __all__ = [
     "Context",
@@ -58,6 +59,10 @@ class Context:
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
     With `text_only` nobody reads the data, and a tool need not make it. A person may choose what
     workspace/tree leaves out; to a model it keeps its contract.
+
+    `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
+    saved ones that are not UTF-8, both by the path below the root with all links resolved
+    (`Place.relative`). Only tools with `reads_content` get them.
     """
 
     root: Root
@@ -66,6 +71,8 @@ class Context:
     available_capacity_bytes: int | None = None
     text_only: bool = False
     left_out: LeftOut = LeftOut.CONTRACT
+    unsaved: Mapping[str, UnsavedText] = field(default_factory=dict)
+    codings: Mapping[str, str] = field(default_factory=dict)
     settings: Any = NoSettings()
 
     def text_limit(self, default: int) -> int:
@@ -104,7 +111,8 @@ class Tool(Generic[Arguments]):
     `run` gets an instance of the frozen dataclass `arguments`, whose fields declare the parameters
     (`argument`). `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
     `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
-    arguments that do not fit.
+    arguments that do not fit. With `reads_content` the tool answers with what files hold, so a
+    client sends it the texts that are not saved yet.
     """
 
     description: str
@@ -112,6 +120,7 @@ class Tool(Generic[Arguments]):
     run: Callable[[Arguments, Context], Result]
     result_kind: ResultKind
     categories: tuple[str, ...] = ()
+    reads_content: bool = False
     allow_truncation: bool = True
     invalid: str = ErrorCode.INVALID_ARGUMENT
     settings: Callable[..., Any] = NoSettings
@@ -149,5 +158,6 @@ class Tool(Generic[Arguments]):
             "requires_approval": False,
             "risk": Keyword("low"),
             "result_kind": self.result_kind,
+            "reads_content": self.reads_content,
             "allow_truncation": self.allow_truncation,
         }

@@ -27,7 +27,7 @@ from backstaff.workers import MAX_STUCK, Workers
 logger = logging.getLogger(__name__)
 
 PROTOCOL = 1
-CAPABILITIES = ("call", "cancel", "describe", "escapes", "ping")
+CAPABILITIES = ("call", "cancel", "describe", "escapes", "ping", "unsaved")
 
 _HELLO = (
     Parameter(name="client", type=ParameterType.STRING),
@@ -188,6 +188,7 @@ class Connection:
             "pid": os.getpid(),
             "root": self._server.root.rstrip("/") + "/",
             "capabilities": [Symbol(f":{name}") for name in CAPABILITIES],
+            "reads_content": self._server.registry.content_readers(),
             "escapes": options["escapes"],
         }
 

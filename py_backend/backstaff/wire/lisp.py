@@ -26,6 +26,10 @@ from backstaff.arguments import NIL, Symbol
 from backstaff.render.names import lossy
 from backstaff.result import Keyword, Rows, Verbatim
 
+MAX_LISP_BYTES = 1 << 20
+"""The bytes of a request without long strings of Base64: reading Lisp is slow."""
+
+_BASE64 = re.compile(rb'"[A-Za-z0-9+/]{256,}=*"')
 _UID = re.compile(rb"\s*\(\s*[a-z-]+\s+(\d{1,15})(?=[\s)])")
 _WITHOUT_ARGUMENTS = re.compile(rb"\(call (\d{1,15}) (ping|describe) nil\)\n?")
 _OCTAL_OR_OTHER = re.compile(r"\\(?:([0-7]{1,3})|(.))", re.DOTALL)
@@ -63,6 +67,9 @@ def read(body: bytes) -> Message:
     if bare := _WITHOUT_ARGUMENTS.fullmatch(body):
         # A ping should cost little, and sexpdata takes as long for it as all the rest together.
         return Message("call", int(bare[1]), [Symbol(bare[2].decode()), NIL])
+    if len(body) > MAX_LISP_BYTES and (size := len(_BASE64.sub(b'""', body))) > MAX_LISP_BYTES:
+        allowed = f"more than the {MAX_LISP_BYTES} allowed beside texts in Base64"
+        raise Unreadable(f"the request has {size} bytes, {allowed}")
     text = _OCTAL_OR_OTHER.sub(_without_octal, body.decode("utf-8", "surrogateescape"))
     try:
         parsed = _value(sexpdata.parse(text))

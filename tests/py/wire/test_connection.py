@@ -17,6 +17,7 @@ from backstaff.tool import Context, Result
 from backstaff.wire import connection
 from backstaff.wire.connection import CAPABILITIES, PROTOCOL, Connection
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, BadFrame
+from backstaff.wire.lisp import MAX_LISP_BYTES
 from backstaff.workers import MAX_WAITING, MAX_WORKERS, Workers
 from tests.py.epc import DEADLINE, Answer, frame, parsed
 from tests.py.servers import Nothing, Run, registry_of, saying, server_at
@@ -273,7 +274,8 @@ def test_arguments_that_do_not_fit_are_a_failure_and_no_epc_error(
         ("(call 9 ping " + "(" * 100_000, "return-error", "too deep"),
         ("(call 9 ping " + "'" * 100_000 + "x)", "return-error", "too deep"),
         ("(call 9 ping (" + "(" * 700 + ")" * 700 + "))", "return-error", "too deep"),
-        ("(call 9 ping " + "x" * MAX_REQUEST_BYTES + ")", "return-error", "1048590 bytes"),
+        ("(call 9 ping " + "x" * MAX_REQUEST_BYTES + ")", "return-error", "8388622 bytes"),
+        ("(call 9 ping " + "x" * MAX_LISP_BYTES + ")", "return-error", "1048590 bytes"),
     ],
 )
 def test_misuse_is_answered_by_uid_and_the_next_call_works(

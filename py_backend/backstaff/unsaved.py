@@ -1,0 +1,157 @@
+"""Texts of Emacs buffers that are not saved yet, as a client sends them in the context of a call.
+
+A call names every such text; its bytes travel once. The server keeps them by their digest, and a
+call that names a digest without bytes gets them from there. A digest that is not known (the server
+is new, or forgot it) refuses the call with the code UNSAVED_NEEDED: the client sends all bytes.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backstaff.arguments import MAX_ITEMS, NIL, Symbol
+from backstaff.errors import ErrorCode, ToolError
+from backstaff.render.lines import some_of
+from backstaff.render.names import quote
+
+MAX_CALL_BYTES = 4 << 20
+"""Bytes of all texts of one call together, sent now or before."""
+MAX_KEPT_BYTES = 16 << 20
+"""Bytes that a server keeps: the texts of four such calls."""
+
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class UnsavedText:
+    """The bytes that saving a buffer would write, their SHA-256, and the name of their coding.
+
+    `coding` is as Emacs or MIME have it (`utf-8-unix`, `iso-8859-1`), or "".
+    """
+
+    data: bytes
+    digest: str
+    coding: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One item of `:unsaved` as it came: `data` is None where the bytes were sent before."""
+
+    name: str
+    digest: str
+    coding: str
+    data: bytes | None
+
+
+@dataclass(slots=True)
+class UnsavedTexts:
+    """The texts that a server keeps, by digest; what no call has named for longest goes first.
+
+    Only the thread that reads requests comes here, so the next request finds what this one brought.
+    """
+
+    kept: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
+    size: int = 0
+
+    def received(self, items: Sequence[Named]) -> Mapping[str, UnsavedText]:
+        """Keep what ITEMS bring, and return the text of each by name. Raises `ToolError`."""
+        for item in items:
+            if item.data is not None and item.digest not in self.kept:
+                self.kept[item.digest] = item.data
+                self.size += len(item.data)
+        missing = [item.name for item in items if item.digest not in self.kept]
+        if missing:
+            shown = some_of(map(quote, missing), len(missing), between=", ") or "some files"
+            message = f"The unsaved text of {shown} is not known here: send its bytes again"
+            raise ToolError(ErrorCode.UNSAVED_NEEDED, message, names=missing)
+        for item in items:
+            self.kept.move_to_end(item.digest)
+        total = sum(len(self.kept[item.digest]) for item in items)
+        texts = {i.name: UnsavedText(self.kept[i.digest], i.digest, i.coding) for i in items}
+        while self.size > MAX_KEPT_BYTES:
+            self.size -= len(self.kept.popitem(last=False)[1])
+        if total > MAX_CALL_BYTES:
+            raise _refusal("unsaved", f"names {total} bytes of text, more than {MAX_CALL_BYTES}")
+        return texts
+
+
+def unsaved(value: object) -> tuple[Named, ...]:
+    """Decode `((NAME DIGEST CODING BASE64) ...)`. Raises `ToolError`.
+
+    CODING may be a symbol or nil; BASE64 is absent or nil where the bytes were sent before.
+    """
+    key, form = "unsaved", "(NAME SHA256 CODING BASE64)"
+    found = []
+    for item in _items(value, key, form):
+        match item:
+            case [str() as name, str() as digest, coding, *rest] if len(rest) <= 1:
+                data = rest[0] if rest else None
+            case _:
+                raise _refusal(key, f"has an item that is not {form}")
+        if not _DIGEST.fullmatch(digest):
+            problem = f"has {quote(digest)} for {quote(name)}, not 64 hex digits in lower case"
+            raise _refusal(key, problem)
+        content = None if data in (None, NIL) else _decoded(name, data)
+        if content is not None and hashlib.sha256(content).hexdigest() != digest:
+            raise _refusal(key, f"has bytes for {quote(name)} that have another digest")
+        found.append(Named(_place(name, key), digest, _coding(coding, key), content))
+    return tuple(found)
+
+
+def codings(value: object) -> dict[str, str]:
+    """Decode `((NAME CODING) ...)`, the codings of buffers that are saved. Raises `ToolError`."""
+    key, form = "codings", "(NAME CODING)"
+    found = {}
+    for item in _items(value, key, form):
+        match item:
+            case [str() as name, coding]:
+                found[_place(name, key)] = _coding(coding, key)
+            case _:
+                raise _refusal(key, f"has an item that is not {form}")
+    return found
+
+
+def _items(value: object, key: str, form: str) -> list[object]:
+    if not isinstance(value, list):
+        raise _refusal(key, f"must be a list of {form}")
+    if len(value) > MAX_ITEMS:
+        raise _refusal(key, f"has {len(value)} items, more than the {MAX_ITEMS} allowed")
+    return value
+
+
+def _place(name: str, key: str) -> str:
+    """NAME, which must be a path below the root in its shortest form, as `Place.relative` is."""
+    if "\0" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
+        raise _refusal(key, f"has the name {quote(name)}: it must be a path below the root")
+    return name
+
+
+def _coding(value: object, key: str) -> str:
+    match value:
+        case str():
+            return value
+        case Symbol(name=name):
+            return name
+        case None:
+            return ""
+    if value is NIL:
+        return ""
+    raise _refusal(key, "has a coding that is neither a string, a symbol nor nil")
+
+
+def _decoded(name: str, data: object) -> bytes:
+    try:
+        if isinstance(data, str):
+            return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        pass
+    raise _refusal("unsaved", f"has something else than Base64 for the bytes of {quote(name)}")
+
+
+def _refusal(key: str, problem: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Context key '{key}' {problem}")

@@ -1,0 +1,169 @@
+"""The texts of unsaved buffers in the context of a call, and how the server keeps them."""
+
+import base64
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backstaff.registry import CONTENT_READERS, Registry, discover
+from backstaff.server import Reply, Server
+from backstaff.tool import Context, Result, Tool
+from backstaff.unsaved import MAX_CALL_BYTES, MAX_KEPT_BYTES
+from tests.py.epc import Client
+from tests.py.servers import Nothing, server_at, tool
+
+Item = list[object]
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def sent(name: str, data: bytes, coding: object = "utf-8-unix") -> Item:
+    return [name, digest(data), coding, base64.b64encode(data).decode()]
+
+
+def named(name: str, data: bytes, coding: object = "utf-8-unix") -> Item:
+    return [name, digest(data), coding]
+
+
+def answer(_: Nothing, context: Context) -> Result:
+    texts = {name: [text.data, text.coding] for name, text in context.unsaved.items()}
+    return Result(text="read", data={"texts": texts, "codings": context.codings})
+
+
+@pytest.fixture
+def server(folder: Path) -> Server:
+    """A server of a tool that reads what files hold, and of one that does not."""
+    reader: Tool[Any] = replace(tool(answer, "reader"), reads_content=True)
+    registry = Registry({"test/reader": reader, "test/other": tool(answer, "other")})
+    return server_at(folder, registry)
+
+
+def call(server: Server, *items: object, name: str = "reader", **context: object) -> Reply:
+    return server.call(name, {}, {"unsaved": list(items)} | context)
+
+
+def texts(reply: Reply) -> object:
+    assert reply.data, reply.text
+    return reply.data["texts"]
+
+
+def refused(reply: Reply, code: str = "INVALID_ARGUMENT") -> str:
+    assert reply.error, reply.text
+    assert reply.error["code"] == code
+    return reply.text
+
+
+def test_tool_that_reads_content_gets_the_texts(server: Server) -> None:
+    reply = call(server, sent("src/a.c", b"\xff\0x\n"), codings=[["b.c", "latin-1"]])
+    assert texts(reply) == {"src/a.c": [b"\xff\0x\n", "utf-8-unix"]}
+    assert reply.data
+    assert reply.data["codings"] == {"b.c": "latin-1"}
+
+
+def test_other_tools_get_none(server: Server) -> None:
+    reply = call(server, sent("a.c", b"x"), name="other", codings=[["b.c", "latin-1"]])
+    assert reply.data == {"texts": {}, "codings": {}}
+
+
+def test_bytes_that_were_sent_before_need_not_come_again(server: Server) -> None:
+    call(server, sent("a.c", b"x"))
+    assert texts(call(server, named("b.c", b"x", ""))) == {"b.c": [b"x", ""]}
+
+
+def test_text_counts_only_for_calls_that_name_it(server: Server) -> None:
+    call(server, sent("a.c", b"x"))
+    assert texts(call(server)) == {}
+
+
+def test_unknown_digest_is_refused_by_name_and_sending_all_helps(server: Server) -> None:
+    reply = call(server, named("a.c", b"x"), sent("b.c", b"y"), named("c.c", b"z"))
+    assert "'a.c', 'c.c'" in refused(reply, "UNSAVED_NEEDED")
+    assert reply.error
+    assert reply.error["names"] == ["a.c", "c.c"]
+    again = call(server, sent("a.c", b"x"), named("b.c", b"y"), sent("c.c", b"z"))
+    assert texts(again)
+
+
+def test_texts_that_were_not_named_for_longest_are_forgotten(server: Server) -> None:
+    large = [bytes([number]) * MAX_CALL_BYTES for number in range(5)]
+    for data in large[:4]:
+        call(server, sent("a.c", data))
+    call(server, named("a.c", large[0]))
+    call(server, sent("a.c", large[4]))
+    assert texts(call(server, named("a.c", large[0])))
+    refused(call(server, named("a.c", large[1])), "UNSAVED_NEEDED")
+    assert server._texts.size == MAX_KEPT_BYTES  # noqa: SLF001  # what a client cannot see
+
+
+def test_one_call_has_a_limit_of_bytes_sent_now_or_before(server: Server) -> None:
+    half = b"x" * (MAX_CALL_BYTES // 2)
+    assert texts(call(server, sent("a.c", half), sent("b.c", half)))
+    text = refused(call(server, named("a.c", half), named("b.c", half), sent("c.c", b"y")))
+    assert f"names {MAX_CALL_BYTES + 1} bytes of text, more than {MAX_CALL_BYTES}" in text
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ("x", "must be a list of (NAME SHA256 CODING BASE64)"),
+        (["x"], "has an item that is not (NAME SHA256 CODING BASE64)"),
+        ([["a.c", digest(b"")]], "has an item that is not"),
+        ([[*sent("a.c", b""), "more"]], "has an item that is not"),
+        ([["a.c", "ABC", ""]], "has 'ABC' for 'a.c', not 64 hex digits in lower case"),
+        ([["a.c", digest(b"x"), "", "eQ=="]], "has bytes for 'a.c' that have another digest"),
+        ([["a.c", digest(b"x"), "", "e Q=="]], "has something else than Base64"),
+        ([["a.c", digest(b"x"), "", 7]], "has something else than Base64"),
+        ([["a.c", digest(b"x"), 7]], "has a coding that is neither"),
+        *(
+            ([named(name, b"x")], "it must be a path below the root")
+            for name in ("", "/a", "../a", "a/..", "./a", "a//b", "a/", "a\0")
+        ),
+        ([named("a", b"")] * 1001, "has 1001 items, more than the 1000 allowed"),
+    ],
+)
+def test_what_has_another_form_is_refused(server: Server, items: object, words: str) -> None:
+    reply = server.call("reader", {}, {"unsaved": items})
+    assert words in refused(reply)
+    assert "Context key 'unsaved'" in reply.text
+
+
+@pytest.mark.parametrize("items", ["x", ["x"], [["a.c"]], [["a.c", 7]], [["../a.c", "latin-1"]]])
+def test_codings_of_another_form_are_refused(server: Server, items: object) -> None:
+    assert "Context key 'codings'" in refused(server.call("reader", {}, {"codings": items}))
+
+
+def test_lisp_s_symbols_and_nil_are_codings(client: Client) -> None:
+    context = f'(:unsaved (("a" "{digest(b"")}" utf-8-unix "") ("b" "{digest(b"")}" nil nil)))'
+    call = f'(call 1 get_file_info ((:path ".") {context}))'
+    client.send(call.encode())
+    reply = client.receive()
+    assert reply[0] == "return"
+    assert "Type: directory" in json.dumps(reply[2])
+
+
+def test_text_is_known_to_a_call_that_was_sent_right_behind(client: Client) -> None:
+    data = b"x" * (1 << 20)
+    lisp = f'"a" "{digest(data)}" nil'
+    brings = f'(:unsaved (({lisp} "{base64.b64encode(data).decode()}")))'
+    calls = [
+        f'(call {uid} get_file_info ((:path ".") {context}))'.encode()
+        for uid, context in enumerate((brings, f"(:unsaved (({lisp})))"), 1)
+    ]
+    client.send(*calls)
+    assert all("Type: directory" in json.dumps(client.receive()[2]) for _ in calls)
+
+
+def test_hello_tells_which_tools_read_content(client: Client) -> None:
+    told: Any = client.call("hello")[2]
+    assert told[":reads-content"] == list(CONTENT_READERS)
+
+
+def test_tools_that_hello_tells_are_those_that_read_content() -> None:
+    by_id = discover().by_id
+    assert [name for name in by_id if by_id[name].reads_content] == list(CONTENT_READERS)
