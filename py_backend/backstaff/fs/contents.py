@@ -6,6 +6,7 @@ those of a directory stand together, as in a sorted list.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
@@ -87,13 +88,14 @@ class Contents:
             self._names.pop()
 
 
-def judged(data: bytes) -> bytes | Unread:
-    """DATA if they are text in UTF-8, else the reason why not."""
+def judged(data: bytes, coding: str = "utf-8") -> bytes | Unread:
+    """DATA, which are in CODING, as text in UTF-8, or the reason why they are none."""
     if data.find(b"\0", 0, HEAD) >= 0:
         return Unread.BINARY
-    if not data.isascii():
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            return Unread.UNDECODABLE
-    return data
+    if data.isascii():
+        return data
+    for name in dict.fromkeys((coding, "utf-8")):  # Python knows not all codings of Emacs
+        with suppress(LookupError, UnicodeDecodeError):
+            text = data.decode(name)
+            return data if name == "utf-8" else text.encode(errors="replace")
+    return Unread.UNDECODABLE

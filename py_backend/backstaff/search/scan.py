@@ -48,7 +48,7 @@ class Scan:
     skipped: int = 0
     most: int = 1
     around: int | None = 0
-    texts: Mapping[str, bytes] = field(default_factory=dict)
+    texts: Mapping[str, bytes | Unread] = field(default_factory=dict)
     """Texts that take the place of files."""
     found: list[Found] = field(default_factory=list)
     looked_at: int = 0

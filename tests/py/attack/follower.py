@@ -108,7 +108,8 @@ def _in_row(answer: Answer, line: str) -> str:
         case "workspace/search_files":
             return named(line)[0]
         case "workspace/regexp_search":
-            return "" if re.match(r"\d+[:-]|--", line) else named(line)[0]
+            row = re.match(r"\d+[:-]|--", line)
+            return "" if row else named(re.sub(r": \d+$", "", line))[0]
         case "agent-q/search_files":
             return joined(answer.path, named(line.strip())[0])
         case "commands/search_commands":
@@ -285,7 +286,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
     (r"^more: offset=(\d+)", _offset),
-    (r"^not searched: ", _nothing),
+    (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (r"^not searched: .*\d+ in ((?:\S+/ ?)+)", _by_rule),
     (r"to be given as root_path: (.*)", _root_paths),
     (r"a match of \d+ bytes is left out|offset \d+ may be after the last match", _nothing),

@@ -108,7 +108,7 @@ def test_all_that_a_directory_holds_is_seen_in_the_end(
         assert f"{name}/" in follower.seen or inside <= follower.seen, name
 
 
-@pytest.mark.parametrize("limit", [400, 2000, 16_384])
+@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("output", ["content", "files", "count"])
 def test_all_files_that_match_are_seen_in_the_end(tree: Plant, output: str, limit: int) -> None:
     content = {

@@ -22,6 +22,11 @@ MOST = 300
 """Bytes of a line; a longer one is cut around its match."""
 
 
+def path_in_text(path: str) -> str:
+    """PATH, which no reader can take for a line of a file."""
+    return literal(path) if _LIKE_A_ROW.match(path) else show(path)
+
+
 def rows(found: Sequence[Found], around: int) -> list[str]:
     """The text of each match, with its file's path before the first, and AROUND lines beside it.
 
@@ -33,7 +38,7 @@ def rows(found: Sequence[Found], around: int) -> list[str]:
 def _rows_of(found: Found, around: int) -> Iterator[str]:
     last, numbers = 0, [match[0] for match in found.matches]
     shown = range(0)  # what of the last line stands in text
-    head = f"{literal(found.path) if _LIKE_A_ROW.match(found.path) else show(found.path)}\n"
+    head = f"{path_in_text(found.path)}\n"
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
         if number == last and start >= shown.start and end <= shown.stop:

@@ -5,7 +5,8 @@ within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 u
 
 Files are those of `fs.project_files`: what git ignores is left out unless `include_ignored` is
 given, and hidden files are not. Directories and files with a name in `EXCLUDED` are left out
-always. Links are not followed; binary files, those over 1 MiB and those that are not UTF-8 are
+always. The text of a modified buffer takes the place of its file, which need not exist yet.
+Links are not followed; binary files, those over 1 MiB and those that are not UTF-8 are
 skipped. The last line of the text always counts what was not looked at, and the data's `skipped`
 does, too: names that git ignores, where a directory is one name, and files else.
 
@@ -18,13 +19,13 @@ Lines around a match are in the text only. For the output `files`, an item is a 
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.budget import Budget
-from backstaff.fs.contents import Contents, Unread
+from backstaff.fs.contents import Contents, Unread, judged
 from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
@@ -38,8 +39,10 @@ from backstaff.search.regexp import BadRegexp, Regexp, translated
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan
 from backstaff.search.suggestions import Searched
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
 from backstaff.tools.workspace._refusals import refusal
+from backstaff.unsaved import UnsavedText
 
 EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -159,11 +162,13 @@ def run(arguments: Arguments, context: Context) -> Result:
             project = project_files(
                 place, budget.share(WALK_SHARE), include_ignored=asked.include_ignored
             )
-            choice = _choose(project, place.prefix, include, exclude, budget)
-            scan.files, scan.output = choice.files, asked.output
-            scan.skipped, scan.most = asked.offset, asked.max_results + 1
-            scan.around = asked.context_lines
             with Contents(place.directory, MAX_FILE_BYTES) as contents:
+                scan.texts = _unsaved(place.prefix, context.unsaved)
+                new = [path for path in scan.texts if contents.text(path) is Unread.GONE]
+                choice = _choose(project, place.prefix, include, exclude, budget, new)
+                scan.files, scan.output = choice.files, asked.output
+                scan.skipped, scan.most = asked.offset, asked.max_results + 1
+                scan.around = asked.context_lines
                 scan.run(regexp, contents, budget)
                 near = Near(asked, project, choice, place, contents, budget)
                 reasons = [] if scan.found else list(near.reasons())
@@ -235,12 +240,31 @@ def _timeout(scan: Scan, milliseconds: int) -> ToolError:
     return ToolError(TIMEOUT, message)
 
 
-def _choose(
-    project: ProjectFiles, prefix: str, include: Globs | None, exclude: Globs | None, budget: Budget
+def _unsaved(prefix: str, texts: Mapping[str, UnsavedText]) -> dict[str, bytes | Unread]:
+    """The TEXTS that take the place of files below the directory with this PREFIX."""
+    return {
+        name[len(prefix) :]: judged(
+            text.data, re.sub("-(unix|dos|mac)$", "", text.coding) or "utf-8"
+        )
+        if len(text.data) <= MAX_FILE_BYTES
+        else Unread.TOO_LARGE
+        for name, text in texts.items()
+        if name.startswith(prefix)
+    }
+
+
+def _choose(  # noqa: PLR0913, PLR0917  # all that decides
+    project: ProjectFiles,
+    prefix: str,
+    include: Globs | None,
+    exclude: Globs | None,
+    budget: Budget,
+    new: Sequence[str] = (),
 ) -> Choice:
     """The files of PROJECT that rules and globs leave, in the order of search 2.
 
-    Raises `DeadlineExceeded`, also where the time for finding them was up.
+    NEW ones are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, also where the time
+    for finding files was up.
     """
     if project.expired:
         raise DeadlineExceeded
@@ -263,6 +287,7 @@ def _choose(
             by_name.update(named)
             paths = [one for one in paths if one.rpartition("/")[2] not in named]
         files += paths
+    files += [one for one in new if EXCLUDED.isdisjoint(one.split("/"))]
     for globs, keep in ((exclude, False), (include, True)):
         if globs:
             # Where the search starts at the root, no path need be copied.
@@ -392,7 +417,10 @@ class Answer:
         asked = self.asked
         found, more = self._page()
         items = list(self._items(found))
-        notes = [*self.reasons, self._not_searched()]
+        unsaved = self._unsaved()
+        told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
+        notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
+        notes.append(self._not_searched())
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
         rows = self._rows(found, len(items), room, more=more)
@@ -422,6 +450,7 @@ class Answer:
             ],
             "skipped": skipped,
             "next_offset": next_offset,
+            "unsaved": unsaved,
         }
         in_units = [item | units for item, units in items[:shown]]
         return Result(
@@ -429,7 +458,7 @@ class Answer:
             data=output | {"notes": notes},
             output=output | {"took_ms": took_ms, "items": in_units},
             truncated=more,
-            labels=lambda: labels(show, (one.path for one in found)),
+            labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
 
     @property
@@ -469,9 +498,9 @@ class Answer:
         """The text of each item."""
         match self.asked.output:
             case Output.FILES:
-                return [f"{show(one.path)}\n" for one in found]
+                return [f"{path_in_text(one.path)}\n" for one in found]
             case Output.COUNT:
-                return [f"{show(one.path)}: {one.count}\n" for one in found]
+                return [f"{path_in_text(one.path)}: {one.count}\n" for one in found]
         asked = self.asked.context_lines
         if asked is None and not (more or self.asked.offset) and count <= FEW:
             rows = matches_in_text(found, AUTOMATIC if count == 1 else SOME)
@@ -497,6 +526,12 @@ class Answer:
             return f"Matches {which} for {among}"
         files = counted(len(found), "file")
         return f"{counted(shown, 'match', 'matches')} in {files} for {among}"
+
+    def _unsaved(self) -> list[str]:
+        """The paths that were searched as Emacs's unsaved text."""
+        scan = self.scan
+        searched = scan.files[: scan.looked_at] if scan.texts else ()
+        return [self.prefix + path for path in searched if isinstance(scan.texts.get(path), bytes)]
 
     def _skipped(self) -> dict[str, int]:
         """What was not looked at, by reason. Hidden files are, as any others."""
@@ -565,6 +600,7 @@ TOOL = Tool(
     run=run,
     result_kind=ResultKind.TEXT,
     categories=("filesystem", "navigation", "search"),
+    reads_content=True,
     settings=Settings,
     table="regexp_search",
 )
