@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Self
 
 from backstaff.errors import NotAFile, PathError, path_error
-from backstaff.fs.file import read, regular
+from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
 
 HEAD = 8192
@@ -56,14 +56,12 @@ class Contents:
         *parents, name = path.split("/")
         try:
             directory = self._enter(parents)
-            if regular(name, directory).st_size > self.most:
-                return Unread.TOO_LARGE
-            data, _, whole = read(name, directory, self.most)
+            data, _, whole = read(name, directory, self.most, all_or_none=True)
         except NotAFile as error:
             return Unread.LINK if error.kind == "symlink" else Unread.SPECIAL
         except PathError as error:
             return Unread.GONE if error.code == "NOT_FOUND" else Unread.UNREADABLE
-        return judged(data) if whole else Unread.TOO_LARGE  # it has grown meanwhile
+        return judged(data) if whole else Unread.TOO_LARGE
 
     def _enter(self, parents: Sequence[str]) -> int:
         """The open directory of these names. Raises `PathError`."""

@@ -39,9 +39,16 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
     return _insist(status)
 
 
-def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
-    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`."""
-    regular(name, directory, follow=follow)
+def read(
+    name: str, directory: int, most: int, *, follow: bool = False, all_or_none: bool = False
+) -> Content:
+    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`.
+
+    With ALL_OR_NONE, nothing is read of a file that is larger.
+    """
+    known = regular(name, directory, follow=follow)
+    if all_or_none and known.st_size > most:
+        return Content(b"", known, whole=False)
     try:
         descriptor = HANDLES.open_file(name, directory, follow=follow)
         try:
