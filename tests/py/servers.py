@@ -45,8 +45,9 @@ def saying(text: str) -> Run:
     return lambda _, __: Result(text=text, data={})
 
 
-FITTING = {"path": ".", "pattern": "*", "query": "go", "command_name": "go"}
-"""A value for some required arguments, in a tree with a command named go."""
+FITTING = {"path": ".", "pattern": "[!-~]*", "query": "go", "command_name": "go"}
+"""A value for some required arguments, in a tree with a command named go. The pattern is a glob and
+a regular expression, and matches nearly anything as either."""
 A_FILE = ".claude/commands/go.md"
 """The path for tools that read files: the command in that tree."""
 BY_TYPE: dict[ParameterType, object] = {

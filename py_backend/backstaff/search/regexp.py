@@ -133,7 +133,10 @@ class Regexp:
 
     def answer(self) -> Any:  # noqa: ANN401 - of one of two questions
         """Wait for an answer. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-        word, value = self._worker.receive(self.budget)
+        try:
+            word, value = self._worker.receive(self.budget)
+        except OSError as error:
+            raise Unreachable("the process that matches cannot be heard") from error
         if word == "bad":
             raise BadRegexp(*value)
         return value
@@ -167,10 +170,10 @@ class _Worker:
         """A new one, which is not waited for."""
         import subprocess
 
-        code = _code()
         # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
         command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8"]
         try:
+            code = _code()
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
                 [*command, "-c", _START % len(code)],
                 bufsize=0,
@@ -230,7 +233,8 @@ class _Worker:
         if self.process.stdout is None:
             raise ValueError("the process was started without pipes")
         pipe, found = self.process.stdout.fileno(), bytearray()
-        with selectors.DefaultSelector() as selector:
+        # Unlike others, it takes no descriptor of its own.
+        with getattr(selectors, "PollSelector", selectors.DefaultSelector)() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while len(found) < size:
                 budget.check()
@@ -244,7 +248,7 @@ class _Worker:
     def _write(self, data: bytes) -> None:
         if self.process.stdin is None:
             raise ValueError("the process was started without pipes")
-        with suppress(BrokenPipeError):
+        with suppress(OSError):  # whoever waits for an answer learns of it
             while data:
                 data = data[os.write(self.process.stdin.fileno(), data) :]
 

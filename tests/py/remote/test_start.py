@@ -138,7 +138,7 @@ def test_process_that_matches_starts_from_memory(
     folder: Path, tree: Plant, *, sources: bool
 ) -> None:
     root = tree({"a": "say hello\n"})
-    asks = 'workspace/regexp_search ((:pattern "hel+o") (:root "{root}"))'
+    asks = 'workspace/regexp_search ((:pattern "l+o") (:root "{root}"))'
     start = Start(folder, asks=asks, root=str(root))
     if sources:
         start.upload, start.magic = bundle().source, "00000000"
