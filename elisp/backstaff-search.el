@@ -29,7 +29,7 @@
 (defvar backstaff-search-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map [remap keyboard-quit] #'backstaff-request-quit)
-    (define-key map [remap recompile] #'revert-buffer)
+    (define-key map "g" #'revert-buffer)
     map)
   "Keymap of `backstaff-search-mode'.")
 
