@@ -106,7 +106,8 @@ Emacs itself is elsewhere."
     ;; The Lisp breaks the line where it likes.
     (should (equal (replace-regexp-in-string "\n" "" (backstaff-chain-setup))
                    "Agent-Q calls Backstaff for: (\"directory_tree\" \"get_file_info\"\
- \"get_project_root\" \"list_directory\" \"search_files\")"))
+ \"get_project_root\" \"list_directory\" \"read_file\"\
+ \"search_files\")"))
     (should (equal (slime-eval '(agent-q-calls:definition "list_directory"))
                    '("list_directory"
                      "List files and subdirectories in a directory. Returns names, types, and sizes."
