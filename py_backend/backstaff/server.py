@@ -14,7 +14,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.paths import components, normalized
 from backstaff.fs.root import Root
-from backstaff.registry import CONTENT_READERS, Registry, table
+from backstaff.registry import Registry, table
 from backstaff.render.lines import clipped, shortened
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
@@ -141,7 +141,7 @@ class Server:
         decoded, unknown = decode(parameters_of(Call), context)
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
         # Here, on the thread that reads: a second call may name a text right behind this one.
-        reads = tool_id in CONTENT_READERS
+        reads = decoded["unsaved"] and self.registry.by_id[tool_id].reads_content
         texts = self._texts.received(decoded["unsaved"]) if reads else {}
         return Call(tool_id=tool_id, arguments=arguments, warnings=warnings, texts=texts, **decoded)
 
