@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.errors import Unreachable
@@ -144,7 +143,7 @@ class Regexp:
     def _ask(self, *words: object) -> None:
         self.budget.check()
         # Nobody waits for ever, but a deadline can be infinite.
-        seconds = min(self.budget.deadline - monotonic(), 3600.0)
+        seconds = min(self.budget.left(), 3600.0)
         self._worker.send((*words, seconds + LAST_SECONDS))
 
 
@@ -238,7 +237,7 @@ class _Worker:
             selector.register(pipe, selectors.EVENT_READ)
             while len(found) < size:
                 budget.check()
-                left = max(0.0, budget.deadline - monotonic())
+                left = max(0.0, budget.left())
                 if selector.select(min(TICK, left)):
                     if not (piece := os.read(pipe, size - len(found))):
                         raise BadRegexp("it takes too much memory or time")

@@ -12,8 +12,9 @@ does, too: names that git ignores, where a directory is one name, and files else
 
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
-Lines around a match are in the text only. For the output `files`, an item is a path, and for
-`count` a path and the number of its matches; max_results and offset then count files.
+Lines around a match are in the text only, and unasked only if they have room: else the reply, but
+not its data, is truncated. For the output `files`, an item is a path, and for `count` a path and
+the number of its matches; max_results and offset then count files.
 """
 
 import re
@@ -166,7 +167,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                 scan.texts = _unsaved(place.prefix, context.unsaved)
                 new = [path for path in scan.texts if contents.text(path) is Unread.GONE]
                 choice = _choose(project, place.prefix, include, exclude, budget, new)
-                scan.files, scan.output = choice.files, asked.output
+                scan.files, scan.output = choice.files, str(asked.output)
                 scan.skipped, scan.most = asked.offset, asked.max_results + 1
                 scan.around = asked.context_lines
                 scan.run(regexp, contents, budget)
@@ -236,7 +237,7 @@ def _timeout(scan: Scan, milliseconds: int) -> ToolError:
     else:
         how_far = "no file was searched yet"
     remedy = "give a root_path or include, a simpler pattern, or a higher timeout_ms"
-    message = f"The time of {milliseconds} ms was up: {how_far}; {remedy}"
+    message = f"When the time was up ({milliseconds} ms), {how_far}; {remedy}"
     return ToolError(TIMEOUT, message)
 
 
@@ -423,7 +424,9 @@ class Answer:
         notes.append(self._not_searched())
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
-        rows = self._rows(found, len(items), room, more=more)
+        rows = self._rows(found, self._around(len(items), more=more))
+        is_bare = asked.context_lines is None and sum(map(size, rows)) > room
+        rows = self._rows(found, 0) if is_bare else rows
         shown = done = fitting(map(size, rows), room)
         left_out = ""
         if rows and not shown:
@@ -457,7 +460,7 @@ class Answer:
             text="".join((head, *rows[:shown], end)),
             data=output | {"notes": notes},
             output=output | {"took_ms": took_ms, "items": in_units},
-            truncated=more,
+            truncated=more or is_bare,  # lines around a match have no room
             labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
 
@@ -494,19 +497,22 @@ class Answer:
                 }
                 yield item, {"column": units + 1}
 
-    def _rows(self, found: Sequence[Found], count: int, room: int, *, more: bool) -> Sequence[str]:
+    def _around(self, count: int, *, more: bool) -> int:
+        """How many lines to show around each of COUNT matches."""
+        if self.asked.context_lines is not None:
+            return self.asked.context_lines
+        if more or self.asked.offset or count > FEW:
+            return 0
+        return AUTOMATIC if count == 1 else SOME
+
+    def _rows(self, found: Sequence[Found], around: int) -> Sequence[str]:
         """The text of each item."""
         match self.asked.output:
             case Output.FILES:
                 return [f"{path_in_text(one.path)}\n" for one in found]
             case Output.COUNT:
                 return [f"{path_in_text(one.path)}: {one.count}\n" for one in found]
-        asked = self.asked.context_lines
-        if asked is None and not (more or self.asked.offset) and count <= FEW:
-            rows = matches_in_text(found, AUTOMATIC if count == 1 else SOME)
-            if sum(map(size, rows)) <= room:
-                return rows
-        return matches_in_text(found, asked or 0)
+        return matches_in_text(found, around)
 
     def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
         asked, scan = self.asked, self.scan
