@@ -142,7 +142,7 @@ def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names:
 def test_data_and_json_carry_every_name_exactly(tool_id: str, names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = plant(Path(folder).resolve(), names)
-        if tool_id == "agent-q/get_file_info" or TOOLS[tool_id].reads_content:
+        if tool_id == "agent-q/get_file_info" or tool_id.endswith("/read_file"):
             server = server_at(root)
             found = [server.call(tool_id, {"path": f"files/{name}"}) for name in names]
         else:
