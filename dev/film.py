@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 PROJECT = Path(__file__).parents[1]
 FILM = PROJECT / "docs" / "backstaff.svg"
 COMMIT = "b4ac017"
-"""What of this repository is looked at: a commit, as the newest would change the film each day."""
+"""The commit of this repository that the film shows. The newest would change the film each day."""
 PLACE = Path("/tmp/demo")  # noqa: S108  # the film shows it, so it must not change; made anew
 COLUMNS, ROWS = 104, 28
 CELL_WIDTH, CELL_HEIGHT, FONT_SIZE, BAR = 8.4, 17, 14, 34
@@ -54,9 +54,10 @@ EMACS = """(progn
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """KEYS, as tmux calls them, and what the screen shows then; a text is typed letter by letter.
+    """One scene. `text` is typed letter by letter; then `keys` are pressed, in tmux's names.
 
-    The CAPTION stands above, and the last frame stays for SECONDS.
+    The scene ends when the screen matches the regexp `shows`, for example "─ wire/". `caption`
+    stands above the screen, and the last frame stays for `seconds`.
     """
 
     caption: str
@@ -78,7 +79,7 @@ SHOTS = (
     Shot("TAB   opens a directory, and folds it", ("n", "Tab"), "─ wire/", 2.5),
     Shot("C-c b m   all commands, and all tools with their arguments", ("C-c", "b", "m"),
          "Doctor|doctor", 3),
-    Shot("What a model reads: a line a directory, and what was left out", ("C-g", "C-c", "a"),
+    Shot("What a model reads: one line for each directory", ("C-g", "C-c", "a"),
          "^Tree of", 6),
 )  # fmt: skip
 
@@ -128,7 +129,7 @@ def screen(shows: str) -> tuple[str, ...]:
             last, since = rows, time.monotonic()
         elif time.monotonic() - since > STILL and re.search(shows, plain(rows), re.MULTILINE):
             return rows
-        time.sleep(0.05)
+        time.sleep(0.05)  # tmux has no event that says that Emacs has drawn
     sys.exit(f"film: {shows!r} never appeared, but:\n{plain(last)}")
 
 

@@ -1,8 +1,9 @@
 """Makes py_backend/libraries.zip: the libraries that the server imports, as Python alone.
 
 With it the server runs on any Python 3.11 or newer, without pip, network or environment. The
-archive is committed, as package-vc, straight and MELPA take what is in the repository and run
-nothing. It holds no code of ours, so it changes only when `libraries.txt` beside this file does.
+archive is committed, because package-vc, straight and MELPA copy the files of the repository and
+run no program of it. It holds no code of ours, so it changes only with `libraries.txt` beside this
+file.
 
 `make libraries` downloads what that file names, and writes the archive. A test compares it with
 the libraries that are installed.

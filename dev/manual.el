@@ -39,7 +39,7 @@
   "The keymaps, each with the heading of its table.")
 
 
-;;; What the Elisp says
+;;; Commands, keys and options, read from the Elisp
 
 (defun manual-load ()
   "Load all files of the package; return their names, in order."
@@ -74,8 +74,9 @@
                               (string-join (nreverse parts)))))
 
 (defun manual-first-line (command)
-  "Return what the first line of the docstring of COMMAND says.
-That of a command of Emacs itself differs from version to version."
+  "Return the first line of the docstring of COMMAND.
+A command of Emacs itself gets \"(Emacs's own)\": its docstring differs from
+version to version."
   (if (string-prefix-p "backstaff" (symbol-name command))
       (manual-marked-up
        (string-remove-suffix "." (car (split-string (documentation command t) "\n"))))
@@ -163,7 +164,7 @@ COLUMNS tells Texinfo what part of a line each column takes."
   (manual-fill "keys" (manual-keymaps)))
 
 (defun manual-hash ()
-  "Return the line of the Texinfo that tells what it was made from."
+  "Return the line that marks the Texinfo with the SHA-1 of its source."
   (with-temp-buffer
     (set-buffer-multibyte nil)
     (insert-file-contents-literally (manual-file "backstaff.org"))

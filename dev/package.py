@@ -1,7 +1,7 @@
 """Makes dist/backstaff-VERSION.tar, a package for Emacs: `M-x package-install-file`.
 
-It holds what the recipe for MELPA names, in the places that MELPA gives it, so there is one list
-of what a package consists of. The manual becomes an Info file, where makeinfo is installed.
+The recipe for MELPA lists the files, and MELPA's rules place them. So the recipe is the only list
+of a package's files. The manual becomes an Info file, where makeinfo is installed.
 """
 
 import io
@@ -19,7 +19,7 @@ RECIPE = PROJECT / "dev/recipes/backstaff"
 
 
 def header(name: str) -> str:
-    """Return what the header NAME of the main file says, or the summary in its first line."""
+    """Return the value of the header NAME, such as "Version", or the "summary" of line one."""
     text = (PROJECT / "elisp/backstaff.el").read_text()
     pattern = (
         r"^;;; backstaff\.el --- (.+?)  -\*-" if name == "summary" else rf"(?m)^;; {name}: (.+)$"

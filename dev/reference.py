@@ -1,4 +1,4 @@
-"""`make manual`: writes into README and manual what the tools say of themselves.
+"""`make manual`: writes the tables of the tools into the README and the manual.
 
 A file has room for it between two lines of its own, `BEGIN tools` and `END tools`, each within a
 comment. What stands between them is never written by hand.
@@ -22,7 +22,7 @@ WIDTH = 90
 
 
 def summaries() -> Iterator[tuple[str, str]]:
-    """Each tool's id, and what it answers with: the first line of its module's docstring."""
+    """The id of each tool, and the first line of its module's docstring without the id."""
     tools = discover().by_id
     # Those of the workspace first: they are what most readers look for.
     for tool_id in sorted(tools, key=lambda one: (not one.startswith("workspace/"), one)):

@@ -16,7 +16,7 @@ TOOLS = PROJECT / ".cache/release"
 
 
 def run(*command: str) -> str:
-    """Run COMMAND and return what it prints; end with its output if it fails."""
+    """Run COMMAND and return its output. If it fails, print the output and exit."""
     done = subprocess.run(
         command,
         cwd=PROJECT,

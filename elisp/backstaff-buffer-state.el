@@ -12,6 +12,7 @@
 
 (require 'cl-lib)
 (require 'backstaff-names)
+(require 'backstaff-unsaved)
 
 (defun backstaff-buffer-state-add (reply root)
   "Return REPLY with the state of the buffer that visits its file.
@@ -22,21 +23,11 @@ files without a buffer do not change."
   (let* ((path (and (equal (plist-get reply :tool) "agent-q/get_file_info")
                     (concat (file-remote-p root)
                             (plist-get (plist-get reply :data) :path))))
-         (home (expand-file-name "~/"))
          (buffer
           (and path
-               (cl-find-if
-                ;; This compares strings only: a primitive for file names could
-                ;; call a handler, which may start a program.
-                (lambda (buffer)
-                  (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
-                    (let ((true-name
-                           (or (buffer-local-value 'buffer-file-truename buffer) "")))
-                      (member path (list name
-                                         (if (string-prefix-p "~/" true-name)
-                                             (concat home (substring true-name 2))
-                                           true-name))))))
-                (buffer-list)))))
+               (cl-find-if (lambda (buffer)
+                             (member path (backstaff-unsaved-file-names buffer)))
+                           (buffer-list)))))
     (when buffer
       (let ((modified (buffer-modified-p buffer))
             (name (substring-no-properties (buffer-name buffer)))

@@ -49,20 +49,25 @@ It is right while the buffer's modification tick is TICK, and SET is its
   "The texts that were sent, as keys (HOST . DIGEST).
 A server that has forgotten one asks for it.")
 
-(defun backstaff-unsaved--relative (root)
-  "Return the name of the current buffer's file below ROOT, or nil.
-ROOT is absolute, and ends in a slash.  Nothing is asked of another host."
-  (let* ((remote (file-remote-p root))
-         (roots (delete-dups (list root (if remote root (file-truename root)))))
-         ;; To expand the "~" of a name on another host, TRAMP would ask that host.
-         (true-name (and buffer-file-truename (not (file-remote-p buffer-file-truename))
-                         (expand-file-name buffer-file-truename))))
-    ;; The true name has no links in it, so the server finds its file by it.
-    (cl-loop for name in (list true-name buffer-file-name)
-             thereis (and name
-                          (cl-loop for root in roots
-                                   thereis (and (string-prefix-p root name)
-                                                (substring name (length root))))))))
+(defun backstaff-unsaved-file-names (buffer)
+  "Return the names of the file that BUFFER visits, a list, or nil.
+The true name, which has no links in it, comes before the given one.
+This handles strings only: a primitive for file names could call a handler,
+which may start a program or ask another host."
+  (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
+    (let ((true-name (or (buffer-local-value 'buffer-file-truename buffer) name)))
+      (list (if (string-prefix-p "~/" true-name)
+                (concat (expand-file-name "~/") (substring true-name 2))
+              true-name)
+            name))))
+
+(defun backstaff-unsaved--relative (roots)
+  "Return the name of the current buffer's file below one of ROOTS, or nil.
+ROOTS are names of the same directory, absolute, each with a slash at its end."
+  (cl-loop for name in (backstaff-unsaved-file-names (current-buffer))
+           thereis (cl-loop for root in roots
+                            when (string-prefix-p root name)
+                            return (substring name (length root)))))
 
 (defun backstaff-unsaved--eligible-p ()
   "Return non-nil if the current buffer has a text that a server may get."
@@ -88,21 +93,21 @@ ROOT is absolute, and ends in a slash.  Nothing is asked of another host."
     ;; Saving writes plain newlines where the coding leaves them open.
     (coding-system-change-eol-conversion coding (if (integerp eol) eol 0))))
 
-(defun backstaff-unsaved--bytes ()
-  "Return the bytes that saving the current buffer would write."
+(defun backstaff-unsaved--bytes (coding)
+  "Return the bytes that saving the current buffer in CODING would write."
   (save-restriction
     (widen)
     (encode-coding-string (buffer-substring-no-properties (point-min) (point-max))
-                          (backstaff-unsaved--coding))))
+                          coding)))
 
 (defun backstaff-unsaved--look ()
   "Return (CODING DIGEST SIZE) of what saving the current buffer would write."
   (let ((state (cons (buffer-chars-modified-tick) buffer-file-coding-system)))
     (unless (equal state (car backstaff-unsaved--known))
-      (let ((bytes (backstaff-unsaved--bytes)))
+      (let* ((coding (backstaff-unsaved--coding))
+             (bytes (backstaff-unsaved--bytes coding)))
         (setq backstaff-unsaved--known
-              (list state (backstaff-unsaved--coding)
-                    (secure-hash 'sha256 bytes) (length bytes)))))
+              (list state coding (secure-hash 'sha256 bytes) (length bytes)))))
     (cdr backstaff-unsaved--known)))
 
 (defun backstaff-unsaved--read-by-p (method)
@@ -117,13 +122,15 @@ ROOT is absolute, and ends in a slash.  Nothing is asked of another host."
 It is a plist: `:items' for the server, `:bytes' that are sent with them, and
 `:left-out', the names of files whose texts are too much.  With ALL, send the
 bytes of each text, also if they were sent before."
-  (let ((items nil) (total 0) (carried 0) (left-out nil)
-        (host (file-remote-p root)))
+  (let* ((items nil) (total 0) (carried 0) (left-out nil)
+         (host (file-remote-p root))
+         ;; The true name of a directory on another host would cost a round trip.
+         (roots (if host (list root) (delete-dups (list (file-truename root) root)))))
     (when (and backstaff-send-unsaved-text (backstaff-unsaved--read-by-p method))
       (dolist (buffer (buffer-list))
         (with-current-buffer buffer
           (when-let ((name (and (backstaff-unsaved--eligible-p)
-                                (backstaff-unsaved--relative root))))
+                                (backstaff-unsaved--relative roots))))
             (pcase-let* ((`(,coding ,digest ,size)
                           (if (> (buffer-size) backstaff-unsaved--most-bytes)
                               (list nil nil (buffer-size))
@@ -136,7 +143,9 @@ bytes of each text, also if they were sent before."
               (if (or (> (+ total size) backstaff-unsaved--most-bytes)
                       (and carry host
                            (> (+ carried size) backstaff-unsaved--most-remote-bytes)))
-                  (push name left-out)
+                  (progn (push name left-out)
+                         ;; The next call may have room for it.
+                         (remhash key backstaff-unsaved--sent))
                 (cl-incf total size)
                 (when carry
                   (cl-incf carried size)
@@ -145,7 +154,7 @@ bytes of each text, also if they were sent before."
                   (puthash key t backstaff-unsaved--sent))
                 (push `(,name ,digest ,(symbol-name coding)
                         ,@(and carry (list (base64-encode-string
-                                            (backstaff-unsaved--bytes) t))))
+                                            (backstaff-unsaved--bytes coding) t))))
                       items)))))))
     (list :items items :bytes carried :left-out left-out)))
 
@@ -165,8 +174,9 @@ out, so that the disk answered for them."
     (when left-out
       (let ((told (format "unsaved changes too long to send, so the disk counts for %d: %s"
                           (length left-out)
-                          (string-join
-                           (mapcar #'backstaff-names-show (last left-out 5)) " "))))
+                          ;; A name can have 4,096 bytes, and the text has a budget.
+                          (truncate-string-to-width
+                           (mapconcat #'backstaff-names-show left-out " ") 100 nil nil t))))
         (setq reply (plist-put reply :warnings
                                (append (plist-get reply :warnings) (list told)))
               reply (plist-put reply :text

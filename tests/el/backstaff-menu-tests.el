@@ -234,7 +234,9 @@ After that the menu is closed: it does not outlive a keyboard macro."
       (should (string-match-p "-p path +src$" (backstaff-menu-tests-type "M-m A l")))
       (setq buffer-file-name (expand-file-name "a.el"))
       (unwind-protect
-          (should (string-match-p "-p path +src/a.el$" (backstaff-menu-tests-type "M-m A g")))
+          (dolist (keys '("M-m A g" "M-m A r" "M-m W r"))
+            (ert-info (keys)
+              (should (string-match-p "-p path +src/a.el$" (backstaff-menu-tests-type keys)))))
         (setq buffer-file-name nil)))))
 
 (ert-deftest backstaff-menu-shows-the-text-alone ()

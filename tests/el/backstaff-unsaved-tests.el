@@ -106,7 +106,7 @@ The text is without its last newline."
         (insert "grün\nzwei\n")
         (setq buffer-file-coding-system coding)
         (ert-info ((format "%s" coding))
-          (let ((bytes (backstaff-unsaved--bytes)))
+          (let ((bytes (backstaff-unsaved--bytes (backstaff-unsaved--coding))))
             (should (equal (butlast (backstaff-unsaved-tests-read "a.txt"))
                            '("grün\nzwei" "buffer")))
             (let ((inhibit-message t)
@@ -150,13 +150,35 @@ The text is without its last newline."
                               (plist-get reply :text)))
       (should (= (length (plist-get reply :warnings)) 1)))))
 
+(ert-deftest backstaff-unsaved-text-for-another-host-is-told-if-it-is-too-long ()
+  "Nothing here asks the host, so the test needs none."
+  (clrhash backstaff-unsaved--sent)
+  (let ((backstaff-server-content-readers '("workspace/read_file"))
+        (long (1+ backstaff-unsaved--most-remote-bytes)))
+    (cl-flet ((texts ()
+                (backstaff-unsaved-context "workspace/read_file" "/ssh:nowhere.invalid:/p/")))
+      (with-temp-buffer
+        (setq buffer-file-name "/ssh:nowhere.invalid:/p/d/a.txt")
+        (unwind-protect
+            (progn
+              (insert (make-string long ?x))
+              (dotimes (_ 2)
+                (should (equal (texts) '(:items nil :bytes 0 :left-out ("d/a.txt")))))
+              (delete-char -1)
+              (let ((texts (texts)))
+                (should (= (plist-get texts :bytes) (1- long)))
+                (should (equal (mapcar #'car (plist-get texts :items)) '("d/a.txt")))
+                (should (equal (plist-get texts :left-out) nil))))
+          (setq buffer-file-name nil)
+          (set-buffer-modified-p nil))))))
+
 (ert-deftest backstaff-unsaved-text-that-stays-the-same-is-not-encoded-again ()
   (backstaff-unsaved-tests-with '(("a.txt" . "a\n"))
     (backstaff-unsaved-tests-editing "a.txt"
       (insert "new "))
     (backstaff-unsaved-tests-read "a.txt")
     (cl-letf (((symbol-function 'backstaff-unsaved--bytes)
-               (lambda () (ert-fail "The text was encoded again"))))
+               (lambda (_) (ert-fail "The text was encoded again"))))
       (should (equal (backstaff-unsaved-tests-read "a.txt") '("new a" "buffer" nil))))))
 
 (ert-deftest backstaff-unsaved-text-is-that-of-the-buffer-after-any-edit ()
