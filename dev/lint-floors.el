@@ -32,8 +32,8 @@
     ("ui" "backstaff-arguments" "backstaff-buffer-state" "backstaff-commands"
      "backstaff-doctor" "backstaff-find" "backstaff-inspector"
      "backstaff-install" "backstaff-list" "backstaff-menu"
-     "backstaff-overview" "backstaff-prompt" "backstaff-request" "backstaff-table"
-     "backstaff-tree" "backstaff-view")
+     "backstaff-overview" "backstaff-prompt" "backstaff-request" "backstaff-search"
+     "backstaff-table" "backstaff-tree" "backstaff-view")
     ("remote" "backstaff-remote"))
   "The floors, the lowest first, each with its files.")
 

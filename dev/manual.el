@@ -35,6 +35,7 @@
     (backstaff-command-mode-map "One command")
     (backstaff-inspector-mode-map "A tool's reply")
     (backstaff-doctor-mode-map "The doctor")
+    (backstaff-search-mode-map "Lines that match")
     (backstaff-find-map "The minibuffer, where a file is found"))
   "The keymaps, each with the heading of its table.")
 

@@ -229,6 +229,7 @@ Ask for required arguments without a value."
     ("e" "List, Forge's way" backstaff-list-entries)
     ("o" "Overview" backstaff-overview)
     ("f" "Find a file" backstaff-find-file)
+    ("/" "Search in files" backstaff-search)
     ("t" "Tree" backstaff-tree)
     ("i" "File info" backstaff-file-info)
     ("c" "Commands" backstaff-list-commands)

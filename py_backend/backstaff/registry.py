@@ -21,7 +21,7 @@ from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
 
-CONTENT_READERS = ("agent-q/read_file", "workspace/read_file")
+CONTENT_READERS = ("agent-q/read_file", "workspace/read_file", "workspace/regexp_search")
 """The ids of the tools with `reads_content`. `hello` tells them, and to import every tool for that
 would make a start twice as long. A test compares them with the tools."""
 AGENT_Q = "agent-q/"

@@ -258,7 +258,7 @@ like TREE for a directory."
        (should (string-match-p ,regexp (backstaff-epc-error-text ,problem))))))
 
 (defconst backstaff-test-fitting
-  '(:path "." :pattern "*" :query "go" :command_name "go")
+  '(:path "." :pattern "[!-~]*" :query "go" :command_name "go")
   "A value for some required arguments, in a tree with a command named go.")
 
 (defun backstaff-test-fitting-arguments (tool)

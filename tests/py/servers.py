@@ -45,7 +45,7 @@ def saying(text: str) -> Run:
     return lambda _, __: Result(text=text, data={})
 
 
-FITTING = {"path": ".", "pattern": "*", "query": "go", "command_name": "go"}
+FITTING = {"path": ".", "pattern": "*", "query": "go", "command_name": "go", "flags": "i"}
 """A value for some required arguments, in a tree with a command named go."""
 A_FILE = ".claude/commands/go.md"
 """The path for tools that read files: the command in that tree."""
@@ -58,7 +58,9 @@ BY_TYPE: dict[ParameterType, object] = {
 
 def fitting(tool: Tool[Any]) -> dict[str, object]:
     """Arguments with which TOOL answers."""
-    values = FITTING | {"path": A_FILE} if tool.reads_content else FITTING
+    known = FITTING | ({"path": A_FILE} if tool.reads_content else {})
+    # The pattern of most tools is a glob.
+    known |= {"pattern": ".*"} if "regular expression" in tool.description else {}
     return {
-        p.name: values.get(p.name, BY_TYPE.get(p.type, 1)) for p in tool.parameters if p.required
+        p.name: known.get(p.name, BY_TYPE.get(p.type, 1)) for p in tool.parameters if p.required
     }

@@ -22,6 +22,10 @@ CHANGES = (
 )
 
 
+MATCHER = [sys.executable, "-I", "-S", "-B"]
+"""How the process starts that matches regular expressions."""
+
+
 def answer(case: Case, root: Path) -> Reply:
     """What the server says to CASE, whose tree is built at ROOT."""
     context = case.get("context", {}) | {"root": str(root)}
@@ -50,7 +54,9 @@ def test_no_two_cases_of_a_tool_have_one_name() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_no_call_writes_starts_any_process_but_git_or_opens_a_socket(folder: Path) -> None:
+def test_no_call_writes_starts_any_process_but_git_and_the_matcher_or_opens_a_socket(
+    folder: Path,
+) -> None:
     roots = [folder / str(number) for number in range(len(CASES))]
     for case, root in zip(CASES, roots, strict=True):
         build(case, root)
@@ -61,8 +67,12 @@ def test_no_call_writes_starts_any_process_but_git_or_opens_a_socket(folder: Pat
         def watch(event: str, arguments: tuple[object, ...]) -> None:
             if event == "subprocess.Popen" and str(arguments[0]).endswith("/git"):
                 return
+            if event == "subprocess.Popen" and list(arguments[1])[:4] == MATCHER:  # type: ignore[call-overload]
+                return
             if event.startswith(CHANGES):
                 seen.append(f"{event}{arguments}")
+            elif event == "open" and isinstance(arguments[0], int):
+                return  # a pipe, which is open already
             elif event == "open" and int(str(arguments[2])) & WRITING:
                 seen.append(f"open{arguments}")
 

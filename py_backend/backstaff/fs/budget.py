@@ -41,6 +41,10 @@ class Budget:
             raise Cancelled
         return time.monotonic() > self.deadline
 
+    def left(self) -> float:
+        """The seconds that are left, less than 0 when the time is up."""
+        return self.deadline - time.monotonic()
+
     def check(self) -> None:
         """Raise `DeadlineExceeded` when the time is up, and `Cancelled` as `expired` does."""
         if self.expired():

@@ -42,11 +42,17 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
     return _insist(status)
 
 
-def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
-    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`."""
+def read(
+    name: str, directory: int, most: int, *, follow: bool = False, all_or_none: bool = False
+) -> Content:
+    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`.
+
+    With ALL_OR_NONE, nothing is read of a file that is larger.
+    """
     with opened(name, directory, follow=follow) as (descriptor, status):
-        head = _first(descriptor, min(most, status.st_size))
-    return Content(head, status, status.st_size <= most)
+        whole = status.st_size <= most
+        head = b"" if all_or_none and not whole else _first(descriptor, min(most, status.st_size))
+    return Content(head, status, whole)
 
 
 @contextmanager

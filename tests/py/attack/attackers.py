@@ -20,7 +20,7 @@ from backstaff.server import Reply
 from backstaff.tool import Tool
 from backstaff.wire.lisp import PLAIN, write
 from tests.py.fs.test_races import exchange, meanwhile
-from tests.py.servers import FITTING
+from tests.py.servers import FITTING, fitting
 from tests.py.trees import plant
 
 TOOLS: Mapping[str, Tool[Any]] = discover().by_id
@@ -35,7 +35,7 @@ MARKS = tuple(
 BUG = "failed unexpectedly"
 """What a reply says of a bug."""
 PATHS = ("d", "d/sub", "d/same", ".", "d/sub/../same", "d/./", "l", "d/sub/../sub")
-PATH_NAMES = ("path", "directory", "folder", "file", "root", "start")
+PATH_NAMES = ("path", "directory", "folder", "file", "root", "root_path", "start")
 
 
 def with_a_secret(folder: Path) -> Path:
@@ -122,13 +122,15 @@ def random_arguments(
 ) -> dict[str, object]:
     """Arguments that TOOL takes, with all that it can do in reach."""
     return {
-        p.name: _random_value(p, random, paths)
+        p.name: _random_value(p, random, paths, FITTING | fitting(tool))
         for p in tool.parameters
         if p.required or random.random() < 0.6
     }
 
 
-def _random_value(parameter: Parameter, random: Random, paths: Sequence[str]) -> object:
+def _random_value(
+    parameter: Parameter, random: Random, paths: Sequence[str], known: Mapping[str, object]
+) -> object:
     low, high = parameter.limits or (parameter.minimum or 0, parameter.maximum or 200)
     match parameter.type:
         case ParameterType.BOOLEAN:
@@ -140,6 +142,6 @@ def _random_value(parameter: Parameter, random: Random, paths: Sequence[str]) ->
         case ParameterType.STRING if parameter.name in PATH_NAMES:
             return random.choice(paths)
         case ParameterType.STRING:
-            return FITTING.get(parameter.name, "name")
+            return known.get(parameter.name, "name")
         case _:
             return random.choice([low, high, min(high, low + 3)])

@@ -107,6 +107,9 @@ def _in_row(answer: Answer, line: str) -> str:
     match answer.tool:
         case "workspace/search_files":
             return named(line)[0]
+        case "workspace/regexp_search":
+            row = re.match(r"\d+[:-]|--", line)
+            return "" if row else named(re.sub(r": \d+$", "", line))[0]
         case "agent-q/search_files":
             return joined(answer.path, named(line.strip())[0])
         case "commands/search_commands":
@@ -230,6 +233,24 @@ def _examples(_: Answer, found: re.Match[str]) -> Iterator[Call]:
         yield "agent-q/get_file_info", {"path": "".join(named(word)).removesuffix("/")}
 
 
+def _also(name: str, value: object) -> Rule:
+    return lambda answer, _: iter([same(answer, **{name: value})])
+
+
+def _flags(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
+    yield same(answer, flags=found[1])
+
+
+def _root_paths(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
+    for word in _WORD.findall(re.sub(r" and \d+ more$", "", found[1])):
+        yield same(answer, root_path=named(word)[0])
+
+
+def _by_rule(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
+    for word in found[1].split():
+        yield same(answer, root_path=word)
+
+
 def _all_commands(_: Answer, __: re.Match[str]) -> Iterator[Call]:
     yield "commands/list_commands", {}
 
@@ -264,6 +285,14 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (rf"a glob is about the whole path: {_QUOTED} matches", _other_words),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
+    (r"^more: offset=(\d+)", _offset),
+    (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
+    (r"^not searched: .*\d+ in ((?:\S+/ ?)+)", _by_rule),
+    (r"to be given as root_path: (.*)", _root_paths),
+    (r"a match of \d+ bytes is left out|offset \d+ may be after the last match", _nothing),
+    (r"among those that git ignores: include_ignored=true", _include_ignored),
+    (r"with the pattern as text: literal=true", _also("literal", value=True)),
+    (r"without regard to case: flags=(\w+)", _flags),
     (r"list_commands tells all", _all_commands),
     (r"a path of \d+ bytes is left out", _nothing),
     (r"\d+ more entr(y|ies) left out for a limit of \d+ bytes$", _nothing),

@@ -108,6 +108,39 @@ def test_all_that_a_directory_holds_is_seen_in_the_end(
         assert f"{name}/" in follower.seen or inside <= follower.seen, name
 
 
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("output", ["content", "files", "count"])
+def test_all_files_that_match_are_seen_in_the_end(tree: Plant, output: str, limit: int) -> None:
+    content = {
+        f"{a}/{b}/file-{number:02}.c": f"run\n{'x' * number * 9}RUN{'y' * 400}"
+        for a in ("a", "build", "41: x")
+        for b in ("n\nl", "日本", "q")
+        for number in range(20)
+    }
+    given = {"pattern": "^x*RUN", "output": output, "max_results": 7}
+    root = tree(content)
+    assert not Follower(server_at(root), limit).follow(
+        "workspace/regexp_search", given, set(content)
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [("SECRET", "kept/b"), ("f(x", "a"), ("built", "out/x"), ("Inner", "inner/c")],
+)
+def test_reason_why_no_line_matches_leads_to_one_that_does(
+    folder: Path, pattern: str, wanted: str
+) -> None:
+    content = {"a": "f\\(x\nf(x(\n", "kept/b": "a secret", "out/x": "built", "inner/c": "Inner"}
+    root = plant(folder / "R", content | {".gitignore": "out\n"})
+    with alone(folder / "home"):
+        git(root, "init", "-q")
+        git(root / "inner", "init", "-q")
+        given = {"pattern": pattern, "literal": pattern == "f(x"}
+        follower = Follower(server_at(root), 2000)
+        assert not follower.follow("workspace/regexp_search", given, {wanted})
+
+
 # ---------------------------------------------------------------------------- commands
 
 
@@ -190,7 +223,12 @@ def test_every_kind_of_answer_that_is_cut_was_followed() -> None:
     never_cut = {"agent-q/get_file_info", "agent-q/get_project_root", "forge/list_directory"}
     no_more_to_see = {"commands/get_command"}  # it has no argument that would show another part
     followed = {"workspace/tree", "workspace/search_files", "workspace/project_overview"}
-    followed |= {"agent-q/directory_tree", "agent-q/search_files", "agent-q/list_directory"}
+    followed |= {
+        "workspace/regexp_search",
+        "agent-q/directory_tree",
+        "agent-q/search_files",
+        "agent-q/list_directory",
+    }
     followed |= {"commands/list_commands", "commands/search_commands"}
     # tests/py/tools/test_read_file.py follows these to the last line.
     followed |= {"workspace/read_file", "agent-q/read_file"}

@@ -133,6 +133,20 @@ def test_tools_are_those_of_this_host(folder: Path, *, sources: bool) -> None:
     assert [definition[":id"] for definition in definitions] == list(discover().by_id)
 
 
+@pytest.mark.parametrize("sources", [False, True])
+def test_process_that_matches_starts_from_memory(
+    folder: Path, tree: Plant, *, sources: bool
+) -> None:
+    root = tree({"a": "say hello\n"})
+    asks = 'workspace/regexp_search ((:pattern "l+o") (:root "{root}"))'
+    start = Start(folder, asks=asks, root=str(root))
+    if sources:
+        start.upload, start.magic = bundle().source, "00000000"
+    start.run()
+    _, _, reply = parsed(start.answer)
+    assert "a\n1: say hello\n" in reply[":text"], (reply, start.errors)
+
+
 def test_cache_home_is_used_where_it_is_absolute(folder: Path) -> None:
     (folder / "elsewhere").mkdir()
     Start(folder, environment={"XDG_CACHE_HOME": str(folder / "elsewhere")}).run()

@@ -1,0 +1,264 @@
+r"""Regular expressions of Python's `re`, matched in another process that is killed at the deadline.
+
+`re` cannot be interrupted, and no other thread runs while it matches. So nothing here looks at a
+pattern but to translate it (`translated`); all else is done by a process that `regexp_worker` is
+the program of. Two such processes stay for the next calls, and a killed one is replaced at once, so
+that a call need not wait for a start. They end with the server, whose end of their stdin closes.
+
+Most files hold no literal that the pattern requires. Their texts never leave this process.
+"""
+
+import marshal
+import os
+import re
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Self
+
+from backstaff.errors import Unreachable
+from backstaff.fs.budget import Budget
+
+if TYPE_CHECKING:  # it takes long to load, and most servers never search
+    import subprocess
+
+PROGRAM = "backstaff.search.regexp_worker"
+MAX_IDLE = 2
+"""Processes that wait for the next call."""
+TICK = 0.05
+"""Seconds between two looks at a budget."""
+LAST_SECONDS = 1.0
+"""A process that nobody killed at its deadline ends by itself so many seconds later."""
+
+_START = "import marshal,sys;exec(marshal.loads(sys.stdin.buffer.read(%d)),{'__name__':'__main__'})"
+_JAVASCRIPT = re.compile(
+    r"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
+    r"|\(\?<(?P<group>[A-Za-z_]\w*)>"
+    r"|\\k<(?P<back>[A-Za-z_]\w*)>"
+    r"|\\u\{(?P<code>[0-9A-Fa-f]{1,6})\}"
+    r"|(?P<property>\\[pP]\{[^}]*\}?)"
+    r"|\\.",
+    re.DOTALL,
+)
+
+
+class BadRegexp(ValueError):
+    """A pattern that cannot be used. `position` counts its characters from 0; None is nowhere."""
+
+    def __init__(self, reason: str, position: int | None = None) -> None:
+        super().__init__(reason)
+        self.position = position
+
+
+def translated(pattern: str) -> str:
+    r"""PATTERN with what JavaScript alone has in the words of Python. Raises `BadRegexp`.
+
+    `(?<name>x)\k<name>\u{1F600}` becomes `(?P<name>x)(?P=name)\U0001F600`. Both know `\/`.
+    """
+
+    def python(found: re.Match[str]) -> str:
+        if name := found["group"]:
+            return f"(?P<{name}>"
+        if name := found["back"]:
+            return f"(?P={name})"
+        if found["code"]:
+            return _character(found)
+        if found["property"]:
+            raise BadRegexp(
+                rf"Python has no {found[0]}: write [^\W\d_] for a letter, \d for a digit,"
+                r" \w for either",
+                found.start(),
+            )
+        return found[0]
+
+    return _JAVASCRIPT.sub(python, pattern)
+
+
+def _character(found: re.Match[str]) -> str:
+    if (code := int(found["code"], 16)) > sys.maxunicode:
+        raise BadRegexp(f"there is no character {found[0]}", found.start())
+    return f"\\U{code:08X}"
+
+
+@dataclass(slots=True)
+class Regexp:
+    """PATTERN in a process of its own; use it as a context manager, within BUDGET.
+
+    `literals` are in UTF-8: a text without any of them holds no match. Where case does not count
+    they are in small letters.
+    """
+
+    pattern: str
+    ignore_case: bool
+    budget: Budget
+    literals: Sequence[bytes] = ()
+    _worker: "_Worker" = field(init=False)
+
+    def __enter__(self) -> Self:
+        """Compile the pattern. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
+        self._worker = _Worker.take()
+        try:
+            self._ask("compile", self.pattern, self.ignore_case)
+            literals, self.ignore_case = self.answer()
+        except BaseException:
+            self.__exit__()
+            raise
+        if self.ignore_case:
+            literals = [literal.lower() for literal in literals]
+        self.literals = [literal.encode("utf-8", "surrogatepass") for literal in literals]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the process back, or end it if it still works."""
+        self._worker.give_back()
+
+    def may_match(self, text: bytes) -> bool:
+        """Whether TEXT, in UTF-8, holds one of the literals."""
+        if not self.literals:
+            return True
+        if self.ignore_case:
+            if not text.isascii():
+                return True  # a long s is a small one, too
+            text = text.lower()
+        return any(map(text.__contains__, self.literals))
+
+    def search(self, texts: Sequence[bytes], output: str, skipped: int, most: int) -> None:
+        """Let the process search TEXTS; `answer` then returns what `found_in` returns."""
+        self._ask("search", texts, output, skipped, most)
+
+    def answer(self) -> Any:  # noqa: ANN401 - of one of two questions
+        """Wait for an answer. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
+        try:
+            word, value = self._worker.receive(self.budget)
+        except OSError as error:
+            raise Unreachable("the process that matches cannot be heard") from error
+        if word == "bad":
+            raise BadRegexp(*value)
+        return value
+
+    def _ask(self, *words: object) -> None:
+        self.budget.check()
+        # Nobody waits for ever, but a deadline can be infinite.
+        seconds = min(self.budget.left(), 3600.0)
+        self._worker.send((*words, seconds + LAST_SECONDS))
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """A process that matches. It is `busy` from a question to its answer."""
+
+    process: "subprocess.Popen[bytes]"
+    busy: bool = False
+
+    @classmethod
+    def take(cls) -> Self:
+        """One that waits, or a new one."""
+        with _LOCK:
+            while _IDLE:
+                if (worker := _IDLE.pop()).process.poll() is None:
+                    return worker  # type: ignore[return-value]  # there is no other class
+                worker.end()
+        return cls.start()
+
+    @classmethod
+    def start(cls) -> Self:
+        """A new one, which is not waited for."""
+        import subprocess
+
+        # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
+        command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8"]
+        try:
+            code = _code()
+            process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
+                [*command, "-c", _START % len(code)],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise Unreachable("the system lets no process start to match the pattern") from error
+        worker = cls(process)
+        worker._write(code)
+        return worker
+
+    def send(self, message: tuple[Any, ...]) -> None:
+        """Ask. A process that has ended is noticed when its answer is awaited."""
+        packed = marshal.dumps(message)
+        self.busy = True
+        self._write(len(packed).to_bytes(4) + packed)
+
+    def receive(self, budget: Budget) -> tuple[str, Any]:
+        """The answer. Raises `DeadlineExceeded` and `Cancelled`, and `BadRegexp` if it ended."""
+        answer = self._read(self._size(budget), budget)
+        self.busy = False
+        return marshal.loads(answer)  # type: ignore[no-any-return]  # noqa: S302 - from our own
+
+    def give_back(self) -> None:
+        """Keep it for the next call. One that is busy is killed, and another started instead."""
+        worker = self
+        if self.busy:
+            self.end()
+            try:
+                worker = _Worker.start()
+            except Unreachable:
+                return  # the next call tries again
+        with _LOCK:
+            if len(_IDLE) < MAX_IDLE:
+                _IDLE.append(worker)
+                return
+        worker.end()
+
+    def end(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self.process.kill()
+        self.process.wait()
+        for pipe in self.process.stdin, self.process.stdout:
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _size(self, budget: Budget) -> int:
+        return int.from_bytes(self._read(4, budget))
+
+    def _read(self, size: int, budget: Budget) -> bytes:
+        import selectors
+
+        if self.process.stdout is None:
+            raise ValueError("the process was started without pipes")
+        pipe, found = self.process.stdout.fileno(), bytearray()
+        # Unlike others, it takes no descriptor of its own.
+        with getattr(selectors, "PollSelector", selectors.DefaultSelector)() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            while len(found) < size:
+                budget.check()
+                left = max(0.0, budget.left())
+                if selector.select(min(TICK, left)):
+                    if not (piece := os.read(pipe, size - len(found))):
+                        raise BadRegexp("it takes too much memory or time")
+                    found += piece
+        return bytes(found)
+
+    def _write(self, data: bytes) -> None:
+        if self.process.stdin is None:
+            raise ValueError("the process was started without pipes")
+        with suppress(OSError):  # whoever waits for an answer learns of it
+            while data:
+                data = data[os.write(self.process.stdin.fileno(), data) :]
+
+
+_IDLE: list[_Worker] = []
+_LOCK = threading.Lock()
+
+
+@cache
+def _code() -> bytes:
+    """The program, compiled. It may come from a file or, on another host, from memory."""
+    spec = find_spec(PROGRAM)
+    loader: Any = spec and spec.loader
+    return marshal.dumps(loader.get_code(PROGRAM))

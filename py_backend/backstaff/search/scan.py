@@ -1,0 +1,131 @@
+"""The scan of many files for a regular expression, in their order, as far as matches are wanted."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backstaff.fs.budget import Budget
+from backstaff.fs.contents import Contents, Unread
+from backstaff.search.regexp import Regexp
+from backstaff.search.regexp_worker import Match
+
+BATCH = 1 << 18
+MAX_BATCH = 64
+"""Bytes and texts that are searched in one go, while the next are read."""
+AUTOMATIC, FEW = 15, 3
+"""Lines around a match that are kept unasked, and how many matches have such."""
+LINE_END = re.compile(r"\r\n|\r|\n")
+STRIDE = 32
+"""Files between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file with matches. `count` is their number for the output "count".
+
+    `lines` are those around the matches, by number, where any are wanted.
+    """
+
+    path: str
+    count: int
+    matches: Sequence[Match]
+    lines: Mapping[int, str]
+
+
+@dataclass(slots=True)
+class Scan:
+    """A search of FILES for `most` matches, or files with any, after the first `skipped`.
+
+    `output` is as in `regexp_worker.found_in`. `looked_at` counts the files up to the one with the
+    last match, and `unread` has the numbers of those that are no text, with the reason. `waits_for`
+    is the file that the process searches. So many lines `around` a match are kept; None is for
+    `AUTOMATIC` ones, as long as there are at most `FEW` matches.
+    """
+
+    files: Sequence[str]
+    output: str = "files"
+    skipped: int = 0
+    most: int = 1
+    around: int | None = 0
+    texts: Mapping[str, bytes | Unread] = field(default_factory=dict)
+    """Texts that take the place of files."""
+    found: list[Found] = field(default_factory=list)
+    looked_at: int = 0
+    unread: list[tuple[int, Unread]] = field(default_factory=list)
+    waits_for: str = ""
+
+    def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
+        """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
+        batch: list[tuple[int, str, bytes]] = []
+        sent: list[tuple[int, str, bytes]] = []
+        size = 0
+        for number, path in enumerate(budget.checked(self.files, STRIDE)):
+            self.looked_at = number + 1
+            text = self.texts[path] if path in self.texts else contents.text(path)
+            if isinstance(text, Unread):
+                self.unread.append((number, text))
+                continue
+            if not regexp.may_match(text):
+                continue
+            batch.append((number, path, text))
+            size += len(text)
+            if size >= BATCH or len(batch) >= MAX_BATCH:
+                if self._is_enough(regexp, sent):
+                    return
+                self._send(regexp, batch)
+                sent, batch, size = batch, [], 0
+        for last in (batch, []):
+            if self._is_enough(regexp, sent):
+                return
+            if last:
+                self._send(regexp, last)
+            sent = last
+
+    def matches(self) -> int:
+        """How many matches were found, or files for other outputs than "content"."""
+        content = self.output == "content"
+        return sum(len(one.matches) if content else 1 for one in self.found)
+
+    def unread_by_reason(self) -> Counter[Unread]:
+        """How many of the files that were looked at are no text, by reason."""
+        return Counter(reason for number, reason in self.unread if number < self.looked_at)
+
+    def _send(self, regexp: Regexp, batch: Sequence[tuple[int, str, bytes]]) -> None:
+        self.waits_for = batch[0][1]
+        most = self.most - self.matches()
+        regexp.search([text for _, _, text in batch], self.output, self.skipped, most)
+
+    def _is_enough(self, regexp: Regexp, sent: Sequence[tuple[int, str, bytes]]) -> bool:
+        """Wait for the answer about the SENT texts. Whether all is found that is wanted."""
+        if not sent:
+            return False
+        answer = regexp.answer()
+        self.waits_for = ""
+        for (number, path, text), (count, matches) in zip(sent, answer, strict=True):
+            if self.output == "content":
+                self.skipped -= count
+            elif count and self.skipped:
+                self.skipped -= 1
+                continue
+            if matches or (count and self.output != "content"):
+                self.found.append(Found(path, count, matches, self._lines(text, matches)))
+            if self.matches() >= self.most:
+                self.looked_at = number + 1
+                return True
+        return False
+
+    def _lines(self, text: bytes, matches: Sequence[Match]) -> Mapping[int, str]:
+        around = self.around
+        if around is None:
+            around = AUTOMATIC if self.matches() + len(matches) <= FEW else 0
+        if not around or not matches:
+            return {}
+        lines = LINE_END.split(text.decode("utf-8-sig").removesuffix("\n"))
+        numbers = {
+            number
+            for match in matches
+            for number in range(match[0] - around, match[0] + around + 1)
+            if 0 < number <= len(lines)
+        }
+        return {number: lines[number - 1] for number in numbers}

@@ -1,0 +1,612 @@
+r"""workspace/regexp_search: where a regular expression matches in the files below a directory.
+
+The dialect is Python's `re`; `search.regexp` translates what JavaScript alone has. A match is
+within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 units), line, column.
+
+Files are those of `fs.project_files`: what git ignores is left out unless `include_ignored` is
+given, and hidden files are not. Directories and files with a name in `EXCLUDED` are left out
+always. The text of a modified buffer takes the place of its file, which need not exist yet.
+Links are not followed; binary files, those over 1 MiB and those that are not UTF-8 are
+skipped. The last line of the text always counts what was not looked at, and the data's `skipped`
+does, too: names that git ignores, where a directory is one name, and files else.
+
+The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
+JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
+Lines around a match are in the text only, and unasked only if they have room: else the reply, but
+not its data, is truncated. For the output `files`, an item is a path, and for `count` a path and
+the number of its matches; max_results and offset then count files.
+"""
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
+from backstaff.fs.budget import Budget
+from backstaff.fs.contents import Contents, Unread, judged
+from backstaff.fs.entry import Kind
+from backstaff.fs.git import NoGit
+from backstaff.fs.globs import BadGlob, Globs, compile_globs
+from backstaff.fs.ignore import MAX_LINES
+from backstaff.fs.project_files import Closed, ProjectFiles, project_files
+from backstaff.fs.root import Place
+from backstaff.render.lines import bracketed, fitting, plural, size, some_of
+from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
+from backstaff.search import suggestions
+from backstaff.search.regexp import BadRegexp, Regexp, translated
+from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan
+from backstaff.search.suggestions import Searched
+from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._matches import path_in_text
+from backstaff.tools.workspace._matches import rows as matches_in_text
+from backstaff.tools.workspace._refusals import refusal
+from backstaff.unsaved import UnsavedText
+
+EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
+DEFAULT_TEXT_BYTES = 1 << 20
+MAX_PATTERN_BYTES = 1000
+MAX_FILE_BYTES = 1 << 20
+MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
+WALK_SHARE = 0.75
+"""The part of the time for finding the files."""
+SOME = 5
+"""Lines around each of two or three matches; around a single one there are `AUTOMATIC`."""
+REASON_SECONDS = 1.0
+MANY = 20
+"""How long it is looked for reasons why nothing matches, and how many files are then counted."""
+TIMEOUT, INVALID_REGEX = "TIMEOUT", "INVALID_REGEX"
+
+
+class Output(StrEnum):
+    """What is told: matches, files that have any, or how many a file has."""
+
+    CONTENT = "content"
+    FILES = "files"
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`[tools.regexp_search]`: without `respect_gitignore`, ignored files are always searched."""
+
+    respect_gitignore: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The contract's parameters, and from `literal` on those that are beyond it."""
+
+    pattern: str = argument("Regular expression pattern source.")
+    flags: str = argument("Regex flags from g/i/m/s/u only (default: empty).", default="")
+    root_path: str = argument(
+        "Workspace-relative root directory (default: .). Accepts / or \\ and requires JSON escaping"
+        " for backslashes.",
+        default=".",
+    )
+    include: tuple[str, ...] = argument(
+        "Glob allowlist patterns within searchable paths. Does not override exclusions.", absent=()
+    )
+    exclude: tuple[str, ...] = argument(
+        "Glob denylist patterns (takes precedence over include).", absent=()
+    )
+    max_results: int = argument(
+        "Maximum number of matches to return (default: 100).", limits=(1, MAX_RESULTS), default=100
+    )
+    max_file_size_bytes: int = argument(
+        "Per-file size limit in bytes (fixed: 1048576).",
+        limits=(MAX_FILE_BYTES, MAX_FILE_BYTES),
+        default=MAX_FILE_BYTES,
+    )
+    timeout_ms: int = argument(
+        "Search timeout in milliseconds (default: 5000).", limits=(1, MAX_TIMEOUT_MS), default=5000
+    )
+    literal: bool = argument("The pattern is text, and no character is special.", default=False)
+    output: str = argument(
+        "Matches, only the files that have any, or how many each has.",
+        choices=tuple(Output),
+        default=Output.CONTENT.value,
+    )
+    context_lines: int | None = argument(
+        "Lines to show around each match (default: some if there are few matches).",
+        limits=(0, 10),
+        whole=True,
+    )
+    include_ignored: bool = argument(
+        "Search what git ignores, too, and repositories within.", default=False
+    )
+    offset: int = argument(
+        "How many of the first to skip: the next page's offset is in the answer.",
+        default=0,
+        minimum=0,
+        maximum=MAX_OFFSET,
+    )
+
+    def wanted(self) -> str:
+        """How an answer names what was searched for: `/def run/i`, or 'text'."""
+        pattern = visible(self.pattern).replace("\n", r"\n")
+        if self.literal:
+            return quote(self.pattern) + self.flags
+        return f"/{pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + '…'}/{self.flags}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The files to search, in their order, and how many others are left out.
+
+    `by_name` counts files by the name in `EXCLUDED` that keeps them out; `by_globs`, those that
+    `exclude` names or `include` does not.
+    """
+
+    files: Sequence[str]
+    by_name: Counter[str]
+    by_globs: int
+
+
+def run(arguments: Arguments, context: Context) -> Result:
+    """Search, and return a page of the matches. Raises `ToolError`."""
+    start = time.monotonic()
+    budget = context.budget.at_most(arguments.timeout_ms / 1000)
+    asked = replace(
+        arguments,
+        include_ignored=arguments.include_ignored or not context.settings.respect_gitignore,
+    )
+    _check(asked)
+    include, exclude = _globs("include", asked.include), _globs("exclude", asked.exclude)
+    scan, pattern = Scan([]), asked.pattern
+    try:
+        pattern = re.escape(pattern) if asked.literal else translated(pattern)
+        # A bad pattern is refused before a bad path.
+        with Regexp(pattern, "i" in asked.flags, budget) as regexp, _place(asked, context) as place:
+            project = project_files(
+                place, budget.share(WALK_SHARE), include_ignored=asked.include_ignored
+            )
+            with Contents(place.directory, MAX_FILE_BYTES) as contents:
+                scan.texts = _unsaved(place.prefix, context.unsaved)
+                new = [path for path in scan.texts if contents.text(path) is Unread.GONE]
+                choice = _choose(project, place.prefix, include, exclude, budget, new)
+                scan.files, scan.output = choice.files, str(asked.output)
+                scan.skipped, scan.most = asked.offset, asked.max_results + 1
+                scan.around = asked.context_lines
+                scan.run(regexp, contents, budget)
+                near = Near(asked, project, choice, place, contents, budget)
+                reasons = [] if scan.found else list(near.reasons())
+            found = Answer(asked, place.relative, place.prefix, project, choice, scan, reasons)
+    except BadRegexp as error:
+        raise _invalid_regex(asked, pattern, error) from error
+    except PathError as error:
+        raise refusal(error, asked.root_path) from error
+    except DeadlineExceeded as error:
+        raise _timeout(scan, round((budget.deadline - start) * 1000)) from error
+    took_ms = round((time.monotonic() - start) * 1000)
+    return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
+
+
+def _check(asked: Arguments) -> None:
+    """Refuse what the parameters alone do not (search 5)."""
+    length = size(asked.pattern)
+    if not asked.pattern.strip():
+        raise _invalid("pattern", "is blank: give text or a regular expression to look for")
+    if length > MAX_PATTERN_BYTES:
+        raise _invalid("pattern", f"has {length} bytes, more than the {MAX_PATTERN_BYTES} allowed")
+    if not set(asked.flags) <= set("gimsu"):
+        raise _invalid("flags", f"may hold the letters g i m s u, but it is {quote(asked.flags)}")
+    if len(set(asked.flags)) < len(asked.flags):
+        raise _invalid("flags", f"has a letter twice: {quote(asked.flags)}")
+
+
+def _invalid(name: str, problem: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}' {problem}")
+
+
+def _globs(name: str, patterns: Sequence[str]) -> Globs | None:
+    try:
+        return compile_globs(tuple(patterns)) if patterns else None
+    except BadGlob as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{name}': {error}") from error
+
+
+def _place(asked: Arguments, context: Context) -> Place:
+    """The directory to search, which is no link (search 4). Raises `PathError`."""
+    place = context.root.resolve(asked.root_path.replace("\\", "/"))
+    if place.through_link or place.kind is not Kind.DIRECTORY:
+        with place:
+            raise NotADirectory("it is not a directory", last=True)
+    return place
+
+
+def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolError:
+    where = "" if error.position is None else f" (at character {error.position + 1})"
+    # What was translated is not what the caller wrote.
+    of = "" if pattern == asked.pattern or not where else f" in {quote(pattern)}"
+    remedy = "write it for Python's re, or give literal=true to look for the text"
+    message = f"Argument 'pattern' is no regular expression: {error}{where}{of}; {remedy}"
+    return ToolError(INVALID_REGEX, message)
+
+
+def _timeout(scan: Scan, milliseconds: int) -> ToolError:
+    """The error that says how far the search came (search 5)."""
+    if scan.looked_at:
+        last = show(scan.waits_for or scan.files[scan.looked_at - 1])
+        how_far = (
+            f"{scan.looked_at:,} of {counted(len(scan.files), 'file')} were looked at, up to"
+            f" {last}, with {counted(scan.matches(), 'match', 'matches')} so far"
+        )
+    else:
+        how_far = "no file was searched yet"
+    remedy = "give a root_path or include, a simpler pattern, or a higher timeout_ms"
+    message = f"When the time was up ({milliseconds} ms), {how_far}; {remedy}"
+    return ToolError(TIMEOUT, message)
+
+
+def _unsaved(prefix: str, texts: Mapping[str, UnsavedText]) -> dict[str, bytes | Unread]:
+    """The TEXTS that take the place of files below the directory with this PREFIX."""
+    return {
+        name[len(prefix) :]: judged(
+            text.data, re.sub("-(unix|dos|mac)$", "", text.coding) or "utf-8"
+        )
+        if len(text.data) <= MAX_FILE_BYTES
+        else Unread.TOO_LARGE
+        for name, text in texts.items()
+        if name.startswith(prefix)
+    }
+
+
+def _choose(  # noqa: PLR0913, PLR0917  # all that decides
+    project: ProjectFiles,
+    prefix: str,
+    include: Globs | None,
+    exclude: Globs | None,
+    budget: Budget,
+    new: Sequence[str] = (),
+) -> Choice:
+    """The files of PROJECT that rules and globs leave, in the order of search 2.
+
+    NEW ones are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, also where the time
+    for finding files was up.
+    """
+    if project.expired:
+        raise DeadlineExceeded
+    files: list[str] = []
+    by_name: Counter[str] = Counter()
+    excluded: set[str] = set()  # directories
+    by_globs = 0
+    for directory in budget.checked(project.directories):
+        path, paths = directory.path, project.paths[directory.first : directory.end]
+        parents = path.split("/")
+        if kept_out := next((name for name in parents if name in EXCLUDED), None):
+            by_name[kept_out] += len(paths)
+            continue
+        above = path.rpartition("/")[0]
+        if exclude and path and (above in excluded or exclude.match(prefix + path)):
+            excluded.add(path)
+            by_globs += len(paths)
+            continue
+        if named := EXCLUDED.intersection(project.names(directory)):
+            by_name.update(named)
+            paths = [one for one in paths if one.rpartition("/")[2] not in named]
+        files += paths
+    files += [one for one in new if EXCLUDED.isdisjoint(one.split("/"))]
+    for globs, keep in ((exclude, False), (include, True)):
+        if globs:
+            # Where the search starts at the root, no path need be copied.
+            matching = set(
+                globs.files([prefix + one for one in files] if prefix else files, budget)
+            )
+            left = [one for at, one in enumerate(files) if (at in matching) is keep]
+            by_globs += len(files) - len(left)
+            files = left
+    order = str if all(map(str.isascii, files)) else _utf_16  # for ASCII they are the same
+    return Choice(budget.ordered(files, order), by_name, by_globs)
+
+
+def _utf_16(path: str) -> bytes:
+    return path.encode("utf-16-be", "surrogatepass")
+
+
+# ------------------------------------------------------------------ why nothing matches
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Other searches where the one asked for finds nothing, in what is left of the time."""
+
+    asked: Arguments
+    project: ProjectFiles
+    choice: Choice
+    place: Place
+    contents: Contents
+    budget: Budget
+
+    def reasons(self) -> Iterator[str]:
+        """Say what would match. Raises `Cancelled`."""
+        asked, files = self.asked, self.choice.files
+        if asked.offset:
+            yield f"offset {asked.offset} may be after the last match"
+            return
+        if not files and asked.include:
+            yield self._about_include()
+        if "\n" in asked.pattern or (r"\n" in asked.pattern and not asked.literal):
+            yield "a match is within one line: look for a part that is in one"
+        try:
+            for pattern, flags, tried in self._variants():
+                if count := self._count(pattern, flags, files):
+                    yield f"{count} {tried}"
+            pattern = re.escape(asked.pattern) if asked.literal else asked.pattern
+            if count := self._count(pattern, asked.flags, self._others()):
+                yield f"{count} among those that git ignores: include_ignored=true"
+        except DeadlineExceeded:
+            return
+
+    def _variants(self) -> Iterator[tuple[str, str, str]]:
+        """Patterns and flags to try, with the words that tell of them."""
+        pattern, flags, literal = self.asked.pattern, self.asked.flags, self.asked.literal
+        if "i" not in flags:
+            yield (
+                re.escape(pattern) if literal else pattern,
+                flags + "i",
+                "without regard to case: flags=" + flags + "i",
+            )
+        if not literal and (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
+            yield escaped, flags, "with the pattern as text: literal=true"
+        between = re.fullmatch(r"/(.+)/([gimsu]*)", pattern)
+        if not literal and between:
+            words = "without the slashes around the pattern"
+            yield between[1], "".join(sorted({*flags, *between[2]})), words
+
+    def _count(self, pattern: str, flags: str, files: Sequence[str]) -> str:
+        """How many of FILES match, `3 files match` or `more than 20 files match`; or nothing."""
+        budget = self.budget.at_most(REASON_SECONDS)
+        scan = Scan(files, most=MANY + 1)
+        try:
+            with Regexp(translated(pattern), "i" in flags, budget) as regexp:
+                scan.run(regexp, self.contents, budget)
+        except BadRegexp:
+            return ""
+        count = scan.matches()
+        if count > MANY:
+            return f"more than {MANY} files match"
+        return plural(count, "file matches", "files match") if count else ""
+
+    def _others(self) -> Sequence[str]:
+        """The files that git ignores and those of repositories within."""
+        hidden = self.project.ignored or self.project.closed(Closed.REPOSITORY)
+        if self.asked.include_ignored or not hidden:
+            return ()
+        budget, prefix = self.budget.share(WALK_SHARE), self.place.prefix
+        everything = project_files(self.place, budget, include_ignored=True)
+        known = set(self.project.paths)
+        asked = self.asked
+        include, exclude = _globs("include", asked.include), _globs("exclude", asked.exclude)
+        choice = _choose(everything, prefix, include, exclude, self.budget)
+        return [path for path in choice.files if path not in known]
+
+    def _about_include(self) -> str:
+        pattern, prefix = self.asked.include[0], self.place.prefix
+        searched = Searched(
+            [prefix + path for path in self.project.paths],
+            [prefix + one.path for one in self.project.directories if one.path],
+            "./",
+            self.budget.at_most(suggestions.SECONDS),
+        )
+        reason = suggestions.explain_glob(pattern, lambda tried: compile_globs((tried,)), searched)
+        return reason or "no file is left that 'include' matches"
+
+
+# ------------------------------------------------------------------ the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A search that is over. `base` is the searched directory, `prefix` stands before each path."""
+
+    asked: Arguments
+    base: str
+    prefix: str
+    project: ProjectFiles
+    choice: Choice
+    scan: Scan
+    reasons: Sequence[str]
+
+    def result(self, limit: int, took_ms: int) -> Result:
+        """The page in LIMIT bytes. The data hold no more than the text.
+
+        So a reader of either finds the rest at `next_offset`.
+        """
+        asked = self.asked
+        found, more = self._page()
+        items = list(self._items(found))
+        unsaved = self._unsaved()
+        told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
+        notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
+        notes.append(self._not_searched())
+        longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
+        room = limit - size(longest)
+        rows = self._rows(found, self._around(len(items), more=more))
+        is_bare = asked.context_lines is None and sum(map(size, rows)) > room
+        rows = self._rows(found, 0) if is_bare else rows
+        shown = done = fitting(map(size, rows), room)
+        left_out = ""
+        if rows and not shown:
+            done = 1  # else the next page would be this one again
+            left_out = f"[a match of {size(rows[0])} bytes is left out for {limit} bytes]\n"
+        more = more or done < len(rows)
+        next_offset = asked.offset + done if more else None
+        head = self._head(found, shown, more=more)
+        end = left_out + (_more(next_offset) if next_offset is not None else "") + bracketed(notes)
+        skipped = self._skipped()
+        output = {
+            "query": {"pattern": asked.pattern, "flags": asked.flags},
+            "root_path": self.base,
+            "truncated": more,
+            "scanned_files": self.scan.looked_at - self._unread.total(),
+            "items": [item for item, _ in items[:shown]],
+            "warnings": [
+                f"{name}={skipped[key]}"
+                for name, key in (
+                    ("skipped_binary_files", "binary"),
+                    ("skipped_size_limit_files", "too_large"),
+                )
+                if skipped[key]
+            ],
+            "skipped": skipped,
+            "next_offset": next_offset,
+            "unsaved": unsaved,
+        }
+        in_units = [item | units for item, units in items[:shown]]
+        return Result(
+            text="".join((head, *rows[:shown], end)),
+            data=output | {"notes": notes},
+            output=output | {"took_ms": took_ms, "items": in_units},
+            truncated=more or is_bare,  # lines around a match have no room
+            labels=lambda: labels(path_in_text, (one.path for one in found)),
+        )
+
+    @property
+    def _unread(self) -> Counter[Unread]:
+        return self.scan.unread_by_reason()
+
+    def _page(self) -> tuple[list[Found], bool]:
+        """What was found, with paths from the workspace; and whether there is more."""
+        found = [replace(one, path=self.prefix + one.path) for one in self.scan.found]
+        more = self.scan.matches() > self.asked.max_results
+        if more:
+            # The last match is there to know of.
+            last = found.pop()
+            if len(last.matches) > 1:
+                found.append(replace(last, matches=last.matches[:-1]))
+        return found, more
+
+    def _items(self, found: Sequence[Found]) -> Iterator[tuple[dict[str, object], dict[str, int]]]:
+        """The items of the data, and what is different in the JSON."""
+        for one in found:
+            match self.asked.output:
+                case Output.FILES:
+                    yield {"path": one.path}, {}
+                case Output.COUNT:
+                    yield {"path": one.path, "count": one.count}, {}
+            for number, start, end, left, _, part, units in one.matches:
+                item = {
+                    "path": one.path,
+                    "line": number,
+                    "column": start + 1,
+                    "match": part[start - left : end - left],
+                    "line_text": part,
+                }
+                yield item, {"column": units + 1}
+
+    def _around(self, count: int, *, more: bool) -> int:
+        """How many lines to show around each of COUNT matches."""
+        if self.asked.context_lines is not None:
+            return self.asked.context_lines
+        if more or self.asked.offset or count > FEW:
+            return 0
+        return AUTOMATIC if count == 1 else SOME
+
+    def _rows(self, found: Sequence[Found], around: int) -> Sequence[str]:
+        """The text of each item."""
+        match self.asked.output:
+            case Output.FILES:
+                return [f"{path_in_text(one.path)}\n" for one in found]
+            case Output.COUNT:
+                return [f"{path_in_text(one.path)}: {one.count}\n" for one in found]
+        return matches_in_text(found, around)
+
+    def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
+        asked, scan = self.asked, self.scan
+        searched, all_files = scan.looked_at - self._unread.total(), len(scan.files)
+        below = "" if self.base == "." else f" in {show(f'{self.base}/')}"
+        of = f"{searched:,} of {all_files:,} files" if more else counted(searched, "file")
+        among = f"{asked.wanted()} ({of} searched{below})\n"
+        first = asked.offset + 1
+        which = f"{first:,}-{asked.offset + shown:,}"
+        if asked.output != Output.CONTENT:
+            if more or asked.offset:
+                return f"Files {which} with matches for {among}"
+            return f"{counted(len(found), 'file')} with matches for {among}"
+        if not found:
+            return f"No matches for {among}"
+        if more or asked.offset:
+            return f"Matches {which} for {among}"
+        files = counted(len(found), "file")
+        return f"{counted(shown, 'match', 'matches')} in {files} for {among}"
+
+    def _unsaved(self) -> list[str]:
+        """The paths that were searched as Emacs's unsaved text."""
+        scan = self.scan
+        searched = scan.files[: scan.looked_at] if scan.texts else ()
+        return [self.prefix + path for path in searched if isinstance(scan.texts.get(path), bytes)]
+
+    def _skipped(self) -> dict[str, int]:
+        """What was not looked at, by reason. Hidden files are, as any others."""
+        unread, project = self._unread, self.project
+        unreadable = unread[Unread.UNREADABLE] + len(project.closed(Closed.UNREADABLE))
+        return {
+            "ignored": project.ignored,
+            "hidden": 0,
+            "binary": unread[Unread.BINARY],
+            "too_large": unread[Unread.TOO_LARGE],
+            "unreadable": unreadable,
+            "undecodable": unread[Unread.UNDECODABLE],
+            "excluded": self.choice.by_name.total() + self.choice.by_globs,
+            "links": unread[Unread.LINK],
+            "repositories": len(project.closed(Closed.REPOSITORY)),
+        }
+
+    def _not_searched(self) -> str:
+        """The sentence that always ends the text."""
+        skipped, project = self._skipped(), self.project
+        by_name = self.choice.by_name
+        words = {
+            "ignored": "ignored by git",
+            "binary": "binary",
+            "too_large": "over 1 MiB",
+            "unreadable": "unreadable",
+            "undecodable": "not in UTF-8",
+            "links": "links" if skipped["links"] > 1 else "link",
+        }
+        parts = [f"{skipped[key]:,} {text}" for key, text in words.items() if skipped[key]]
+        if by_name:
+            parts.append(
+                f"{by_name.total():,} in {' '.join(f'{name}/' for name in sorted(by_name))}"
+            )
+        if self.choice.by_globs:
+            parts.append(f"{self.choice.by_globs:,} by include and exclude")
+        if inner := [self.prefix + path for path in project.closed(Closed.REPOSITORY)]:
+            which = some_of((f"{word(path)}/" for path in inner), len(inner))
+            whole = plural(len(inner), "repository", "repositories")
+            parts.append(f"{whole} within, to be given as root_path: {which}")
+        if project.tracked_unknown or project.repository in _WITHOUT_TRACKED:
+            parts.append("tracked files that a rule ignores, which git could not name")
+        if project.rules_cut:
+            parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
+        return f"not searched: {', '.join(parts) or 'nothing'}"
+
+
+_WITHOUT_TRACKED = (NoGit.REFUSED, NoGit.BROKEN, NoGit.SLOW, NoGit.TOO_MUCH)
+
+
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    """COUNT with its noun, in groups of three digits: `1,204 files`."""
+    return f"{count:,} {plural(count, noun, nouns).partition(' ')[2]}"
+
+
+def _more(offset: int) -> str:
+    return f"[more: offset={offset}]\n"
+
+
+TOOL = Tool(
+    description=(
+        "Searches workspace text files with a regular expression and returns deterministic match"
+        " locations."
+    ),
+    arguments=Arguments,
+    run=run,
+    result_kind=ResultKind.TEXT,
+    categories=("filesystem", "navigation", "search"),
+    reads_content=True,
+    settings=Settings,
+    table="regexp_search",
+)

@@ -1,0 +1,442 @@
+"""workspace/regexp_search: rule by rule (`search N`), what it discloses, and how it is bounded."""
+
+import base64
+import hashlib
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backstaff.fs.budget import Budget
+from backstaff.search import regexp
+from backstaff.search.regexp import BadRegexp, Regexp, translated
+from backstaff.server import Reply, Server
+from backstaff.settings import Settings
+from backstaff.tools.workspace import regexp_search
+from backstaff.tools.workspace._matches import MOST, line
+from tests.py.epc import Start
+from tests.py.fs.repositories import alone, git
+from tests.py.processes import as_nobody
+from tests.py.servers import server_at
+from tests.py.trees import Plant
+
+TOOL = "workspace/regexp_search"
+SERVER = server_at("/")
+HOPELESS = "a" * 50 + "b"
+
+
+@pytest.fixture(autouse=True)
+def _alone(folder: Path) -> Iterator[None]:
+    with alone(folder / "home"):
+        yield
+
+
+def search(root: Path, pattern: str, /, **arguments: object) -> Reply:
+    context = {"root": str(root), "json": True}
+    return SERVER.call(TOOL, {"pattern": pattern} | arguments, context)
+
+
+def data_of(reply: Reply) -> Any:  # noqa: ANN401
+    assert reply.ok, reply.text
+    return reply.data
+
+
+def found(root: Path, pattern: str, /, **arguments: object) -> list[tuple[object, ...]]:
+    items = data_of(search(root, pattern, **arguments))["items"]
+    return [(item["path"], item["line"], item["column"], item["match"]) for item in items]
+
+
+def last_line(reply: Reply) -> str:
+    assert reply.ok, reply.text
+    return reply.text.splitlines()[-1]
+
+
+# ---------------------------------------------------------------------------- search 1: matches
+
+
+@pytest.mark.parametrize("flags", ["", "g", "m", "s", "u", "gmsu"])
+def test_flags_but_i_change_nothing_within_a_line(tree: Plant, flags: str) -> None:  # search 1
+    root = tree({"t": "aXa\nXa\n"})
+    wanted = [("t", 1, 1, "a"), ("t", 1, 3, "a"), ("t", 2, 2, "a")]
+    assert found(root, "a", flags=flags) == wanted
+    assert found(root, "a.X", flags=flags) == []
+
+
+def test_flag_i_ignores_case_also_beyond_ascii(tree: Plant) -> None:  # search 1
+    root = tree({"t": "straSSE\nÄpfel\n\u017ftrong\n", "u": "SAFE"})
+    assert found(root, "äPFEL", flags="i") == [("t", 2, 1, "Äpfel")]
+    assert found(root, "strong", flags="i") == [("t", 3, 1, "\u017ftrong")]
+    assert found(root, "(?i)safe") == [("u", 1, 1, "SAFE")]
+
+
+def test_match_never_crosses_the_end_of_a_line(tree: Plant) -> None:  # search 1
+    root = tree({"t": "a\nb\r\nc\rd\x0be"})
+    assert [item[1:3] for item in found(root, r"[^x]\Z")] == [(1, 1), (2, 1), (3, 1), (4, 3)]
+    assert found(root, r"a\s+b") == []
+    assert "within one line" in search(root, r"a\nb").text
+
+
+def test_empty_file_has_no_line_and_a_last_newline_begins_none(tree: Plant) -> None:  # search 1
+    root = tree({"empty": "", "one": "a\n", "two": "a\n\n"})
+    assert found(root, "^$") == [("two", 2, 1, "")]
+
+
+@given(
+    st.text("ab\r\n\x0b\u2028é😀", max_size=30), st.sampled_from(["a*", "b", "^a", "a$", ".", ""])
+)
+def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None:  # search 1
+    wanted = []
+    lines = re.split("\r\n|\r|\n", text)
+    lines = lines[:-1] if not lines[-1] else lines
+    for number, one in enumerate(lines, 1):
+        wanted += [(number, *match.span()) for match in re.finditer(pattern or "a|", one)]
+    with Regexp(pattern or "a|", ignore_case=False, budget=Budget()) as asked:
+        data = text.encode()
+        answer = []
+        if asked.may_match(data):
+            asked.search([data], "content", 0, 10_000)
+            answer = asked.answer()[0][1]
+    assert [match[:3] for match in answer] == wanted
+
+
+PARTS = st.sampled_from(
+    ["a", "b", "ab", ".", "[ab]", r"\w", "(?:ab|ba)", "a?", "b+", "(a|b)", "A", "é"]
+)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=4), st.text("abcAé\n", max_size=40), st.booleans())
+def test_literals_leave_no_match_out(parts: list[str], text: str, ignore: bool) -> None:  # noqa: FBT001
+    pattern = "".join(parts)
+    flags = re.IGNORECASE if ignore else re.NOFLAG
+    lines = text.removesuffix("\n").split("\n") if text else []
+    wanted = [
+        (n, *m.span()) for n, one in enumerate(lines, 1) for m in re.finditer(pattern, one, flags)
+    ]
+    with Regexp(pattern, ignore_case=ignore, budget=Budget()) as asked:
+        answer = []
+        if asked.may_match(text.encode()):
+            asked.search([text.encode()], "content", 0, 10_000)
+            answer = asked.answer()[0][1]
+    assert [match[:3] for match in answer] == wanted
+
+
+# ---------------------------------------------------------------------------- search 2: order
+
+
+def test_order_is_by_utf_16_units_of_the_path_then_line_then_column(
+    tree: Plant,
+) -> None:  # search 2
+    names = ["b", "a/z", "a-b/c", "a.c", "\ue000", "\U0001f600", "Z"]
+    root = tree(dict.fromkeys(names, "x x\nx\n"))
+    items = found(root, "x")
+    paths = list(dict.fromkeys(item[0] for item in items))
+    assert paths == sorted(names, key=lambda name: name.encode("utf-16-be"))
+    assert [item[1:3] for item in items[:3]] == [(1, 1), (1, 3), (2, 1)]
+
+
+@pytest.mark.parametrize("total", [4, 5, 6])
+def test_truncated_only_where_one_more_match_is_known(tree: Plant, total: int) -> None:  # search 2
+    root = tree({"a": "x\n" * (total - 1), "b": "x"})
+    reply = search(root, "x", max_results=5)
+    assert reply.truncated is data_of(reply)["truncated"] is (total > 5)
+    assert ("[more: offset=5]" in reply.text) is (total > 5)
+    assert len(data_of(reply)["items"]) == min(total, 5)
+
+
+@pytest.mark.parametrize("output", ["content", "files", "count"])
+@pytest.mark.parametrize("limit", [None, 400])
+def test_pages_hold_each_match_once(
+    tree: Plant, output: str, limit: int | None
+) -> None:  # search 2
+    root = tree({f"{n:02}": "x " * (n % 4) + "\n" + "x" * (n % 3) for n in range(30)})
+    whole = data_of(search(root, "x", max_results=500, output=output))["items"]
+    offset, pages, context = (
+        0,
+        [],
+        {"root": str(root)} | ({"max_output_bytes": limit} if limit else {}),
+    )
+    while offset is not None:
+        given = {"pattern": "x", "max_results": 7, "output": output, "offset": offset}
+        data = data_of(SERVER.call(TOOL, given, context))
+        pages += data["items"]
+        offset = data["next_offset"]
+    assert pages == whole
+
+
+# ---------------------------------------------------------------------------- search 3, 4
+
+
+def test_names_of_the_contract_are_excluded_also_against_include(tree: Plant) -> None:  # search 3
+    names = ["node_modules", "dist", "build", "target", ".vscode"]
+    root = tree({f"src/{name}/x": "hit" for name in names} | {"dist2/x": "hit", ".git/x": "hit"})
+    reply = search(root, "hit", include=["**"], include_ignored=True)
+    assert [item["path"] for item in data_of(reply)["items"]] == ["dist2/x"]
+    assert data_of(reply)["skipped"]["excluded"] == 5
+    assert "5 in .vscode/ build/ dist/ node_modules/ target/" in last_line(reply)
+
+
+def ten_places(tree: Plant) -> Path:
+    """The needle in each place where searches lose things."""
+    root = tree(
+        {
+            "plain.txt": "needle\n",
+            ".hidden": "needle\n",
+            ".config/inside.txt": "needle\n",
+            "secret.txt": "needle\n",
+            "private/inside.txt": "needle\n",
+            "debug.log": "needle\n",
+            "program.bin": "\0needle\n",
+            "large.txt": "needle\n" + "x\n" * (1 << 19),
+            ".gitignore": "secret.txt\n/private/\n*.log\n",
+        }
+    )
+    git(root, "init", "-q")
+    (root / "wide.txt").write_bytes("needle\n".encode("utf-16"))
+    git(root, "add", ".")
+    (root / "untracked.txt").write_text("needle\n")
+    return root
+
+
+def test_each_of_ten_places_is_found_or_told(tree: Plant) -> None:  # search 3, 4
+    root = ten_places(tree)
+    reply = search(root, "needle")
+    places = [item["path"] for item in data_of(reply)["items"]]
+    assert places == [".config/inside.txt", ".hidden", "plain.txt", "untracked.txt"]
+    assert last_line(reply) == "[not searched: 3 ignored by git, 2 binary, 1 over 1 MiB]"
+    assert data_of(reply)["warnings"] == ["skipped_binary_files=2", "skipped_size_limit_files=1"]
+    again = [
+        item["path"] for item in data_of(search(root, "needle", include_ignored=True))["items"]
+    ]
+    assert {*again} == {*places, "secret.txt", "private/inside.txt", "debug.log"}
+
+
+def test_setting_gives_the_contract_without_git(tree: Plant) -> None:  # search 3
+    root = ten_places(tree)
+    settings = Settings(tables={"regexp_search": regexp_search.Settings(respect_gitignore=False)})
+    server = Server(SERVER.registry, settings, str(root))
+    items = data_of(server.call(TOOL, {"pattern": "needle"}))["items"]
+    assert {"secret.txt", "private/inside.txt", "debug.log"} <= {item["path"] for item in items}
+
+
+def test_links_special_and_unreadable_files_are_told_and_never_waited_for(
+    tree: Plant,
+) -> None:  # search 4
+    root = tree({"a": "hit", "closed": "hit", "shut/x": "hit"})
+    (root / "latin").write_bytes(b"hit \xe9")
+    (root / "link").symlink_to("a")
+    (root / "out").symlink_to("/etc/passwd")
+    (root / "closed").chmod(0)
+    (root / "shut").chmod(0)
+
+    def told() -> tuple[list[str], str]:
+        reply = search(root, "hit|root")
+        return [item["path"] for item in data_of(reply)["items"]], last_line(reply)
+
+    paths, last = as_nobody(told)
+    (root / "shut").chmod(0o755)
+    assert paths == ["a"]
+    assert last == "[not searched: 2 unreadable, 1 not in UTF-8, 2 links]"
+
+
+def test_repositories_within_are_named(tree: Plant) -> None:  # search 3
+    root = tree({"a": "hit", "inner/b": "hit"})
+    git(root, "init", "-q")
+    git(root / "inner", "init", "-q")
+    assert "1 repository within, to be given as root_path: inner/" in last_line(search(root, "hit"))
+
+
+def test_root_that_is_a_link_is_no_directory(tree: Plant) -> None:  # search 4
+    root = tree({"a/b": "hit"})
+    (root / "link").symlink_to("a")
+    assert search(root, "hit", root_path="link").error == {
+        "code": "NOT_DIRECTORY",
+        "message": "Path 'link' is not a directory: give the directory that it is in",
+    }
+    assert found(root, "hit", root_path="./a\\") == [("a/b", 1, 1, "hit")]
+
+
+# ---------------------------------------------------------------------------- search 5
+
+
+@pytest.mark.parametrize("pattern", ["x" * 1001, "é" * 501, " \n"])
+def test_pattern_that_is_blank_or_too_long_is_refused(
+    tree: Plant, pattern: str
+) -> None:  # search 5
+    reply = search(tree({"a": ""}), pattern)
+    assert (reply.error or {})["code"] == "INVALID_ARGUMENT", reply.text
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(" * 900, "(a", "a{2,1}", "[z-a]", "*", r"(?P<a>x)(?P<a>y)", r"\u{110000}"]
+)
+def test_pattern_that_is_none_is_refused_with_the_engines_words(
+    tree: Plant, pattern: str
+) -> None:  # search 5
+    reply = search(tree({"a": "x"}), pattern)
+    assert (reply.error or {})["code"] == "INVALID_REGEX", reply.text
+    assert "literal=true" in reply.text
+
+
+CATASTROPHIC = ["(a+)+$", "(a|aa)+$", "(a*)*$", "(a|a?)+$", "([ac]+)*$", "(.*a){20}$", "(a+){10}c"]
+
+
+@pytest.mark.parametrize("pattern", CATASTROPHIC)
+def test_pattern_that_takes_for_ever_ends_with_its_process(
+    tree: Plant, pattern: str
+) -> None:  # search 5
+    root = tree({"a": "nothing", "b": HOPELESS})
+    started: list[Any] = []
+    with Regexp("x", ignore_case=False, budget=Budget()) as asked:
+        started.append(asked._worker)  # noqa: SLF001  # the one that the call takes
+    reply = search(root, pattern, timeout_ms=100)
+    assert (reply.error or {})["code"] == "TIMEOUT", reply.text
+    assert reply.data is None
+    assert "2 of 2 files were looked at" in reply.text
+    assert started[0].process.returncode is not None, "the process goes on"
+    assert found(root, "nothing"), "the next call has no process"
+
+
+def test_cancelled_search_ends_its_process(tree: Plant) -> None:
+    root = tree({"b": HOPELESS})
+    with Regexp("x", ignore_case=False, budget=Budget()) as asked:
+        worker = asked._worker  # noqa: SLF001
+    cancelled = threading.Event()
+    threading.Timer(0.1, cancelled.set).start()
+    call = SERVER.prepare(TOOL, {"pattern": "(a+)+$", "timeout_ms": 30_000}, {"root": str(root)})
+    assert (SERVER.run(call, cancelled).error or {})["code"] == "CANCELLED"
+    assert worker.process.returncode is not None
+
+
+def test_process_whose_server_is_gone_ends() -> None:
+    program = f"""
+import sys, time
+sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
+from backstaff.fs.budget import Budget
+from backstaff.search import regexp
+regexp.LAST_SECONDS = 0.1
+import threading
+asked = regexp.Regexp("(a+)+$", False, Budget.lasting(300, threading.Event())).__enter__()
+asked.search([b"{HOPELESS}"], "content", 0, 1)
+print(asked._worker.process.pid, flush=True)
+import os
+os._exit(0)
+"""
+    pid = subprocess.run((sys.executable, "-c", program), check=True, capture_output=True).stdout  # noqa: S603
+    deadline = time.monotonic() + 20
+    while _runs(int(pid)):
+        assert time.monotonic() < deadline, "the process runs on"
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+def test_server_answers_others_while_patterns_take_for_ever(tree: Plant, start: Start) -> None:
+    root = tree({"b": HOPELESS})
+    client = start("serve", "--stdio", "--root", str(root))
+    hopeless = f'({TOOL} ((:pattern "(a+)+$" :timeout_ms 3000)))'
+    for uid in (1, 2):
+        name, arguments = hopeless[1:-1].split(" ", 1)
+        client.send(f"(call {uid} {name} {arguments})".encode())
+    client.send(b"(call 3 ping ())", b'(call 4 workspace/tree ((:path ".")))')
+    answers = [client.receive() for _ in range(4)]
+    order = [str(answer[1]) for answer in answers]
+    assert set(order[:2]) == {"3", "4"}, answers
+    assert set(order[2:]) == {"1", "2"}, answers
+
+
+# ---------------------------------------------------------------------------- search 6: the dialect
+
+
+@pytest.mark.parametrize(
+    ("pattern", "python"),
+    [
+        (r"(?<year>\d+)-\k<year>", r"(?P<year>\d+)-(?P=year)"),
+        (r"\u{1F600}\/", r"\U0001F600\/"),
+        (r"(?<=a)(?<!b)\\k<x>[(?<a>\]]", r"(?<=a)(?<!b)\\k<x>[(?<a>\]]"),
+    ],
+)
+def test_what_javascript_alone_has_is_translated(pattern: str, python: str) -> None:  # search 6
+    assert translated(pattern) == python
+    re.compile(python)
+
+
+@pytest.mark.parametrize("pattern", [r"\p{Lu}x", r"a\P{Greek}", r"\u{FFFFFF}"])
+def test_what_cannot_be_translated_says_so(pattern: str) -> None:  # search 6
+    with pytest.raises(BadRegexp):
+        translated(pattern)
+
+
+def test_slashes_around_a_pattern_are_text_and_told(tree: Plant) -> None:  # search 6
+    root = tree({"a": "Foo\n", "b": "/usr/\n"})
+    assert found(root, "/usr/") == [("b", 1, 1, "/usr/")]
+    assert "1 file matches without the slashes around the pattern" in search(root, "/foo/i").text
+
+
+# ---------------------------------------------------------------------------- the text
+
+
+@given(
+    st.text("ab é😀\t\x1b\u202e", max_size=700),
+    st.integers(0, 700),
+    st.integers(0, 400),
+)
+def test_line_is_cut_around_its_match(text: str, start: int, length: int) -> None:
+    start = min(start, len(text))
+    end = min(start + length, len(text))
+    row, shown = line((1, start, end, 0, len(text), text, start))
+    assert shown.start <= start <= shown.stop
+    assert row.startswith(("1: ", f"1:{start + 1}: "))
+    assert "\n" not in row[:-1]
+    assert "\x1b" not in row
+    assert len(text[shown.start : shown.stop].encode()) <= MOST
+
+
+@pytest.mark.parametrize("limit", [64, 100, 300, 1000, 5000])
+def test_text_keeps_to_its_limit(tree: Plant, limit: int) -> None:
+    root = tree({f"{n}": f"x {'y' * 400}\n" * 5 for n in range(9)})
+    reply = SERVER.call(TOOL, {"pattern": "x"}, {"root": str(root), "max_output_bytes": limit})
+    assert len(reply.text.encode()) <= limit
+
+
+def test_columns_count_utf_16_units_in_the_json(tree: Plant) -> None:
+    reply = search(tree({"t": "😀é x"}), "x")
+    assert data_of(reply)["items"][0]["column"] == 4
+    assert '"column":5' in str(reply.json)
+    assert '"took_ms":' in str(reply.json)
+
+
+# ---------------------------------------------------------------------------- unsaved text
+
+
+def unsaved(root: Path, pattern: str, texts: dict[str, str], coding: str = "utf-8-unix") -> Reply:
+    items = []
+    for name, text in texts.items():
+        data = text.encode("latin-1" if "8859" in coding else "utf-8")
+        items.append(
+            [name, hashlib.sha256(data).hexdigest(), coding, base64.b64encode(data).decode()]
+        )
+    return SERVER.call(TOOL, {"pattern": pattern}, {"root": str(root), "unsaved": items})
+
+
+def test_unsaved_text_is_searched_in_place_of_the_file_and_told(tree: Plant) -> None:
+    root = tree({"a": "on disk\n", "b": "on disk\n", ".gitignore": "c\n", "c": ""})
+    reply = unsaved(
+        root, "on disk|new", {"a": "new text", "d/e": "new", "c": "new", "dist/x": "new"}
+    )
+    paths = [item["path"] for item in data_of(reply)["items"]]
+    assert paths == ["a", "b", "d/e"]
+    assert data_of(reply)["unsaved"] == ["a", "d/e"]
+    assert "[not saved, searched as in Emacs: a d/e]" in reply.text
+    assert data_of(unsaved(root, "é", {"a": "é"}, "iso-8859-1-unix"))["items"][0]["path"] == "a"
