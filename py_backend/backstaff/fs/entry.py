@@ -95,6 +95,8 @@ def groups_in(directory: int, budget: Budget) -> Grouped:
                     break
         finally:
             entries.close()
+        if not others:
+            return files, [], [], []
         directories = [one.name for one in others if one.is_dir(follow_symlinks=False)]
         links, special = [], []
         if len(directories) < len(others):  # most directories hold nothing else

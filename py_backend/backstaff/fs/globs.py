@@ -101,9 +101,9 @@ class Globs:
         for pattern in self._patterns:
             matches, literal = pattern.regex.match, pattern.literal
             budget.check()
-            tried = [number for number, path in enumerate(paths) if literal in path]
+            tried = [(number, path) for number, path in enumerate(paths) if literal in path]
             checked = budget.checked(tried, STRIDE)
-            found.update([number for number in checked if matches(paths[number])])
+            found.update([number for number, path in checked if matches(path)])
         return sorted(found)
 
 

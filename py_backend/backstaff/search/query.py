@@ -4,28 +4,24 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 `parse_node.py`, because its characters appear there in order.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 from itertools import compress
 from typing import Self
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
+from backstaff.fs.packed import PackedPaths
 from backstaff.search.ranking import best, subsequence
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MIN_RANKED = 300
 """Matches ranked at once: the next pages of an answer then need no ranking."""
-BATCH = 4096
+BATCH = 1024
 """Paths between two looks at the clock. Matching that many takes about a millisecond."""
-
-
-FOLDED = 256
-"""Paths folded at once: so few often hold no capital letter at all, and need no copy."""
 
 
 class SearchKind(StrEnum):
@@ -34,25 +30,6 @@ class SearchKind(StrEnum):
     FUZZY = "fuzzy"
     SUBSTRING = "substring"
     GLOB = "glob"
-
-
-@dataclass(frozen=True)
-class Index:
-    """The paths to search, in the order that breaks ties."""
-
-    paths: Sequence[str]
-
-    @cached_property
-    def folded(self) -> Sequence[str]:
-        """The same paths with Unicode's case folding: `Straße` becomes `strasse`."""
-        folded: list[str] = []
-        for start in range(0, len(self.paths), FOLDED):
-            # Folding many at once is fast. NUL is in no path, and folding keeps it.
-            batch = self.paths[start : start + FOLDED]
-            together = "\0".join(batch)
-            small = together.lower() if together.isascii() else together.casefold()
-            folded += batch if small == together else small.split("\0")
-        return folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,46 +63,44 @@ class Query:
             raise _invalid(f"has {len(words)} words, more than {MAX_WORDS}")
         return cls(text, SearchKind(kind), words, ignore_case, None)
 
-    def match(self, index: Index, budget: Budget) -> "Matches":
-        """Find the paths of INDEX that match. Raises `DeadlineExceeded`."""
+    def match(self, paths: PackedPaths, budget: Budget) -> "Matches":
+        """Find those of PATHS that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
-            return Matches(index, self, self.globs.files(index.paths, budget))
-        paths = index.folded if self.ignore_case else index.paths
-        found: Sequence[int] = range(len(paths))
+            return Matches(paths, self, self.globs.files(paths, budget))
+        positions: list[int] = []
+        texts: list[str] = []
         # The longest word first: it leaves the fewest paths for the others.
-        for word in sorted(self.words, key=len, reverse=True):
-            found = self._with_word(word, paths, found, budget)
-        return Matches(index, self, found)
-
-    def _with_word(
-        self, word: str, paths: Sequence[str], candidates: Sequence[int], budget: Budget
-    ) -> list[int]:
-        """Keep the CANDIDATES, positions in PATHS, whose path matches WORD."""
-        found: list[int] = []
-        matches = subsequence(word).match
-        for start in range(0, len(candidates), BATCH):
+        tests = [self._test(word) for word in sorted(self.words, key=len, reverse=True)]
+        for start in range(0, len(paths), BATCH):
             budget.check()
-            batch = candidates[start : start + BATCH]
-            if isinstance(candidates, range):
-                texts = paths[start : start + BATCH]
-            else:
-                texts = [paths[position] for position in batch]
-            holds: Iterable[object] = (
-                [word in text for text in texts]
-                if self.kind is SearchKind.SUBSTRING
-                else map(matches, texts)
-            )
-            found += compress(batch, holds)
-        return found
+            stop = start + BATCH
+            batch = paths.folded(start, stop) if self.ignore_case else paths[start:stop]
+            found: Sequence[int] = range(start, start + len(batch))
+            for test in tests:
+                holds = list(map(test, batch))
+                found, batch = list(compress(found, holds)), list(compress(batch, holds))
+            positions += found
+            texts += batch
+        return Matches(paths, self, positions, texts)
+
+    def _test(self, word: str) -> Callable[[str], object]:
+        """A function that says whether WORD matches a path."""
+        if self.kind is SearchKind.SUBSTRING:
+            return lambda path: word in path
+        return subsequence(word).match
 
 
 @dataclass(slots=True)
 class Matches:
-    """The paths of an index that match a query, by their positions."""
+    """Those of `paths` that match a query, by their `positions`.
 
-    index: Index
+    `texts` are what was compared with the words: the same paths, folded where case does not matter.
+    """
+
+    paths: PackedPaths
     query: Query
     positions: Sequence[int]
+    texts: Sequence[str] = ()
     _ranked: Sequence[int] = field(default=())
 
     def __len__(self) -> int:
@@ -135,18 +110,16 @@ class Matches:
     def best(self, count: int, budget: Budget) -> list[str]:
         """Return the COUNT best paths, the best first. Raises `DeadlineExceeded`.
 
-        All matches of a glob are equally good, so they keep the order of the index.
+        All matches of a glob are equally good, so they keep their order.
         """
         if self.query.globs is not None:
             ranked = self.positions
         else:
             ranked = self._ranked  # read once: another call may replace it meanwhile
             if len(ranked) < min(count, len(self.positions)):
-                index, query = self.index, self.query
-                paths = index.folded if query.ignore_case else index.paths
-                most = max(count, MIN_RANKED)
-                ranked = self._ranked = best(query.words, paths, self.positions, most, budget)
-        return [self.index.paths[position] for position in ranked[:count]]
+                order = best(self.query.words, self.texts, max(count, MIN_RANKED), budget)
+                ranked = self._ranked = [self.positions[number] for number in order]
+        return [self.paths[position] for position in ranked[:count]]
 
 
 def parse_glob(text: str) -> Globs:

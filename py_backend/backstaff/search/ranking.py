@@ -25,10 +25,9 @@ Score = tuple[int, int]
 """The class of a match and its gaps. Less is better."""
 
 
-def best(
-    words: Sequence[str], paths: Sequence[str], matching: Sequence[int], count: int, budget: Budget
-) -> list[int]:
-    """Return the COUNT best of the MATCHING positions in PATHS. Raises `DeadlineExceeded`."""
+def best(words: Sequence[str], paths: Sequence[str], count: int, budget: Budget) -> list[int]:
+    """Return the COUNT best of PATHS, which all match, by position. Raises `DeadlineExceeded`."""
+    matching: Sequence[int] = range(len(paths))
     scorers = [_scorer(word) for word in words]
 
     def key(position: int) -> tuple[int, int, int, int]:

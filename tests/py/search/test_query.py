@@ -1,7 +1,6 @@
 """What matches a query among paths, and in which order."""
 
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -10,8 +9,9 @@ from hypothesis import strategies as st
 
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
+from backstaff.fs.packed import PackedPaths
 from backstaff.search import query as query_module
-from backstaff.search.query import Index, Query
+from backstaff.search.query import Query
 from tests.py.fs.glob_model import fits, segments_of
 
 ENDLESS = Budget()
@@ -27,14 +27,10 @@ paths = st.lists(
 queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
-def index_of(given: Sequence[str]) -> Index:
-    return Index(given)
-
-
-def told_by(query: Query, index: Index) -> list[str]:
-    """The paths that QUERY finds in INDEX, sorted."""
-    matches = query.match(index, ENDLESS)
-    found = matches.best(len(index.paths) + 1, ENDLESS)
+def told_by(query: Query, among: PackedPaths) -> list[str]:
+    """The paths that QUERY finds in AMONG, sorted."""
+    matches = query.match(among, ENDLESS)
+    found = matches.best(len(among) + 1, ENDLESS)
     assert len(found) == len(matches)
     return sorted(found)
 
@@ -51,11 +47,11 @@ def is_part(query: str, path: str) -> bool:
 
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
-    query, index = Query.parse(text, kind), index_of(given)
+    query, among = Query.parse(text, kind), PackedPaths.of(given)
     smart = str if text != text.lower() else str.lower
     inside = is_within if kind == "fuzzy" else is_part
-    assert told_by(query, index) == sorted(
-        one for one in index.paths if all(inside(part, smart(one)) for part in text.split())
+    assert told_by(query, among) == sorted(
+        one for one in among if all(inside(part, smart(one)) for part in text.split())
     )
 
 
@@ -65,19 +61,19 @@ def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
         query = Query.parse(text, "glob")
     except ToolError:
         return
-    index = index_of(given)
+    among = PackedPaths.of(given)
     segments = segments_of(text.removeprefix("./"))
-    told = [one for one in index.paths if fits(segments, one.split("/"))]
-    assert query.match(index, ENDLESS).best(len(given), ENDLESS) == told
+    told = [one for one in among if fits(segments, one.split("/"))]
+    assert query.match(among, ENDLESS).best(len(given), ENDLESS) == told
 
 
 @given(paths, queries, st.integers(1, 12))
 def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int) -> None:
-    query, index = Query.parse(text, "fuzzy"), index_of(given)
-    everything = query.match(index, ENDLESS).best(len(given), ENDLESS)
+    query, among = Query.parse(text, "fuzzy"), PackedPaths.of(given)
+    everything = query.match(among, ENDLESS).best(len(given), ENDLESS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query_module, "MIN_RANKED", 0)
-        assert query.match(index_of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
+        assert query.match(PackedPaths.of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
 
 
 def badness(words: list[str], path: str) -> tuple[int, int, int]:
@@ -112,11 +108,11 @@ def gaps_of(one: str, text: str, way: int) -> int:
 @example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring")  # all as good
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -> None:
-    query, index = Query.parse(text, kind), index_of(given)
+    query, among = Query.parse(text, kind), PackedPaths.of(given)
     smart = str if text != text.lower() else str.lower
-    told = query.match(index, ENDLESS).best(len(given), ENDLESS)
+    told = query.match(among, ENDLESS).best(len(given), ENDLESS)
     inside = is_within if kind == "fuzzy" else is_part
-    wanted = [one for one in index.paths if all(inside(a, smart(one)) for a in text.split())]
+    wanted = [one for one in among if all(inside(a, smart(one)) for a in text.split())]
     assert told == sorted(wanted, key=lambda one: badness(text.split(), smart(one)))
 
 
@@ -127,33 +123,33 @@ asked = st.lists(st.tuples(queries, st.sampled_from(["fuzzy", "substring"])), ma
 def test_what_was_asked_before_makes_no_difference(
     given: list[str], texts: list[tuple[str, str]]
 ) -> None:
-    index = index_of(given)
+    among = PackedPaths.of(given)
     for text, kind in texts:
         for size in range(1, len(text) + 1):
             if text[:size].strip():
                 query = Query.parse(text[:size], kind)
-                assert told_by(query, index) == told_by(query, index_of(given))
+                assert told_by(query, among) == told_by(query, PackedPaths.of(given))
 
 
 @pytest.mark.parametrize(
     ("first", "second"), [("a b", "a"), ("ab", "a"), ("a", "b"), ("ab", "AB"), ("ab", "abc")]
 )
 def test_search_after_another_finds_the_same(first: str, second: str) -> None:
-    index = index_of(["a", "ab", "a_b", "AB", "A", "b", "abc", "a_b_c"])
+    among = PackedPaths.of(["a", "ab", "a_b", "AB", "A", "b", "abc", "a_b_c"])
     for kind in ("substring", "fuzzy"):
-        told_by(Query.parse(first, "substring"), index)
+        told_by(Query.parse(first, "substring"), among)
         query = Query.parse(second, kind)
-        assert told_by(query, index) == told_by(query, index_of(index.paths))
+        assert told_by(query, among) == told_by(query, PackedPaths.of(among))
 
 
 @given(paths, st.integers(1, 200), st.sampled_from(["fuzzy", "substring"]))
 def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kind: str) -> None:
     given = [*given, *("/".join(["ab"] * depth) for depth in (2, 20, times))]
-    index = index_of(sorted(set(given)))
+    among = PackedPaths.of(sorted(set(given)))
     inside = is_within if kind == "fuzzy" else is_part
     for word in ("ab" * times, "b/a" * times):
-        told = told_by(Query.parse(word, kind), index)
-        assert told == sorted(one for one in index.paths if inside(word, one.lower()))
+        told = told_by(Query.parse(word, kind), among)
+        assert told == sorted(one for one in among if inside(word, one.lower()))
 
 
 @pytest.mark.parametrize(
@@ -167,10 +163,10 @@ def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kin
     ],
 )
 def test_search_ends_with_its_time(text: str, kind: str) -> None:
-    index, over = index_of(["ab" * 50, "a b"]), Budget(deadline=0)
+    among, over = PackedPaths.of(["ab" * 50, "a b"]), Budget(deadline=0)
     with pytest.raises(DeadlineExceeded):
-        Query.parse(text, kind).match(index, over)
-    found = Query.parse(text, kind).match(index, ENDLESS)
+        Query.parse(text, kind).match(among, over)
+    found = Query.parse(text, kind).match(among, ENDLESS)
     assert found
     if kind != "glob":
         with pytest.raises(DeadlineExceeded):
@@ -179,7 +175,9 @@ def test_search_ends_with_its_time(text: str, kind: str) -> None:
 
 
 def test_smaller_page_asked_for_meanwhile_does_not_shorten_this_one() -> None:
-    matches = Query.parse("a", "fuzzy").match(Index([f"a{n}" for n in range(1000)]), ENDLESS)
+    matches = Query.parse("a", "fuzzy").match(
+        PackedPaths.of([f"a{n}" for n in range(1000)]), ENDLESS
+    )
     whole = matches.best(1000, ENDLESS)
     matches.best(5, ENDLESS)
     assert matches.best(1000, ENDLESS) == whole
@@ -192,11 +190,11 @@ def test_query_with_a_nul_is_refused() -> None:
 
 
 def test_nothing_is_found_among_no_paths() -> None:
-    assert len(Query.parse("a", "fuzzy").match(Index([]), ENDLESS)) == 0
+    assert len(Query.parse("a", "fuzzy").match(PackedPaths.of([]), ENDLESS)) == 0
 
 
 def test_word_in_the_path_goes_before_gaps_in_the_name() -> None:
     gaps = [f"{number}/a_bc" for number in range(query_module.MIN_RANKED)]
-    index = index_of([*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"])
-    best = Query.parse("abc", "fuzzy").match(index, ENDLESS).best(2, ENDLESS)
+    among = PackedPaths.of([*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"])
+    best = Query.parse("abc", "fuzzy").match(among, ENDLESS).best(2, ENDLESS)
     assert best == ["abc/x", "0/a_bc"]

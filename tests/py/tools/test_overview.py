@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from backstaff.fs.budget import Budget
 from backstaff.fs.git import NoGit
 from backstaff.fs.handles import DEEPEST
+from backstaff.fs.packed import PackedPaths
 from backstaff.fs.project_files import Directory, ProjectFiles
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
@@ -502,12 +503,11 @@ def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
 
 def project(files: dict[str, list[str]]) -> ProjectFiles:
     """A project with these FILES by directory, in pre-order."""
-    paths: list[str] = []
+    paths = PackedPaths()
     directories = []
     for path, names in files.items():
-        first = len(paths)
-        paths += [f"{path}/{name}" if path else name for name in names]
-        directories.append(Directory(path, first, len(paths)))
+        first, end = paths.add(f"{path}/" if path else "", names)
+        directories.append(Directory(path, first, end))
     return ProjectFiles(paths, directories, NoGit.ABSENT)
 
 
