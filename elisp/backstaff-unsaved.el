@@ -15,6 +15,9 @@
 ;;
 ;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
 ;; whose file is encrypted or holds credentials.
+;;
+;; A call also names the coding systems of saved files that are visited and not in
+;; UTF-8, as in (("old.txt" "iso-latin-1")), so that the server can decode them.
 
 ;;; Code:
 
@@ -32,9 +35,25 @@ If nil, they answer with what is on the disk."
 (defconst backstaff-unsaved--most-bytes (* 4 1024 1024)
   "How many bytes of text a call may name; the server refuses more.")
 
-(defconst backstaff-unsaved--most-remote-bytes (* 32 1024)
-  "How many bytes of text travel to another host with one call.
-In Base64 they fit in the largest request that goes over a network.")
+(defconst backstaff-unsaved--most-items 1000
+  "How many texts a call may name; the server refuses more.")
+
+(defconst backstaff-unsaved--most-codings 200
+  "How many coding systems of saved files a call names.")
+
+(defconst backstaff-unsaved--remote-room (* 48 1024)
+  "How many bytes of a call to another host may be about texts.
+A request over a network has at most 64 KiB, so that the pipe to ssh takes it
+at once: Emacs would wait for a full pipe, and on a dead network for ever.
+The rest is for arguments.  A text that does not fit goes ahead of the call.")
+
+(defconst backstaff-unsaved--piece-characters (* 60 1024)
+  "How long a piece of a text, in Base64, is that goes ahead of a call.
+It is a multiple of four, and with its digest it fits in one request.")
+
+(defconst backstaff-unsaved-most-seconds 5
+  "For how long texts go ahead of a call.
+The disk counts for those that are not there by then, and the next call goes on.")
 
 (defconst backstaff-unsaved--secret
   (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))
@@ -70,15 +89,24 @@ ROOTS are names of the same directory, absolute, each with a slash at its end."
                             return (substring name (length root)))))
 
 (defun backstaff-unsaved--eligible-p ()
-  "Return non-nil if the current buffer has a text that a server may get."
-  (and buffer-file-name
-       (not (buffer-base-buffer)) ; the base buffer has the same text
+  "Return non-nil if the current buffer has a text that a server may get.
+It visits a file, so it is no indirect buffer; its base buffer has the text."
+  (and backstaff-send-unsaved-text
        (buffer-modified-p)
        (not buffer-file-format)
        (let ((name (file-local-name buffer-file-name)))
          ;; A handler such as that for .gz writes other bytes than the text's.
          (not (or (find-file-name-handler name 'write-region)
                   (string-match-p backstaff-unsaved--secret name))))))
+
+(defun backstaff-unsaved--coding-to-name ()
+  "Return the name of the current buffer's coding system if a server needs it.
+It needs none for UTF-8, nor for a file that begins with a byte order mark."
+  (when-let ((coding buffer-file-coding-system))
+    (unless (or (memq (coding-system-type coding) '(utf-8 undecided raw-text))
+                (eq (coding-system-base coding) 'us-ascii)
+                (coding-system-get coding :bom))
+      (symbol-name (coding-system-base coding)))))
 
 (defun backstaff-unsaved--coding ()
   "Return the coding system that saving the current buffer would use."
@@ -117,46 +145,102 @@ ROOTS are names of the same directory, absolute, each with a slash at its end."
                                 (string-suffix-p (concat "/" method) id)))
                backstaff-server-content-readers)))
 
+(defun backstaff-unsaved--pieces (digest size text)
+  "Return TEXT, in Base64, as a list of pieces (DIGEST SIZE OFFSET BASE64).
+SIZE and OFFSET count bytes, of which TEXT has three for four characters."
+  (cl-loop for start from 0 below (length text) by backstaff-unsaved--piece-characters
+           for end = (min (length text) (+ start backstaff-unsaved--piece-characters))
+           collect (list digest size (/ (* 3 start) 4) (substring text start end))))
+
 (defun backstaff-unsaved-context (method root &optional all)
-  "Return what a call of METHOD about ROOT says of texts that are not saved.
-It is a plist: `:items' for the server, `:bytes' that are sent with them, and
-`:left-out', the names of files whose texts are too much.  With ALL, send the
-bytes of each text, also if they were sent before."
-  (let* ((items nil) (total 0) (carried 0) (left-out nil)
-         (host (file-remote-p root))
+  "Return what a call of METHOD about ROOT says of texts in buffers.
+With ALL, send the bytes of each text, also if they were sent before.
+It is a plist:
+
+`:items'     (NAME DIGEST CODING [BASE64]) for each text that is not saved
+`:codings'   (NAME CODING) for saved files that are not in UTF-8
+`:ahead'     pieces (DIGEST SIZE OFFSET BASE64) of texts that the call has no
+             room for, to be sent before it: see `backstaff-unsaved-pieces-left'
+`:bytes'     how many bytes of text go with the call and ahead of it
+`:left-out'  the names of files whose texts are too much
+`:host'      the host of ROOT"
+  (let* ((host (file-remote-p root))
          ;; The true name of a directory on another host would cost a round trip.
-         (roots (if host (list root) (delete-dups (list (file-truename root) root)))))
-    (when (and backstaff-send-unsaved-text (backstaff-unsaved--read-by-p method))
-      (dolist (buffer (buffer-list))
-        (with-current-buffer buffer
-          (when-let ((name (and (backstaff-unsaved--eligible-p)
-                                (backstaff-unsaved--relative roots))))
-            (pcase-let* ((`(,coding ,digest ,size)
-                          (if (> (buffer-size) backstaff-unsaved--most-bytes)
-                              (list nil nil (buffer-size))
-                            (backstaff-unsaved--look)))
-                         (key (cons host digest))
-                         ;; Until the server has said which tools read files, it
-                         ;; gets no text: one of them asks for it.
-                         (carry (and (listp backstaff-server-content-readers)
-                                     (or all (not (gethash key backstaff-unsaved--sent))))))
-              (if (or (> (+ total size) backstaff-unsaved--most-bytes)
-                      (and carry host
-                           (> (+ carried size) backstaff-unsaved--most-remote-bytes)))
-                  (progn (push name left-out)
-                         ;; The next call may have room for it.
-                         (remhash key backstaff-unsaved--sent))
-                (cl-incf total size)
-                (when carry
-                  (cl-incf carried size)
-                  (when (> (hash-table-count backstaff-unsaved--sent) 1000)
-                    (clrhash backstaff-unsaved--sent))
-                  (puthash key t backstaff-unsaved--sent))
-                (push `(,name ,digest ,(symbol-name coding)
-                        ,@(and carry (list (base64-encode-string
-                                            (backstaff-unsaved--bytes coding) t))))
-                      items)))))))
-    (list :items items :bytes carried :left-out left-out)))
+         (roots (if host (list root) (delete-dups (list (file-truename root) root))))
+         (room (if host backstaff-unsaved--remote-room most-positive-fixnum))
+         (items nil) (codings nil) (ahead nil) (left-out nil)
+         (total 0) (bytes 0))
+    (cl-flet*
+        ((cost (name) (+ (string-bytes name) 120)) ; with digest, coding, parentheses
+         (add-coding (name)
+           (when-let ((coding (and (< (length codings) backstaff-unsaved--most-codings)
+                                   (<= (cost name) room)
+                                   (backstaff-unsaved--coding-to-name))))
+             (cl-decf room (cost name))
+             (push (list name coding) codings)))
+         (add-text (name)
+           (pcase-let* ((`(,coding ,digest ,size)
+                         (if (> (buffer-size) backstaff-unsaved--most-bytes)
+                             (list nil nil (buffer-size))
+                           (backstaff-unsaved--look)))
+                        (key (cons host digest))
+                        (data nil))
+             (if (or (> (+ total size) backstaff-unsaved--most-bytes)
+                     (> (cost name) room)
+                     (= (length items) backstaff-unsaved--most-items))
+                 (progn (push name left-out)
+                        ;; The next call may have room for it.
+                        (remhash key backstaff-unsaved--sent)
+                        (add-coding name))
+               (cl-incf total size)
+               (cl-decf room (cost name))
+               ;; Until the server has said which tools read files, it gets no
+               ;; text: one of them asks for it.
+               (when (and (listp backstaff-server-content-readers)
+                          (or all (not (gethash key backstaff-unsaved--sent))))
+                 (when (> (hash-table-count backstaff-unsaved--sent) 1000)
+                   (clrhash backstaff-unsaved--sent))
+                 (puthash key t backstaff-unsaved--sent)
+                 (cl-incf bytes size)
+                 (setq data (base64-encode-string (backstaff-unsaved--bytes coding) t))
+                 (if (<= (length data) room)
+                     (cl-decf room (length data))
+                   (setq ahead (nconc ahead (backstaff-unsaved--pieces digest size data))
+                         data nil)))
+               (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data)))
+                     items)))))
+      (when (backstaff-unsaved--read-by-p method)
+        (dolist (buffer (buffer-list))
+          (with-current-buffer buffer
+            (when-let ((name (backstaff-unsaved--relative roots)))
+              (if (backstaff-unsaved--eligible-p)
+                  (add-text name)
+                (add-coding name)))))))
+    (list :items items :codings codings :ahead ahead :bytes bytes
+          :left-out left-out :host host)))
+
+(defun backstaff-unsaved-pieces-left (pieces have)
+  "Return those of PIECES that are to be sent once the first is answered.
+HAVE, the answer, is how many bytes of that text the server has: more than the
+first piece has if an earlier call was given up."
+  (let ((digest (caar pieces)))
+    (cl-remove-if (lambda (piece)
+                    (and (equal (car piece) digest)
+                         (natnump have)
+                         (< (nth 2 piece) have)))
+                  (cdr pieces))))
+
+(defun backstaff-unsaved-without (texts pieces)
+  "Return TEXTS, a `backstaff-unsaved-context', without those that lack PIECES.
+Their files are among `:left-out'."
+  (let ((texts (copy-sequence texts))
+        (digests (delete-dups (mapcar #'car pieces))))
+    (dolist (digest digests)
+      (remhash (cons (plist-get texts :host) digest) backstaff-unsaved--sent))
+    (dolist (item (plist-get texts :items) texts)
+      (when (member (cadr item) digests)
+        (plist-put texts :items (remq item (plist-get texts :items)))
+        (plist-put texts :left-out (cons (car item) (plist-get texts :left-out)))))))
 
 (defun backstaff-unsaved-needed-p (reply)
   "Return non-nil if REPLY says that the server lacks a text."
@@ -164,7 +248,7 @@ bytes of each text, also if they were sent before."
 
 (defun backstaff-unsaved-told (reply texts)
   "Return REPLY with what TEXTS, a `backstaff-unsaved-context', cost and lack.
-`:unsaved-bytes' counts the bytes that were sent with the call.  A warning,
+`:unsaved-bytes' counts the bytes that were sent for the call.  A warning,
 which is also the last line of the text, names the files whose texts were left
 out, so that the disk answered for them."
   (let ((left-out (plist-get texts :left-out))

@@ -201,7 +201,8 @@ is lost or sends no reply."
          (reply nil))
     (cl-labels
         ((call (&optional all)
-           (let* ((texts (backstaff-unsaved-context (backstaff--method id) root all))
+           (let* ((texts (backstaff--hand-over
+                          (backstaff-unsaved-context (backstaff--method id) root all)))
                   (reply (backstaff--reply
                           (backstaff-server-call
                            (backstaff--method id)
@@ -237,31 +238,58 @@ Return a handle for `backstaff-cancel'."
     (cl-labels
         ((fail (condition)
            (funcall callback (backstaff--failure id condition)))
-         (send (context &optional all)
-           (let* ((root (plist-get context :root))
-                  (texts (backstaff-unsaved-context (backstaff--method id) root all)))
-             (set handle
-                  (backstaff-server-call-async
-                   (backstaff--method id)
-                   (list args (backstaff--sent-context context texts))
-                   :host (file-remote-p root)
-                   :timeout backstaff-call-timeout
-                   :error-fn #'fail
-                   :success-fn
-                   (lambda (value)
-                     (let ((reply (condition-case problem
-                                      (backstaff--reply value root)
-                                    (backstaff-error (backstaff--failure id problem)))))
-                       (cond
-                        ;; No question may be asked in a process filter, and nothing sent.
-                        ((backstaff--approval-required-p reply)
-                         (run-at-time 0 nil #'ask context reply))
-                        ((and (not all) (backstaff-unsaved-needed-p reply))
-                         (run-at-time 0 nil #'again context))
-                        (t (funcall callback (backstaff-unsaved-told reply texts))))))))))
-         (again (context)
+         (later (function &rest arguments)
+           ;; No question may be asked in a process filter, and nothing sent.
+           (let ((timer (run-at-time 0 nil (lambda ()
+                                             (set handle nil)
+                                             (apply function arguments)))))
+             (set handle (lambda ()
+                           (set handle nil)
+                           (cancel-timer timer)
+                           (fail (list 'backstaff-cancelled
+                                       (format "%s was cancelled" id)))
+                           t))))
+         (start (context &optional all)
+           (let ((texts (backstaff-unsaved-context
+                         (backstaff--method id) (plist-get context :root) all)))
+             (send context all texts (plist-get texts :ahead)
+                   (+ (float-time) backstaff-unsaved-most-seconds))))
+         ;; Send the first of PIECES and come back, or the call itself.
+         (send (context all texts pieces deadline)
+           (if (and pieces (< (float-time) deadline))
+               (set handle
+                    (backstaff-server-call-async
+                     'keep_text (car pieces)
+                     :host (plist-get texts :host)
+                     :timeout backstaff-call-timeout
+                     :error-fn #'fail
+                     :success-fn
+                     (lambda (have)
+                       (later #'try #'send context all texts
+                              (backstaff-unsaved-pieces-left pieces have) deadline))))
+             (let ((root (plist-get context :root))
+                   (texts (backstaff-unsaved-without texts pieces)))
+               (set handle
+                    (backstaff-server-call-async
+                     (backstaff--method id)
+                     (list args (backstaff--sent-context context texts))
+                     :host (file-remote-p root)
+                     :timeout backstaff-call-timeout
+                     :error-fn #'fail
+                     :success-fn
+                     (lambda (value)
+                       (let ((reply (condition-case problem
+                                        (backstaff--reply value root)
+                                      (backstaff-error (backstaff--failure id problem)))))
+                         (cond
+                          ((backstaff--approval-required-p reply)
+                           (later #'ask context reply))
+                          ((and (not all) (backstaff-unsaved-needed-p reply))
+                           (later #'try #'start context t))
+                          (t (funcall callback (backstaff-unsaved-told reply texts)))))))))))
+         (try (function &rest arguments)
            (condition-case problem
-               (send context t)
+               (apply function arguments)
              (backstaff-error (fail problem))))
          (ask (context reply)
            (pcase (condition-case nil
@@ -270,11 +298,9 @@ Return a handle for `backstaff-cancel'."
                     (quit nil))
              (:unasked (funcall callback reply))
              ('nil (funcall callback (backstaff--refusal id)))
-             (_ (condition-case problem
-                    (send (plist-put context :approved t))
-                  (backstaff-error (fail problem)))))))
+             (_ (try #'start (plist-put context :approved t))))))
       (condition-case problem
-          (send (backstaff--context context))
+          (start (backstaff--context context))
         ;; To start a server on another host takes a while, and may be quit.
         ((backstaff-error quit) (run-at-time 0 nil #'fail problem))))
     handle))
@@ -283,7 +309,10 @@ Return a handle for `backstaff-cancel'."
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
 Its callback gets a reply with the code CANCELLED.  Return nil if the call had
 ended before."
-  (and (symbol-value handle) (backstaff-server-cancel (symbol-value handle))))
+  (pcase (symbol-value handle)
+    ('nil nil)
+    ((and (pred functionp) cancel) (funcall cancel))
+    (call (backstaff-server-cancel call))))
 
 
 ;;; Approval
@@ -359,7 +388,21 @@ TEXTS is a `backstaff-unsaved-context'."
   (append (plist-put (copy-sequence context) :root
                      (file-name-unquote (file-local-name (plist-get context :root))))
           (and (plist-get texts :items)
-               (list :unsaved (plist-get texts :items)))))
+               (list :unsaved (plist-get texts :items)))
+          (and (plist-get texts :codings)
+               (list :codings (plist-get texts :codings)))))
+
+(defun backstaff--hand-over (texts)
+  "Send what TEXTS, a `backstaff-unsaved-context', has to go ahead of a call.
+Return TEXTS without those that the server did not get in time."
+  (let ((pieces (plist-get texts :ahead))
+        (deadline (+ (float-time) backstaff-unsaved-most-seconds)))
+    (while (and pieces (< (float-time) deadline))
+      (setq pieces (backstaff-unsaved-pieces-left
+                    pieces (backstaff-server-call 'keep_text (car pieces)
+                                                  :timeout backstaff-call-timeout
+                                                  :host (plist-get texts :host)))))
+    (backstaff-unsaved-without texts pieces)))
 
 
 ;;; Replies

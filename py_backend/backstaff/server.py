@@ -116,7 +116,7 @@ class Server:
         self.registry = registry
         self.settings = settings
         self.root = root
-        self._texts = UnsavedTexts()
+        self.texts = UnsavedTexts()
 
     def call(
         self,
@@ -142,7 +142,7 @@ class Server:
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
         # Here, on the thread that reads: a second call may name a text right behind this one.
         reads = decoded["unsaved"] and self.registry.by_id[tool_id].reads_content
-        texts = self._texts.received(decoded["unsaved"]) if reads else {}
+        texts = self.texts.received(decoded["unsaved"]) if reads else {}
         return Call(tool_id=tool_id, arguments=arguments, warnings=warnings, texts=texts, **decoded)
 
     def fail(self, call: Call, error: ToolError) -> Reply:

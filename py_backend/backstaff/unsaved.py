@@ -3,6 +3,8 @@
 A call names every such text; its bytes travel once. The server keeps them by their digest, and a
 call that names a digest without bytes gets them from there. A digest that is not known (the server
 is new, or forgot it) refuses the call with the code UNSAVED_NEEDED: the client sends all bytes.
+
+A text that is too long for one request comes in pieces before the call (`keep_text`).
 """
 
 import base64
@@ -22,6 +24,8 @@ MAX_CALL_BYTES = 4 << 20
 """Bytes of all texts of one call together, sent now or before."""
 MAX_KEPT_BYTES = 16 << 20
 """Bytes that a server keeps: the texts of four such calls."""
+MAX_BEGUN = 4
+"""Texts of which a part has come. Each takes up to `MAX_CALL_BYTES`."""
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -57,13 +61,55 @@ class UnsavedTexts:
 
     kept: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
     size: int = 0
+    begun: OrderedDict[str, bytearray] = field(default_factory=OrderedDict)
+    """What has come of texts that come in pieces, by digest; at most `MAX_BEGUN`."""
+
+    def keep_text(self, arguments: Sequence[object]) -> int:
+        """Take a piece of a text, (SHA256 SIZE OFFSET BASE64); return how many bytes are here.
+
+        A piece counts if it begins where those before it end. SIZE is that of the whole text. Once
+        all of it is here, calls can name it. Raises `ToolError`.
+        """
+        match arguments:
+            case [str() as digest, int() as size, int() as offset, str() as data]:
+                pass
+            case _:
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT, "keep_text takes SHA256 SIZE OFFSET BASE64"
+                )
+        if digest in self.kept:
+            return size
+        if not 0 <= size <= MAX_CALL_BYTES:
+            problem = f"a text has at most {MAX_CALL_BYTES} bytes, not {size}"
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text refuses it: {problem}")
+        begun = self.begun.setdefault(digest, bytearray())
+        if offset == len(begun):
+            begun += _decoded("a text", data)
+        if len(begun) < size:
+            if len(self.begun) > MAX_BEGUN:
+                self.begun.popitem(last=False)
+            return len(begun)
+        text = bytes(self.begun.pop(digest))
+        if hashlib.sha256(text).hexdigest() != digest:
+            problem = "the pieces have another digest than they should"
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text refuses them: {problem}")
+        self._keep(digest, text)
+        self._forget()
+        return size
+
+    def _keep(self, digest: str, data: bytes) -> None:
+        self.kept[digest] = data
+        self.size += len(data)
+
+    def _forget(self) -> None:
+        while self.size > MAX_KEPT_BYTES:
+            self.size -= len(self.kept.popitem(last=False)[1])
 
     def received(self, items: Sequence[Named]) -> Mapping[str, UnsavedText]:
         """Keep what ITEMS bring, and return the text of each by name. Raises `ToolError`."""
         for item in items:
             if item.data is not None and item.digest not in self.kept:
-                self.kept[item.digest] = item.data
-                self.size += len(item.data)
+                self._keep(item.digest, item.data)
         missing = [item.name for item in items if item.digest not in self.kept]
         if missing:
             shown = some_of(map(quote, missing), len(missing), between=", ") or "some files"
@@ -73,8 +119,7 @@ class UnsavedTexts:
             self.kept.move_to_end(item.digest)
         total = sum(len(self.kept[item.digest]) for item in items)
         texts = {i.name: UnsavedText(self.kept[i.digest], i.digest, i.coding) for i in items}
-        while self.size > MAX_KEPT_BYTES:
-            self.size -= len(self.kept.popitem(last=False)[1])
+        self._forget()
         if total > MAX_CALL_BYTES:
             raise _refusal("unsaved", f"names {total} bytes of text, more than {MAX_CALL_BYTES}")
         return texts

@@ -1,8 +1,8 @@
 """One EPC connection without any I/O: bytes come in, replies go out, and nothing here waits.
 
 A transport passes the bytes that it reads to `Connection.receive`, and provides a `send` that
-writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `describe` and
-`methods` at once; workers run the calls of tools, and answer each when it is done.
+writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `describe`,
+`keep_text` and `methods` at once; workers run the calls of tools, and answer each when it is done.
 """
 
 import logging
@@ -53,6 +53,11 @@ class Connection:
             "describe": ("", "The definition of every tool.", lambda _: server.definitions()),
             "ping": ("", "Answer t at once.", lambda _: True),
             "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
+            "keep_text": (
+                "SHA256 SIZE OFFSET BASE64",
+                "Keep a piece of a text for calls; how many bytes of it are here.",
+                server.texts.keep_text,
+            ),
         }
 
     def receive(self, data: bytes) -> None:
