@@ -4,6 +4,9 @@ A byte order mark decides; else strict UTF-8; else the coding of the buffer that
 else a coding cookie in the first two lines; else what the caller says. The first that decodes
 everything is the encoding. A guess is only ever a suggestion.
 
+Bytes that Emacs made of a buffer are an exception, as it says what it made them in: there the
+coding of the buffer decides, even where they could be UTF-8 as well.
+
 A NUL in the first `HEAD_BYTES` makes a file binary, unless one of these says UTF-16 or UTF-32.
 """
 
@@ -98,14 +101,16 @@ def codec(name: str) -> str:
     return _COMMON_NAMES.get(found.name, found.name)
 
 
-def candidates(head: bytes, coding: str, encoding: str) -> list[str]:
+def candidates(head: bytes, coding: str, encoding: str, *, sure: bool) -> list[str]:
     """The encodings to try in this order; none if HEAD, the first bytes, is binary.
 
-    CODING is Emacs's and ENCODING the caller's; either may be empty.
+    CODING is Emacs's and ENCODING the caller's; either may be empty. SURE says that Emacs made the
+    bytes itself.
     """
     mark = next((name for bom, name in _BOMS if head.startswith(bom)), "")
     told = [codec(name) for name in (coding, _cookie(head), encoding)]
-    names = list(dict.fromkeys(filter(None, [mark, "utf-8", *told])))
+    made = [told[0]] if sure else []
+    names = list(dict.fromkeys(filter(None, [*made, mark, "utf-8", *told])))
     return [name for name in names if b"\0" not in head or name.startswith(("utf-16", "utf-32"))]
 
 

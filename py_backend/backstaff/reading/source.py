@@ -5,6 +5,7 @@ file of a gibibyte takes no more memory than one of a kibibyte.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from backstaff.errors import NotFound, ToolError
 from backstaff.fs import file
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
+from backstaff.fs.stamp import UNSETTLED, Stamp, settled
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context
 from backstaff.unsaved import UnsavedText
@@ -58,7 +60,8 @@ class Source:
     """A file, or the buffer in its place, while it is open.
 
     `path` starts at the root. `coding` is what Emacs says of its encoding, or "". `mtime_ms` is
-    None where the file is not on the disk. `pieces` reads all of it, from the start each time.
+    None where the file is not on the disk. `pieces` reads all of it from an offset on. `stamp` is
+    that of the file just now, and UNSETTLED for a buffer.
     """
 
     path: str
@@ -66,7 +69,8 @@ class Source:
     size: int
     mtime_ms: int | None
     coding: str
-    pieces: Callable[[], Iterator[bytes]]
+    pieces: Callable[[int], Iterator[bytes]]
+    stamp: Callable[[], Stamp]
 
 
 @contextmanager
@@ -93,13 +97,21 @@ def opened(path: str, context: Context) -> Iterator[Source]:
 
 
 def _of_buffer(path: str, text: UnsavedText, mtime_ms: int | None, context: Context) -> Source:
-    def pieces() -> Iterator[bytes]:
-        for start in range(0, len(text.data), PIECE_BYTES):
+    def pieces(offset: int) -> Iterator[bytes]:
+        for start in range(offset, len(text.data), PIECE_BYTES):
             context.budget.check()
             yield text.data[start : start + PIECE_BYTES]
 
     _refuse_large(len(text.data), context)
-    return Source(path, Origin.BUFFER, len(text.data), mtime_ms, text.coding, pieces)
+    return Source(
+        path=path,
+        origin=Origin.BUFFER,
+        size=len(text.data),
+        mtime_ms=mtime_ms,
+        coding=text.coding,
+        pieces=pieces,
+        stamp=lambda: UNSETTLED,
+    )
 
 
 @contextmanager
@@ -108,9 +120,9 @@ def _on_disk(place: Place, context: Context) -> Iterator[Source]:
         raise file.not_a_file(place.kind)
     with file.opened(place.name, place.directory) as (descriptor, status):
 
-        def pieces() -> Iterator[bytes]:
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            left = status.st_size  # else a file that grows while it is read might have no end
+        def pieces(offset: int) -> Iterator[bytes]:
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            left = status.st_size - offset  # a file that grows all the while would have no end
             while left:
                 context.budget.check()
                 piece = os.read(descriptor, min(left, PIECE_BYTES))
@@ -118,6 +130,10 @@ def _on_disk(place: Place, context: Context) -> Iterator[Source]:
                     return
                 left -= len(piece)
                 yield piece
+
+        def stamp() -> Stamp:
+            now = time.time_ns()
+            return settled(os.fstat(descriptor), now)
 
         _refuse_large(status.st_size, context)
         if not status.st_size and os.read(descriptor, 1):
@@ -129,6 +145,7 @@ def _on_disk(place: Place, context: Context) -> Iterator[Source]:
             mtime_ms=status.st_mtime_ns // 10**6,
             coding=context.codings.get(place.relative, ""),
             pieces=pieces,
+            stamp=stamp,
         )
 
 

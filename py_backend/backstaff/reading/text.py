@@ -1,25 +1,45 @@
 r"""A whole file as text, piece by piece: decoded, hashed, its lines counted, and none of it kept.
 
 `\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line.
+
+What was counted of a large file is kept, with places to begin at in the midst of it, until the
+stamp of the file is another. So its second page takes milliseconds, like that of a small file.
 """
 
 import codecs
 import hashlib
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
+from typing import Protocol
 
 from backstaff.errors import DeadlineExceeded
+from backstaff.fs.stamp import UNSETTLED, Recent, Stamp
 from backstaff.reading.encoding import HEAD_BYTES, candidates, kind, suggestions
-from backstaff.reading.source import ContentError, Source
+from backstaff.reading.source import ContentError, Origin, Source
 
 REVISION_DIGITS = 16
 SAMPLE_BYTES = 2 << 10
 """Bytes before and behind an undecodable one that tell the likely encodings."""
 BINARY_NOT_SUPPORTED, ENCODING_UNKNOWN = "BINARY_NOT_SUPPORTED", "ENCODING_UNKNOWN"
+MARK_BYTES = 1 << 20
+"""Bytes between two places to begin at. Nothing is kept of a smaller file."""
+MAX_MARKS = 4096
+"""Places that are kept for all files together: those of four of a gibibyte, some 700 KiB."""
 
-Take = Callable[[str, int], None]
-"""Takes the next piece of a text, whose lines end with `\\n` only, and how many end in it."""
+
+class Taker(Protocol):
+    """Takes the text that it wants. `start` is the number of the first line of it."""
+
+    start: int
+
+    def take(self, text: str, first: int, last: int) -> bool:
+        r"""Take the next piece of the text; return whether more is wanted.
+
+        It begins somewhere in line FIRST and ends in line LAST. Its lines end with `\n` only.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +56,72 @@ class Whole:
     revision: str
 
 
-def read(source: Source, encoding: str, taker: Callable[[], Take]) -> Whole:
-    """Read SOURCE in the first encoding that fits; TAKER makes a new `Take` for each try.
+@dataclass(frozen=True, slots=True)
+class Mark:
+    r"""A place to begin reading at: OFFSET bytes are before it, and it is in the line NUMBER.
+
+    `state` is that of the decoder there, and `held` the `\r` that it has decoded last, or "".
+    """
+
+    offset: int
+    number: int
+    state: tuple[bytes, int]
+    held: str
+
+
+BEGINNING = Mark(0, 1, (b"", 0), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A whole text, and marks in it, in their order."""
+
+    whole: Whole
+    marks: list[Mark]
+
+
+_KNOWN: Recent[tuple[Stamp, str, str], Known] = Recent(MAX_MARKS, lambda known: len(known.marks))
+
+
+def read(source: Source, encoding: str, taker: Callable[[], Taker]) -> Whole:
+    """Read SOURCE in the first encoding that fits; TAKER makes a new `Taker` for each try.
 
     ENCODING is what the caller says, or "". Raises `ContentError` with the codes of read 6.
     """
+    key = (source.stamp(), source.coding, encoding)
+    settled = key[0] != UNSETTLED
     try:
-        return _read(source, encoding, taker)
+        known = _KNOWN.get(key) if settled else None
+        if not known or not _taken(source, known, taker()) or source.stamp() != key[0]:
+            known = _read(source, encoding, taker)
+            if settled and len(known.marks) > 1 and source.stamp() == key[0]:
+                _KNOWN.put(key, known)
     except DeadlineExceeded as error:
         problem = "the time was up before its lines were counted: allow the call more time"
         raise DeadlineExceeded(f"The file was not read, as {problem}") from error
+    return known.whole
 
 
-def _read(source: Source, encoding: str, taker: Callable[[], Take]) -> Whole:
-    head = b"".join(islice(source.pieces(), 1))[:HEAD_BYTES]
+def _taken(source: Source, known: Known, taker: Taker) -> bool:
+    """Let TAKER take its lines, which begin behind a mark; False if the file is another by now."""
+    before = bisect_left(known.marks, taker.start, key=attrgetter("number")) - 1
+    mark = known.marks[max(0, before)]
+    number = mark.number
+    try:
+        for text, after in _texts(source.pieces(mark.offset), known.whole.encoding, mark):
+            if not taker.take(text.replace("\r\n", "\n"), number, after.number):
+                break
+            number = after.number
+    except _Undecodable:
+        return False
+    return True
+
+
+def _read(source: Source, encoding: str, taker: Callable[[], Taker]) -> Known:
+    head = b"".join(islice(source.pieces(0), 1))[:HEAD_BYTES]
     failures = []
-    for name in candidates(head, source.coding, encoding):
+    sure = source.origin is Origin.BUFFER
+    for name in candidates(head, source.coding, encoding, sure=sure):
         try:
             return _decoded(source, name, taker())
         except _Undecodable as error:
@@ -69,43 +139,65 @@ class _Undecodable(Exception):
         self.offset = offset
 
 
-def _decoded(source: Source, name: str, take: Take) -> Whole:
-    digest, size, empty = hashlib.sha256(), 0, True
-    ends = {"crlf": 0, "cr": 0, "lf": 0}
-    held = ""  # a `\r` at the end of a piece: a `\n` may follow
-    decoder = codecs.getincrementaldecoder(name)("strict")
-    for piece, final in _with_last(source.pieces()):
-        digest.update(piece)
-        before = size - len(decoder.getstate()[0])
-        size += len(piece)
-        try:
-            text = held + decoder.decode(piece, final)
-        except UnicodeDecodeError as error:
-            raise _Undecodable(before + error.start) from None
-        held = "\r" if text.endswith("\r") and not final else ""
-        if held:
-            text = text[:-1]
+def _decoded(source: Source, name: str, taker: Taker) -> Known:
+    digest, size, empty, wanted = hashlib.sha256(), 0, True, True
+    crlf = carriage_returns = 0
+    marks = [BEGINNING]
+
+    def hashed() -> Iterator[bytes]:
+        nonlocal size
+        for piece in source.pieces(0):
+            digest.update(piece)
+            size += len(piece)
+            yield piece
+
+    number = BEGINNING.number
+    for text, after in _texts(hashed(), name, BEGINNING):
         empty = empty and not text
         if "\r" in text:
-            crlf = text.count("\r\n")
-            ends["crlf"] += crlf
-            ends["cr"] += text.count("\r") - crlf
-            text = text.replace("\r\n", "\n")
-            ends["lf"] -= crlf
-        newlines = text.count("\n")
-        ends["lf"] += newlines
-        take(text, newlines)
+            crlf += text.count("\r\n")
+            carriage_returns += text.count("\r")
+            text = text.replace("\r\n", "\n")  # noqa: PLW2901  # the same text
+        wanted = wanted and taker.take(text, number, after.number)
+        number = after.number
+        if after.offset >= marks[-1].offset + MARK_BYTES:
+            marks.append(after)
+    newlines = number - BEGINNING.number
+    ends = {"crlf": crlf, "cr": carriage_returns - crlf, "lf": newlines - crlf}
     found = [end for end, count in ends.items() if count]
-    return Whole(
+    whole = Whole(
         byte_length=size,
-        line_count=0 if empty else ends["lf"] + ends["crlf"] + 1,
+        line_count=0 if empty else newlines + 1,
         encoding=name,
         eol="none" if not found else found[0] if len(found) == 1 else "mixed",
         revision=digest.hexdigest()[:REVISION_DIGITS],
     )
+    return Known(whole, marks)
 
 
-def _with_last(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+def _texts(pieces: Iterable[bytes], name: str, mark: Mark) -> Iterator[tuple[str, Mark]]:
+    r"""Yield the text of each of PIECES, which begin at MARK, and the mark at its end.
+
+    No `\r\n` lies between two texts.
+    """
+    decoder = codecs.getincrementaldecoder(name)("strict")
+    if mark is not BEGINNING:
+        decoder.setstate(mark.state)
+    for piece, final in _with_last(pieces):
+        pending = len(decoder.getstate()[0])
+        try:
+            text = mark.held + decoder.decode(piece, final)
+        except UnicodeDecodeError as error:
+            raise _Undecodable(mark.offset - pending + error.start) from None
+        held = "\r" if text.endswith("\r") and not final else ""  # a `\n` may follow
+        text = text.removesuffix(held)
+        mark = Mark(
+            mark.offset + len(piece), mark.number + text.count("\n"), decoder.getstate(), held
+        )
+        yield text, mark
+
+
+def _with_last(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     """Yield each of PIECES, then an empty one that is the last."""
     for piece in pieces:
         yield piece, False
@@ -123,7 +215,7 @@ def _unknown(source: Source, failures: list[tuple[str, int]]) -> ContentError:
     """The error for a text in none of the encodings that FAILURES name, each with an offset."""
     offset = max(offset for name, offset in failures if name.startswith("utf-8"))
     start, position, sample = max(0, offset - SAMPLE_BYTES), 0, b""
-    for piece in source.pieces():
+    for piece in source.pieces(0):
         sample += piece[max(0, start - position) : max(0, offset + SAMPLE_BYTES - position)]
         position += len(piece)
         if position > offset + SAMPLE_BYTES:

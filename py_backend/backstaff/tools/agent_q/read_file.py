@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from backstaff.errors import NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import TABLE, ContentError, Settings, opened
-from backstaff.reading.text import Take, Whole, read
+from backstaff.reading.text import Taker, Whole, read
 from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
@@ -34,11 +34,13 @@ class Beginning:
 
     most: int
     pieces: list[str] = field(default_factory=list)
+    start: int = 1
 
-    def take(self, text: str, _: int) -> None:
-        """Take the next piece of the text."""
+    def take(self, text: str, _first: int, _last: int) -> bool:
+        """Take the next piece of the text; return whether more is wanted."""
         self.pieces.append(text[: self.most])
         self.most -= len(self.pieces[-1])
+        return self.most > 0
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -46,9 +48,9 @@ def run(arguments: Arguments, context: Context) -> Result:
     limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
     kept: list[Beginning] = []
 
-    def taker() -> Take:
+    def taker() -> Taker:
         kept[:] = [Beginning(limit + 1)]
-        return kept[0].take
+        return kept[0]
 
     try:
         with opened(arguments.path, context) as source:

@@ -29,7 +29,7 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.project_files import project_files
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Source, opened
-from backstaff.reading.text import Take, Whole, read
+from backstaff.reading.text import Taker, Whole, read
 from backstaff.render.lines import fitting, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show
 from backstaff.search import suggestions
@@ -97,19 +97,18 @@ class Window:
     count: int
     limit: int
     lines: list[Line] = field(default_factory=list)
-    number: int = 1
 
-    def take(self, text: str, newlines: int) -> None:
-        """Take the next piece of the text."""
-        first, self.number = self.number, self.number + newlines
-        if self.number < self.start or first >= self.start + self.count:
-            return
+    def take(self, text: str, first: int, last: int) -> bool:
+        """Take the next piece of the text; return whether more is wanted."""
+        if last < self.start:
+            return True
         for number, piece in enumerate(text.split("\n"), first):
             position = number - self.start
             if 0 <= position < self.count:
                 if position == len(self.lines):
                     self.lines.append(Line())
                 self.lines[position].add(piece, LINE_BYTES if position else self.limit)
+        return last < self.start + self.count
 
 
 def run(arguments: Arguments, context: Context) -> Result:
@@ -123,9 +122,9 @@ def run(arguments: Arguments, context: Context) -> Result:
     limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
     windows: list[Window] = []
 
-    def taker() -> Take:
+    def taker() -> Taker:
         windows[:] = [Window(arguments.start_line, arguments.max_lines, max(limit, LINE_BYTES))]
-        return windows[0].take
+        return windows[0]
 
     try:
         with opened(arguments.path, context) as source:
