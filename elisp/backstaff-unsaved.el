@@ -41,8 +41,8 @@ If nil, they answer with what is on the disk."
 (defconst backstaff-unsaved--most-codings 200
   "How many coding systems of saved files a call names.")
 
-(defconst backstaff-unsaved--remote-room (* 48 1024)
-  "How many bytes of a call to another host may be about texts.
+(defconst backstaff-unsaved--remote-rooms '(16384 . 24576)
+  "How many bytes of a call to another host names and texts may take.
 A request over a network has at most 64 KiB, so that the pipe to ssh takes it
 at once: Emacs would wait for a full pipe, and on a dead network for ever.
 The rest is for arguments.  A text that does not fit goes ahead of the call.")
@@ -167,7 +167,8 @@ It is a plist:
   (let* ((host (file-remote-p root))
          ;; The true name of a directory on another host would cost a round trip.
          (roots (if host (list root) (delete-dups (list (file-truename root) root))))
-         (room (if host backstaff-unsaved--remote-room most-positive-fixnum))
+         (room (if host (car backstaff-unsaved--remote-rooms) most-positive-fixnum))
+         (text-room (if host (cdr backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (items nil) (codings nil) (ahead nil) (left-out nil)
          (total 0) (bytes 0))
     (cl-flet*
@@ -203,8 +204,8 @@ It is a plist:
                  (puthash key t backstaff-unsaved--sent)
                  (cl-incf bytes size)
                  (setq data (base64-encode-string (backstaff-unsaved--bytes coding) t))
-                 (if (<= (length data) room)
-                     (cl-decf room (length data))
+                 (if (<= (length data) text-room)
+                     (cl-decf text-room (length data))
                    (setq ahead (nconc ahead (backstaff-unsaved--pieces digest size data))
                          data nil)))
                (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data)))

@@ -287,6 +287,84 @@ like TREE for a directory."
            when (equal (plist-get tool :toolset) toolset)
            collect (plist-get tool :name)))
 
+;;; Buffers that are edited
+
+(defconst backstaff-test-edits
+  (string-to-number (or (getenv "BACKSTAFF_EDITS") "60"))
+  "How many random edits are tried (`make read-edits': 1,000).")
+
+(defmacro backstaff-test-with-files (variable names &rest body)
+  "Run BODY with VARIABLE bound to buffers that visit files with NAMES.
+Nothing is read from these files, so they may be on another host."
+  (declare (indent 2) (debug (symbolp form body)))
+  `(let ((create-lockfiles nil)
+         (,variable nil))
+     (unwind-protect
+         (progn
+           (dolist (name ,names)
+             (with-current-buffer (generate-new-buffer (file-name-nondirectory name))
+               (setq buffer-file-name name
+                     buffer-file-coding-system 'utf-8-unix)
+               (push (current-buffer) ,variable)))
+           (setq ,variable (nreverse ,variable))
+           ,@body)
+       (dolist (buffer ,variable)
+         (with-current-buffer buffer
+           (setq buffer-file-name nil)
+           (set-buffer-modified-p nil))
+         (kill-buffer buffer)))))
+
+(defun backstaff-test--edit ()
+  "Change something in the current buffer, and keep it short."
+  (goto-char (+ (point-min) (random (1+ (buffer-size)))))
+  (if (zerop (random 3))
+      (delete-region (point) (min (point-max) (+ (point) (random 9))))
+    (insert (nth (random 6) '("ä" "line\n" "\n" "tab\t" "z" "€"))))
+  (when (> (buffer-size) 1000)
+    (delete-region 1 900)))
+
+(defun backstaff-test-edits-are-read (root place)
+  "Check that tools read what buffers of files in PLACE hold, after any edit.
+PLACE is the name of the local directory ROOT, which may be that on a host."
+  (dolist (modified '(0 1 20))
+    (random "backstaff") ; the same edits each time
+    (backstaff-test-with-files buffers
+        (cl-loop for number below (max modified 1)
+                 collect (format "%s%d.txt" place number))
+      (cl-loop for buffer in buffers
+               for codings = '(utf-8-unix iso-8859-15-dos utf-16le-with-signature-unix
+                               utf-8-with-signature-dos iso-8859-15-unix)
+               then (append (cdr codings) (list (car codings)))
+               do (with-current-buffer buffer
+                    (setq buffer-file-coding-system (car codings))
+                    (insert "new")))
+      (dotimes (edit backstaff-test-edits)
+        (with-current-buffer (nth (random (length buffers)) buffers)
+          (backstaff-test--edit)
+          (let ((name (file-name-nondirectory buffer-file-name)))
+            (when (zerop modified)
+              (let ((coding-system-for-write buffer-file-coding-system))
+                (write-region nil nil (expand-file-name name root) nil 'silent))
+              (set-buffer-modified-p nil))
+            (let* ((reply (backstaff-call 'workspace/read_file
+                                          (list :path name :max_lines 500)
+                                          (list :root place)))
+                   (data (plist-get reply :data)))
+              (ert-info ((format "edit %d, %d modified: %S" edit modified reply))
+                (should (equal (plist-get data :content) (buffer-string)))
+                (should (equal (format "%s" (plist-get data :source))
+                               (if (zerop modified) ":disk" ":buffer")))))))))))
+
+(defun backstaff-test-sent (function)
+  "Call FUNCTION; return the lengths of all that was sent to processes meanwhile."
+  (let* ((lengths nil)
+         (note (lambda (_process text) (push (string-bytes text) lengths))))
+    (advice-add 'process-send-string :before note)
+    (unwind-protect (funcall function)
+      (advice-remove 'process-send-string note))
+    (nreverse lengths)))
+
+
 ;;; Warnings
 
 (defmacro backstaff-test-with-warnings (&rest body)

@@ -150,27 +150,76 @@ The text is without its last newline."
                               (plist-get reply :text)))
       (should (= (length (plist-get reply :warnings)) 1)))))
 
-(ert-deftest backstaff-unsaved-text-for-another-host-is-told-if-it-is-too-long ()
-  "Nothing here asks the host, so the test needs none."
-  (clrhash backstaff-unsaved--sent)
+(defmacro backstaff-unsaved-tests-far (name &rest body)
+  "Run BODY in a buffer that visits the file NAME on a host that is not there.
+Nothing here asks the host.  The function `texts' returns what a call would say."
+  (declare (indent 1) (debug t))
+  `(let ((backstaff-server-content-readers '("workspace/read_file"))
+         (far "/ssh:nowhere.invalid:/p/"))
+     (clrhash backstaff-unsaved--sent)
+     (backstaff-test-with-files buffers (list (concat far ,name))
+       (with-current-buffer (car buffers)
+         (cl-flet ((texts () (backstaff-unsaved-context "workspace/read_file" far)))
+           ,@body)))))
+
+(ert-deftest backstaff-unsaved-text-for-another-host-goes-ahead-if-it-is-long ()
+  (backstaff-unsaved-tests-far "d/a.txt"
+    (insert (make-string 100000 ?x))
+    (let* ((texts (texts))
+           (pieces (plist-get texts :ahead))
+           (digest (secure-hash 'sha256 (buffer-string))))
+      (should (equal (plist-get texts :items) `(("d/a.txt" ,digest "utf-8-unix"))))
+      (should (= (plist-get texts :bytes) 100000))
+      (should (= (length pieces) 3))
+      (should (equal (mapcar (lambda (piece) (seq-take piece 3)) pieces)
+                     `((,digest 100000 0) (,digest 100000 46080) (,digest 100000 92160))))
+      (should (equal (mapconcat (lambda (piece) (base64-decode-string (nth 3 piece)))
+                                pieces "")
+                     (buffer-string)))
+      (dolist (piece pieces)
+        (should (backstaff-message-frame (list 'call 1000000 'keep_text piece)
+                                         backstaff-epc--max-remote-request))))
+    (should-not (plist-get (texts) :ahead)) ; once a change
+    (delete-region 1 90000)
+    (let ((texts (texts)))
+      (should-not (plist-get texts :ahead))
+      (should (equal (base64-decode-string (nth 3 (car (plist-get texts :items))))
+                     (buffer-string))))))
+
+(ert-deftest backstaff-unsaved-text-goes-on-where-the-server-has-it ()
+  (let ((pieces '(("a" 9 0 "") ("a" 9 3 "") ("a" 9 6 "") ("b" 9 0 ""))))
+    (should (equal (backstaff-unsaved-pieces-left pieces 3) (cdr pieces)))
+    (should (equal (backstaff-unsaved-pieces-left pieces 6) (cddr pieces)))
+    (should (equal (backstaff-unsaved-pieces-left pieces 9) (last pieces)))
+    ;; Whatever the server says, there is an end.
+    (should (equal (backstaff-unsaved-pieces-left pieces 0) (cdr pieces)))
+    (should (equal (backstaff-unsaved-pieces-left pieces "x") (cdr pieces)))))
+
+(ert-deftest backstaff-unsaved-text-that-does-not-get-there-in-time-is-told ()
+  (backstaff-unsaved-tests-far "a.txt"
+    (insert (make-string 100000 ?x))
+    (let* ((texts (texts))
+           (without (backstaff-unsaved-without texts (last (plist-get texts :ahead)))))
+      (should-not (plist-get without :items))
+      (should (equal (plist-get without :left-out) '("a.txt")))
+      (should (equal (backstaff-unsaved-without texts nil) texts))
+      ;; The next call tries again.
+      (should (= (length (plist-get (texts) :ahead)) 3)))))
+
+(ert-deftest backstaff-unsaved-names-leave-room-for-arguments ()
   (let ((backstaff-server-content-readers '("workspace/read_file"))
-        (long (1+ backstaff-unsaved--most-remote-bytes)))
-    (cl-flet ((texts ()
-                (backstaff-unsaved-context "workspace/read_file" "/ssh:nowhere.invalid:/p/")))
-      (with-temp-buffer
-        (setq buffer-file-name "/ssh:nowhere.invalid:/p/d/a.txt")
-        (unwind-protect
-            (progn
-              (insert (make-string long ?x))
-              (dotimes (_ 2)
-                (should (equal (texts) '(:items nil :bytes 0 :left-out ("d/a.txt")))))
-              (delete-char -1)
-              (let ((texts (texts)))
-                (should (= (plist-get texts :bytes) (1- long)))
-                (should (equal (mapcar #'car (plist-get texts :items)) '("d/a.txt")))
-                (should (equal (plist-get texts :left-out) nil))))
-          (setq buffer-file-name nil)
-          (set-buffer-modified-p nil))))))
+        (far "/ssh:nowhere.invalid:/p/"))
+    (backstaff-test-with-files buffers
+        (cl-loop for number below 300 collect (format "%s%0100d.txt" far number))
+      (dolist (buffer buffers)
+        (with-current-buffer buffer
+          (insert (buffer-name))))
+      (let ((texts (backstaff-unsaved-context "workspace/read_file" far)))
+        (should (< (length (prin1-to-string (plist-get texts :items))) (* 40 1024)))
+        (should (= (+ (length (plist-get texts :items))
+                      (length (plist-get texts :left-out)))
+                   300))
+        (should (> (length (plist-get texts :items)) 50))))))
 
 (ert-deftest backstaff-unsaved-text-that-stays-the-same-is-not-encoded-again ()
   (backstaff-unsaved-tests-with '(("a.txt" . "a\n"))
@@ -182,22 +231,81 @@ The text is without its last newline."
       (should (equal (backstaff-unsaved-tests-read "a.txt") '("new a" "buffer" nil))))))
 
 (ert-deftest backstaff-unsaved-text-is-that-of-the-buffer-after-any-edit ()
-  (backstaff-unsaved-tests-with '(("0.txt" . "one\ntwo\n") ("1.txt" . "") ("2.txt" . "x"))
-    (random "backstaff") ; the same edits each time
-    (cl-loop repeat 60
-             for file = (format "%d.txt" (random 3))
-             do
-             (backstaff-unsaved-tests-editing file
-               (goto-char (+ (point-min) (random (1+ (buffer-size)))))
-               (if (zerop (random 3))
-                   (delete-region (point) (min (point-max) (+ (point) (random 9))))
-                 (insert (nth (random 5) '("ä" "line\n" "\n" "tab\t" "z")))))
-             (let ((text (with-current-buffer (get-file-buffer file) (buffer-string))))
-               (should (equal (plist-get (plist-get (backstaff-call 'workspace/read_file
-                                                                    (list :path file))
-                                                    :data)
-                                         :content)
-                              text))))))
+  (backstaff-unsaved-tests-with nil
+    (backstaff-test-edits-are-read root root)))
+
+(ert-deftest backstaff-unsaved-text-that-stays-the-same-is-sent-once ()
+  (backstaff-unsaved-tests-with nil
+    (backstaff-test-with-files buffers
+        (cl-loop for number below 20 collect (format "%s%d.txt" root number))
+      (dolist (buffer buffers)
+        (with-current-buffer buffer
+          (insert (make-string 100000 ?x) (buffer-name))))
+      (backstaff-call 'agent-q/get_project_root nil)
+      (cl-flet ((read () (backstaff-unsaved-tests-read "7.txt")))
+        (should (> (apply #'+ (backstaff-test-sent #'read)) 2000000))
+        (let ((sent (backstaff-test-sent #'read)))
+          (should (= (length sent) 1))
+          (should (< (car sent) 4000)))))))
+
+(ert-deftest backstaff-unsaved-text-is-decoded-as-the-buffer-is-coded ()
+  "Its bytes may be UTF-8 by chance."
+  (backstaff-unsaved-tests-with '(("a.txt" . ""))
+    (backstaff-unsaved-tests-editing "a.txt"
+      (insert "\u00c3\u00a4")
+      (setq buffer-file-coding-system 'latin-1-unix)
+      (should (equal (backstaff-unsaved-tests-read "a.txt") '("\u00c3\u00a4" "buffer" 2)))
+      (erase-buffer)
+      (insert "\u65e5\u672c")
+      (setq buffer-file-coding-system 'iso-2022-jp-unix)
+      (should (equal (backstaff-unsaved-tests-read "a.txt")
+                     '("\u65e5\u672c" "buffer" 10))))))
+
+
+;;; The codings of saved files
+
+(ert-deftest backstaff-unsaved-saved-file-is-decoded-as-its-buffer-is ()
+  (backstaff-unsaved-tests-with '(("a.txt" . "gr\374n\n") ("b.txt" . "\374\n"))
+    (let ((coding-system-for-read 'latin-1-dos))
+      (find-file-noselect "a.txt"))
+    (let ((reply (backstaff-call 'workspace/read_file '(:path "a.txt"))))
+      (should (equal (plist-get (plist-get reply :data) :content) "grün\n"))
+      (should (equal (plist-get (plist-get reply :data) :encoding) "latin-1")))
+    (let ((reply (backstaff-call 'workspace/regexp_search '(:pattern "gr.n"))))
+      (should (string-match-p "a\\.txt" (plist-get reply :text)))
+      (should (string-match-p "grün" (plist-get reply :text))))
+    (should (equal (plist-get (plist-get (backstaff-call 'workspace/read_file
+                                                         '(:path "b.txt"))
+                                         :error)
+                              :code)
+                   "ENCODING_UNKNOWN"))))
+
+(ert-deftest backstaff-unsaved-only-codings-that-tell-something-are-sent ()
+  (backstaff-unsaved-tests-with '(("a.txt" . "a"))
+    (backstaff-call 'agent-q/get_project_root nil)
+    (backstaff-test-with-files buffers (list (concat root "a.txt"))
+      (with-current-buffer (car buffers)
+        (dolist (case '((utf-8-unix) (utf-8-with-signature-dos) (undecided-unix) (us-ascii)
+                        (utf-16le-with-signature) (no-conversion) (raw-text-unix) (nil)
+                        (latin-1-dos . "iso-latin-1") (koi8-r-unix . "cyrillic-koi8")
+                        (utf-16le-unix . "utf-16le") (sjis-mac . "japanese-shift-jis")))
+          (setq buffer-file-coding-system (car case))
+          (dolist (method '("workspace/read_file" "workspace/tree"))
+            (ert-info ((format "%s %s" case method))
+              (should (equal (plist-get (backstaff-unsaved-context method root) :codings)
+                             (and (cdr case) (equal method "workspace/read_file")
+                                  `(("a.txt" ,(cdr case)))))))))))))
+
+(ert-deftest backstaff-unsaved-codings-have-a-bound ()
+  (backstaff-unsaved-tests-with nil
+    (backstaff-test-with-files buffers
+        (cl-loop for number below 250 collect (format "%s%d.txt" root number))
+      (dolist (buffer buffers)
+        (with-current-buffer buffer
+          (setq buffer-file-coding-system 'latin-1)))
+      (should (= (length (plist-get (backstaff-unsaved-context "workspace/read_file" root)
+                                    :codings))
+                 backstaff-unsaved--most-codings)))))
 
 (provide 'backstaff-unsaved-tests)
 ;;; backstaff-unsaved-tests.el ends here

@@ -105,6 +105,144 @@
           (set-buffer-modified-p nil))
         (kill-buffer here)))))
 
+(ert-deftest backstaff-remote-unsaved-text-is-that-of-the-buffer-after-any-edit ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-test-edits-are-read root far)))
+
+(ert-deftest backstaff-remote-read-takes-one-round-trip ()
+  "Also where text goes along; and TRAMP asks the host nothing."
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-list far)
+    (backstaff-test-with-files buffers (list (concat far "a.txt") (concat far "new.txt"))
+      (cl-flet ((read ()
+                  (let ((reply (backstaff-call 'workspace/read_file '(:path "a.txt")
+                                               (list :root far))))
+                    (should (plist-get reply :ok))
+                    (plist-get (plist-get reply :data) :content))))
+        (should (equal (read) "alpha"))
+        (should (= (length (backstaff-test-sent #'read)) 1))
+        (dolist (buffer buffers)
+          (with-current-buffer buffer
+            (insert "beta" (make-string 5000 ?\n))))
+        (should (= (length (backstaff-test-sent #'read)) 1))
+        (should (string-prefix-p "beta" (read)))
+        (let ((sent (backstaff-test-sent #'read)))
+          (should (= (length sent) 1))
+          (should (< (car sent) 1000)))))))
+
+(ert-deftest backstaff-remote-long-unsaved-text-goes-ahead-in-pieces ()
+  (backstaff-remote-test-both-ways
+    (backstaff-remote-test-list far)
+    (backstaff-test-with-files buffers (list (concat far "a.txt"))
+      (with-current-buffer (car buffers)
+        (dotimes (line 30000)
+          (insert (format "line %d\n" line)))
+        (let* ((bytes (buffer-size)) (reply nil)
+               (read (lambda (start)
+                       (setq reply (backstaff-call
+                                    'workspace/read_file
+                                    (list :path "a.txt" :start_line start :max_lines 1)
+                                    (list :root far)))
+                       (should (plist-get reply :ok))
+                       (plist-get (plist-get reply :data) :content)))
+               (sent (backstaff-test-sent
+                      (lambda () (should (equal (funcall read 29000) "line 28999"))))))
+          (should (= (plist-get reply :unsaved-bytes) bytes))
+          ;; All pieces, and the call.
+          (should (= (length sent) (1+ (ceiling bytes 46080))))
+          (should (< (apply #'max sent) (* 64 1024)))
+          (let ((sent (backstaff-test-sent (lambda () (funcall read 1)))))
+            (should (= (length sent) 1))
+            (should (< (car sent) 1000))))))))
+
+(ert-deftest backstaff-remote-long-unsaved-text-goes-ahead-of-calls-at-once ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-list far)
+    (backstaff-test-with-files buffers (list (concat far "a.txt") (concat far "b.txt"))
+      (dolist (buffer buffers)
+        (with-current-buffer buffer
+          (insert (buffer-name) (make-string 300000 ?x))))
+      (let ((replies nil))
+        (dolist (name '("a.txt" "b.txt" "a.txt" "b.txt"))
+          (backstaff-call-async 'workspace/read_file (list :path name)
+                                (lambda (reply) (push reply replies))
+                                (list :root far)))
+        (backstaff-test-wait-for (= (length replies) 4) 20)
+        (dolist (reply replies)
+          (ert-info ((format "%.300S" reply))
+            (should (plist-get reply :ok))
+            (should (string-match-p "not saved yet in Emacs" (plist-get reply :text)))))))))
+
+(ert-deftest backstaff-remote-long-unsaved-text-may-be-cancelled-on-its-way ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-list far)
+    (backstaff-test-with-files buffers (list (concat far "a.txt"))
+      (with-current-buffer (car buffers)
+        (insert (make-string 3000000 ?x))
+        (dolist (pieces '(1 5))
+          (let* ((replies nil) (answered 0)
+                 (count (lambda (&rest _) (cl-incf answered)))
+                 (handle (backstaff-call-async 'workspace/read_file '(:path "a.txt")
+                                               (lambda (reply) (push reply replies))
+                                               (list :root far))))
+            (advice-add 'backstaff-unsaved-pieces-left :after count)
+            (unwind-protect
+                (backstaff-test-wait-for (>= answered pieces) 20)
+              (advice-remove 'backstaff-unsaved-pieces-left count))
+            (should (backstaff-cancel handle))
+            (should-not (backstaff-cancel handle))
+            (should (equal (mapcar (lambda (reply)
+                                     (plist-get (plist-get reply :error) :code))
+                                   replies)
+                           '("CANCELLED")))))
+        ;; It is whole at last.
+        (should (equal (plist-get (plist-get (backstaff-call 'workspace/read_file
+                                                             '(:path "a.txt")
+                                                             (list :root far))
+                                             :data)
+                                  :source)
+                       :buffer))))))
+
+(ert-deftest backstaff-remote-unsaved-text-on-a-slow-line-is-told-and-goes-on ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-list far)
+    (backstaff-test-with-files buffers (list (concat far "a.txt"))
+      (with-current-buffer (car buffers)
+        (insert (make-string 300000 ?x))
+        (let* ((backstaff-unsaved-most-seconds 0.0)
+               (read (lambda ()
+                       (backstaff-call 'workspace/read_file '(:path "a.txt")
+                                       (list :root far))))
+               (reply (funcall read)))
+          ;; Nothing of it gets there in no time at all.
+          (should (equal (plist-get (plist-get reply :data) :content) "alpha"))
+          (should (string-match-p "the disk counts for 1: a\\.txt" (plist-get reply :text)))
+          (let* ((pieces (plist-get (backstaff-unsaved-context "workspace/read_file" far)
+                                    :ahead))
+                 (server (backstaff-server-connection (backstaff-remote-test-server far))))
+            (backstaff-epc-call server 'keep_text (nth 0 pieces))
+            (backstaff-epc-call server 'keep_text (nth 1 pieces)))
+          (clrhash backstaff-unsaved--sent)
+          (let* ((backstaff-unsaved-most-seconds 20)
+                 (sent (backstaff-test-sent (lambda () (setq reply (funcall read))))))
+            (should (eq (plist-get (plist-get reply :data) :source) :buffer))
+            ;; The second piece was there, so it was left out.
+            (should (= (length sent) (ceiling 300000 46080)))))))))
+
+(ert-deftest backstaff-remote-saved-file-is-decoded-as-its-buffer-is ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((coding-system-for-write 'latin-1-unix))
+      (write-region "grün" nil (concat root "a.txt") nil 'silent))
+    (backstaff-test-with-files buffers (list (concat far "a.txt"))
+      (with-current-buffer (car buffers)
+        (setq buffer-file-coding-system 'latin-1-unix))
+      (should (equal (plist-get (plist-get (backstaff-call 'workspace/read_file
+                                                           '(:path "a.txt")
+                                                           (list :root far))
+                                           :data)
+                                :content)
+                     "grün")))))
+
 (ert-deftest backstaff-remote-settings-go-along ()
   (backstaff-remote-test-both-ways
     (let ((backstaff-server-settings-file (concat root "policy.toml")))

@@ -5,7 +5,7 @@ directories on the way to a file stay open for the next one, so files come in an
 those of a directory stand together, as in a sorted list.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -35,11 +35,13 @@ class Unread(StrEnum):
 class Contents:
     """Reads files below the open directory `start`; use it as a context manager.
 
-    `most` is the size in bytes of the largest file that is read.
+    `most` is the size in bytes of the largest file that is read. `codings` names the encodings that
+    are known of files that are not UTF-8, by path.
     """
 
     start: int
     most: int
+    codings: Mapping[str, str] = field(default_factory=dict)
     _names: list[str] = field(default_factory=list)
     _directories: list[int] = field(default_factory=list)
 
@@ -61,7 +63,10 @@ class Contents:
             return Unread.LINK if error.kind == "symlink" else Unread.SPECIAL
         except PathError as error:
             return Unread.GONE if error.code == "NOT_FOUND" else Unread.UNREADABLE
-        return judged(data) if whole else Unread.TOO_LARGE
+        if not whole:
+            return Unread.TOO_LARGE
+        known = self.codings.get(path)
+        return judged(data, "utf-8", known) if known else judged(data)
 
     def _enter(self, parents: Sequence[str]) -> int:
         """The open directory of these names. Raises `PathError`."""
@@ -86,13 +91,13 @@ class Contents:
             self._names.pop()
 
 
-def judged(data: bytes, coding: str = "utf-8") -> bytes | Unread:
-    """DATA, which are in CODING, as text in UTF-8, or the reason why they are none."""
+def judged(data: bytes, *codings: str) -> bytes | Unread:
+    """DATA, in the first of CODINGS that fits, else UTF-8, as UTF-8; or why they are no text."""
     if data.find(b"\0", 0, HEAD) >= 0:
         return Unread.BINARY
     if data.isascii():
         return data
-    for name in dict.fromkeys((coding, "utf-8")):  # Python knows not all codings of Emacs
+    for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
         with suppress(LookupError, UnicodeDecodeError):
             text = data.decode(name)
             return data if name == "utf-8" else text.encode(errors="replace")

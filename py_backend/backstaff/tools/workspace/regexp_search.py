@@ -33,6 +33,7 @@ from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.ignore import MAX_LINES
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
+from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, fitting, plural, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search import suggestions
@@ -163,7 +164,8 @@ def run(arguments: Arguments, context: Context) -> Result:
             project = project_files(
                 place, budget.share(WALK_SHARE), include_ignored=asked.include_ignored
             )
-            with Contents(place.directory, MAX_FILE_BYTES) as contents:
+            codings = _codings(place.prefix, context.codings)
+            with Contents(place.directory, MAX_FILE_BYTES, codings) as contents:
                 scan.texts = _unsaved(place.prefix, context.unsaved)
                 new = [path for path in scan.texts if contents.text(path) is Unread.GONE]
                 choice = _choose(project, place.prefix, include, exclude, budget, new)
@@ -244,12 +246,19 @@ def _timeout(scan: Scan, milliseconds: int) -> ToolError:
 def _unsaved(prefix: str, texts: Mapping[str, UnsavedText]) -> dict[str, bytes | Unread]:
     """The TEXTS that take the place of files below the directory with this PREFIX."""
     return {
-        name[len(prefix) :]: judged(
-            text.data, re.sub("-(unix|dos|mac)$", "", text.coding) or "utf-8"
-        )
+        name[len(prefix) :]: judged(text.data, *filter(None, [codec(text.coding)]))
         if len(text.data) <= MAX_FILE_BYTES
         else Unread.TOO_LARGE
         for name, text in texts.items()
+        if name.startswith(prefix)
+    }
+
+
+def _codings(prefix: str, codings: Mapping[str, str]) -> dict[str, str]:
+    """Python's names of the CODINGS of files below the directory with this PREFIX."""
+    return {
+        name[len(prefix) :]: codec(coding)
+        for name, coding in codings.items()
         if name.startswith(prefix)
     }
 
