@@ -18,7 +18,7 @@ from dev.bench.servers import MAIN, REPOSITORY
 from dev.bench.timing import Measures
 
 BENCH = Path(__file__).parent
-PARTS = ("wire", "flight", "listing", "tree")
+PARTS = ("wire", "flight", "listing", "tree", "reading")
 BARE = "-q --no-site-file --batch -f package-initialize"
 
 

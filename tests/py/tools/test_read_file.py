@@ -34,7 +34,7 @@ FILES = int(os.environ.get("BACKSTAFF_FILES", "150"))
 WINDOWS = 20
 TOOL, WHOLE = "workspace/read_file", "agent-q/read_file"
 MORE = re.compile(r"^\[more: start_line=(\d+)\]\n\Z", re.MULTILINE)
-CUT = re.compile(r"\[\+\d+ bytes: start_line=(\d+) max_lines=1\]\n")
+CUT = re.compile(r"\[\+\d+ bytes: (start_line=\d+ max_lines=1(?: start_byte=\d+)?)\]\n")
 
 
 def raised(root: Path, limit: int = 1 << 30) -> Server:
@@ -229,12 +229,11 @@ def test_pages_that_the_answers_name_make_the_whole_text_again(root: Path) -> No
     for number in range(FILES):
         file = random_file(random)
         lines = [] if file.text() is None else file.lines()
-        # An escape has six bytes; each line has to fit the limit alone, or no call can show it.
-        longest = max((len(line.encode()) * 6 for line in lines), default=0)
-        if not lines or longest > MEBIBYTE:
+        if not lines:
             continue
         (root / "a").write_bytes(file.data)
-        limit = {"max_output_bytes": longest + random.choice([300, 1000, 5000])}
+        longest = max(len(line.encode()) for line in lines)
+        limit = {"max_output_bytes": longest // 10 + random.choice([300, 1000, 5000])}
         assert rejoined(server, file, limit) == lines, f"file {number}"
 
 
@@ -248,9 +247,21 @@ def rejoined(server: Server, file: RandomFile, context: Mapping[str, object]) ->
     while True:
         reply = server.call(TOOL, arguments | {"start_line": start}, context)
         page = found(reply)["content"].split("\n")
-        for named in map(int, CUT.findall(reply.text)):
-            one = server.call(TOOL, arguments | {"start_line": named, "max_lines": 1}, context)
-            page[named - start] = found(one)["content"]
+        for named in CUT.findall(reply.text):
+            one = {name: int(value) for name, value in (pair.split("=") for pair in named.split())}
+            at = one["start_line"] - start
+            # What a page of one line has already is the beginning of it.
+            part = page[at] if "start_byte" in one else ""
+            while True:
+                answer = server.call(TOOL, arguments | one, context)
+                part += found(answer)["content"]
+                more = CUT.search(answer.text)
+                if not more:
+                    break
+                values = dict(pair.split("=") for pair in more[1].split())
+                assert int(values["start_byte"]) > one.get("start_byte", 0)
+                one = {name: int(value) for name, value in values.items()}
+            page[at] = part
         lines += page
         more = MORE.search(reply.text)
         if not more:
@@ -471,12 +482,30 @@ def test_encoding_that_does_not_fit_is_told_with_the_byte(root: Path) -> None:
     assert "not UTF-8 (byte 2) nor shift_jis (byte 2)" in reply.text
 
 
-def test_line_of_more_than_the_limit_says_so_and_the_next_page_goes_on(root: Path) -> None:
-    server = write(root, b"x" * 5000 + b"\ny")
-    reply = server.call(TOOL, {"path": "a", "max_lines": 1}, {"max_output_bytes": 1000})
-    assert "bytes left out for a limit of 1000 bytes]\n[more: start_line=2]\n" in reply.text
+def test_line_of_more_than_the_limit_goes_on_at_a_byte(root: Path) -> None:
+    server = write(root, "é".encode() * 2500 + b"\ny")
+    limit = {"max_output_bytes": 1000}
+    reply = server.call(TOOL, {"path": "a", "max_lines": 1}, limit)
+    shown = len(found(reply)["content"].encode())
+    assert 850 < shown < 1000
+    left = f"[+{5000 - shown} bytes: start_line=1 max_lines=1 start_byte={shown}]"
+    assert f"{left}\n[more: start_line=2]\n" in reply.text
     assert found(reply)["cut_lines"] == [1]
-    assert 850 < len(found(reply)["content"]) < 1000
+    reply = server.call(TOOL, {"path": "a", "max_lines": 1, "start_byte": 4800}, limit)
+    assert reply.text == (
+        "a: line 1 of 2 from byte 4800\n1\t" + "é" * 100 + "\n[more: start_line=2]\n"
+    )
+    assert found(reply)["cut_lines"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("start", "content"), [(1, "日x\ny"), (3, "日x\ny"), (4, "x\ny"), (7, "\ny"), (9, "\ny")]
+)
+def test_byte_in_the_midst_of_a_character_counts_as_the_next_character(
+    root: Path, start: int, content: str
+) -> None:
+    data = read(write(root, "日日x\ny".encode()), start_byte=start)
+    assert data["content"] == content
 
 
 # ---------------------------------------------------------------------------- special files

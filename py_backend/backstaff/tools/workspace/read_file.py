@@ -8,9 +8,12 @@ Lines end at `\n`, `\r\n` counts as one, and a file that ends with a newline has
     ...
     [more: start_line=81]
 
-A line of more than `LINE_BYTES` is cut, and its end names the window of one line that shows more; a
-page of one line gets the whole limit. `content` has the lines as the text has them, but without
-escapes; `cut_lines` names those of which it has only a part.
+A line of more than `LINE_BYTES` is cut, and its end names the window of one line that shows more: a
+page of one line gets the whole limit. If that is too little as well, the line's end names the byte
+of it, in UTF-8, at which the next page begins: `start_byte` is beyond the contract.
+
+`content` has the lines as the text has them, but without escapes; `cut_lines` names those of which
+it has only a part.
 """
 
 from collections.abc import Sequence
@@ -57,6 +60,11 @@ class Arguments:
         minimum=1,
         maximum=MAX_LINES,
     )
+    start_byte: int = argument(
+        "Where in its first line the window starts: only where an answer asked for it.",
+        default=0,
+        minimum=0,
+    )
     line_numbers: bool = argument("Put its number before each line of the text.", default=True)
     encoding: str | None = argument(
         "How to decode a file that is not UTF-8: only where an answer asked for it."
@@ -65,35 +73,39 @@ class Arguments:
 
 @dataclass(slots=True)
 class Line:
-    """The first bytes of a line of the window, and the size of all of it in UTF-8."""
+    """The first characters of a line of the window; `left` bytes of it, in UTF-8, follow them."""
 
     text: str = ""
-    size: int = 0
+    left: int = 0
 
     def add(self, piece: str, most: int) -> None:
         """Add PIECE to the line, but keep no more than MOST bytes of it."""
-        if self.size < most:
-            self.text += _first(piece, most - self.size)
-        self.size += size(piece)
+        if self.left:
+            self.left += size(piece)
+            return
+        kept = _first(piece, most - size(self.text))
+        self.text += kept
+        if len(kept) < len(piece):
+            self.left = size(piece) - size(kept)
 
     def first(self, most: int) -> "Line":
         """The line with at most MOST bytes of its text."""
-        return Line(_first(self.text, most), self.size)
-
-    @property
-    def left(self) -> int:
-        """The bytes of the line that `text` has not."""
-        return self.size - size(self.text)
+        text = _first(self.text, most)
+        if len(text) == len(self.text):
+            return self
+        return Line(text, self.left + size(self.text) - size(text))
 
 
 @dataclass(slots=True)
 class Window:
     """Takes a text in pieces, and keeps the lines from START on, as many as COUNT.
 
-    The first line may be shown alone, so all of it is kept that a text of LIMIT bytes can show.
+    The first `skip` bytes of the first line are left out. It may be shown alone, so all of it is
+    kept that a text of LIMIT bytes can show.
     """
 
     start: int
+    skip: int
     count: int
     limit: int
     lines: list[Line] = field(default_factory=list)
@@ -107,6 +119,10 @@ class Window:
             if 0 <= position < self.count:
                 if position == len(self.lines):
                     self.lines.append(Line())
+                if self.skip and not position:
+                    whole = piece.encode()
+                    piece = whole[self.skip :].decode(errors="ignore")  # noqa: PLW2901  # its rest
+                    self.skip = max(0, self.skip - len(whole))
                 self.lines[position].add(piece, LINE_BYTES if position else self.limit)
         return last < self.start + self.count
 
@@ -123,7 +139,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     windows: list[Window] = []
 
     def taker() -> Taker:
-        windows[:] = [Window(arguments.start_line, arguments.max_lines, max(limit, LINE_BYTES))]
+        start, skip, count = arguments.start_line, arguments.start_byte, arguments.max_lines
+        windows[:] = [Window(start, skip, count, max(limit, LINE_BYTES))]
         return windows[0]
 
     try:
@@ -175,11 +192,11 @@ class Page:
         low, high = 0, len(line.text)
         while low < high:  # escapes take room, so how much fits is found by trying
             middle = (low + high + 1) // 2
-            if size(self._text([Line(line.text[:middle], line.size)])) <= self.limit:
+            if size(self._text([line.first(size(line.text[:middle]))])) <= self.limit:
                 low = middle
             else:
                 high = middle - 1
-        return Line(line.text[:low], line.size)
+        return line.first(size(line.text[:low]))
 
     def _text(self, lines: Sequence[Line]) -> str:
         rows = [self._row(at, line, alone=len(lines) == 1) for at, line in enumerate(lines)]
@@ -194,7 +211,8 @@ class Page:
         elif not shown:
             window = f"no line {first}, as there are {plural(count, 'line')}"
         elif shown == 1:
-            window = f"line {first} of {count}"
+            skipped = self.arguments.start_byte
+            window = f"line {first} of {count}" + (f" from byte {skipped}" if skipped else "")
         else:
             window = f"lines {first}-{first + shown - 1} of {count}"
         eol = {"crlf": "CRLF", "cr": "CR only", "mixed": "mixed line ends"}.get(self.whole.eol)
@@ -211,10 +229,14 @@ class Page:
         number = self.arguments.start_line + at
         mark = f"{number}\t" if self.arguments.line_numbers else ""
         end = ""
-        if line.left and alone:
+        if line.left and alone and not line.text:
             end = f"[+{line.left} bytes left out for a limit of {self.limit} bytes]"
         elif line.left:
-            end = f"[+{line.left} bytes: start_line={number} max_lines=1]"
+            end = f"[+{line.left} bytes: start_line={number} max_lines=1"
+            skipped = 0 if at else self.arguments.start_byte
+            # Alone it has had all the room there is, so the next page begins where it ends.
+            after = skipped + size(line.text) if alone or skipped else 0
+            end += f" start_byte={after}]" if after else "]"
         return f"{mark}{CONTROLS.sub(escaped, line.text)}{end}\n"
 
     def _more(self, after: int) -> str:
@@ -223,7 +245,11 @@ class Page:
     def _result(self, lines: Sequence[Line], text: str) -> Result:
         first, count = self.arguments.start_line, self.whole.line_count
         after = first + len(lines) if first + len(lines) <= count else None
-        cut = [number for number, line in enumerate(lines, first) if line.left]
+        cut = [
+            first + at
+            for at, line in enumerate(lines)
+            if line.left or (self.arguments.start_byte and not at)
+        ]
         return Result(
             text=text,
             data={
@@ -243,14 +269,14 @@ class Page:
                 "revision": self.whole.revision,
                 "cut_lines": cut,
             },
-            truncated=after is not None or bool(cut),
+            truncated=after is not None or any(line.left for line in lines),
             labels=lambda: labels(show, [self.source.path]),
         )
 
 
 def _first(text: str, most: int) -> str:
     """The first characters of TEXT that take at most MOST bytes."""
-    if len(text) <= most and size(text) <= most:
+    if len(text) <= most // 4 or (len(text) <= most and size(text) <= most):
         return text
     return text[:most].encode()[:most].decode(errors="ignore")
 
