@@ -102,7 +102,7 @@ the last value did not suit, or is nil."
        (choose nil (plist-get definition :enum) current))
       ((guard (backstaff-arguments-path-p definition))
        (let ((required (plist-get definition :required)))
-         (or (choose (and required "empty is the root")
+         (or (choose (and required (null current) "empty is the root")
                      (backstaff-arguments--path-table root) current 'free)
              (and required "."))))
       (:boolean

@@ -63,10 +63,25 @@
 Interactively, ask for the tool and for each argument; an empty argument is
 omitted.  Tools see the project of the current directory."
   (interactive
-   (let ((tool (backstaff-inspector-read-tool)))
+   (let ((tool (backstaff-inspector-read-tool))
+         (root (backstaff-command-root)))
      (list (plist-get tool :id)
-           (backstaff-arguments-read tool (backstaff-command-root)))))
+           (backstaff-arguments-read tool root
+                                     (backstaff-inspector-initial-arguments tool root)))))
   (backstaff-inspector-show id arguments '(text plist json)))
+
+(defun backstaff-inspector-initial-arguments (tool root)
+  "Return the arguments of TOOL, a definition, that the current buffer suggests.
+That is the path below ROOT of the visited file, if TOOL says what a file is or holds."
+  (when-let* ((definition (cl-find-if #'backstaff-arguments-path-p
+                                      (plist-get tool :arguments)))
+              ((plist-get definition :required))
+              ((or (eq (plist-get tool :result-kind) :file-info)
+                   (plist-get tool :reads-content)))
+              (file buffer-file-name)
+              (path (backstaff-view-relative root file)))
+    (unless (file-name-absolute-p path)
+      (list (backstaff-arguments-keyword definition) path))))
 
 (defun backstaff-inspector-show (id arguments forms)
   "Run the tool ID with ARGUMENTS and show its reply in FORMS.

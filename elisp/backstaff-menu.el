@@ -136,16 +136,14 @@ as in the definition of a menu."
 
 (defun backstaff-menu--initial-values (tool)
   "Return an alist of initial values of TOOL's arguments, by their definitions.
-A path is the current file for a tool that describes or reads files, else the
+A path is the visited file for a tool that describes or reads files, else the
 current directory."
   ;; On another machine there may be no root, and then no path.
   (when-let ((definition (cl-find-if #'backstaff-arguments-path-p
                                      (plist-get tool :arguments)))
              (root (ignore-errors (backstaff-root))))
-    (let* ((describes (or (eq (plist-get tool :result-kind) :file-info)
-                          (plist-get tool :reads-content)))
-           (path (backstaff-view-relative
-                  root (or (and describes buffer-file-name) default-directory))))
+    (let ((path (or (cadr (backstaff-inspector-initial-arguments tool root))
+                    (backstaff-view-relative root default-directory))))
       `((,definition . ,(if (file-name-absolute-p path) "." path))))))
 
 (defun backstaff-menu--arguments ()

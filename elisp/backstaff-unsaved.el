@@ -80,13 +80,17 @@ which may start a program or ask another host."
               true-name)
             name))))
 
-(defun backstaff-unsaved--relative (roots)
+(defun backstaff-unsaved--relative (roots far)
   "Return the name of the current buffer's file below one of ROOTS, or nil.
-ROOTS are names of the same directory, absolute, each with a slash at its end."
+ROOTS are names of the same directory, absolute, each with a slash at its end.
+If it is FAR, on another host, its true name is not known.  So there the file's
+given name counts as well, though it may be a link that leads elsewhere; the
+server there does not follow such a link."
   (cl-loop for name in (backstaff-unsaved-file-names (current-buffer))
            thereis (cl-loop for root in roots
                             when (string-prefix-p root name)
-                            return (substring name (length root)))))
+                            return (substring name (length root)))
+           while far))
 
 (defun backstaff-unsaved--eligible-p ()
   "Return non-nil if the current buffer has a text that a server may get.
@@ -213,7 +217,7 @@ It is a plist:
       (when (backstaff-unsaved--read-by-p method)
         (dolist (buffer (buffer-list))
           (with-current-buffer buffer
-            (when-let ((name (backstaff-unsaved--relative roots)))
+            (when-let ((name (backstaff-unsaved--relative roots host)))
               (if (backstaff-unsaved--eligible-p)
                   (add-text name)
                 (add-coding name)))))))

@@ -45,6 +45,16 @@
 
 ;;; What is shown
 
+(ert-deftest backstaff-run-tool-suggests-the-visited-file ()
+  (backstaff-inspector-tests-with (backstaff-test-command)
+    (let ((buffer (find-file (expand-file-name "src/a.el" root))))
+      (unwind-protect
+          (should (string-match-p
+                   "(backstaff-call \"workspace/read_file\" '(:path \"a.el\"))"
+                   (backstaff-inspector-tests-type
+                    "M-x backstaff-run-tool RET workspace/read_file RET RET RET RET RET RET RET")))
+        (kill-buffer buffer)))))
+
 (ert-deftest backstaff-run-tool-asks-and-shows-all-forms ()
   (backstaff-inspector-tests-with (backstaff-test-command)
     (let ((text (backstaff-inspector-tests-type

@@ -139,6 +139,22 @@ The text is without its last newline."
               (should (equal (backstaff-unsaved-tests-read "a.txt") '("a" "disk" nil))))))
       (delete-file secret))))
 
+(ert-deftest backstaff-unsaved-text-of-a-link-that-leads-out-stays-in-emacs ()
+  (let ((secret (make-temp-file "backstaff-outside-" nil ".txt" "outside\n")))
+    (unwind-protect
+        (backstaff-unsaved-tests-with '(("d" ("a.txt" . "a\n")))
+          (make-symbolic-link secret "out.txt")
+          (make-symbolic-link "d/a.txt" "in.txt")
+          (dolist (file '("out.txt" "in.txt"))
+            (backstaff-unsaved-tests-editing file
+              (insert "changed ")))
+          (should (equal (mapcar #'car (plist-get (backstaff-unsaved-context
+                                                   "workspace/read_file" root)
+                                                  :items))
+                         '("d/a.txt")))
+          (should (equal (car (backstaff-unsaved-tests-read "in.txt")) "changed a")))
+      (delete-file secret))))
+
 (ert-deftest backstaff-unsaved-text-that-is-too-long-is-told ()
   (backstaff-unsaved-tests-with '(("a.txt" . "a\n") ("long.txt" . "disk\n"))
     (backstaff-call 'agent-q/get_project_root nil)
