@@ -30,7 +30,7 @@ export HYPOTHESIS_STORAGE_DIRECTORY := $(abspath .cache/hypothesis)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak read-files lint \
+.PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak read-files read-edits lint \
     types layers floors compile fix golden libraries package release test-install bench bench-remote record-remote \
     manual info film screenshots draw clean
 
@@ -107,6 +107,9 @@ fuzz: setup ## fuzz the wire for MINUTES, led by what code is reached (atheris),
 
 read-files: setup ## compare 10,000 random files, 20 windows each, with a second reader; some minutes
 	@BACKSTAFF_FILES=10000 $(BIN)/pytest tests/py/tools/test_read_file.py
+
+read-edits: setup ## read after each of 1,000 random edits, beside 0, 1 and 20 unsaved buffers, here and on a host
+	@BACKSTAFF_EDITS=1000 SELECTOR='"after-any-edit"' $(MAKE) --no-print-directory test-el test-remote
 
 lint: setup types layers floors ## check style and types of the Python code, all layers, and spelling
 	@$(BIN)/ruff check --quiet $(PYTHON_FILES)
