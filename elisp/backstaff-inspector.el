@@ -72,7 +72,8 @@ omitted.  Tools see the project of the current directory."
 
 (defun backstaff-inspector-initial-arguments (tool root)
   "Return the arguments of TOOL, a definition, that the current buffer suggests.
-That is the path below ROOT of the visited file, if TOOL says what a file is or holds."
+That is the path below ROOT of the visited file, if TOOL says what a file is or
+holds."
   (when-let* ((definition (cl-find-if #'backstaff-arguments-path-p
                                       (plist-get tool :arguments)))
               ((plist-get definition :required))
