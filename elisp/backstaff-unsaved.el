@@ -53,8 +53,8 @@ It is a multiple of four, and with its digest it fits in one request.")
 
 (defconst backstaff-unsaved--gc-cons-threshold (* 32 1024 1024)
   "How much may be allocated for texts before garbage is collected.
-With the usual 800 kB a text of 4 MiB brings on five collections, and takes twice
-as long.")
+With the usual 800 kB a text of 4 MiB brings on five collections, and takes
+twice as long.")
 
 (defconst backstaff-unsaved-most-seconds 5
   "For how long texts go ahead of a call.
@@ -260,26 +260,38 @@ Their files are among `:left-out'."
   "Return non-nil if REPLY says that the server lacks a text."
   (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED"))
 
+(defun backstaff-unsaved-note (texts)
+  "Return a sentence that names the files that TEXTS leaves out, or nil."
+  (when-let ((left-out (plist-get texts :left-out)))
+    (format "unsaved changes too long to send, so the disk counts for %d: %s"
+            (length left-out)
+            ;; A name can have 4,096 bytes, and the text of a reply has a limit.
+            (truncate-string-to-width
+             (mapconcat #'backstaff-names-show left-out " ") 100 nil nil t))))
+
+(defun backstaff-unsaved-room (limit texts)
+  "Return how much of LIMIT, in bytes, is left for an answer beside the note.
+The note is that of TEXTS; a limit too small for both is for the answer."
+  (let ((note (backstaff-unsaved-note texts)))
+    (if (and note (natnump limit) (> limit (* 2 (string-bytes note))))
+        (- limit (string-bytes note) (length "\n[]\n"))
+      limit)))
+
 (defun backstaff-unsaved-told (reply texts)
   "Return REPLY with what TEXTS, a `backstaff-unsaved-context', cost and lack.
 `:unsaved-bytes' counts the bytes that were sent for the call.  A warning,
 which is also the last line of the text, names the files whose texts were left
 out, so that the disk answered for them."
-  (let ((left-out (plist-get texts :left-out))
+  (let ((note (backstaff-unsaved-note texts))
         (reply (copy-sequence reply)))
     (when (> (plist-get texts :bytes) 0)
       (setq reply (plist-put reply :unsaved-bytes (plist-get texts :bytes))))
-    (when left-out
-      (let ((told (format "unsaved changes too long to send, so the disk counts for %d: %s"
-                          (length left-out)
-                          ;; A name can have 4,096 bytes, and the text has a budget.
-                          (truncate-string-to-width
-                           (mapconcat #'backstaff-names-show left-out " ") 100 nil nil t))))
-        (setq reply (plist-put reply :warnings
-                               (append (plist-get reply :warnings) (list told)))
-              reply (plist-put reply :text
-                               (concat (string-trim-right (plist-get reply :text) "\n")
-                                       "\n[" told "]\n")))))
+    (when note
+      (setq reply (plist-put reply :warnings
+                             (append (plist-get reply :warnings) (list note)))
+            reply (plist-put reply :text
+                             (concat (string-trim-right (plist-get reply :text) "\n")
+                                     "\n[" note "]\n"))))
     reply))
 
 (provide 'backstaff-unsaved)

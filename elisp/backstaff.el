@@ -384,9 +384,14 @@ that says so is worth more than no answer."
 
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
-TEXTS is a `backstaff-unsaved-context'."
-  (append (plist-put (copy-sequence context) :root
-                     (file-name-unquote (file-local-name (plist-get context :root))))
+TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
+  (setq context (plist-put (copy-sequence context) :root
+                           (file-name-unquote
+                            (file-local-name (plist-get context :root)))))
+  (when (plist-get context :max-output-bytes)
+    (plist-put context :max-output-bytes
+               (backstaff-unsaved-room (plist-get context :max-output-bytes) texts)))
+  (append context
           (and (plist-get texts :items)
                (list :unsaved (plist-get texts :items)))
           (and (plist-get texts :codings)

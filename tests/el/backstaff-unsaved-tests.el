@@ -166,6 +166,19 @@ The text is without its last newline."
                               (plist-get reply :text)))
       (should (= (length (plist-get reply :warnings)) 1)))))
 
+(ert-deftest backstaff-unsaved-note-counts-as-a-part-of-the-limit ()
+  (backstaff-unsaved-tests-with `(("a.txt" . ,(apply #'concat (make-list 150 "line\n")))
+                                  ("long.txt" . ""))
+    (backstaff-call 'agent-q/get_project_root nil)
+    (backstaff-unsaved-tests-editing "long.txt"
+      (insert (make-string (1+ backstaff-unsaved--most-bytes) ?x)))
+    (cl-loop for limit from 250 to 600 by 7
+             for reply = (backstaff-call 'workspace/read_file '(:path "a.txt")
+                                         (list :max-output-bytes limit))
+             do (ert-info ((format "%d: %S" limit reply))
+                  (should (string-match-p "long\\.txt\\]\n\\'" (plist-get reply :text)))
+                  (should (<= (string-bytes (plist-get reply :text)) limit))))))
+
 (defmacro backstaff-unsaved-tests-far (name &rest body)
   "Run BODY in a buffer that visits the file NAME on a host that is not there.
 Nothing here asks the host.  The function `texts' returns what a call would say."
