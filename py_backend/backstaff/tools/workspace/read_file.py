@@ -211,10 +211,11 @@ class Page:
         elif not shown:
             window = f"no line {first}, as there are {plural(count, 'line')}"
         elif shown == 1:
-            skipped = self.arguments.start_byte
-            window = f"line {first} of {count}" + (f" from byte {skipped}" if skipped else "")
+            window = f"line {first} of {count}"
         else:
             window = f"lines {first}-{first + shown - 1} of {count}"
+        if shown and self.arguments.start_byte:
+            window += f" from byte {self.arguments.start_byte}"
         eol = {"crlf": "CRLF", "cr": "CR only", "mixed": "mixed line ends"}.get(self.whole.eol)
         facts = [
             f"{show(self.source.path)}: {window}",
