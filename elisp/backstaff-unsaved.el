@@ -260,7 +260,7 @@ Their files are among `:left-out'."
   "Return non-nil if REPLY says that the server lacks a text."
   (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED"))
 
-(defun backstaff-unsaved-note (texts)
+(defun backstaff-unsaved--note (texts)
   "Return a sentence that names the files that TEXTS leaves out, or nil."
   (when-let ((left-out (plist-get texts :left-out)))
     (format "unsaved changes too long to send, so the disk counts for %d: %s"
@@ -272,7 +272,7 @@ Their files are among `:left-out'."
 (defun backstaff-unsaved-room (limit texts)
   "Return how much of LIMIT, in bytes, is left for an answer beside the note.
 The note is that of TEXTS; a limit too small for both is for the answer."
-  (let ((note (backstaff-unsaved-note texts)))
+  (let ((note (backstaff-unsaved--note texts)))
     (if (and note (natnump limit) (> limit (* 2 (string-bytes note))))
         (- limit (string-bytes note) (length "\n[]\n"))
       limit)))
@@ -282,7 +282,7 @@ The note is that of TEXTS; a limit too small for both is for the answer."
 `:unsaved-bytes' counts the bytes that were sent for the call.  A warning,
 which is also the last line of the text, names the files whose texts were left
 out, so that the disk answered for them."
-  (let ((note (backstaff-unsaved-note texts))
+  (let ((note (backstaff-unsaved--note texts))
         (reply (copy-sequence reply)))
     (when (> (plist-get texts :bytes) 0)
       (setq reply (plist-put reply :unsaved-bytes (plist-get texts :bytes))))
