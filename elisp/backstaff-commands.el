@@ -44,7 +44,7 @@ line the previous one.
 
 \\{backstaff-commands-mode-map}"
   :group 'backstaff
-  (backstaff-view-setup
+  (backstaff-table-setup
    :request (lambda (state)
               (if-let ((query (plist-get state :query)))
                   (list "commands/search_commands" (list :query query :max_results 100))
@@ -53,11 +53,8 @@ line the previous one.
                             :page_size backstaff-commands-page-size))))
    :draw #'backstaff-commands--draw
    :draw-failure #'backstaff-commands--draw-failure
-   :line #'backstaff-table-line
-   :variables backstaff-table-variables
    :title (apply-partially #'backstaff-view-title "commands")
-   :defaults (lambda () (list :page 1)))
-  (backstaff-table-setup))
+   :defaults (lambda () (list :page 1))))
 
 ;;;###autoload
 (defun backstaff-list-commands ()
@@ -78,22 +75,31 @@ line the previous one.
     (backstaff-table-draw
      `[("Name" 20 backstaff-table-name-less-p)
        ,@(if query
-             `(("Score" 6 ,(backstaff-table-less-p :score) :right-align t :pad-right 2)
+             `(("Score" 6 ,(backstaff-table-less-p
+                            (lambda (row) (plist-get (backstaff-table-row-more row) :score)))
+                :right-align t :pad-right 2)
                ("Found in" 16 ,(backstaff-table-text-less-p 2) :pad-right 2))
-           `(("Size" 8 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
-             ("Modified" 16 ,(backstaff-table-less-p :modified-epoch) :pad-right 2)))
+           `(("Size" 8 ,(backstaff-table-less-p #'backstaff-table-row-size)
+              :right-align t :pad-right 2)
+             ("Modified" 16 ,(backstaff-table-less-p #'backstaff-table-row-modified)
+              :pad-right 2)))
        ("Description" 20 ,(backstaff-table-text-less-p 3))]
-     (lambda (entry)
-       `(,(backstaff-table-name (plist-get entry :name) 'font-lock-function-name-face)
-         ,@(if query
-               (list (format "%.2f" (plist-get entry :score))
-                     (mapconcat (lambda (place) (substring (symbol-name place) 1))
-                                (plist-get entry :matched-in) " "))
-             (list (backstaff-table-size (plist-get entry :size))
-                   (backstaff-table-time (plist-get entry :modified-epoch))))
-         ,(backstaff-view-label (plist-get entry :description))))
+     (lambda (row)
+       (let ((more (backstaff-table-row-more row)))
+         `(,(backstaff-table-name (backstaff-table-row-name row)
+                                  'font-lock-function-name-face)
+           ,@(if query
+                 (list (format "%.2f" (plist-get more :score))
+                       (mapconcat (lambda (place) (substring (symbol-name place) 1))
+                                  (plist-get more :matched-in) " "))
+               (list (backstaff-table-size (backstaff-table-row-size row))
+                     (backstaff-table-time (backstaff-table-row-modified row))))
+           ,(backstaff-view-label (plist-get more :description)))))
      (mapcar (lambda (entry)
-               `(:path ,(backstaff-commands--path entry) :kind :file ,@entry))
+               (make-backstaff-table-row
+                :name (plist-get entry :name) :kind :file :size (plist-get entry :size)
+                :modified (plist-get entry :modified-epoch)
+                :more `(:path ,(backstaff-commands--path entry) ,@entry)))
              entries))
     (if query
         (backstaff-view-set-header

@@ -48,7 +48,7 @@ To read the answer takes Emacs a hundredth of a second.")
 
 \\{backstaff-list-mode-map}"
   :group 'backstaff
-  (backstaff-view-setup
+  (backstaff-table-setup
    :request
    (lambda (state)
      (let ((path (plist-get state :path))
@@ -68,8 +68,7 @@ To read the answer takes Emacs a hundredth of a second.")
                (list :max-output-bytes backstaff-list--page-bytes
                      :after (or (plist-get state :after) ""))))))
    :draw #'backstaff-list--draw
-   :line #'backstaff-table-line
-   :variables (append '(backstaff-list--data) backstaff-table-variables)
+   :variables '(backstaff-list--data)
    :title (lambda (state)
             (backstaff-view-title (if (backstaff-list--forge-p state) "entries" "list")
                                   state))
@@ -79,7 +78,6 @@ To read the answer takes Emacs a hundredth of a second.")
            (backstaff-view-change :path (plist-get entry :path) :bytes nil :rows nil
                                   ;; A link may lead out of the project.
                                   :try (eq (plist-get entry :kind) :symlink))))
-  (backstaff-table-setup)
   (setq tabulated-list-sort-key (list "Name")))
 
 ;;;###autoload
@@ -107,27 +105,29 @@ the prefix argument.  The server's settings limit their number and depth."
   "Return non-nil if the tool of STATE is Forge's."
   (equal (plist-get state :tool) "forge/list_directory"))
 
-(defun backstaff-list--entry (entry)
-  "Return the entry of the line for ENTRY, of Agent-Q's or Forge's reply."
-  (let* ((forge (plist-get entry :path))
-         (name (or forge (plist-get entry :name)))
-         (kind (pcase (plist-get entry (if forge :type :kind))
-                 (:dir :directory)
-                 (kind kind)))
-         (milliseconds (plist-get entry :modified-epoch-ms)))
-    `( :name ,name :path ,(backstaff-view-child (backstaff-view-get :path) name) :kind ,kind
-       :size ,(and (not (eq kind :directory))
-                   (plist-get entry (if forge :size-bytes :size)))
-       :modified ,(if milliseconds (floor milliseconds 1000) (plist-get entry :modified))
-       ;; What few entries have takes no room in the others.
-       ,@(cl-loop for key in '(:target :error)
-                  for value = (plist-get entry key)
-                  when value append (list key value)))))
+(defun backstaff-list--rows (data)
+  "Return a row for each entry in DATA, of Agent-Q's or Forge's reply."
+  (mapcar
+   (lambda (entry)
+     (let* ((forge (plist-get entry :path))
+            (kind (pcase (plist-get entry (if forge :type :kind))
+                    (:dir :directory)
+                    (kind kind)))
+            (milliseconds (plist-get entry :modified-epoch-ms)))
+       (make-backstaff-table-row
+        :name (or forge (plist-get entry :name)) :kind kind
+        :size (and (not (eq kind :directory)) (plist-get entry (if forge :size-bytes :size)))
+        :modified (if milliseconds (floor milliseconds 1000) (plist-get entry :modified))
+        :more (cl-loop for key in '(:target :error)
+                       for value = (plist-get entry key)
+                       when value append (list key value)))))
+   (plist-get data :entries)))
 
-(defun backstaff-list--cells (entry)
-  "Return the cells of ENTRY's row."
-  (let ((kind (plist-get entry :kind)) (target (plist-get entry :target)))
-    (list (concat (backstaff-table-name (plist-get entry :name)
+(defun backstaff-list--cells (row)
+  "Return the cells of ROW."
+  (let* ((kind (backstaff-table-row-kind row)) (more (backstaff-table-row-more row))
+         (target (plist-get more :target)))
+    (list (concat (backstaff-table-name (backstaff-table-row-name row)
                                         (backstaff-view-kind-face kind))
                   (if target (propertize (concat " -> " (backstaff-view-label target))
                                          'face 'backstaff-detail)
@@ -139,15 +139,15 @@ the prefix argument.  The server's settings limit their number and depth."
             (:block-device "block")
             (:unknown "?")
             (_ (substring (symbol-name kind) 1)))
-          (backstaff-table-size (plist-get entry :size))
-          (or (plist-get entry :error)
-              (backstaff-table-time (plist-get entry :modified))))))
+          (backstaff-table-size (backstaff-table-row-size row))
+          (or (plist-get more :error)
+              (backstaff-table-time (backstaff-table-row-modified row))))))
 
 (defun backstaff-list--name-less-p (one other)
   "Return non-nil if the row ONE comes before OTHER, sorted by name.
 Directories come first, also in reverse order.  In a recursive listing they
 come before their own entries."
-  (cl-flet ((directory-p (row) (eq (plist-get (car row) :kind) :directory)))
+  (cl-flet ((directory-p (row) (eq (backstaff-table-row-kind row) :directory)))
     (cond ((or (plist-get backstaff-view-state :recursive)
                (eq (directory-p one) (directory-p other)))
            (backstaff-table-name-less-p one other))
@@ -158,21 +158,20 @@ come before their own entries."
 (defun backstaff-list--draw (reply)
   "Draw the listing in REPLY, and ask for the next page if there is one."
   (setq backstaff-list--data (plist-get reply :data))
-  (let ((entries (mapcar #'backstaff-list--entry
-                         (plist-get backstaff-list--data :entries))))
+  (let ((rows (backstaff-list--rows backstaff-list--data)))
     (prog1 (backstaff-table-draw
             `[("Name" 20 backstaff-list--name-less-p)
               ("Type" 6 ,(backstaff-table-text-less-p 1))
-              ("Size" 7 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
-              ("Modified" 16 ,(backstaff-table-less-p :modified))]
-            #'backstaff-list--cells entries
-            :total (backstaff-list--to-come (length entries))
+              ("Size" 7 ,(backstaff-table-less-p #'backstaff-table-row-size)
+               :right-align t :pad-right 2)
+              ("Modified" 16 ,(backstaff-table-less-p #'backstaff-table-row-modified))]
+            #'backstaff-list--cells rows
+            :total (backstaff-list--to-come (length rows))
             :key (unless (backstaff-list--forge-p backstaff-view-state) (list "Name"))
             :after #'backstaff-list--describe)
       (when (backstaff-table-busy-p)
         (backstaff-list--describe))
-      (when (backstaff-list--to-come (length entries))
-        (backstaff-list--fetch (car (last entries)))))))
+      (backstaff-list--fetch))))
 
 (defun backstaff-list--to-come (count)
   "Return how many rows there will be if COUNT have come, or nil if these are all."
@@ -182,25 +181,24 @@ come before their own entries."
          (< count (min total most))
          (min total most))))
 
-(defun backstaff-list--fetch (last)
-  "Request the page behind LAST, an entry, and add it to the listing."
-  (backstaff-view-call
-   (map-merge 'plist backstaff-view-state
-              (list :after (concat (plist-get last :name)
-                                   (and (eq (plist-get last :kind) :directory) "/"))))
-   (lambda (reply)
-     (if (not (plist-get reply :ok))
-         (progn (message "%s" (plist-get reply :text))
-                (backstaff-table-add nil nil))
-       (setq backstaff-list--data (plist-get reply :data))
-       (backstaff-names-labels reply backstaff-view-labels)
-       (let* ((gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024)))
-              (entries (mapcar #'backstaff-list--entry
-                               (plist-get backstaff-list--data :entries)))
-              (total (backstaff-list--to-come (+ (backstaff-table-count) (length entries)))))
-         (backstaff-table-add entries total)
-         (when total
-           (backstaff-list--fetch (car (last entries)))))))))
+(defun backstaff-list--fetch ()
+  "Request the page behind the last one and add it to the listing, if there is one."
+  (when (backstaff-list--to-come (backstaff-table-count))
+    (let ((last (car (last (plist-get backstaff-list--data :entries)))))
+      (backstaff-view-call
+       (map-merge 'plist backstaff-view-state
+                  (list :after (concat (plist-get last :name)
+                                       (and (eq (plist-get last :kind) :directory) "/"))))
+       (lambda (reply)
+         (if (not (plist-get reply :ok))
+             (progn (message "%s" (plist-get reply :text))
+                    (backstaff-table-add nil nil))
+           (setq backstaff-list--data (plist-get reply :data))
+           (backstaff-names-labels reply backstaff-view-labels)
+           (let ((rows (backstaff-list--rows backstaff-list--data)))
+             (backstaff-table-add
+              rows (backstaff-list--to-come (+ (backstaff-table-count) (length rows))))
+             (backstaff-list--fetch))))))))
 
 (defun backstaff-list--describe ()
   "Write the header line and the notes of the listing."

@@ -12,9 +12,11 @@
 ;; A table of another place grows in the window.  The same place anew, or another order,
 ;; is drawn below the text that the user sees and replaces it when it is complete.
 ;;
-;; A row is a list (ENTRY); its cells are made when it is drawn.  A line has one text
-;; property where it can, the entry.  The usual printer makes fifteen intervals of
-;; properties a line, and with 50,000 lines each collection of garbage takes 0.4 s.
+;; Emacs is busiest when it collects garbage, so a table of 50,000 rows has few objects.
+;; A row is a vector, and its cells and its entry are made when they are needed.  A line
+;; of plain text has no text properties: its number says which row it shows.  The printer
+;; of `tabulated-list-mode' makes fifteen intervals of properties a line, with which each
+;; collection takes 0.4 s.
 
 ;;; Code:
 
@@ -31,23 +33,36 @@
                  (string :tag "Format"))
   :group 'backstaff)
 
-(defconst backstaff-table--slice 500
-  "The most rows that are drawn, or sorted, before Emacs looks at the keyboard.")
+(defconst backstaff-table--slice 250
+  "The most rows that are drawn, or sorted, before Emacs looks at the keyboard.
+To draw them takes about 5 ms.")
+
+(cl-defstruct (backstaff-table-row (:type vector) (:copier nil))
+  "A row: the file's name, its kind, size and time, and a plist of what few rows have.
+In that plist, `:target' is where a link leads, and `:path' is for a file that is
+not in the directory that the buffer shows."
+  name kind size modified more)
 
 (defvar backstaff-table-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map (make-composed-keymap backstaff-view-map tabulated-list-mode-map))
     (define-key map (kbd "S") #'backstaff-table-sort)
+    (define-key map [remap tabulated-list-sort] #'backstaff-table-sort)
+    (define-key map [remap tabulated-list-next-column] #'backstaff-table-next-column)
+    (define-key map [remap tabulated-list-previous-column] #'backstaff-table-previous-column)
     (define-key map (kbd "}") #'backstaff-table-widen)
     (define-key map (kbd "{") #'backstaff-table-narrow)
     map)
   "Keymap of all tables.  The keymap of each mode inherits it.")
 
 (defvar-local backstaff-table--cells nil
-  "Function that returns the cells of an entry, a list of strings.")
+  "Function that returns the cells of a row, a list of strings.")
+
+(defvar-local backstaff-table--rows nil
+  "The rows, in the order of the lines.")
 
 (defvar-local backstaff-table--left nil
-  "The tail of `tabulated-list-entries' that is not drawn yet.")
+  "The tail of `backstaff-table--rows' that is not drawn yet.")
 
 (defvar-local backstaff-table--drawn 0
   "The number of rows that are drawn.")
@@ -67,8 +82,8 @@
 (defvar-local backstaff-table--after #'ignore
   "Function to call when the drawing has ended or was cancelled.")
 
-(defconst backstaff-table-variables
-  '( tabulated-list-format tabulated-list-entries tabulated-list-sort-key
+(defconst backstaff-table--variables
+  '( tabulated-list-format tabulated-list-sort-key backstaff-table--rows
      backstaff-table--cells backstaff-table--left backstaff-table--drawn
      backstaff-table--total backstaff-table--key backstaff-table--came backstaff-table--wide
      backstaff-table--after)
@@ -90,10 +105,16 @@
   "Text for the mode line while rows are drawn or sorted, or nil.")
 (put 'backstaff-table--indicator 'risky-local-variable t)
 
-(defun backstaff-table-setup ()
-  "Make the current buffer, a view, a table as well."
-  (setq-local tabulated-list-printer #'backstaff-table--print-row
-              tabulated-list-padding 1
+(defun backstaff-table-setup (&rest functions)
+  "Make the current buffer a table; FUNCTIONS are as in `backstaff-view-setup'."
+  (apply #'backstaff-view-setup
+         :entry #'backstaff-table-entry
+         :line #'backstaff-table-line
+         ;; The text of a failure has no rows.
+         :before-draw (lambda () (setq backstaff-table--rows nil))
+         :variables (append backstaff-table--variables (plist-get functions :variables))
+         functions)
+  (setq-local tabulated-list-padding 1
               ;; The header line shows the path.
               tabulated-list-use-header-line nil
               mode-line-process (append mode-line-process '(backstaff-table--indicator))))
@@ -118,41 +139,41 @@
   (let ((label (bidi-string-mark-left-to-right (backstaff-view-label name))))
     (if (eq face 'default) label (propertize label 'face face))))
 
-(defun backstaff-table-less-p (property)
-  "Return a predicate that compares rows by PROPERTY, a number in the entry.
-Rows without the number come first."
+(defun backstaff-table-less-p (value)
+  "Return a predicate that compares rows by VALUE, a function of a row.
+It returns a number, or nil for a row that comes first."
   (lambda (one other)
-    (< (or (plist-get (car one) property) -1.0e+INF)
-       (or (plist-get (car other) property) -1.0e+INF))))
+    (< (or (funcall value one) -1.0e+INF) (or (funcall value other) -1.0e+INF))))
 
 (defun backstaff-table-text-less-p (column)
   "Return a predicate that compares rows by their text in COLUMN."
   (lambda (one other)
-    (string< (nth column (funcall backstaff-table--cells (car one)))
-             (nth column (funcall backstaff-table--cells (car other))))))
+    (string< (nth column (funcall backstaff-table--cells one))
+             (nth column (funcall backstaff-table--cells other)))))
 
 (defun backstaff-table-name-less-p (one other)
   "Return non-nil if the name of the row ONE comes before that of OTHER."
-  (backstaff-view-name-less-p (plist-get (car one) :name) (plist-get (car other) :name)))
+  (backstaff-view-name-less-p (backstaff-table-row-name one)
+                              (backstaff-table-row-name other)))
 
 
 ;;; Drawing
 
-(cl-defun backstaff-table-draw (format cells entries &key total key after)
-  "Draw a row for each of ENTRIES, and call AFTER when all are drawn.
+(cl-defun backstaff-table-draw (format cells rows &key total key after)
+  "Draw ROWS, a list of vectors, and call AFTER when all are drawn.
 FORMAT is like `tabulated-list-format', with a predicate for each column.  The
-function CELLS returns the cells of an entry, a list of strings.  The first
+function CELLS returns the cells of a row, a list of strings.  The first
 column becomes as wide as its widest cell, as far as the window has room.
 
 If TOTAL is non-nil, `backstaff-table-add' will bring more rows, until there
-are TOTAL.  KEY is the sort key in whose order ENTRIES come.  AFTER is also
+are TOTAL.  KEY is the sort key in whose order ROWS come.  AFTER is also
 called when the drawing is cancelled.
 
 What this returns is to be returned to the view; see `backstaff-view-setup'."
-  (let* ((long (or total (nthcdr backstaff-table--slice entries)))
+  (let* ((long (or total (nthcdr backstaff-table--slice rows)))
          (behind (and long (> (point) 1) (not (backstaff-view-moved-p)))))
     (setq tabulated-list-format (copy-tree format t)
-          tabulated-list-entries (mapcar (lambda (entry) (list entry)) entries)
+          backstaff-table--rows rows
           backstaff-table--cells cells
           backstaff-table--total total
           backstaff-table--key key
@@ -161,9 +182,9 @@ What this returns is to be returned to the view; see `backstaff-view-setup'."
           backstaff-table--sought nil
           backstaff-table--drawn 0
           backstaff-table--after (or after #'ignore))
-    (backstaff-table--fit tabulated-list-entries)
+    (backstaff-table--fit rows)
     (unless long
-      (backstaff-table--order (sort tabulated-list-entries (backstaff-table--predicate))))
+      (backstaff-table--order (sort rows (backstaff-table--predicate))))
     (backstaff-table--print-first)
     (when (and long (not behind) (backstaff-view-get :focus))
       (setq backstaff-table--sought
@@ -180,17 +201,16 @@ What this returns is to be returned to the view; see `backstaff-view-setup'."
       (funcall backstaff-table--after))
     (and behind 'behind)))
 
-(defun backstaff-table-add (entries total)
-  "Add ENTRIES to a table that is being drawn.
-TOTAL is as in `backstaff-table-draw': nil after the last entries."
-  (let ((rows (mapcar (lambda (entry) (list entry)) entries)))
-    (backstaff-table--fit rows)
-    (unless (or (null rows) (equal backstaff-table--key backstaff-table--came))
-      (setq backstaff-table--key nil))
-    (setq tabulated-list-entries (nconc tabulated-list-entries rows)
-          backstaff-table--left (or backstaff-table--left rows)
-          backstaff-table--total total)
-    (backstaff-table--start)))
+(defun backstaff-table-add (rows total)
+  "Add ROWS to a table that is being drawn.
+TOTAL is as in `backstaff-table-draw': nil after the last rows."
+  (backstaff-table--fit rows)
+  (unless (or (null rows) (equal backstaff-table--key backstaff-table--came))
+    (setq backstaff-table--key nil))
+  (setq backstaff-table--rows (nconc backstaff-table--rows rows)
+        backstaff-table--left (or backstaff-table--left rows)
+        backstaff-table--total total)
+  (backstaff-table--start))
 
 (defun backstaff-table-go-on ()
   "Go on drawing after a cancellation; return nil if all is drawn."
@@ -204,20 +224,37 @@ TOTAL is as in `backstaff-table-draw': nil after the last entries."
 
 (defun backstaff-table-count ()
   "Return the number of rows, drawn or not."
-  (length tabulated-list-entries))
+  (length backstaff-table--rows))
 
 (defun backstaff-table-undrawn ()
   "Return the number of rows that are not drawn."
   (length backstaff-table--left))
 
 (defun backstaff-table-line (path)
-  "Return the number of the line of PATH, or nil if it is not drawn.
-To look at the text of 50,000 lines would take a tenth of a second."
-  (when-let ((index (cl-position path tabulated-list-entries
-                                 :test #'equal :end backstaff-table--drawn
-                                 :key (lambda (row) (plist-get (car row) :path)))))
-    ;; The first line is the header.
-    (+ 2 index)))
+  "Return the number of the line of PATH, or nil if it is not drawn."
+  (let* ((directory (plist-get backstaff-view-state :path))
+         (prefix (if (equal directory ".") "" (concat directory "/")))
+         ;; To make the path of each row would take long.
+         (name (and (string-prefix-p prefix path) (substring path (length prefix)))))
+    (when-let ((index (cl-position-if
+                       (lambda (row)
+                         (if-let ((own (plist-get (backstaff-table-row-more row) :path)))
+                             (equal own path)
+                           (equal (backstaff-table-row-name row) name)))
+                       backstaff-table--rows :end backstaff-table--drawn)))
+      ;; The first line is the header.
+      (+ 2 index))))
+
+(defun backstaff-table-entry ()
+  "Return the entry on the line at point, or nil."
+  (let ((index (- (line-number-at-pos) 2)))
+    (when-let ((row (and (>= index 0) (nth index (backstaff-view-shown 'backstaff-table--rows)))))
+      (let ((name (backstaff-table-row-name row)) (more (backstaff-table-row-more row)))
+        `( :path ,(or (plist-get more :path)
+                      (backstaff-view-child (plist-get backstaff-view-state :path) name))
+           :name ,name :kind ,(backstaff-table-row-kind row)
+           :size ,(backstaff-table-row-size row) :modified ,(backstaff-table-row-modified row)
+           ,@more)))))
 
 (defun backstaff-table--fit (rows)
   "Make the first column wide enough for ROWS, or note that it should be wider."
@@ -226,11 +263,12 @@ To look at the text of 50,000 lines would take a tenth of a second."
                           across (substring tabulated-list-format 1)
                           sum (+ width (or (plist-get properties :pad-right) 1))))
          (room (- (window-body-width (get-buffer-window nil t)) others 2))
-         (widest (cl-loop for (entry) in rows
+         (widest (cl-loop for row in rows
                           ;; To make the cells would take ten times as long.
                           maximize (+ (string-width
-                                       (backstaff-view-label (plist-get entry :name)))
-                                      (if-let ((target (plist-get entry :target)))
+                                       (backstaff-view-label (backstaff-table-row-name row)))
+                                      (if-let ((target (plist-get (backstaff-table-row-more row)
+                                                                  :target)))
                                           (+ 4 (string-width (backstaff-view-label target)))
                                         1))))
          (width (max 20 (cadr first) (min (or widest 0) room))))
@@ -240,7 +278,7 @@ To look at the text of 50,000 lines would take a tenth of a second."
 
 (defun backstaff-table--print-first ()
   "Draw the header and the first rows at point."
-  (setq backstaff-table--left tabulated-list-entries
+  (setq backstaff-table--left backstaff-table--rows
         backstaff-table--drawn 0)
   ;; A click on a heading sorts as this table does.
   (let ((tabulated-list-sort-button-map
@@ -260,13 +298,13 @@ To look at the text of 50,000 lines would take a tenth of a second."
   (goto-char (point-max))
   (cl-loop repeat backstaff-table--slice
            while backstaff-table--left
-           do (backstaff-table--print-row (car (pop backstaff-table--left)))
+           do (backstaff-table--print-row (pop backstaff-table--left))
            (cl-incf backstaff-table--drawn)))
 
-(defun backstaff-table--print-row (entry &rest _)
-  "Draw the row of ENTRY at point."
-  (let ((start (point)) (column tabulated-list-padding)
-        (cells (funcall backstaff-table--cells entry))
+(defun backstaff-table--print-row (row)
+  "Draw ROW at point."
+  (let ((column tabulated-list-padding)
+        (cells (funcall backstaff-table--cells row))
         (parts (list (make-string tabulated-list-padding ?\s))))
     (cl-loop
      for (_ width _ . properties) across tabulated-list-format
@@ -289,8 +327,7 @@ To look at the text of 50,000 lines would take a tenth of a second."
           (let ((pad (or (plist-get properties :pad-right) 1)))
             (push (make-string pad ?\s) parts)
             (setq column (+ column width pad)))))
-    (insert (apply #'concat (nreverse (cons "\n" parts))))
-    (put-text-property start (point) 'tabulated-list-id entry)))
+    (insert (apply #'concat (nreverse (cons "\n" parts))))))
 
 
 ;;; The rest, slice by slice
@@ -305,7 +342,7 @@ To look at the text of 50,000 lines would take a tenth of a second."
 
 (defun backstaff-table--order (rows)
   "Let ROWS, sorted by `tabulated-list-sort-key', be the rows of the table."
-  (setq tabulated-list-entries rows
+  (setq backstaff-table--rows rows
         backstaff-table--key (copy-tree tabulated-list-sort-key)))
 
 (defun backstaff-table--unsorted-p ()
@@ -340,9 +377,7 @@ To look at the text of 50,000 lines would take a tenth of a second."
     (with-current-buffer buffer
       (let ((typing (input-pending-p)))
         (unless typing
-          ;; One collection of garbage after a step, none in it.
-          (let ((gc-cons-threshold (max gc-cons-threshold (* 16 1024 1024))))
-            (backstaff-table--step)))
+          (backstaff-table--step))
         (setq backstaff-table--timer
               ;; Where more rows are to come they start the timer again.
               (when (or typing backstaff-table--left
@@ -387,9 +422,9 @@ To look at the text of 50,000 lines would take a tenth of a second."
          (backstaff-table--indicate "sorting" nil)
          (setq backstaff-table--merge
                (backstaff-table--make-merge
-                (copy-sequence tabulated-list-entries) (backstaff-table--predicate))))
+                (copy-sequence backstaff-table--rows) (backstaff-table--predicate))))
         (backstaff-table--wide
-         (backstaff-table--redraw tabulated-list-entries))
+         (backstaff-table--redraw backstaff-table--rows))
         ((backstaff-view-old-end)
          (backstaff-view-drop-old))))
 
@@ -482,27 +517,43 @@ Rows that are equal keep their order, as with `sort'."
 
 ;;; Commands
 
-(defun backstaff-table--column (&optional position)
-  "Return the index of the column at POSITION, by default point, or the nearest."
-  (let ((there (save-excursion
-                 (goto-char (or position (point)))
-                 (current-column)))
-        (end tabulated-list-padding))
-    (or (cl-loop for (_ width _ . properties) across tabulated-list-format
-                 for index from 0
-                 do (cl-incf end (+ width (or (plist-get properties :pad-right) 1)))
-                 when (< there end) return index)
-        (1- (length tabulated-list-format)))))
+(defun backstaff-table--starts ()
+  "Return the number of the first character of each column, counted in columns."
+  (unless backstaff-table--rows
+    (user-error "The table has no rows"))
+  (let ((start tabulated-list-padding))
+    (cl-loop for (_ width _ . properties) across tabulated-list-format
+             collect start
+             do (cl-incf start (+ width (or (plist-get properties :pad-right) 1))))))
+
+(defun backstaff-table--column ()
+  "Return the index of the column at point, or the nearest."
+  (max 0 (1- (cl-count-if (lambda (start) (<= start (current-column)))
+                          (backstaff-table--starts)))))
+
+(defun backstaff-table-next-column (&optional count)
+  "Go to the next column, or with the prefix argument COUNT so many further."
+  (interactive "p")
+  (let ((starts (backstaff-table--starts)))
+    (move-to-column (nth (max 0 (min (1- (length starts))
+                                     (+ (backstaff-table--column) (or count 1))))
+                         starts))))
+
+(defun backstaff-table-previous-column (&optional count)
+  "Go to the previous column, or with the prefix argument COUNT so many back."
+  (interactive "p")
+  (backstaff-table-next-column (- (or count 1))))
 
 (defun backstaff-table-sort (&optional column)
   "Sort by the column at point, or the nearest; once more, upside down.
 With a numeric prefix argument COLUMN, sort by that column; the first is 0."
   (interactive "P")
-  (backstaff-table--sort-by
-   (car (aref tabulated-list-format
-              (if column (min (prefix-numeric-value column)
-                              (1- (length tabulated-list-format)))
-                (backstaff-table--column))))))
+  (let ((nearest (backstaff-table--column)))
+    (backstaff-table--sort-by
+     (car (aref tabulated-list-format
+                (if column (min (prefix-numeric-value column)
+                                (1- (length tabulated-list-format)))
+                  nearest))))))
 
 (defun backstaff-table-sort-by-click (event)
   "Sort by the column whose heading the mouse EVENT clicked."
@@ -522,13 +573,13 @@ With a numeric prefix argument COLUMN, sort by that column; the first is 0."
 (defun backstaff-table--redo ()
   "Draw the table anew, in the order and with the widths that it shall have."
   (setq backstaff-table--merge nil)
-  (if (or backstaff-table--answer (nthcdr backstaff-table--slice tabulated-list-entries))
+  (if (or backstaff-table--answer (nthcdr backstaff-table--slice backstaff-table--rows))
       (progn (setq backstaff-table--wide t)
              (backstaff-table--start))
-    (backstaff-view-redraw
-     (lambda ()
-       (backstaff-table--order (sort tabulated-list-entries (backstaff-table--predicate)))
-       (backstaff-table--print-first)))
+    (let ((rows (sort (copy-sequence backstaff-table--rows) (backstaff-table--predicate))))
+      (backstaff-view-redraw (lambda ()
+                               (backstaff-table--order rows)
+                               (backstaff-table--print-first))))
     (funcall backstaff-table--after)))
 
 (defun backstaff-table-widen (&optional columns)

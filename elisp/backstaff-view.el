@@ -12,7 +12,7 @@
 ;;
 ;; A line that stands for a file has an entry, such as (:path "src/a.c" :kind :file
 ;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
-;; is the text property `backstaff-entry', or the id of a table's row.  Where a line
+;; is the text property `backstaff-entry'; a table finds it by the line's number.  Where a line
 ;; has several names, the property `backstaff-place' holds the entry of each.  The
 ;; property `backstaff-name' marks the name, where point goes.  backstaff-table.el has
 ;; the views that are tables.
@@ -129,6 +129,8 @@ This is the end of the old text and an alist of its variables.")
 `:title' returns the buffer's name for a state.
 `:defaults' returns a state that a new buffer starts with (optional).
 `:line' returns the number of the line of a path, or nil (optional).
+`:entry' returns the entry of the line at point, or nil; by default it is the
+  text property `backstaff-entry' of the line's start.
 `:variables' are variables that belong to the text (optional).
 `:open' shows an entry that is not a regular file (optional).
 `:wrap', WRAP, is non-nil if long lines wrap."
@@ -342,6 +344,10 @@ If the user quits, the old text stays, and this returns nil."
   "Return the end of the old text if another is being drawn below it, else nil."
   (car backstaff-view--old))
 
+(defun backstaff-view-shown (variable)
+  "Return the value of VARIABLE, one of `:variables', that the user's text has."
+  (alist-get variable (cdr backstaff-view--old) (symbol-value variable)))
+
 (defun backstaff-view-keep-old ()
   "Let the user see the text as it is, while another is drawn below it."
   (setq backstaff-view--old (cons (point-max) (backstaff-view--variables)))
@@ -470,8 +476,9 @@ Case counts only between names that are equal otherwise."
   (save-excursion
     (while (and (zerop (forward-line 0)) (not (bobp)) (invisible-p (point)))
       (goto-char (previous-single-char-property-change (point) 'invisible)))
-    (or (get-text-property (point) 'backstaff-entry)
-        (get-text-property (point) 'tabulated-list-id))))
+    (if (plist-member backstaff-view--functions :entry)
+        (backstaff-view--call :entry)
+      (get-text-property (point) 'backstaff-entry))))
 
 (defun backstaff-view-entry ()
   "Return the entry at point, or nil."
@@ -499,7 +506,8 @@ Case counts only between names that are equal otherwise."
   (beginning-of-line)
   (cond ((get-text-property (point) 'backstaff-name))
         ;; In a table it comes behind a blank.
-        ((get-text-property (point) 'tabulated-list-id) (forward-char))
+        ((plist-member backstaff-view--functions :entry)
+         (when (backstaff-view--line-entry) (forward-char)))
         (t (goto-char (next-single-property-change
                 (point) 'backstaff-name nil (line-end-position))))))
 

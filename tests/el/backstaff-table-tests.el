@@ -38,10 +38,10 @@ The size of a file is the lower the higher its number, and some are equal."
         (advice-remove 'backstaff-table--print-slice 'after)))
     (nreverse steps)))
 
-(defun backstaff-table-tests-sorted (property)
-  "Return the names in the table, sorted by PROPERTY all at once."
-  (mapcar (lambda (row) (plist-get (car row) :name))
-          (sort (copy-sequence tabulated-list-entries) (backstaff-table-less-p property))))
+(defun backstaff-table-tests-sorted (value)
+  "Return the names in the table, sorted by VALUE, a function of a row, all at once."
+  (mapcar #'backstaff-table-row-name
+          (sort (copy-sequence backstaff-table--rows) (backstaff-table-less-p value))))
 
 (defmacro backstaff-table-tests-until (condition)
   "Let the work go on until CONDITION holds, while it is not at its end."
@@ -76,7 +76,7 @@ The size of a file is the lower the higher its number, and some are equal."
   (backstaff-table-tests-long
     (backstaff-view-test-open #'backstaff-list-directory root)
     (backstaff-view-test-go-to "file-0777")
-    (let ((expected (backstaff-table-tests-sorted :size)) (sorts nil)
+    (let ((expected (backstaff-table-tests-sorted #'backstaff-table-row-size)) (sorts nil)
           (before (backstaff-view-test-names)))
       (advice-add 'sort :before (lambda (rows &rest _) (push (length rows) sorts))
                   '((name . note)))
@@ -192,6 +192,30 @@ The size of a file is the lower the higher its number, and some are equal."
     (should (string-match-p "^ a \\{25\\}file" (buffer-string)))
     (backstaff-view-test-press "C-u 3 {")
     (should (string-match-p "^ a \\{22\\}file" (buffer-string)))))
+
+(ert-deftest backstaff-table-columns-are-reached-by-keys ()
+  (backstaff-view-test-project '(("a" . "12") ("b" . ""))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-go-to "b  ")
+    (cl-flet ((press (keys)
+                (execute-kbd-macro (kbd keys))
+                (list (backstaff-view-test-name) (current-column))))
+      (should (equal (mapcar #'press '("M-<right>" "M-<right>" "M-<right>" "M-<right>"
+                                       "M-<left>" "C-u 9 M-<left>" "M-<left>"))
+                     '(("b" 22) ("b" 29) ("b" 38) ("b" 38) ("b" 29) ("b" 1) ("b" 1)))))))
+
+(ert-deftest backstaff-table-text-of-a-failure-has-no-rows ()
+  (backstaff-view-test-project '(("d" ("a" . "") ("b" . "")))
+    (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "d"))
+    (delete-directory (expand-file-name "d" root) t)
+    (backstaff-view-test-press "g")
+    (goto-char (point-min))
+(princ (format "BUF %S %S" backstaff-view-reply default-directory))
+    (dotimes (_ 3)
+      (forward-line)
+      (should-not (backstaff-view-entry)))
+    (dolist (keys '("S" "C-u 1 S" "}" "M-<right>"))
+      (should-error (execute-kbd-macro (kbd keys)) :type 'user-error))))
 
 (provide 'backstaff-table-tests)
 ;;; backstaff-table-tests.el ends here

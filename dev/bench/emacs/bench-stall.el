@@ -1,0 +1,75 @@
+;;; bench-stall.el --- For how long a listing keeps Emacs busy  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; A timer is due every 10 ms while a listing of 50,000 files is opened, refreshed, and
+;; sorted twice.  The longest time between two of its runs is the longest in which Emacs
+;; looks at no key.  The peer is Dired, which reads and draws all at once.
+;;
+;; This runs in a terminal, as drawing on the screen counts.
+
+;;; Code:
+
+(require 'bench)
+(require 'backstaff-list)
+
+(defconst bench-stall-period 0.01
+  "Seconds between two runs of the timer.")
+
+(defconst bench-stall-limit 0.1
+  "Seconds that people do not notice.")
+
+(defun bench-stall--longest (function)
+  "Call FUNCTION; return the longest stall until the buffer waits for nothing.
+This is a pair of seconds: by the clock, and of the processor for Emacs."
+  (let* ((clock (float-time)) (processor (bench-stall--processor))
+         (longest 0) (busiest 0)
+         (timer (run-at-time
+                 0 bench-stall-period
+                 (lambda ()
+                   (let ((now (float-time)) (used (bench-stall--processor)))
+                     (setq longest (max longest (- now clock)) clock now
+                           busiest (max busiest (- used processor)) processor used))))))
+    (unwind-protect
+        (progn (funcall function)
+               (while (progn (sit-for bench-stall-period) backstaff-request--pending))
+               (sit-for (* 3 bench-stall-period)))
+      (cancel-timer timer))
+    (cons longest busiest)))
+
+(defun bench-stall--processor ()
+  "Return how many seconds the processor has worked for this Emacs."
+  (float-time (get-internal-run-time)))
+
+(defun bench-stall--keys (keys)
+  "Return a function that types KEYS."
+  (lambda () (execute-kbd-macro (kbd keys))))
+
+(defun bench-stall-batch ()
+  "Measure, write, leave."
+  (bench-serve (bench-folder "flat-2"))
+  (let ((directory backstaff-root-directory) (stalls nil))
+    (cl-flet ((measure (way function)
+                (push (cons way (bench-stall--longest function)) stalls)))
+      (dotimes (_ (bench-turns 3))
+        (setq stalls nil)
+        (measure "open" (lambda () (backstaff-list-directory directory)))
+        (pcase-dolist (`(,way ,keys) '(("refresh" "g") ("by size" "C-u 2 S")
+                                       ("reversed" "C-u 2 S") ("by name" "C-u 0 S")))
+          (measure way (lambda () (execute-kbd-macro (kbd keys)))))
+        (kill-buffer)
+        (pcase-dolist (`(,way ,clock . ,processor) stalls)
+          (bench-note "stall" way clock)
+          (bench-note "stall processor" way processor))
+        (bench-note "stall" "ours" (apply #'max (mapcar #'cadr stalls)))
+        (bench-note "stall processor" "ours" (apply #'max (mapcar #'cddr stalls)))
+        (bench-note "stall" "dired" (car (bench-stall--longest
+                                          (lambda () (dired directory)))))
+        (kill-buffer))))
+  (bench-note "stall" "limit" bench-stall-limit)
+  (bench-finish))
+
+(provide 'bench-stall)
+;;; bench-stall.el ends here
