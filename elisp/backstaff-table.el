@@ -33,7 +33,7 @@
                  (string :tag "Format"))
   :group 'backstaff)
 
-(defconst backstaff-table--slice 250
+(defconst backstaff-table--slice 500
   "The most rows that are drawn, or sorted, before Emacs looks at the keyboard.
 To draw them takes about 5 ms.")
 

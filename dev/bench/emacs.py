@@ -5,10 +5,13 @@ As a program it only compiles, and prints the folder.
 
 import json
 import os
+import pty
 import shlex
 import shutil
 import subprocess
 import sys
+import termios
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -18,8 +21,8 @@ from dev.bench.servers import MAIN, REPOSITORY
 from dev.bench.timing import Measures
 
 BENCH = Path(__file__).parent
-PARTS = ("wire", "flight", "listing", "tree", "reading")
-BARE = "-q --no-site-file --batch -f package-initialize"
+PARTS = ("wire", "flight", "listing", "tree", "reading", "stall")
+BARE = "-q --no-site-file -f package-initialize"
 
 
 class Failed(Exception):
@@ -50,8 +53,12 @@ def measure(part: str, elc: Path, folders: Folders, *, turns: str) -> Measures:
         "BENCH_REPOSITORY": f"{REPOSITORY}/",
         "BENCH_TURNS": turns,
     }
-    with _one_processor() if part == "wire" else nullcontext():
-        _emacs(elc, ["-l", library, "-f", f"{library}-batch"], settings)
+    arguments = ["-l", library, "-f", f"{library}-batch"]
+    if part == "stall":  # what the screen costs counts
+        _emacs_in_a_terminal(elc, arguments, settings | {"TERM": "xterm-256color"})
+    else:
+        with _one_processor() if part == "wire" else nullcontext():
+            _emacs(elc, arguments, settings)
     measures: Measures = json.loads(out.read_text())
     return measures
 
@@ -79,13 +86,54 @@ def _batch() -> Path:
 
 
 def _emacs(elc: Path, arguments: list[str], settings: dict[str, str]) -> None:
-    program = os.environ.get("EMACS", "emacs")
-    command = [program, *shlex.split(BARE), "-L", str(elc), *arguments]
     done = subprocess.run(  # noqa: S603  # EMACS is whom `make` was told to use
-        command, env=os.environ | settings, capture_output=True, text=True, check=False
+        _command(elc, ["--batch", *arguments]),
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise Failed(f"{shlex.join(arguments[-2:])}: {done.stderr[-2000:]}")
+
+
+def _emacs_in_a_terminal(elc: Path, arguments: list[str], settings: dict[str, str]) -> None:
+    """Run Emacs with a terminal of 80 columns, whose screen is thrown away."""
+    ours, theirs = pty.openpty()
+    last = b""
+
+    def read() -> None:
+        nonlocal last
+        try:
+            while output := os.read(ours, 1 << 16):
+                last = output
+        except OSError:  # the terminal has no other end any more
+            pass
+
+    termios.tcsetwinsize(theirs, (24, 80))
+    screen = threading.Thread(target=read, daemon=True)
+    screen.start()
+    try:
+        subprocess.run(  # noqa: S603  # EMACS is whom `make` was told to use
+            ["setsid", "--ctty", "--wait", *_command(elc, ["-nw", *arguments])],
+            env=os.environ | settings,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            timeout=900,
+            check=True,
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        raise Failed(f"{shlex.join(arguments[-2:])}: {error} {last[-2000:]!r}") from error
+    finally:
+        os.close(theirs)
+        screen.join()
+        os.close(ours)
+
+
+def _command(elc: Path, arguments: list[str]) -> list[str]:
+    program = os.environ.get("EMACS", "emacs")
+    return [program, *shlex.split(BARE), "-L", str(elc), *arguments]
 
 
 if __name__ == "__main__":

@@ -20,21 +20,22 @@ MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is made: files in flat folders, directories in a tree, trees, commands."""
+    """How much is made: files in flat folders and in rows, directories in a tree, and so on."""
 
     flat: tuple[int, ...] = (1_000, 10_000, 100_000, 200_000)
+    rows: int = 50_000
     tree: tuple[int, int] = (25, 19)
     trees: int = 4
     commands: int = 10_000
 
     def name(self) -> str:
         """A name that tells these from other sizes."""
-        return "-".join(map(str, (*self.flat, *self.tree, self.trees, self.commands)))
+        return "-".join(map(str, (*self.flat, self.rows, *self.tree, self.trees, self.commands)))
 
 
 FULL = Sizes()
 """A tree has 125,000 files in 10,000 directories, four of them half a million files."""
-QUICK = Sizes(flat=(10, 20, 30, 40), tree=(2, 2), trees=2, commands=10)
+QUICK = Sizes(flat=(10, 20, 30, 40), rows=50, tree=(2, 2), trees=2, commands=10)
 """Enough to see that everything runs; what it takes says nothing."""
 
 
@@ -48,6 +49,11 @@ class Folders:
     def flat(self, number: int) -> Path:
         """A flat folder, by its place among the sizes."""
         return self.path / f"flat-{number}"
+
+    @property
+    def rows(self) -> Path:
+        """A flat folder for a listing that people see."""
+        return self.path / "rows"
 
     @property
     def forest(self) -> Path:
@@ -75,6 +81,7 @@ def folders(cache: Path, sizes: Sizes) -> Folders:
     made = Folders(cache / f"folders-{sizes.name()}", sizes)
     for number, count in enumerate(sizes.flat):
         _once(made.flat(number), partial(_flat, count))
+    _once(made.rows, partial(_flat, sizes.rows))
     for number in range(sizes.trees):
         _once(made.forest / f"tree-{number}", partial(_tree, sizes.tree))
     _once(made.commands, partial(_commands, sizes.commands))

@@ -18,6 +18,7 @@ class Promise(StrEnum):
     WALK_IN_EMACS = "the same as a list in Emacs"
     TREE_TEXT = "the same as tree text"
     GLOBS = "walk with 12 exclude globs, pruned"
+    STALL = "longest in which Emacs looks at no key: 50,000 rows"
     COMMANDS = "list_commands, 10,000 files"
     START = "start to first answer"
     READING = "a page of 200 lines, text and plist, seen from Emacs"
@@ -145,6 +146,16 @@ ROWS = (
     ),
     Row(Promise.TREE_TEXT, "in Emacs : native recursion", "tree", "text", "native-text", 0.25),
     Row(Promise.TREE_TEXT, "EPC : MCP directory_tree", "tree-peers", "ours", "mcp", 0.15),
+    Row(Promise.STALL, "shown, refreshed, sorted : 100 ms", "stall", "ours", "limit", 1.0),
+    Row(
+        Promise.STALL,
+        "the same, the processor's time for Emacs : 100 ms",
+        "stall",
+        "ours-processor",
+        "limit",
+        1.0,
+    ),
+    Row(Promise.STALL, "the same : Dired, shown alone", "stall", "ours", "dired", 0.1),
     Row(Promise.GLOBS, "12 globs : the bare walk", "walk", "globs", "scandir", 2.5),
     Row(Promise.COMMANDS, "first call : 4 KiB of each", "commands", "cold", "heads", 5),
     Row(Promise.COMMANDS, "second call : 4 KiB of each", "commands", "warm", "heads", 1.5),

@@ -210,7 +210,6 @@ The size of a file is the lower the higher its number, and some are equal."
     (delete-directory (expand-file-name "d" root) t)
     (backstaff-view-test-press "g")
     (goto-char (point-min))
-(princ (format "BUF %S %S" backstaff-view-reply default-directory))
     (dotimes (_ 3)
       (forward-line)
       (should-not (backstaff-view-entry)))

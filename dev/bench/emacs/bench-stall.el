@@ -49,25 +49,22 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
 
 (defun bench-stall-batch ()
   "Measure, write, leave."
-  (bench-serve (bench-folder "flat-2"))
-  (let ((directory backstaff-root-directory) (stalls nil))
-    (cl-flet ((measure (way function)
-                (push (cons way (bench-stall--longest function)) stalls)))
-      (dotimes (_ (bench-turns 3))
-        (setq stalls nil)
-        (measure "open" (lambda () (backstaff-list-directory directory)))
-        (pcase-dolist (`(,way ,keys) '(("refresh" "g") ("by size" "C-u 2 S")
-                                       ("reversed" "C-u 2 S") ("by name" "C-u 0 S")))
-          (measure way (lambda () (execute-kbd-macro (kbd keys)))))
-        (kill-buffer)
-        (pcase-dolist (`(,way ,clock . ,processor) stalls)
-          (bench-note "stall" way clock)
-          (bench-note "stall processor" way processor))
-        (bench-note "stall" "ours" (apply #'max (mapcar #'cadr stalls)))
-        (bench-note "stall processor" "ours" (apply #'max (mapcar #'cddr stalls)))
-        (bench-note "stall" "dired" (car (bench-stall--longest
-                                          (lambda () (dired directory)))))
-        (kill-buffer))))
+  (setq inhibit-startup-screen t)
+  ;; Emacs would compile what it loads, in processes of its own.
+  (set 'native-comp-deferred-compilation nil)
+  (set 'native-comp-jit-compilation nil)
+  (bench-serve (bench-folder "rows"))
+  (dotimes (_ (bench-turns 3))
+    (let ((stalls (list (bench-stall--longest
+                         (lambda () (backstaff-list-directory backstaff-root-directory))))))
+      (dolist (keys '("g" "C-u 2 S" "C-u 2 S" "C-u 0 S"))
+        (push (bench-stall--longest (lambda () (execute-kbd-macro (kbd keys)))) stalls))
+      (kill-buffer)
+      (bench-note "stall" "ours" (apply #'max (mapcar #'car stalls)))
+      (bench-note "stall" "ours-processor" (apply #'max (mapcar #'cdr stalls))))
+    (bench-note "stall" "dired"
+                (car (bench-stall--longest (lambda () (dired backstaff-root-directory)))))
+    (kill-buffer))
   (bench-note "stall" "limit" bench-stall-limit)
   (bench-finish))
 
