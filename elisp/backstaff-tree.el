@@ -10,8 +10,11 @@
 ;; requested again.
 ;;
 ;; The entry of a line is a node of the reply, a plist with `:children'.  A node that
-;; was cut at the depth has `:truncated'; one whose tree was cut at the limit of
-;; entries gets `:limited'.
+;; was cut at the depth has `:truncated' and gets `:count', the number of names in it.
+;; One whose tree was cut at the limit of entries gets `:limited'.
+;;
+;; Names stand in the order of listings: directories first, and case counts only
+;; between names that are equal otherwise.  An agent gets them in the contract's order.
 
 ;;; Code:
 
@@ -75,7 +78,7 @@ shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] chang
 
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
-TAB on a directory with an ellipsis shows its entries.
+TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
 
 \\{backstaff-tree-mode-map}"
   :group 'backstaff-tree
@@ -88,10 +91,11 @@ TAB on a directory with an ellipsis shows its entries.
                           :max_entries (plist-get state :max)
                           :include_hidden (plist-get state :hidden)
                           :exclude (plist-get state :exclude))
-                    (list :left-out (symbol-name (plist-get state :left-out)))))
+                    (list :left-out (symbol-name (plist-get state :left-out))
+                          :count-closed t)))
    :before-draw #'backstaff-tree--note-folds
    :draw (lambda (reply)
-           (backstaff-tree--mark-limited (backstaff-tree--root) (plist-get reply :data))
+           (backstaff-tree--prepare (backstaff-tree--root) (plist-get reply :data))
            (backstaff-tree--insert)
            (let ((depth (backstaff-view-get :depth)))
              ;; A level less shows all siblings before anything below them.
@@ -155,13 +159,32 @@ Interactively this is the root of the project; with a prefix argument, ask."
       (cl-some (apply-partially #'backstaff-tree--find key value)
                (plist-get node :children)))))
 
-(defun backstaff-tree--mark-limited (node data)
-  "Mark NODE if DATA, the tree of it, was cut, with the number of missing names."
+(defun backstaff-tree--prepare (node data)
+  "Sort the nodes below NODE, and mark what DATA says of them.
+DATA is the tree of NODE.  If it was cut, NODE gets the number of missing names,
+and each closed directory gets the number of names in it."
+  (let ((counts (make-hash-table :test #'equal)))
+    (dolist (closed (plist-get data :closed))
+      (puthash (plist-get closed :path) (plist-get closed :count) counts))
+    (cl-labels ((prepare (node)
+                  (when-let ((count (gethash (plist-get node :path) counts)))
+                    (plist-put node :count count))
+                  (when-let ((children (plist-get node :children)))
+                    (mapc #'prepare children)
+                    (plist-put node :children (sort children #'backstaff-tree--less-p)))))
+      (prepare node)))
   (plist-put node :limited (plist-get data :limit-reached))
   (plist-put node :missing
              (cl-loop for one in (plist-get data :missing)
                       when (equal (plist-get one :path) (plist-get node :path))
                       return (plist-get one :count))))
+
+(defun backstaff-tree--less-p (one other)
+  "Return non-nil if the node ONE stands before OTHER."
+  (cl-flet ((directory-p (node) (eq (plist-get node :kind) :directory)))
+    (if (eq (directory-p one) (directory-p other))
+        (backstaff-view-name-less-p (plist-get one :name) (plist-get other :name))
+      (directory-p one))))
 
 (defun backstaff-tree--unread-p (node)
   "Return non-nil if the children of NODE were not requested yet."
@@ -184,13 +207,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
      (backstaff-view-get :path)
      (and limited "CUT")
      (and left-out (concat "left out: " (string-join (seq-take left-out 7) " ")))
-     (string-join
-      (cl-loop for (key . noun) in '((:total-dirs "directory" "directories")
-                                     (:total-files "file" "files")
-                                     (:total-symlinks "link" "links"))
-               for count = (apply #'backstaff-view-count (plist-get data key) noun)
-               when count collect count)
-      ", ")
+     (backstaff-tree--counts)
      (format "depth %d%s" (backstaff-view-get :depth)
              (if (backstaff-view-get :wanted)
                  (format " of %d" (backstaff-view-get :wanted))
@@ -215,6 +232,21 @@ Interactively this is the root of the project; with a prefix argument, ask."
             ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
  make the tree smaller"))))))
 
+(defun backstaff-tree--counts ()
+  "Return the numbers of directories, files and links below the root of the tree."
+  (let ((counts (list :directory 0 :file 0 :symlink 0)))
+    (cl-labels ((count (node)
+                  (dolist (child (plist-get node :children))
+                    (cl-incf (plist-get counts (plist-get child :kind)))
+                    (count child))))
+      (count (backstaff-tree--root)))
+    (string-join
+     (delq nil (list (backstaff-view-count (plist-get counts :directory)
+                                           "directory" "directories")
+                     (backstaff-view-count (plist-get counts :file) "file" "files")
+                     (backstaff-view-count (plist-get counts :symlink) "link" "links")))
+     ", ")))
+
 (defun backstaff-tree--insert-node (node before branch level)
   "Insert NODE and its children at LEVEL.
 The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
@@ -233,9 +265,10 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
             (propertize (bidi-string-mark-left-to-right name)
                         'face (backstaff-view-kind-face kind) 'backstaff-name t)
             (backstaff-view-kind-suffix kind)
-            (if (backstaff-tree--unread-p node)
-                (propertize " …" 'face 'backstaff-detail)
-              ""))
+            (pcase (and (backstaff-tree--unread-p node) (or (plist-get node :count) t))
+              ((or 'nil 0) "")
+              (count (propertize (if (integerp count) (format " … %d" count) " …")
+                                 'face 'backstaff-detail))))
     (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
     (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
     (while children
@@ -302,7 +335,7 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
               (backstaff-names-labels reply backstaff-view-labels)
               (plist-put node :children (plist-get (plist-get data :root) :children))
               (plist-put node :truncated nil)
-              (backstaff-tree--mark-limited node data)
+              (backstaff-tree--prepare node data)
               (unless again
                 (setq backstaff-tree--folded (delete path backstaff-tree--folded))
                 (unless (plist-get node :children)

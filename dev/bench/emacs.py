@@ -115,7 +115,7 @@ def _emacs_in_a_terminal(elc: Path, arguments: list[str], settings: dict[str, st
     screen.start()
     try:
         subprocess.run(  # noqa: S603  # EMACS is whom `make` was told to use
-            ["setsid", "--ctty", "--wait", *_command(elc, ["-nw", *arguments])],
+            ["setsid", "--ctty", "--wait", *_command(elc, ["-nw", *arguments])],  # noqa: S607
             env=os.environ | settings,
             stdin=theirs,
             stdout=theirs,

@@ -102,6 +102,7 @@ class Call:
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
     left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
+    count_closed: bool = argument(absent=False)
     after: str = argument(absent="")
     unsaved: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
@@ -199,6 +200,7 @@ class Server:
                 available_capacity_bytes=call.available_capacity_bytes,
                 text_only=call.text_only,
                 left_out=LeftOut(call.left_out),
+                count_closed=call.count_closed,
                 after=call.after,
                 unsaved=call.texts if tool.reads_content else {},
                 codings=call.codings if tool.reads_content else {},

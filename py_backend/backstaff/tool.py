@@ -58,7 +58,8 @@ class Context:
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
     With `text_only` nobody reads the data, and a tool need not make it. A person may choose what
-    workspace/tree leaves out; to a model it keeps its contract. `after` is the last entry that a
+    workspace/tree leaves out, and have it count what closed directories hold (`count_closed`); to a
+    model it keeps its contract. `after` is the last entry that a
     view has of a listing by name, such as "src/" or "a.c": the next page begins behind it.
 
     `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
@@ -72,6 +73,7 @@ class Context:
     available_capacity_bytes: int | None = None
     text_only: bool = False
     left_out: LeftOut = LeftOut.CONTRACT
+    count_closed: bool = False
     after: str = ""
     unsaved: Mapping[str, UnsavedText] = field(default_factory=dict)
     codings: Mapping[str, str] = field(default_factory=dict)

@@ -100,7 +100,7 @@ It runs in a project that holds TREE."
     (backstaff-terminal-tests-wait-for "zz$")
     ;; The mode line comes after the text, and tells until then that the buffer waits.
     (let ((screen (backstaff-terminal-tests-wait-for "(Tree Outl)")))
-      (should (string-match-p "3 directories, 5 files · depth 3" (nth 1 screen)))
+      (should (string-match-p "2 directories, 5 files · depth 3" (nth 1 screen)))
       (should (equal (cl-subseq screen 3 10)
                      '("├─ src/" "│  ├─ deep/" "│  │  └─ a.c" "│  └─ 日本.c"
                        "├─ \"new\\nline\\u001b[31m\"" "├─ zz"

@@ -30,8 +30,8 @@
   (cdr (backstaff-view-test-lines)))
 
 (defconst backstaff-tree-tests-drawn
-  '("├─ doc/" "│  └─ manual.md" "├─ src/" "│  ├─ deep/ …" "│  ├─ a.c"
-    "│  └─ b.c" "├─ README" "└─ error.log")
+  '("├─ doc/" "│  └─ manual.md" "├─ src/" "│  ├─ deep/ … 1" "│  ├─ a.c"
+    "│  └─ b.c" "├─ error.log" "└─ README")
   "The project as it is drawn at first.")
 
 
@@ -52,7 +52,7 @@
     (should (derived-mode-p 'special-mode))
     (should buffer-read-only)
     (should (equal (backstaff-view-test-header)
-                   (format " %s  4 directories, 5 files · depth 2 · hidden off"
+                   (format " %s  3 directories, 5 files · depth 2 · hidden off"
                            (directory-file-name root))))
     (backstaff-view-test-go-to "src/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))
@@ -117,11 +117,11 @@
     (backstaff-view-test-go-to "src/")
     (backstaff-view-test-press "TAB")
     (should (equal (backstaff-tree-tests-lines)
-                   '("├─ doc/" "│  └─ manual.md" "├─ src/" "├─ README" "└─ error.log")))
+                   '("├─ doc/" "│  └─ manual.md" "├─ src/" "├─ error.log" "└─ README")))
     (backstaff-view-test-go-to "src/")
     (backstaff-view-test-press "g")
     (should (equal (nth 2 (backstaff-tree-tests-lines)) "├─ src/"))
-    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ README"))
+    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ error.log"))
     (backstaff-view-test-go-to "src/")
     (backstaff-view-test-press "TAB")
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
@@ -134,7 +134,7 @@
     (backstaff-view-test-press "<backtab>")
     (should (equal (backstaff-view-test-name) "src"))
     (should (equal (backstaff-tree-tests-lines)
-                   '("├─ doc/" "├─ src/" "├─ README" "└─ error.log")))
+                   '("├─ doc/" "├─ src/" "├─ error.log" "└─ README")))
     (backstaff-view-test-press "<backtab>")
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
 
@@ -193,14 +193,14 @@
     (backstaff-view-test-go-to "deep/ …")
     (backstaff-view-test-press "TAB")
     (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 5)
-                   '("│  ├─ deep/" "│  │  └─ er/ …")))))
+                   '("│  ├─ deep/" "│  │  └─ er/ … 1")))))
 
 (ert-deftest backstaff-tree-of-a-folded-directory-is-open ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "src/")
     (backstaff-view-test-press "TAB" "RET")
     (should (equal (backstaff-view-test-lines)
-                   '("src/" "├─ deep/" "│  └─ er/ …" "├─ a.c" "└─ b.c")))
+                   '("src/" "├─ deep/" "│  └─ er/ … 1" "├─ a.c" "└─ b.c")))
     (should (equal (backstaff-view-test-name) "src"))))
 
 (ert-deftest backstaff-tree-folds-survive-a-failure-and-other-directories ()
@@ -213,10 +213,10 @@
       (should (string-prefix-p "Error: " (buffer-string))))
     (backstaff-stop)
     (backstaff-view-test-press "g")
-    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ README"))
+    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ error.log"))
     (backstaff-view-test-go-to "doc/")
     (backstaff-view-test-press "RET" "^")
-    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ README"))))
+    (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ error.log"))))
 
 (ert-deftest backstaff-tree-notes-stand-below-a-folded-directory ()
   (backstaff-view-test-project '(("z" ("a" . "") ("b" . "")))
@@ -265,10 +265,10 @@
     (backstaff-view-test-press "TAB")
     (should (equal (backstaff-view-test-name) "deep"))
     (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 6)
-                   '("│  ├─ deep/" "│  │  └─ er/ …" "│  ├─ a.c")))
+                   '("│  ├─ deep/" "│  │  └─ er/ … 1" "│  ├─ a.c")))
     (backstaff-view-test-go-to "er/")
     (backstaff-view-test-press "TAB")
-    (should (equal (nth 5 (backstaff-tree-tests-lines)) "│  │     └─ est/ …"))
+    (should (equal (nth 5 (backstaff-tree-tests-lines)) "│  │     └─ est/ … 1"))
     (backstaff-view-test-go-to "est/")
     (backstaff-view-test-press "TAB")
     (should (equal (nth 6 (backstaff-tree-tests-lines)) "│  │        └─ bottom.txt"))
@@ -315,7 +315,7 @@
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "src/")
     (backstaff-view-test-press "e")
-    (should (equal (backstaff-tree-tests-lines) '("├─ doc/" "└─ src/" "   └─ deep/ …")))
+    (should (equal (backstaff-tree-tests-lines) '("├─ doc/" "└─ src/" "   └─ deep/ … 1")))
     (should (equal (backstaff-view-test-name) "src"))
     (backstaff-view-test-press "e")
     (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))
@@ -335,7 +335,7 @@
   (backstaff-tree-tests-shown
     (backstaff-view-test-press "d 1 RET")
     (should (equal (backstaff-tree-tests-lines)
-                   '("├─ doc/ …" "├─ src/ …" "├─ README" "└─ error.log")))
+                   '("├─ doc/ … 1" "├─ src/ … 3" "├─ error.log" "└─ README")))
     (backstaff-view-test-press "C-u 5 d")
     (should (member "│  │        └─ bottom.txt" (backstaff-tree-tests-lines)))
     (should (string-match-p "max_depth"
@@ -347,7 +347,7 @@
   (backstaff-tree-tests-shown
     (backstaff-view-test-press "x *.log RET" "x **/*.c RET")
     (should (equal (backstaff-tree-tests-lines)
-                   '("├─ doc/" "│  └─ manual.md" "├─ src/" "│  └─ deep/ …" "└─ README")))
+                   '("├─ doc/" "│  └─ manual.md" "├─ src/" "│  └─ deep/ … 1" "└─ README")))
     (should (string-match-p (regexp-quote "without *.log **/*.c")
                             (backstaff-view-test-header)))
     (let ((messages (backstaff-view-test-messages
@@ -377,6 +377,29 @@
       (should (= (length (backstaff-tree-tests-lines)) 30))
       (should (equal (backstaff-view-test-notes) "")))))
 
+;; Python would sort capitals first.
+(ert-deftest backstaff-tree-and-listing-have-the-same-order ()
+  (backstaff-view-test-project '(("b.c" . "") ("A.c" . "") ("Z" ("x" . "")) ("y") ("a" . ""))
+    (make-symbolic-link "b.c" (expand-file-name "aa"))
+    (let ((expected '("y" "Z" "a" "A.c" "aa" "b.c")) (backstaff-tree-depth 1))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (should (equal (cdr (backstaff-view-test-names)) expected))
+      (backstaff-view-test-press "t")
+      (should (equal (backstaff-view-test-names) expected)))))
+
+(ert-deftest backstaff-tree-counts-what-closed-directories-hold-and-what-is-shown ()
+  (backstaff-view-test-project '(("full" ("a" . "") ("b" ("c" . "")) (".d" . "")) ("none") ("e" . ""))
+    (let ((backstaff-tree-depth 1))
+      (backstaff-view-test-open #'backstaff-tree root)
+      (should (equal (backstaff-tree-tests-lines) '("├─ full/ … 2" "├─ none/" "└─ e")))
+      (should (string-match-p " 2 directories, 1 file ·" (backstaff-view-test-header)))
+      (backstaff-view-test-press ".")
+      (should (equal (car (backstaff-tree-tests-lines)) "├─ full/ … 3"))
+      (backstaff-view-test-press "." "n" "TAB")
+      (should (equal (cl-subseq (backstaff-tree-tests-lines) 0 3)
+                     '("├─ full/" "│  ├─ b/ … 1" "│  └─ a")))
+      (should (string-match-p " 3 directories, 2 files ·" (backstaff-view-test-header))))))
+
 (ert-deftest backstaff-tree-that-does-not-fit-shows-all-siblings-first ()
   (backstaff-view-test-project
       (cl-loop for n below 12
@@ -386,7 +409,7 @@
       (backstaff-view-test-open #'backstaff-tree root)
       (should (equal (backstaff-tree-tests-lines)
                      (cl-loop for n below 12
-                              collect (format "%s d%02d/ …" (if (= n 11) "└─" "├─") n))))
+                              collect (format "%s d%02d/ … 4" (if (= n 11) "└─" "├─") n))))
       (should (string-match-p "depth 1 of 3" (backstaff-view-test-header)))
       (should-not (string-match-p "CUT" (backstaff-view-test-header)))
       ;; With twice as many, and twice again, all have room.

@@ -131,6 +131,15 @@ class Walk:
             return error
         return None
 
+    def look_into(self, step: Step) -> None:
+        """Have STEP, the directory just yielded, arranged without going into it.
+
+        A directory that cannot be read is not arranged.
+        """
+        depth = len(self._levels)
+        if self.enter(step) is None and len(self._levels) > depth:
+            HANDLES.close(self._levels.pop().directory)
+
     def _push(self, directory: int, path: str) -> None:
         try:
             try:

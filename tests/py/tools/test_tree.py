@@ -36,7 +36,7 @@ Node = dict[str, Any]
 Asked = Mapping[str, Any]
 
 
-BEYOND = ("left_out", "missing")
+BEYOND = ("left_out", "missing", "closed")
 
 
 def tree_of(root: Path, context: Asked | None = None, /, **arguments: object) -> Reply:
@@ -364,6 +364,40 @@ def test_data_count_the_missing_names_and_the_json_is_the_contracts(tree: Plant)
     ]
     assert reply.data["left_out"] == ["build"]
     assert json.loads(str(reply.json)).keys() == data_of(reply).keys()
+
+
+def test_closed_directories_are_counted_for_a_person_who_wants_it(tree: Plant) -> None:
+    root = tree(
+        {"a/b/c": "", "a/b/.d": "", "a/b/build/": None, "a/e/": None, "f/x": "", "f/y/z": ""}
+    )
+    for arguments, expected in (
+        ({"max_depth": 1}, {"a": 2, "f": 2}),
+        ({"max_depth": 2}, {"a/b": 1, "a/e": 0, "f/y": 1}),
+        ({"max_depth": 2, "include_hidden": True}, {"a/b": 2, "a/e": 0, "f/y": 1}),
+        ({"max_depth": 2, "exclude": ["**/c"]}, {"a/b": 0, "a/e": 0, "f/y": 1}),
+        ({"max_depth": 1, "entry_kind": "directory"}, {"a": 2, "f": 1}),
+        ({"max_depth": 2, "max_entries": 3}, {"a/b": 1}),  # it is the last that had room
+        ({"max_depth": 9}, {}),
+    ):
+        given = {"entry_kind": "all"} | arguments
+        plain, counted = tree_of(root, **given), tree_of(root, {"count_closed": True}, **given)
+        assert counted.data is not None
+        counts = {one["path"]: one["count"] for one in counted.data["closed"]}
+        assert counts == expected, given
+        assert counted.json == plain.json
+        assert plain.data is not None
+        assert plain.data["closed"] == []
+
+
+def test_closed_directory_that_cannot_be_read_has_no_count(tree: Plant) -> None:
+    root = tree({"a/b": "", "shut/": None})
+    (root / "shut").chmod(0)
+
+    def closed() -> object:
+        data = tree_of(root, {"count_closed": True}, entry_kind="all", max_depth=1).data
+        return data and data["closed"]
+
+    assert as_nobody(closed) == [{"path": "a", "count": 1}]
 
 
 @pytest.mark.parametrize(

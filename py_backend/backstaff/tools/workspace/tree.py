@@ -14,7 +14,8 @@ means that six more names of that directory are not shown; `…` there, that the
 Beyond the contract: special files are no nodes. A directory that cannot be read is a node without
 children, and a warning. When the time is up, the nodes found so far are the answer, with a warning.
 A person's context can choose other names to leave out (`LeftOut`). The data, but not the JSON, say
-which names were `left_out`, and how many are `missing` in a directory.
+which names were `left_out`, how many are `missing` in a directory that was opened, and, where the
+context asks for it, how many a `closed` one has.
 `exclude` has no negation (`!x` is the name `!x`), and a pattern such as `/x` or `../x` matches
 nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`.
 """
@@ -97,6 +98,7 @@ class Tree:
     `eligible` counts the children that each opened directory could have, by its path. Where the
     walk stopped early, `last` holds the paths of the last node and of all nodes above it: children
     of these directories may be missing. `unopened` says that the last node is a directory.
+    `closed` are the paths of directories that were counted, but not opened.
     `left_out` are the names among `DEFAULT_EXCLUDES` that were found.
     """
 
@@ -109,6 +111,7 @@ class Tree:
     eligible: dict[str, int] = field(default_factory=dict)
     last: AbstractSet[str] = frozenset()
     unopened: bool = False
+    closed: list[str] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
 
@@ -152,9 +155,16 @@ def run(arguments: Arguments, context: Context) -> Result:
         "total_symlinks": tree.counts[Kind.SYMLINK],
     }
     missing = [{"path": path, "count": count} for path, count in tree.missing() if count]
+    closed = [
+        {"path": path, "count": tree.eligible[path]}
+        for path in tree.closed
+        if path in tree.eligible  # it could be read
+    ]
     return Result(
         text=text,
-        data=output | {"left_out": nsmallest(MAX_LEFT_OUT, tree.left_out), "missing": missing},
+        data=output
+        | {"left_out": nsmallest(MAX_LEFT_OUT, tree.left_out)}
+        | {"missing": missing, "closed": closed},
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *_useless_patterns(arguments.exclude)),
@@ -230,7 +240,12 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
             parents[depth - 1].setdefault("children", []).append(node)
             tree.counts[kind] += 1
             tree.scanned += 1
-            if tree.scanned >= arguments.max_entries:
+            full = tree.scanned >= arguments.max_entries
+            if context.count_closed and kind is Kind.DIRECTORY:
+                if full or depth == arguments.max_depth:
+                    tree.closed.append(node["path"])
+                    walk.look_into(step)
+            if full:
                 tree.limit_reached = True
                 tree.last = {one["path"] for one in (*parents[:depth], node)}
                 tree.unopened = kind is Kind.DIRECTORY
