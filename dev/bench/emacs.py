@@ -114,8 +114,9 @@ def _emacs_in_a_terminal(elc: Path, arguments: list[str], settings: dict[str, st
     screen = threading.Thread(target=read, daemon=True)
     screen.start()
     try:
+        setsid = shutil.which("setsid") or "setsid"  # without it Emacs has no /dev/tty
         subprocess.run(  # noqa: S603  # EMACS is whom `make` was told to use
-            ["setsid", "--ctty", "--wait", *_command(elc, ["-nw", *arguments])],  # noqa: S607
+            [setsid, "--ctty", "--wait", *_command(elc, ["-nw", *arguments])],
             env=os.environ | settings,
             stdin=theirs,
             stdout=theirs,

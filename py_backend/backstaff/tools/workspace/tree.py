@@ -42,7 +42,7 @@ from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.project_files import project_files
 from backstaff.fs.root import Place
-from backstaff.fs.walk import Arrange, Walk
+from backstaff.fs.walk import Arrange, Step, Walk
 from backstaff.render.lines import (
     all_files,
     bracketed,
@@ -103,6 +103,7 @@ class Tree:
     """
 
     root: Node
+    count_closed: bool
     counts: Counter[Kind] = field(default_factory=lambda: Counter([Kind.DIRECTORY]))
     scanned: int = 1
     limit_reached: bool = False
@@ -114,6 +115,12 @@ class Tree:
     closed: list[str] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
+
+    def close(self, walk: Walk, step: Step, node: Node) -> None:
+        """Leave NODE, at which the WALK makes this STEP, without children; count them if asked."""
+        if self.count_closed and step.kind is Kind.DIRECTORY:
+            self.closed.append(node["path"])
+            walk.look_into(step)
 
     def missing(self) -> Iterator[tuple[str, int]]:
         """Yield each directory where the walk stopped early, and the number of missing children."""
@@ -223,7 +230,7 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
         return {"name": name, "path": path, "depth": depth, "kind": kind}
 
     base = place.prefix
-    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY))
+    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY), context.count_closed)
     if arguments.max_entries == 1:
         tree.limit_reached = True
         return tree
@@ -240,20 +247,17 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
             parents[depth - 1].setdefault("children", []).append(node)
             tree.counts[kind] += 1
             tree.scanned += 1
-            full = tree.scanned >= arguments.max_entries
-            if context.count_closed and kind is Kind.DIRECTORY:
-                if full or depth == arguments.max_depth:
-                    tree.closed.append(node["path"])
-                    walk.look_into(step)
-            if full:
+            if tree.scanned >= arguments.max_entries:
                 tree.limit_reached = True
                 tree.last = {one["path"] for one in (*parents[:depth], node)}
                 tree.unopened = kind is Kind.DIRECTORY
+                tree.close(walk, step, node)
                 break
             if kind is not Kind.DIRECTORY:
                 continue
             if depth == arguments.max_depth:
                 node["truncated"] = tree.depth_cut = True
+                tree.close(walk, step, node)
             elif walk.enter(step) is None:
                 parents[depth:] = [node]
             else:
