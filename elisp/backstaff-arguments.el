@@ -80,30 +80,31 @@ A path is below ROOT.  CURRENT is the value to edit, or nil."
 ROOT and CURRENT are as in `backstaff-arguments-read-one'.  PROBLEM says why
 the last value did not suit, or is nil."
   (cl-labels
-      ((prompt (hint)
+      ((prompt (hint &optional rule)
          (let ((description (plist-get definition :description)))
            (concat (and description
                         (propertize (concat (substring-no-properties description) "\n")
                                     'face 'shadow))
                    (and problem (propertize (concat problem ".  ") 'face 'error))
                    (plist-get definition :name)
-                   (format " (%s%s): " (backstaff-arguments-default-text definition)
+                   (format " (%s%s): "
+                           (or rule (backstaff-arguments-default-text definition))
                            (if hint (concat ", " hint) "")))))
        (text (string)
          (and (not (string-empty-p string)) (substring-no-properties string)))
        (read-text (hint current)
          (text (read-from-minibuffer (prompt hint) (and current (format "%s" current))
                                      nil nil 'backstaff-arguments--history)))
-       (choose (hint choices current &optional free)
-         (text (completing-read (prompt hint) choices nil (not free) current
+       (choose (hint choices current &optional free rule)
+         (text (completing-read (prompt hint rule) choices nil (not free) current
                                 'backstaff-arguments--history))))
     (pcase (plist-get definition :type)
       ((guard (plist-get definition :enum))
        (choose nil (plist-get definition :enum) current))
       ((guard (backstaff-arguments-path-p definition))
        (let ((required (plist-get definition :required)))
-         (or (choose (and required (null current) "empty is the root")
-                     (backstaff-arguments--path-table root) current 'free)
+         (or (choose nil (backstaff-arguments--path-table root) current 'free
+                     (and required (null current) "empty is the root"))
              (and required "."))))
       (:boolean
        (pcase (choose "yes or no" '("yes" "no")

@@ -167,7 +167,13 @@ name other directories under [tools.list_commands] in the settings."
 
 (defun backstaff-commands-search (query)
   "Show the commands that match QUERY, some words."
-  (interactive (list (read-string "Search commands for: ")) backstaff-commands-mode)
+  (interactive
+   (let ((data (plist-get backstaff-view-reply :data)))
+     (unless (or (backstaff-view-get :query)
+                 (> (or (plist-get (plist-get data :pagination) :total) 0) 0))
+       (user-error "There are no commands to search"))
+     (list (read-string "Search commands for: ")))
+   backstaff-commands-mode)
   (backstaff-view-change :query query))
 
 (defun backstaff-commands-all ()
@@ -220,14 +226,15 @@ Interactively, complete the name."
                       (concat (make-string (max 2 (- 32 (string-width label))) ?\s)
                               (propertize (nth 2 (assoc label commands))
                                           'face 'completions-annotations))))
-          (label (completing-read
-                  "Command: "
-                  (lambda (string predicate action)
-                    (if (eq action 'metadata)
-                        `(metadata (category . backstaff-command)
-                                   (annotation-function . ,annotate))
-                      (complete-with-action action commands string predicate)))
-                  nil t nil 'backstaff-commands--history)))
+          (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
+                   (completing-read
+                    "Command: "
+                    (lambda (string predicate action)
+                      (if (eq action 'metadata)
+                          `(metadata (category . backstaff-command)
+                                     (annotation-function . ,annotate))
+                        (complete-with-action action commands string predicate)))
+                    nil t nil 'backstaff-commands--history))))
      (when (string-empty-p label)
        (user-error "Type a name; M-x backstaff-list-commands lists all"))
      (list (nth 1 (assoc label commands)) root)))

@@ -28,10 +28,7 @@
 (defvar icomplete-compute-delay)
 
 (defvar backstaff-find-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "SPC") #'self-insert-command)
-    (define-key map (kbd "?") #'self-insert-command)
-    map)
+  (copy-keymap backstaff-prompt-completion-map)
   "Keymap of `backstaff-find-file'.  Blanks separate words of the input.")
 
 (defvar backstaff-find--history nil
@@ -46,7 +43,7 @@ may stand between those of a word, and words may come in any order.  Case
 counts for words with a capital letter.  RET after input that is not a file's
 name visits the best match.  Before any input, files that were visited lately
 come first.  Ivy and Helm match and rank the files in their own way."
-  (interactive (let ((root (backstaff-command-root)))
+  (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-find--read root) root)))
   (let* ((root (or root (backstaff-command-root)))
          (name (concat root file)))
@@ -84,8 +81,10 @@ come first.  Ivy and Helm match and rank the files in their own way."
                                                (seq-difference (plist-get data :files) lately))
                            for label = (if (member file lately) (backstaff-names-show file)
                                          (gethash file table file))
+                           ;; Emacs marks a file with changes by a link such as ".#a.c".
+                           unless (string-match-p "\\(?:\\`\\|/\\)\\.#[^/]*\\'" file)
                            do (puthash label file paths)
-                           collect label))))
+                           and collect label))))
          (show (reply)
            (let ((shown (length (note requested reply)))
                  (total (or (plist-get (plist-get reply :data) :total) 0)))
@@ -174,8 +173,12 @@ come first.  Ivy and Helm match and rank the files in their own way."
                (append labels (and next (all-labels input next)))))))
       (choose (if (eq completing-read-function #'completing-read-default)
                   (minibuffer-with-setup-hook (:append #'set-up)
-                    (completing-read "Find file: " #'table nil nil nil
-                                     'backstaff-find--history))
+                    (completing-read (if (or (bound-and-true-p vertico-mode)
+                                             (bound-and-true-p icomplete-mode)
+                                             (bound-and-true-p fido-mode))
+                                         "Find file: "
+                                       "Find file (TAB lists): ")
+                                     #'table nil nil nil 'backstaff-find--history))
                 (let ((all (all-labels "" 0))
                       (ivy-sort-functions-alist nil))
                   (completing-read "Find file: "

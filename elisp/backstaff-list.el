@@ -75,9 +75,9 @@ To read the answer takes Emacs a hundredth of a second.")
    :defaults (lambda () (list :tool "agent-q/list_directory"
                               :hidden backstaff-show-hidden))
    :open (lambda (entry)
-           (backstaff-view-change :path (plist-get entry :path) :bytes nil :rows nil
-                                  ;; A link may lead out of the project.
-                                  :try (eq (plist-get entry :kind) :symlink))))
+           (backstaff-view-move :path (plist-get entry :path) :bytes nil :rows nil
+                                ;; A link may lead out of the project.
+                                :try (eq (plist-get entry :kind) :symlink))))
   (setq tabulated-list-sort-key (list "Name")))
 
 ;;;###autoload
@@ -290,9 +290,26 @@ come before their own entries."
              (setq backstaff-view-subject
                    (list :path path :kind (plist-get (plist-get reply :data) :kind)))
              (backstaff-view-set-header path)))
+   :draw-failure #'backstaff-info--draw-failure
    :title (apply-partially #'backstaff-view-title "info")
    :open (lambda (entry)
            (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path)))))
+
+(defun backstaff-info--draw-failure (reply)
+  "Draw REPLY, a failure; for a link, add what the listing or the tree knows of it."
+  (let* ((path (plist-get backstaff-view-state :path))
+         (entry (plist-get backstaff-view-state :entry))
+         (target (plist-get entry :target)))
+    (when (and (eq (plist-get entry :kind) :symlink) (equal (plist-get entry :path) path))
+      (insert (propertize "Link:" 'face 'backstaff-path) " " (backstaff-names-show path))
+      (when target
+        (insert "\n" (propertize "Leads to:" 'face 'backstaff-path) " "
+                (backstaff-names-show target)))
+      (insert "\n\nThe tools tell nothing of a file that is missing or outside of the project.\n\n")
+      (setq backstaff-view-subject (list :path path :kind :symlink)))
+    (save-excursion
+      (backstaff-view-insert-text (plist-get reply :text) 'backstaff-failure))
+    (backstaff-view-set-header path (if backstaff-view-subject "link" "failed"))))
 
 ;;;###autoload
 (defun backstaff-file-info (file)

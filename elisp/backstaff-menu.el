@@ -211,6 +211,7 @@ Ask for required arguments without a value."
 ;;;###autoload (autoload 'backstaff "backstaff-menu" nil t)
 (transient-define-prefix backstaff ()
   "Look at the current project with Backstaff."
+  ;; All of it has room in 24 lines of 80 columns.
   [:description
    (lambda ()
      (concat (propertize "Backstaff " 'face 'transient-heading)
@@ -220,9 +221,7 @@ Ask for required arguments without a value."
                          'face 'shadow)
              (and backstaff-menu--problem
                   (concat "\n" (propertize backstaff-menu--problem 'face 'error)))))
-   ("g" "Fetch the tools again" backstaff)
-   ("x" "Run a tool, asking for all" backstaff-run-tool)]
-  [["Look"
+   ["Look"
     ("l" "List a directory" backstaff-list-directory)
     ("e" "List, Forge's way" backstaff-list-entries)
     ("o" "Overview" backstaff-overview)
@@ -236,6 +235,8 @@ Ask for required arguments without a value."
     :class transient-column
     :setup-children backstaff-menu--tool-entries]
    ["Server"
+    ("x" "Run a tool" backstaff-run-tool)
+    ("g" "Fetch tools" backstaff)
     ("r" "Restart" backstaff-restart)
     ("s" "Stop" backstaff-stop)
     ("v" "View the log" backstaff-show-log)

@@ -58,7 +58,7 @@ files that are not named, and 4 more .py files are beside it.
 Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (if current-prefix-arg
                          (backstaff-read-directory "Overview of directory: ")
-                       (backstaff-command-root))))
+                       (backstaff-command-project))))
   (backstaff-view-open-file 'backstaff-overview-mode (file-name-as-directory directory)))
 
 (defun backstaff-overview--draw (reply)

@@ -37,6 +37,41 @@ the server and uv is there.  A root that is out of reach is a `user-error'."
     (backstaff-remote-directory
      (user-error "%s" (backstaff-epc-error-text problem)))))
 
+(defvar backstaff-prompt--vast nil
+  "The directories outside of projects that the user let be searched.")
+
+(defun backstaff-prompt-project-p (root)
+  "Return non-nil if ROOT is a project's, or one that the user has set.
+Otherwise a command was typed outside of any project, in the directory ROOT."
+  (or backstaff-root-directory (file-remote-p root)
+      (not (eq backstaff-root-function #'backstaff-project-root))
+      (let ((enable-dir-local-variables nil))
+        (project-current nil root))))
+
+(defun backstaff-command-project ()
+  "Return the `backstaff-command-root' for a command that looks at all below it.
+Outside of a project, where that may be all files there are, ask first."
+  (let ((root (backstaff-command-root)))
+    (unless (or noninteractive (backstaff-prompt-project-p root)
+                (member root backstaff-prompt--vast))
+      (unless (y-or-n-p (format "No project is here.  Look at all below %s? "
+                                (abbreviate-file-name root)))
+        (user-error "Nothing was looked at; C-u asks for a directory"))
+      (push root backstaff-prompt--vast))
+    root))
+
+(defvar backstaff-prompt-completion-map
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "SPC") #'self-insert-command)
+    (define-key map (kbd "?") #'self-insert-command)
+    map)
+  "Keymap for input with blanks, which the default interface would complete.")
+
+(defun backstaff-prompt-allow-blanks ()
+  "Let a blank be typed in the minibuffer."
+  (use-local-map (make-composed-keymap backstaff-prompt-completion-map
+                                       (current-local-map))))
+
 (defun backstaff-read-directory (prompt)
   "Ask for a directory with PROMPT and return it.
 On another host any name will do: to look there TRAMP would connect unasked."

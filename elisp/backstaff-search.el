@@ -49,7 +49,7 @@ PATTERN is a regular expression of Python.  Case counts only where PATTERN has
 a capital letter.  Files that git ignores are left out, unless there is a
 prefix argument; the last line counts what was not searched.  Modified buffers
 are searched as they are."
-  (interactive (let ((root (backstaff-command-root)))
+  (interactive (let ((root (backstaff-command-project)))
                  (list (backstaff-search--read) root)))
   (let* ((root (file-name-as-directory (or root (backstaff-command-root))))
          (case-fold-search nil)

@@ -114,8 +114,8 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
            (if (eq (plist-get entry :kind) :symlink)
                (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
              ;; A focus below the directory unfolds it.
-             (backstaff-view-change :path (plist-get entry :path)
-                                    :focus (concat (plist-get entry :path) "/")))))
+             (backstaff-view-move :path (plist-get entry :path)
+                                  :focus (concat (plist-get entry :path) "/")))))
   (setq-local outline-regexp "."
               outline-level (lambda ()
                               ;; The lines of a failure have no level.

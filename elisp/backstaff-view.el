@@ -202,20 +202,38 @@ Point goes to the file at point."
   "Request STATE in a buffer in major mode MODE, and return the buffer.
 A buffer with the same mode, root and path is used again.  If STATE has a
 tool, the buffer must have the same tool."
-  (let* ((same-p (lambda (buffer)
-                   (with-current-buffer buffer
-                     (and (eq major-mode mode)
-                          (cl-loop for key in '(:root :path :tool)
-                                   for value = (backstaff-view-get key)
-                                   always (or (not (plist-member state key))
-                                              (equal (plist-get state key) value)))))))
-         (found (cl-find-if same-p (buffer-list))))
+  (let ((found (backstaff-view--buffer-of mode state)))
     (with-current-buffer (or found (generate-new-buffer "*backstaff*"))
       (unless found
         (funcall mode)
         (setq backstaff-view--requested (backstaff-view--call :defaults)))
       (apply #'backstaff-view-change state)
       (current-buffer))))
+
+(defun backstaff-view--buffer-of (mode state)
+  "Return a buffer in MODE that has or awaits the root, path and tool of STATE."
+  (cl-find-if (lambda (buffer)
+                (with-current-buffer buffer
+                  (and (eq major-mode mode)
+                       (cl-loop for key in '(:root :path :tool)
+                                for value = (backstaff-view-get key)
+                                always (or (not (plist-member state key))
+                                           (equal (plist-get state key) value))))))
+              (buffer-list)))
+
+(defun backstaff-view-move (&rest changes)
+  "Let the window show the state with CHANGES, which are of another place.
+If another buffer shows this place, the window gets it, and the current buffer
+is killed.  So moving about makes no buffers."
+  (let* ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes))
+         (here (current-buffer))
+         (there (or (backstaff-view--buffer-of major-mode state) here)))
+    (unless (eq there here)
+      (pop-to-buffer-same-window there)
+      (unless (get-buffer-window here t)
+        (kill-buffer here)))
+    (with-current-buffer there
+      (apply #'backstaff-view-change state))))
 
 (defun backstaff-view-change (&rest changes)
   "Request the latest state with CHANGES, a plist.
@@ -614,10 +632,18 @@ the buffer's by default.  NAME is on the same host."
 (defun backstaff-view-visit-file (file &optional other-window root)
   "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
 ROOT is as in `backstaff-view-file-name'.  Do nothing and return nil if FILE
-is a directory or a link to one."
+is a directory or a link to one.  Ask before a link is followed out of ROOT."
   (let* ((name (backstaff-view-file-name file root))
+         (root (or root (backstaff-view-get :root)))
+         (true-name (file-truename name))
          ;; In Emacs 28 `file-regular-p' misses a name that cannot be decoded.
-         (attributes (file-attributes (file-truename name))))
+         (attributes (file-attributes true-name)))
+    (unless (or (null attributes)
+                (file-in-directory-p true-name (backstaff-view-file-name root root))
+                (y-or-n-p (format "%s leads out of the project, to %s.  Follow it? "
+                                  (backstaff-names-show (file-name-nondirectory file))
+                                  (backstaff-names-show (file-name-unquote true-name)))))
+      (user-error "The link was not followed"))
     (pcase (and attributes (aref (file-attribute-modes attributes) 0))
       (?d nil)
       ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
@@ -679,15 +705,12 @@ A directory without a project is its own root, and has a parent, too."
          (root (backstaff-view-get :root))
          (name (directory-file-name root))
          (parent (backstaff-view-parent path)))
-    (cond (parent (backstaff-view-change :path parent :focus path))
-          ((or backstaff-root-directory (file-remote-p root)
-               (not (eq backstaff-root-function #'backstaff-project-root))
-               (let ((enable-dir-local-variables nil))
-                 (project-current nil root)))
+    (cond (parent (backstaff-view-move :path parent :focus path))
+          ((backstaff-prompt-project-p root)
            (user-error "This is the root of the project, %s" (abbreviate-file-name root)))
           ((equal name "/") (user-error "This is the root of the file system"))
-          (t (backstaff-view-change :root (file-name-directory name) :path "."
-                                    :focus (file-name-nondirectory name))))))
+          (t (backstaff-view-move :root (file-name-directory name) :path "."
+                                  :focus (file-name-nondirectory name))))))
 
 (defun backstaff-view-toggle-hidden ()
   "Show or hide files whose names start with a dot."
@@ -720,7 +743,9 @@ With a prefix argument RELATIVE, copy its path below the project's root."
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
   (interactive)
-  (backstaff-view-switch 'backstaff-info-mode (backstaff-view--path)))
+  (backstaff-view-switch 'backstaff-info-mode (backstaff-view--path)
+                         ;; The tool tells nothing of a link that leads to no file.
+                         :entry (backstaff-view-entry)))
 
 (provide 'backstaff-view)
 ;;; backstaff-view.el ends here
