@@ -38,6 +38,9 @@
 (defvar-local backstaff-inspector--start nil
   "The time of the last call.")
 
+(defvar-local backstaff-inspector--folded nil
+  "The headings that were folded at the last drawing.")
+
 (defvar backstaff-inspector--tool-history nil
   "The ids of tools that the user typed.")
 
@@ -50,12 +53,23 @@
    :request (lambda (state)
               (setq backstaff-inspector--start (float-time))
               (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
+   :before-draw #'backstaff-inspector--note-folds
    :draw #'backstaff-inspector--draw
    :draw-failure #'backstaff-inspector--draw
    :title (lambda (state) (format "*backstaff run: %s*" (plist-get state :tool)))
    :wrap t)
   (setq-local outline-regexp "\\* \\(?:Text\\|Plist\\|JSON\\)$"
-              outline-level (lambda () 1)))
+              outline-level (lambda () 1))
+  (add-to-invisibility-spec '(outline . t)))
+
+(defun backstaff-inspector--note-folds ()
+  "Note which headings are folded."
+  (setq backstaff-inspector--folded nil)
+  (outline-map-region (lambda ()
+                        (when (outline-invisible-p (line-end-position))
+                          (push (buffer-substring-no-properties (point) (line-end-position))
+                                backstaff-inspector--folded)))
+                      (point-min) (point-max)))
 
 ;;;###autoload
 (defun backstaff-run-tool (id arguments)
@@ -174,7 +188,11 @@ FORMS is a list of `text', `plist' and `json'."
       (backstaff-inspector--draw-costs texts)
       ;; A failure has a text and nothing else.
       (dolist (form (if (plist-get reply :ok) forms (mapcar #'car texts)))
-        (backstaff-inspector--draw-form form (alist-get form texts))))))
+        (backstaff-inspector--draw-form form (alist-get form texts)))
+      (dolist (heading backstaff-inspector--folded)
+        (goto-char (point-min))
+        (when (re-search-forward (concat "^" (regexp-quote heading) "$") nil t)
+          (outline-hide-subtree))))))
 
 (defun backstaff-inspector--draw-costs (texts)
   "Draw a table of the size of TEXTS, an alist by form.

@@ -112,6 +112,12 @@ Skip the test if the server has no tools for them."
       (backstaff-view-test-press "^")
       (should-not tabulated-list-sort-key))))
 
+(ert-deftest backstaff-commands-are-searched-only-where-there-are-some ()
+  (backstaff-view-test-project nil
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (should (equal (should-error (execute-kbd-macro (kbd "s it RET")) :type 'user-error)
+                   '(user-error "There are no commands to search")))))
+
 (ert-deftest backstaff-commands-turn-pages ()
   (backstaff-commands-tests-shown (backstaff-commands-tests-many 7)
     (let ((backstaff-commands-page-size 3))
@@ -214,6 +220,11 @@ Skip the test if the server has no tools for them."
       (should (equal (should-error (call-interactively #'backstaff-find-command)
                                    :type 'user-error)
                      '(user-error "There are no commands"))))))
+
+(ert-deftest backstaff-find-command-takes-names-with-blanks ()
+  (backstaff-commands-tests-shown '(("do it.md" . "One.\n") ("do this.md" . "Other.\n"))
+    (execute-kbd-macro (kbd "M-x backstaff-find-command RET do SPC th TAB RET"))
+    (should (equal (backstaff-view-get :tool) "do this"))))
 
 (ert-deftest backstaff-find-command-without-a-name-says-so ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands

@@ -109,6 +109,24 @@
       (should (equal (file-name-nondirectory (directory-file-name default-directory))
                      "link")))))
 
+;; While a buffer has changes, Emacs keeps a link such as ".#a.c" beside its file.
+(ert-deftest backstaff-find-file-leaves-out-the-links-that-lock-files ()
+  (backstaff-view-test-project '(("src" ("a.c" . "")) ("x.#a.c" . ""))
+    (make-symbolic-link "me@host.1:2" (expand-file-name "src/.#a.c"))
+    (make-symbolic-link "me@host.1:2" (expand-file-name ".#b.c"))
+    (backstaff-find-tests-at-prompt "c"
+      (should (equal (sort (all-completions "c" minibuffer-completion-table) #'string<)
+                     '("src/a.c" "x.#a.c"))))))
+
+(ert-deftest backstaff-find-file-says-that-tab-lists-where-nothing-else-does ()
+  (backstaff-view-test-project '(("a.c" . ""))
+    (pcase-dolist (`(,variable . ,prompt) '((ignore . "Find file (TAB lists): ")
+                                            (icomplete-mode . "Find file: ")
+                                            (vertico-mode . "Find file: ")))
+      (cl-progv (list variable) '(t)
+        (backstaff-find-tests-at-prompt "a"
+          (should (equal (minibuffer-prompt) prompt)))))))
+
 (ert-deftest backstaff-find-file-visits-a-name-that-stands-in-full ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (should (equal (backstaff-find-tests-type "README.md RET") "README.md"))

@@ -6,6 +6,7 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff-inspector)
+(require 'backstaff-view-fixtures)
 (require 'json)
 (require 'project)
 
@@ -279,6 +280,27 @@
       (setq backstaff-inspector--start (float-time)
             backstaff-view-state '(:tool "a" :root "/" :forms (text plist json)))
       (should (< (backstaff-test-seconds (backstaff-inspector--draw reply)) 2)))))
+
+;; A person folds what is long, and asks again.
+(ert-deftest backstaff-inspector-keeps-its-folds ()
+  (backstaff-view-test-project '(("a" . "") ("b" . ""))
+    (backstaff-view-test-open #'backstaff-run-tool "agent-q/list_directory" '(:path "."))
+    (should (cl-find "[FILE] a" (backstaff-view-test-lines) :test #'string-prefix-p))
+    (goto-char (point-min))
+    (re-search-forward "^\\* Text$")
+    (execute-kbd-macro (kbd "TAB"))
+    (write-region "" nil (expand-file-name "c" root) nil 'silent)
+    (dolist (keys '("" "g" "g"))
+      (backstaff-view-test-press keys)
+      (let ((lines (backstaff-view-test-lines)))
+        (should (equal (cadr (member "* Text" lines)) "* Plist"))
+        (should (cl-find "\"name\": \"a\"" lines :test #'string-search))))
+    (should (string-search "[FILE] c" (buffer-string)))
+    (goto-char (point-min))
+    (re-search-forward "^\\* Text$")
+    (execute-kbd-macro (kbd "TAB"))
+    (backstaff-view-test-press "g")
+    (should (cl-find "[FILE] c" (backstaff-view-test-lines) :test #'string-prefix-p))))
 
 (provide 'backstaff-inspector-tests)
 ;;; backstaff-inspector-tests.el ends here

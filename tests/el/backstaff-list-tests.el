@@ -556,5 +556,37 @@
         (should (eq (key-binding (kbd "TAB")) 'backstaff-tree-toggle)))
     (evil-mode -1)))
 
+(ert-deftest backstaff-list-makes-no-second-buffer-of-a-place ()
+  (backstaff-view-test-project '(("d" ("e" ("f" . ""))))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (let ((first (current-buffer)))
+      (backstaff-view-test-press ".")
+      (switch-to-buffer "*scratch*")
+      (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "d/e" root))
+      (backstaff-view-test-press "^")
+      (should (equal (backstaff-view-get :path) "d"))
+      (backstaff-view-test-press "^")
+      (should (eq (current-buffer) first))
+      (should (equal (backstaff-view-test-name) "d"))
+      ;; The place looks as the one that the user comes from.
+      (should-not (backstaff-view-get :hidden))
+      (should (equal (cl-count 'backstaff-list-mode (buffer-list)
+                               :key (lambda (it) (buffer-local-value 'major-mode it)))
+                     1)))))
+
+(ert-deftest backstaff-list-shows-what-it-knows-of-a-link-that-leads-nowhere ()
+  (backstaff-view-test-project nil
+    (make-symbolic-link "no\nwhere" (expand-file-name "broken"))
+    (make-symbolic-link "/" (expand-file-name "out"))
+    (pcase-dolist (`(,name ,target ,problem)
+                   '(("broken" "\"no\\nwhere\"" "'broken' not found")
+                     ("out" "/" "'out' is outside")))
+      (backstaff-view-test-open #'backstaff-list-directory root)
+      (backstaff-view-test-go-to name)
+      (backstaff-view-test-press "=")
+      (should (string-match-p (format "\\`Link: %s\nLeads to: %s\n" name (regexp-quote target))
+                              (buffer-string)))
+      (should (string-match-p (concat "^Error: \\(File\\|Path\\) " problem) (buffer-string))))))
+
 (provide 'backstaff-list-tests)
 ;;; backstaff-list-tests.el ends here

@@ -110,6 +110,16 @@ It runs in a project that holds TREE."
     (let ((screen (backstaff-terminal-tests-wait-for "src/\\.\\.\\.$")))
       (should (equal (nth 4 screen) "├─ \"new\\nline\\u001b[31m\"")))))
 
+(ert-deftest backstaff-terminal-has-room-for-the-whole-menu ()
+  (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . ""))
+      '(progn (require 'backstaff-menu) (message "Here"))
+    (backstaff-terminal-tests-wait-for "^Here$")
+    (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
+    (let ((screen (backstaff-terminal-tests-wait-for " Wt workspace/tree")))
+      (should (cl-some (apply-partially #'string-prefix-p "Backstaff ") screen))
+      (dolist (entry '(" l List a directory" " Ad agent-q/directory_tree" " p Tools for gptel"))
+        (should (cl-some (apply-partially #'string-search entry) screen))))))
+
 (ert-deftest backstaff-terminal-shows-the-report-of-the-doctor ()
   (backstaff-terminal-tests-in-emacs
       80 50 '(("a.txt" . ""))
