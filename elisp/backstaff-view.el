@@ -238,7 +238,8 @@ is killed.  So moving about makes no buffers."
 (defun backstaff-view-change (&rest changes)
   "Request the latest state with CHANGES, a plist.
 If `:try' in CHANGES is non-nil and the tool fails, keep the old state and
-show the failure in the echo area."
+show the failure in the echo area.  So it is if the server is lost or silent
+while the buffer shows the same place already."
   (let* ((latest (or backstaff-view--requested backstaff-view-state))
          (state (map-merge 'plist latest changes)) (try (plist-get state :try)))
     (backstaff-prompt-connect (plist-get state :root))
@@ -246,10 +247,22 @@ show the failure in the echo area."
     (setq backstaff-view--requested (if (and try backstaff-view-state) nil state))
     (unless try
       (backstaff-view--rename latest state))
-    (backstaff-view-call state (lambda (reply)
-                                 (if (and try (not (plist-get reply :ok)))
-                                     (message "%s" (plist-get reply :text))
-                                   (backstaff-view--show state reply))))))
+    (backstaff-view-call
+     state
+     (lambda (reply)
+       (if (or (plist-get reply :ok)
+               (not (or try (backstaff-view--lost-p state reply))))
+           (backstaff-view--show state reply)
+         (setq backstaff-view--requested nil)
+         (backstaff-view--rename state backstaff-view-state)
+         (message "%s" (plist-get reply :text)))))))
+
+(defun backstaff-view--lost-p (state reply)
+  "Return non-nil if REPLY says nothing of the place of STATE, which is shown."
+  (and (plist-get backstaff-view-reply :ok)
+       (member (plist-get (plist-get reply :error) :code) '("CONNECTION_LOST" "TIMEOUT"))
+       (cl-loop for key in '(:root :path :tool :page :query)
+                always (equal (plist-get state key) (plist-get backstaff-view-state key)))))
 
 (defun backstaff-view-call (state callback)
   "Call the tool for STATE, and later CALLBACK with the reply.

@@ -207,11 +207,13 @@
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "src/")
     (backstaff-view-test-press "TAB")
-    (let ((backstaff-server-command '("/nowhere/python")))
-      (backstaff-stop)
+    (cl-letf (((symbol-function 'backstaff-call-async)
+               (lambda (_id _args callback &rest _)
+                 (run-at-time 0 nil callback
+                              '(:ok nil :text "Error: odd" :error (:code "INTERNAL")))
+                 nil)))
       (backstaff-view-test-press "g")
-      (should (string-prefix-p "Error: " (buffer-string))))
-    (backstaff-stop)
+      (should (string-prefix-p "Error: odd" (buffer-string))))
     (backstaff-view-test-press "g")
     (should (equal (nth 3 (backstaff-tree-tests-lines)) "├─ error.log"))
     (backstaff-view-test-go-to "doc/")

@@ -370,6 +370,23 @@
     (cl-loop while (re-search-forward "^(autoload '\\([^ ]+\\)" nil t)
              collect (intern (match-string 1)))))
 
+(ert-deftest backstaff-view-keeps-its-text-where-the-server-does-not-answer ()
+  (backstaff-view-test-project '(("a" . "") ("d" ("b" . "")))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (let ((before (list (buffer-string) (buffer-name) (backstaff-view-test-header))))
+      (signal-process (backstaff-server-status) 'STOP)
+      (unwind-protect
+          (let ((backstaff-call-timeout 0.5))
+            (should (string-match-p "\\`Error: Backstaff \\(call timed out\\|connection lost\\)"
+                                    (car (last (backstaff-view-test-messages
+                                                 (backstaff-view-test-press "g"))))))
+            (should (equal (list (buffer-string) (buffer-name) (backstaff-view-test-header))
+                           before)))
+        (ignore-errors (signal-process (backstaff-server-status) 'CONT))))
+    ;; Of another place there is no text to keep.
+    (backstaff-view-test-press "g" "RET")
+    (should (equal (backstaff-view-test-names) '("b")))))
+
 (ert-deftest backstaff-view-asks-before-a-link-is-followed-out-of-the-project ()
   (backstaff-view-test-project '(("in" . "inside"))
     (make-symbolic-link "in" (expand-file-name "near"))
