@@ -32,7 +32,7 @@
     ("ui" "backstaff-arguments" "backstaff-buffer-state" "backstaff-commands"
      "backstaff-doctor" "backstaff-find" "backstaff-inspector"
      "backstaff-install" "backstaff-list" "backstaff-menu"
-     "backstaff-overview" "backstaff-prompt" "backstaff-request" "backstaff-search"
+     "backstaff-overview" "backstaff-path" "backstaff-prompt" "backstaff-request" "backstaff-search"
      "backstaff-table" "backstaff-tree" "backstaff-view")
     ("remote" "backstaff-remote"))
   "The floors, the lowest first, each with its files.")

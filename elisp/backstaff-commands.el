@@ -12,6 +12,7 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff-table)
+(require 'backstaff-path)
 (require 'backstaff-view)
 
 (defcustom backstaff-commands-page-size 50
@@ -129,7 +130,7 @@ name other directories under [tools.list_commands] in the settings."
 
 (defun backstaff-commands--path (command)
   "Return the path of COMMAND's file, below the root if it lies there."
-  (backstaff-view-relative (file-local-name (backstaff-view-get :root))
+  (backstaff-path-relative (file-local-name (backstaff-view-get :root))
                            (plist-get command :path)))
 
 (defun backstaff-commands--turn (step &optional focus)

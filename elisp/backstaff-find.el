@@ -15,6 +15,7 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-path)
 (require 'backstaff-view)
 
 (defcustom backstaff-find-limit 100
@@ -48,8 +49,8 @@ come first.  Ivy and Helm match and rank the files in their own way."
   (let* ((root (or root (backstaff-command-root)))
          (name (concat root file)))
     ;; The server finds links to directories, too.
-    (or (backstaff-view-visit-file name nil root)
-        (dired (backstaff-view-file-name name root)))))
+    (or (backstaff-path-visit name root)
+        (dired (backstaff-path-file-name name root)))))
 
 (defun backstaff-find--read (root)
   "Read a file of the project ROOT and return its path."

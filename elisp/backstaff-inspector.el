@@ -15,6 +15,7 @@
 (require 'outline)
 (require 'subr-x)
 (require 'backstaff-arguments)
+(require 'backstaff-path)
 (require 'backstaff-view)
 
 (defcustom backstaff-inspector-max-characters 100000
@@ -94,7 +95,7 @@ holds."
               ((or (eq (plist-get tool :result-kind) :file-info)
                    (plist-get tool :reads-content)))
               (file buffer-file-name)
-              (path (backstaff-view-relative root file)))
+              (path (backstaff-path-relative root file)))
     (unless (file-name-absolute-p path)
       (list (backstaff-arguments-keyword definition) path))))
 

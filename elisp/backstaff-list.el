@@ -16,6 +16,7 @@
 (require 'subr-x)
 (require 'backstaff-names)
 (require 'backstaff-table)
+(require 'backstaff-path)
 (require 'backstaff-view)
 
 (defvar backstaff-list-mode-map
@@ -332,7 +333,7 @@ come before their own entries."
   "List the directory of the file."
   (interactive nil backstaff-info-mode)
   (backstaff-view-switch 'backstaff-list-mode
-                         (or (backstaff-view-parent (backstaff-view-get :path)) ".")))
+                         (or (backstaff-path-parent (backstaff-view-get :path)) ".")))
 
 (provide 'backstaff-list)
 ;;; backstaff-list.el ends here

@@ -18,6 +18,7 @@
 (require 'transient)
 (require 'backstaff-arguments)
 (require 'backstaff-inspector)
+(require 'backstaff-path)
 (require 'backstaff-view)
 
 (defconst backstaff-menu--patience 2
@@ -143,7 +144,7 @@ current directory."
                                      (plist-get tool :arguments)))
              (root (ignore-errors (backstaff-root))))
     (let ((path (or (cadr (backstaff-inspector-initial-arguments tool root))
-                    (backstaff-view-relative root default-directory))))
+                    (backstaff-path-relative root default-directory))))
       `((,definition . ,(if (file-name-absolute-p path) "." path))))))
 
 (defun backstaff-menu--arguments ()

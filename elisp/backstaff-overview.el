@@ -12,6 +12,7 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-path)
 (require 'backstaff-view)
 
 (defconst backstaff-overview--most-tokens 20000
@@ -133,7 +134,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
                  (propertize (apply #'format format arguments) 'face 'backstaff-detail))
                (file (name)
                  (backstaff-overview--name
-                  name (backstaff-view-child path name)
+                  name (backstaff-path-child path name)
                   (if (member name (plist-get line :links)) :symlink :file)))
                (omitted (count)
                  (detail (if (plist-get count :kind) "+%d %s" "+%d")

@@ -24,6 +24,7 @@
 (require 'subr-x)
 (require 'tabulated-list)
 (require 'backstaff-request)
+(require 'backstaff-path)
 (require 'backstaff-view)
 
 (defcustom backstaff-time-format "%Y-%m-%d %H:%M"
@@ -108,8 +109,8 @@ not in the directory that the buffer shows."
 (defun backstaff-table-setup (&rest functions)
   "Make the current buffer a table; FUNCTIONS are as in `backstaff-view-setup'."
   (apply #'backstaff-view-setup
-         :entry #'backstaff-table-entry
-         :line #'backstaff-table-line
+         :entry #'backstaff-table--entry
+         :line #'backstaff-table--line
          ;; The text of a failure has no rows.
          :before-draw (lambda () (setq backstaff-table--rows nil))
          :variables (append backstaff-table--variables (plist-get functions :variables))
@@ -230,7 +231,7 @@ TOTAL is as in `backstaff-table-draw': nil after the last rows."
   "Return the number of rows that are not drawn."
   (length backstaff-table--left))
 
-(defun backstaff-table-line (path)
+(defun backstaff-table--line (path)
   "Return the number of the line of PATH, or nil if it is not drawn."
   (let* ((directory (plist-get backstaff-view-state :path))
          (prefix (if (equal directory ".") "" (concat directory "/")))
@@ -245,13 +246,13 @@ TOTAL is as in `backstaff-table-draw': nil after the last rows."
       ;; The first line is the header.
       (+ 2 index))))
 
-(defun backstaff-table-entry ()
+(defun backstaff-table--entry ()
   "Return the entry on the line at point, or nil."
   (let ((index (- (line-number-at-pos) 2)))
     (when-let ((row (and (>= index 0) (nth index (backstaff-view-shown 'backstaff-table--rows)))))
       (let ((name (backstaff-table-row-name row)) (more (backstaff-table-row-more row)))
         `( :path ,(or (plist-get more :path)
-                      (backstaff-view-child (plist-get backstaff-view-state :path) name))
+                      (backstaff-path-child (plist-get backstaff-view-state :path) name))
            :name ,name :kind ,(backstaff-table-row-kind row)
            :size ,(backstaff-table-row-size row) :modified ,(backstaff-table-row-modified row)
            ,@more)))))

@@ -26,6 +26,7 @@
 (require 'subr-x)
 (require 'backstaff)
 (require 'backstaff-names)
+(require 'backstaff-path)
 (require 'backstaff-prompt)
 (require 'backstaff-request)
 
@@ -189,7 +190,7 @@ A view opens another one in the same window."
   "Show FILE in major mode MODE; STATE is the rest of the state.
 A directory's name ends with a slash."
   (let ((root (backstaff-command-root (file-name-directory file))))
-    (backstaff-view-open mode `(:root ,root :path ,(backstaff-view-relative root file)
+    (backstaff-view-open mode `(:root ,root :path ,(backstaff-path-relative root file)
                                 ,@state))))
 
 (defun backstaff-view-switch (mode path &rest state)
@@ -302,14 +303,15 @@ CALLBACK decides whether the state of the buffer changes."
       (when ok
         (setq backstaff-view-state (map-merge 'plist state '(:focus nil :try nil))))
       (setq default-directory
-            (backstaff-view-file-name
+            (backstaff-path-file-name
              (backstaff-view--absolute
               ;; A path that cannot be shown may be no directory, or a link that
               ;; leads out of the project.
               (cond ((not ok) ".")
                     ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
-                    (t (or (backstaff-view-parent path) ".")))
-              'directory)))
+                    (t (or (backstaff-path-parent path) ".")))
+              'directory)
+             (backstaff-view-get :root)))
       (if (and ok (not moved) (not focus))
           (backstaff-view--restore places)
         (backstaff-view--go-to-start focus)
@@ -530,7 +532,7 @@ Case counts only between names that are equal otherwise."
   "Return the path of the directory at point, or the one of the file at point."
   (if (memq (plist-get (backstaff-view-entry) :kind) '(nil :directory))
       (backstaff-view--path)
-    (or (backstaff-view-parent (backstaff-view--path)) ".")))
+    (or (backstaff-path-parent (backstaff-view--path)) ".")))
 
 (defun backstaff-view-go-to-name ()
   "Go to the name on the line at point."
@@ -605,67 +607,6 @@ If DIRECTORY is non-nil, the name ends with a slash."
           ((string-prefix-p "/" path) (concat (file-remote-p root) path))
           (t (concat root path (and directory "/"))))))
 
-(defun backstaff-view-relative (root file)
-  "Return the path of FILE below ROOT, such as \"src/a.c\".
-A file outside of ROOT keeps its absolute name, which the tools refuse."
-  (let ((name (directory-file-name (file-name-unquote (expand-file-name file)))))
-    (cl-flet ((below (root name)
-                (cond ((equal (file-name-as-directory name) root) ".")
-                      ((string-prefix-p root name) (substring name (length root))))))
-      (or (below root name)
-          (below (file-truename root) (file-truename name))
-          name))))
-
-(defun backstaff-view-parent (path)
-  "Return the path of PATH's directory, or nil for the root."
-  (cond ((or (equal path ".") (string-prefix-p "/" path)) nil)
-        ((string-match "/[^/]*\\'" path) (substring path 0 (match-beginning 0)))
-        (t ".")))
-
-(defun backstaff-view-child (directory name)
-  "Return the path of the file NAME in the directory with the path DIRECTORY."
-  (if (equal directory ".") name (concat directory "/" name)))
-
-(defun backstaff-view-file-name (name &optional root)
-  "Return NAME, an absolute file name, quoted against handlers of its directory.
-Otherwise a directory called \"ssh:host:\" or \"a.zip\" would lead to another
-machine or into an archive, and so would \"/ssh:host:\" after a newline.
-Handlers of the file itself, such as decompression, do their work.  ROOT is
-the buffer's by default.  NAME is on the same host."
-  (let* ((host (or (file-remote-p (or root (backstaff-view-get :root))) ""))
-         (local (string-remove-prefix host name))
-         (directory (substring local 0 (1+ (string-match "/[^/]*\\'" local)))))
-    (if (or (and (equal host "") (string-match-p "^/[^/]*:" local))
-            (not (eq (find-file-name-handler (concat host directory) 'expand-file-name)
-                     (and (not (equal host ""))
-                          (find-file-name-handler host 'expand-file-name)))))
-        (concat host "/:" local)
-      name)))
-
-(defun backstaff-view-visit-file (file &optional other-window root)
-  "Visit FILE, an absolute name, in another window if OTHER-WINDOW is non-nil.
-ROOT is as in `backstaff-view-file-name'.  Do nothing and return nil if FILE
-is a directory or a link to one.  Ask before a link is followed out of ROOT."
-  (let* ((name (backstaff-view-file-name file root))
-         (root (or root (backstaff-view-get :root)))
-         (true-name (file-truename name))
-         ;; In Emacs 28 `file-regular-p' misses a name that cannot be decoded.
-         (attributes (file-attributes true-name)))
-    (unless (or (null attributes)
-                (file-in-directory-p true-name (backstaff-view-file-name root root))
-                (y-or-n-p (format "%s leads out of the project, to %s.  Follow it? "
-                                  (backstaff-names-show (file-name-nondirectory file))
-                                  (backstaff-names-show (file-name-unquote true-name)))))
-      (user-error "The link was not followed"))
-    (pcase (and attributes (aref (file-attribute-modes attributes) 0))
-      (?d nil)
-      ('nil (user-error (if (file-symlink-p name) "%s is a broken link" "%s does not exist")
-                        (backstaff-names-show file)))
-      (?- (if other-window (find-file-other-window name) (find-file name))
-          t)
-      ;; Opening a fifo may block forever, and a device may do anything.
-      (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
-
 (defun backstaff-view--bookmark ()
   "Return a bookmark of the buffer's mode and state."
   (let* ((state (or backstaff-view-state (user-error "There is nothing to bookmark yet")))
@@ -701,8 +642,8 @@ Visit it in another window if OTHER-WINDOW is non-nil."
   (interactive)
   (let ((entry (backstaff-view-entry-at-point)))
     (or (and (not (eq (plist-get entry :kind) :directory))
-             (backstaff-view-visit-file
-              (backstaff-view--absolute (plist-get entry :path)) other-window))
+             (backstaff-path-visit (backstaff-view--absolute (plist-get entry :path))
+                                   (backstaff-view-get :root) other-window))
         (backstaff-view--call :open entry))))
 
 (defun backstaff-view-visit-other-window ()
@@ -717,7 +658,7 @@ A directory without a project is its own root, and has a parent, too."
   (let* ((path (backstaff-view-get :path))
          (root (backstaff-view-get :root))
          (name (directory-file-name root))
-         (parent (backstaff-view-parent path)))
+         (parent (backstaff-path-parent path)))
     (cond (parent (backstaff-view-move :path parent :focus path))
           ((backstaff-prompt-project-p root)
            (user-error "This is the root of the project, %s" (abbreviate-file-name root)))

@@ -39,7 +39,7 @@ The size of a file is the lower the higher its number, and some are equal."
     (nreverse steps)))
 
 (defun backstaff-table-tests-sorted (value)
-  "Return the names in the table, sorted by VALUE, a function of a row, all at once."
+  "Return the names in the table, sorted all at once by VALUE of a row."
   (mapcar #'backstaff-table-row-name
           (sort (copy-sequence backstaff-table--rows) (backstaff-table-less-p value))))
 

@@ -887,11 +887,11 @@ echo 'a warning' >&2
 (ert-deftest backstaff-remote-views-name-files-of-the-host ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (with-current-buffer (backstaff-remote-tests-shown (backstaff-list-directory far))
-      (should (equal (backstaff-view-file-name (backstaff-view--absolute "src/b.py"))
+      (should (equal (backstaff-path-file-name (backstaff-view--absolute "src/b.py") far)
                      (concat far "src/b.py")))
       ;; What a reply names absolutely is the host's, whatever it looks like.
       (dolist (path '("/etc/x" "/ssh:other:/etc/x" "/sudo::/x"))
-        (should (equal (backstaff-view-file-name (backstaff-view--absolute path))
+        (should (equal (backstaff-path-file-name (backstaff-view--absolute path) far)
                        (concat "/ssh:host:" path)))
         (should (equal (file-remote-p (backstaff-view--absolute path)) "/ssh:host:"))))))
 
