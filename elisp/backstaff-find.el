@@ -29,7 +29,10 @@
 (defvar icomplete-compute-delay)
 
 (defvar backstaff-find-map
-  (copy-keymap backstaff-prompt-completion-map)
+  (let ((map (make-sparse-keymap)))
+    (define-key map (kbd "SPC") #'self-insert-command)
+    (define-key map (kbd "?") #'self-insert-command)
+    map)
   "Keymap of `backstaff-find-file'.  Blanks separate words of the input.")
 
 (defvar backstaff-find--history nil

@@ -60,17 +60,11 @@ Outside of a project, where that may be all files there are, ask first."
       (push root backstaff-prompt--vast))
     root))
 
-(defvar backstaff-prompt-completion-map
+(defun backstaff-prompt-allow-blanks ()
+  "Let a blank be typed in the minibuffer, where it would complete a word."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "SPC") #'self-insert-command)
-    (define-key map (kbd "?") #'self-insert-command)
-    map)
-  "Keymap for input with blanks, which the default interface would complete.")
-
-(defun backstaff-prompt-allow-blanks ()
-  "Let a blank be typed in the minibuffer."
-  (use-local-map (make-composed-keymap backstaff-prompt-completion-map
-                                       (current-local-map))))
+    (use-local-map (make-composed-keymap map (current-local-map)))))
 
 (defun backstaff-read-directory (prompt)
   "Ask for a directory with PROMPT and return it.

@@ -141,8 +141,8 @@ not in the directory that the buffer shows."
     (if (eq face 'default) label (propertize label 'face face))))
 
 (defun backstaff-table-less-p (value)
-  "Return a predicate that compares rows by VALUE, a function of a row.
-It returns a number, or nil for a row that comes first."
+  "Return a predicate that compares rows by VALUE, a function.
+VALUE returns the number of a row, or nil for a row that comes first."
   (lambda (one other)
     (< (or (funcall value one) -1.0e+INF) (or (funcall value other) -1.0e+INF))))
 

@@ -12,8 +12,8 @@
 ;;
 ;; A line that stands for a file has an entry, such as (:path "src/a.c" :kind :file
 ;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
-;; is the text property `backstaff-entry'; a table finds it by the line's number.  Where a line
-;; has several names, the property `backstaff-place' holds the entry of each.  The
+;; is the text property `backstaff-entry'; a table finds it by the line's number.  Where a
+;; line has several names, the property `backstaff-place' holds the entry of each.  The
 ;; property `backstaff-name' marks the name, where point goes.  backstaff-table.el has
 ;; the views that are tables.
 ;;

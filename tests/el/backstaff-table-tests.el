@@ -59,6 +59,12 @@ The size of a file is the lower the higher its number, and some are equal."
                      (cl-loop for n from 1 to backstaff-table-tests-count
                               collect (format "file-%04d" n)))))
     (should (equal (backstaff-view-test-name) "file-0001"))
+    ;; Each object costs time in every collection of garbage.
+    (should (cl-every #'vectorp backstaff-table--rows))
+    (goto-char (point-min))
+    (forward-line)
+    (should-not (next-property-change (point)))
+    (should-not (text-properties-at (point)))
     (should-not backstaff-table--indicator)
     (should-not (buffer-narrowed-p))
     (should (string-match-p " 1730 files, no directory · hidden off\\'"

@@ -15,9 +15,6 @@
 (require 'bench)
 (require 'backstaff-list)
 
-(defvar native-comp-deferred-compilation)
-(defvar native-comp-jit-compilation)
-
 (defconst bench-stall-period 0.01
   "Seconds between two runs of the timer.")
 
@@ -54,7 +51,9 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
   "Measure, write, leave."
   (setq inhibit-startup-screen t)
   ;; Emacs would compile what it loads, in processes of its own.
-  (setq native-comp-deferred-compilation nil native-comp-jit-compilation nil)
+  (set (if (boundp 'native-comp-jit-compilation) 'native-comp-jit-compilation
+         'native-comp-deferred-compilation)
+       nil)
   (bench-serve (bench-folder "rows"))
   (dotimes (_ (bench-turns 3))
     (let ((stalls (list (bench-stall--longest
