@@ -56,7 +56,7 @@ Outside of a project, where that may be all files there are, ask first."
                 (member root backstaff-prompt--vast))
       (unless (y-or-n-p (format "No project is here.  Look at all below %s? "
                                 (abbreviate-file-name root)))
-        (user-error "Nothing was looked at; C-u asks for a directory"))
+        (user-error "Nothing was looked at; start in a directory of a project"))
       (push root backstaff-prompt--vast))
     root))
 
