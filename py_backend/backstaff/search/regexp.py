@@ -5,7 +5,9 @@ pattern but to translate it (`translated`); all else is done by a process that `
 the program of. Two such processes stay for the next calls, and a killed one is replaced at once, so
 that a call need not wait for a start. They end with the server, whose end of their stdin closes.
 
-Most files hold no literal that the pattern requires. Their texts never leave this process.
+Most files hold no literal that the pattern requires. Their texts never leave this process. Where
+google-re2 is installed, it names the lines of ASCII texts that can match: in linear time, and
+without holding other threads. That process then has the last word on these lines alone.
 """
 
 import marshal
@@ -18,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.errors import Unreachable
@@ -31,6 +34,9 @@ MAX_IDLE = 2
 """Processes that wait for the next call."""
 TICK = 0.05
 """Seconds between two looks at a budget."""
+PIECE = 1 << 16
+MAX_PLACES = 1000
+"""Lines of a text; where more are likely, all are searched."""
 LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
@@ -44,6 +50,10 @@ _JAVASCRIPT = re.compile(
     r"|\\.",
     re.DOTALL,
 )
+
+
+Likely = tuple[bytes, Sequence[int] | None]
+"""A text, and the places of the lines in it that can match; None where they are not known."""
 
 
 class BadRegexp(ValueError):
@@ -96,6 +106,8 @@ class Regexp:
     ignore_case: bool
     budget: Budget
     literals: Sequence[bytes] = ()
+    _lines: Any = None
+    """A pattern of RE2 that is found in each line that matches; or None."""
     _worker: "_Worker" = field(init=False)
 
     def __enter__(self) -> Self:
@@ -103,21 +115,34 @@ class Regexp:
         self._worker = _Worker.take()
         try:
             self._ask("compile", self.pattern, self.ignore_case)
-            literals, self.ignore_case = self.answer()
+            literals, self.ignore_case, linear = self.answer()
         except BaseException:
             self.__exit__()
             raise
         if self.ignore_case:
             literals = [literal.lower() for literal in literals]
         self.literals = [literal.encode("utf-8", "surrogatepass") for literal in literals]
+        self._lines = _compiled(linear)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Give the process back, or end it if it still works."""
         self._worker.give_back()
 
-    def may_match(self, text: bytes) -> bool:
-        """Whether TEXT, in UTF-8, holds one of the literals."""
+    def likely(self, text: bytes) -> Likely | None:
+        """TEXT, which is in UTF-8, if a line in it can match, with the places of these lines."""
+        if not text or not self._holds_literal(text):
+            return None
+        if self._lines is None or not text.isascii():
+            return text, None
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        found = islice(self._lines.finditer(text.removesuffix(b"\n")), MAX_PLACES)
+        if places := [one.start() for one in found]:
+            return text, places if len(places) < MAX_PLACES else None
+        return None
+
+    def _holds_literal(self, text: bytes) -> bool:
         if not self.literals:
             return True
         if self.ignore_case:
@@ -126,9 +151,9 @@ class Regexp:
             text = text.lower()
         return any(map(text.__contains__, self.literals))
 
-    def search(self, texts: Sequence[bytes], output: str, skipped: int, most: int) -> None:
-        """Let the process search TEXTS; `answer` then returns what `found_in` returns."""
-        self._ask("search", texts, output, skipped, most)
+    def search(self, texts: Sequence[Likely], output: str, skipped: int, most: int) -> None:
+        """Let the process search TEXTS; `answer` then returns for each what `found_in` yields."""
+        self._ask("search", texts, output, skipped, most, answers=len(texts))
 
     def answer(self) -> Any:  # noqa: ANN401 - of one of two questions
         """Wait for an answer. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
@@ -140,19 +165,20 @@ class Regexp:
             raise BadRegexp(*value)
         return value
 
-    def _ask(self, *words: object) -> None:
+    def _ask(self, *words: object, answers: int = 1) -> None:
         self.budget.check()
         # Nobody waits for ever, but a deadline can be infinite.
         seconds = min(self.budget.left(), 3600.0)
-        self._worker.send((*words, seconds + LAST_SECONDS))
+        self._worker.send((*words, seconds + LAST_SECONDS), answers)
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A process that matches. It is `busy` from a question to its answer."""
+    """A process that matches, and how many answers it still owes."""
 
     process: "subprocess.Popen[bytes]"
-    busy: bool = False
+    owes: int = 0
+    _received: bytearray = field(default_factory=bytearray)
 
     @classmethod
     def take(cls) -> Self:
@@ -187,22 +213,23 @@ class _Worker:
         worker._write(code)
         return worker
 
-    def send(self, message: tuple[Any, ...]) -> None:
-        """Ask. A process that has ended is noticed when its answer is awaited."""
+    def send(self, message: tuple[Any, ...], answers: int) -> None:
+        """Ask for so many ANSWERS. A process that has ended is noticed when its answer is awaited."""
         packed = marshal.dumps(message)
-        self.busy = True
+        self.owes += answers
         self._write(len(packed).to_bytes(4) + packed)
 
     def receive(self, budget: Budget) -> tuple[str, Any]:
         """The answer. Raises `DeadlineExceeded` and `Cancelled`, and `BadRegexp` if it ended."""
-        answer = self._read(self._size(budget), budget)
-        self.busy = False
-        return marshal.loads(answer)  # type: ignore[no-any-return]  # noqa: S302 - from our own
+        answer = marshal.loads(self._read(int.from_bytes(self._read(4, budget)), budget))  # noqa: S302
+        # After a bad one no other comes.
+        self.owes = 0 if answer[0] == "bad" else self.owes - 1
+        return answer  # type: ignore[no-any-return]
 
     def give_back(self) -> None:
-        """Keep it for the next call. One that is busy is killed, and another started instead."""
+        """Keep it for the next call. One that still works is killed, and another started."""
         worker = self
-        if self.busy:
+        if self.owes:
             self.end()
             try:
                 worker = _Worker.start()
@@ -223,26 +250,25 @@ class _Worker:
                 with suppress(OSError):
                     pipe.close()
 
-    def _size(self, budget: Budget) -> int:
-        return int.from_bytes(self._read(4, budget))
-
     def _read(self, size: int, budget: Budget) -> bytes:
         import selectors
 
         if self.process.stdout is None:
             raise ValueError("the process was started without pipes")
-        pipe, found = self.process.stdout.fileno(), bytearray()
+        pipe, received = self.process.stdout.fileno(), self._received
         # Unlike others, it takes no descriptor of its own.
         with getattr(selectors, "PollSelector", selectors.DefaultSelector)() as selector:
             selector.register(pipe, selectors.EVENT_READ)
-            while len(found) < size:
+            while len(received) < size:
                 budget.check()
                 left = max(0.0, budget.left())
                 if selector.select(min(TICK, left)):
-                    if not (piece := os.read(pipe, size - len(found))):
+                    if not (piece := os.read(pipe, max(size, PIECE))):
                         raise BadRegexp("it takes too much memory or time")
-                    found += piece
-        return bytes(found)
+                    received += piece
+        found = bytes(received[:size])
+        del received[:size]
+        return found
 
     def _write(self, data: bytes) -> None:
         if self.process.stdin is None:
@@ -254,6 +280,21 @@ class _Worker:
 
 _IDLE: list[_Worker] = []
 _LOCK = threading.Lock()
+
+
+def _compiled(linear: str) -> Any:  # noqa: ANN401 - the package has no types
+    """What finds LINEAR; None where google-re2 is not installed or takes it not."""
+    try:
+        import re2
+    except ImportError:
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    options.encoding = re2.Options.Encoding.LATIN1
+    try:
+        return re2.compile(linear.encode(), options)
+    except re2.error:
+        return None
 
 
 @cache

@@ -4,8 +4,8 @@
 ours, so this module imports only the standard library. It opens no file: the texts come through
 stdin. A message in either direction is a length in four bytes and a value by `marshal`:
 
-    ("compile", PATTERN, IGNORE_CASE, SECONDS)        -> ("ok", (LITERALS, IGNORE_CASE))
-    ("search", TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", what `found_in` returns)
+    ("compile", PATTERN, IGNORE_CASE, SECONDS)        -> ("ok", (LITERALS, IGNORE_CASE, LINEAR))
+    ("search", TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (COUNT, MATCHES)) for each text
     either, if the pattern cannot be used             -> ("bad", (REASON, POSITION or None))
 
 After SECONDS the kernel ends this process, even if nobody is left who could.
@@ -16,7 +16,8 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
+from re import _compiler as compiler  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]  # the only way to a pattern's parts
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -24,12 +25,26 @@ from typing import Any
 MEMORY = 1 << 30
 """Bytes that a pattern may take: some need a hundred for each character of a line."""
 MOST_LITERALS = 16
+MAX_REPEAT = 1000
+"""The most repetitions that RE2 counts."""
 WIDTH = 1000
 """Characters of a line that an answer holds; more are cut around the match."""
 
 Match = tuple[int, int, int, int, int, str, int]
 """A match: the number of its line from 1, its start and end in the line from 0; the start of the
 part of the line that is told, the length of all of it, and the part; its start in UTF-16 units."""
+
+_NEWLINE = 10
+_NOTHING = r"[^\x00-\x7f]"
+_ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
+_ANCHORS = {
+    op.AT_BEGINNING: "(?m:^)",
+    op.AT_BEGINNING_STRING: "(?m:^)",
+    op.AT_END: "(?m:$)",
+    op.AT_END_STRING: "(?m:$)",
+    op.AT_BOUNDARY: r"\b",
+    op.AT_NON_BOUNDARY: r"\B",
+}
 
 
 class Required:
@@ -82,6 +97,48 @@ def required(parts: Any) -> list[str]:  # noqa: ANN401 - as `re` has it
     return found.best
 
 
+def linear(parts: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
+    """A pattern for RE2 that is found in each line of ASCII in which a parsed pattern matches.
+
+    It may be found in more: what RE2 does not know, such as what is ahead, is left out of it.
+    Newlines are in no line. Each character's class is what `re` itself says of it under FLAGS.
+    """
+    found = []
+    for kind, value in parts:
+        if kind in _ONE_CHARACTER:
+            found.append(_class(kind, value, flags))
+        elif kind is op.BRANCH:
+            found.append("|".join(linear(branch, flags) for branch in value[1]))
+        elif kind is op.SUBPATTERN:
+            found.append(linear(value[3], (flags | value[1]) & ~value[2]))
+        elif kind is op.ATOMIC_GROUP:
+            found.append(linear(value, flags))
+        elif kind is op.GROUPREF:
+            found.append(r"[^\n]*")
+        elif kind is op.GROUPREF_EXISTS:
+            found.append("|".join(linear(branch or (), flags) for branch in value[1:]))
+        elif kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
+            low, high = min(value[0], MAX_REPEAT), value[1]
+            times = f"{{{low},{high if high <= MAX_REPEAT else ''}}}"
+            found.append(f"(?:{linear(value[2], flags)}){times}")
+        elif kind is op.AT:
+            found.append(_ANCHORS.get(value, ""))
+    return "".join(f"(?:{one})" for one in found)
+
+
+def _class(kind: object, value: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
+    """The class of the ASCII characters that one character of a parsed pattern stands for."""
+    state = parser.State()
+    state.flags = flags
+    one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
+    codes = [code for code in range(128) if code != _NEWLINE and one.match(chr(code))]
+    ranges = []
+    for _, run in groupby(enumerate(codes), lambda item: item[1] - item[0]):
+        (_, first), *_, (_, last) = [*run] * 2
+        ranges.append(rf"\x{first:02x}-\x{last:02x}")
+    return f"[{''.join(ranges)}]" if ranges else _NOTHING
+
+
 class Search:
     """A compiled pattern. Raises what `re` raises."""
 
@@ -91,20 +148,26 @@ class Search:
         parsed = parser.parse(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
+        # What stands after a match in its line is not of interest.
+        self.linear = f"(?:{linear(parsed, self.regexp.flags)})[^\\n]*"
         self.literals = required(parsed)
         if self.ignore_case and not all(map(str.isascii, self.literals)):
             self.literals = []
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
         self._likely = re.compile("|".join(map(re.escape, self.literals)), folding)
 
-    def lines(self, text: str) -> Iterator[tuple[int, str]]:
-        """The lines of TEXT that can match, with their numbers: those that hold a literal."""
-        if not self.literals:
+    def lines(self, text: str, places: Sequence[int] | None) -> Iterator[tuple[int, str]]:
+        """The lines of TEXT that can match, with their numbers.
+
+        These are the lines at PLACES; where these are not known, those that hold a literal.
+        """
+        if places is None and self.literals:
+            places = [found.start() for found in self._likely.finditer(text)]
+        if places is None:
             yield from enumerate(text.removesuffix("\n").split("\n") if text else (), 1)
             return
         number, counted, end = 1, 0, -1
-        for found in self._likely.finditer(text):
-            at = found.start()
+        for at in places:
             if at <= end:
                 continue  # the same line once more
             start = text.rfind("\n", 0, at) + 1
@@ -114,12 +177,14 @@ class Search:
             counted = start
             yield number, text[start:end]
 
-    def matches(self, text: str) -> Iterator[tuple[int, str, int, int]]:
+    def matches(
+        self, text: str, places: Sequence[int] | None
+    ) -> Iterator[tuple[int, str, int, int]]:
         """Number, line, start and end of each match in TEXT; an empty one moves on by a character.
 
-        So search 1 has it.
+        So search 1 has it. PLACES are as in `lines`.
         """
-        for number, line in self.lines(text):
+        for number, line in self.lines(text, places):
             for found in self.regexp.finditer(line):
                 yield number, line, *found.span()
 
@@ -135,28 +200,34 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 
 
 def found_in(
-    search: Search, texts: Sequence[bytes], output: str, skipped: int, most: int
-) -> list[tuple[int, list[Match]]]:
-    """For each of TEXTS a number, and the matches that are wanted.
+    search: Search,
+    texts: Sequence[tuple[bytes, Sequence[int] | None]],
+    output: str,
+    skipped: int,
+    most: int,
+) -> Iterator[tuple[int, list[Match]]]:
+    """For each of TEXTS, which have places as in `lines`, a number and the matches that are wanted.
 
     For the OUTPUT "content" these are at most MOST in all after the first SKIPPED; the number is
-    how many of a text were skipped. For "count" it is that of all matches, for "files" 0 or 1.
+    how many of a text were skipped. For "count" it is that of all matches, for "files" 0 or 1, and
+    MOST and SKIPPED count texts.
     """
-    found: list[tuple[int, list[Match]]] = []
-    for data in texts:
+    for data, places in texts:
         text = data.decode("utf-8-sig")
         if "\r" in text:
             text = text.replace("\r\n", "\n").replace("\r", "\n")
-        matches = search.matches(text)
+        matches = search.matches(text, places)
         if output == "content":
             passed = sum(1 for _ in islice(matches, skipped))
             wanted = [match_of(*match) for match in islice(matches, most)]
             skipped -= passed
             most -= len(wanted)
-            found.append((passed, wanted))
+            yield passed, wanted
         else:
-            found.append((sum(1 for _ in islice(matches, 1 if output == "files" else None)), []))
-    return found
+            stop = 0 if skipped + most <= 0 else 1 if output == "files" else None
+            count = sum(1 for _ in islice(matches, stop))
+            most -= bool(count)
+            yield count, []
 
 
 def main() -> None:
@@ -171,24 +242,27 @@ def main() -> None:
         name, *words, seconds = marshal.loads(source.read(int.from_bytes(header)))  # noqa: S302
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, seconds)
-        answer: tuple[str, Any]
+
+        def answer(word: str, value: object) -> None:
+            packed = marshal.dumps((word, value))
+            sink.write(len(packed).to_bytes(4) + packed)
+            sink.flush()
+
         try:
             if name == "compile":
                 search = Search(words[0], ignore_case=words[1])
-                answer = "ok", (search.literals, search.ignore_case)
+                answer("ok", (search.literals, search.ignore_case, search.linear))
             elif search is not None:
-                answer = "ok", found_in(search, *words)
+                for found in found_in(search, *words):
+                    answer("ok", found)
         except re.error as error:
-            answer = "bad", (error.msg, error.pos)
+            answer("bad", (error.msg, error.pos))
         except (RecursionError, OverflowError):
-            answer = "bad", ("it is nested too deeply, or a number in it is too large", None)
+            answer("bad", ("it is nested too deeply, or a number in it is too large", None))
         except MemoryError:
-            answer = "bad", ("it takes too much memory", None)
+            answer("bad", ("it takes too much memory", None))
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, 0)
-        packed = marshal.dumps(answer)
-        sink.write(len(packed).to_bytes(4) + packed)
-        sink.flush()
 
 
 if __name__ == "__main__":

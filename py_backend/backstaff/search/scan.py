@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents, Unread
-from backstaff.search.regexp import Regexp
+from backstaff.search.regexp import Likely, Regexp
 from backstaff.search.regexp_worker import Match
 
 BATCH = 1 << 18
-MAX_BATCH = 64
-"""Bytes and texts that are searched in one go, while the next are read."""
+FIRST_BATCH, MAX_BATCH = 8, 64
+"""Bytes and texts that are searched in one go, while the next are read. The first go is a short
+one, as many a search ends with it."""
 AUTOMATIC, FEW = 15, 3
 """Lines around a match that are kept unasked, and how many matches have such."""
 LINE_END = re.compile(r"\r\n|\r|\n")
@@ -57,24 +58,25 @@ class Scan:
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
         """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-        batch: list[tuple[int, str, bytes]] = []
-        sent: list[tuple[int, str, bytes]] = []
-        size = 0
+        batch: list[tuple[int, str, Likely]] = []
+        sent: list[tuple[int, str, Likely]] = []
+        size, most = 0, FIRST_BATCH
         for number, path in enumerate(budget.checked(self.files, STRIDE)):
             self.looked_at = number + 1
             text = self.texts[path] if path in self.texts else contents.text(path)
             if isinstance(text, Unread):
                 self.unread.append((number, text))
                 continue
-            if not regexp.may_match(text):
+            likely = regexp.likely(text)
+            if likely is None:
                 continue
-            batch.append((number, path, text))
+            batch.append((number, path, likely))
             size += len(text)
-            if size >= BATCH or len(batch) >= MAX_BATCH:
+            if size >= BATCH or len(batch) >= most:
                 if self._is_enough(regexp, sent):
                     return
                 self._send(regexp, batch)
-                sent, batch, size = batch, [], 0
+                sent, batch, size, most = batch, [], 0, MAX_BATCH
         for last in (batch, []):
             if self._is_enough(regexp, sent):
                 return
@@ -91,18 +93,18 @@ class Scan:
         """How many of the files that were looked at are no text, by reason."""
         return Counter(reason for number, reason in self.unread if number < self.looked_at)
 
-    def _send(self, regexp: Regexp, batch: Sequence[tuple[int, str, bytes]]) -> None:
-        self.waits_for = batch[0][1]
+    def _send(self, regexp: Regexp, batch: Sequence[tuple[int, str, Likely]]) -> None:
         most = self.most - self.matches()
-        regexp.search([text for _, _, text in batch], self.output, self.skipped, most)
+        regexp.search([likely for _, _, likely in batch], self.output, self.skipped, most)
 
-    def _is_enough(self, regexp: Regexp, sent: Sequence[tuple[int, str, bytes]]) -> bool:
-        """Wait for the answer about the SENT texts. Whether all is found that is wanted."""
-        if not sent:
-            return False
-        answer = regexp.answer()
-        self.waits_for = ""
-        for (number, path, text), (count, matches) in zip(sent, answer, strict=True):
+    def _is_enough(self, regexp: Regexp, sent: Sequence[tuple[int, str, Likely]]) -> bool:
+        """Wait for the answers about the SENT texts. Whether all is found that is wanted."""
+        is_enough = False
+        for number, path, (text, _) in sent:
+            self.waits_for = path
+            count, matches = regexp.answer()
+            if is_enough:
+                continue  # after what is wanted, nothing is searched
             if self.output == "content":
                 self.skipped -= count
             elif count and self.skipped:
@@ -112,8 +114,9 @@ class Scan:
                 self.found.append(Found(path, count, matches, self._lines(text, matches)))
             if self.matches() >= self.most:
                 self.looked_at = number + 1
-                return True
-        return False
+                is_enough = True
+        self.waits_for = ""
+        return is_enough
 
     def _lines(self, text: bytes, matches: Sequence[Match]) -> Mapping[int, str]:
         around = self.around

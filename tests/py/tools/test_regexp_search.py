@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
@@ -98,34 +98,54 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
     lines = lines[:-1] if not lines[-1] else lines
     for number, one in enumerate(lines, 1):
         wanted += [(number, *match.span()) for match in re.finditer(pattern or "a|", one)]
-    with Regexp(pattern or "a|", ignore_case=False, budget=Budget()) as asked:
-        data = text.encode()
-        answer = []
-        if asked.may_match(data):
-            asked.search([data], "content", 0, 10_000)
-            answer = asked.answer()[0][1]
-    assert [match[:3] for match in answer] == wanted
+    assert places_of(pattern or "a|", text) == wanted
+
+
+def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
+    """Line, start and end of each match in TEXT."""
+    with Regexp(pattern, ignore_case, Budget()) as asked:
+        likely = asked.likely(text.encode())
+        if likely is None:
+            return []
+        asked.search([likely], "content", 0, 10_000)
+        return [match[:3] for match in asked.answer()[1]]
 
 
 PARTS = st.sampled_from(
-    ["a", "b", "ab", ".", "[ab]", r"\w", "(?:ab|ba)", "a?", "b+", "(a|b)", "A", "é"]
+    ["a", "b", "ab", ".", "[ab]", r"\w", "(?:ab|ba)", "a?", "b+", "(a|b)", "A", "é", "^", "$"]
+    + [r"\b", r"\B", r"\s", r"\S", r"\W", r"[^a]", r"[\s\S]", r"[^\W_]", "(?=b)", "(?!b)", "(?<=a)"]
+    + [r"(a)\1?", "(?>a+)", "a++", "b{2,3}", "a{0,2000}?", r"\A", r"\Z", "(?i:ab)", "(?s:.)", "\u017f", "k"]
 )
 
 
-@given(st.lists(PARTS, min_size=1, max_size=4), st.text("abcAé\n", max_size=40), st.booleans())
-def test_literals_leave_no_match_out(parts: list[str], text: str, ignore: bool) -> None:  # noqa: FBT001
+@pytest.fixture(params=["re2", "re"], scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """With google-re2, where it is installed, and without."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "re":
+            patch.setattr(regexp, "_compiled", lambda _: None)
+        else:
+            pytest.importorskip("re2", reason="google-re2 is not installed")
+        yield request.param
+
+
+@settings(max_examples=300)
+@given(st.lists(PARTS, min_size=1, max_size=4), st.text("abcAks _\n\x1c", max_size=40), st.booleans())
+def test_no_shortcut_leaves_a_match_out(
+    engine: str, parts: list[str], text: str, ignore: bool  # noqa: FBT001
+) -> None:
     pattern = "".join(parts)
     flags = re.IGNORECASE if ignore else re.NOFLAG
+    try:
+        compiled = re.compile(pattern, flags)
+    except re.error:
+        reject()  # two groups may not have one name
     lines = text.removesuffix("\n").split("\n") if text else []
-    wanted = [
-        (n, *m.span()) for n, one in enumerate(lines, 1) for m in re.finditer(pattern, one, flags)
-    ]
-    with Regexp(pattern, ignore_case=ignore, budget=Budget()) as asked:
-        answer = []
-        if asked.may_match(text.encode()):
-            asked.search([text.encode()], "content", 0, 10_000)
-            answer = asked.answer()[0][1]
-    assert [match[:3] for match in answer] == wanted
+    wanted = [(n, *m.span()) for n, one in enumerate(lines, 1) for m in compiled.finditer(one)]
+    assert places_of(pattern, text, ignore_case=ignore) == wanted
+    assert places_of(pattern, f"{text}\né", ignore_case=ignore)[: len(wanted)] == wanted or (
+        text[-1:] in ("", "\n")
+    )
 
 
 # ---------------------------------------------------------------------------- search 2: order
@@ -324,7 +344,7 @@ from backstaff.search import regexp
 regexp.LAST_SECONDS = 0.1
 import threading
 asked = regexp.Regexp("(a+)+$", False, Budget.lasting(300, threading.Event())).__enter__()
-asked.search([b"{HOPELESS}"], "content", 0, 1)
+asked.search([(b"{HOPELESS}", None)], "content", 0, 1)
 print(asked._worker.process.pid, flush=True)
 import os
 os._exit(0)

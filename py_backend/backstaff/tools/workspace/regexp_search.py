@@ -167,7 +167,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             codings = _codings(place.prefix, context.codings)
             with Contents(place.directory, MAX_FILE_BYTES, codings) as contents:
                 scan.texts = _unsaved(place.prefix, context.unsaved)
-                new = [path for path in scan.texts if contents.text(path) is Unread.GONE]
+                new = [path for path in scan.texts if not contents.exists(path)]
                 choice = _choose(project, place.prefix, include, exclude, budget, new)
                 scan.files, scan.output = choice.files, str(asked.output)
                 scan.skipped, scan.most = asked.offset, asked.max_results + 1
