@@ -46,9 +46,12 @@ class Contents:
     _parents: str = ""
     _directories: list[int] = field(default_factory=list)
     """The open directories of the names in `_parents`."""
+    _here: int = field(init=False)
+    """The last of them, or the start."""
 
     def __enter__(self) -> Self:
-        """Nothing: directories are opened as files need them."""
+        """Directories are opened as files need them."""
+        self._here = self.start
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,7 +65,9 @@ class Contents:
         """
         parents, _, name = path.rpartition("/")
         try:
-            data = read_listed(name, self._enter(parents), self.most)
+            if parents != self._parents:
+                self._enter(parents)
+            data = read_listed(name, self._here, self.most)
         except NotAFile as error:
             return Unread.LINK if error.kind == "symlink" else Unread.SPECIAL
         except PathError:
@@ -80,30 +85,32 @@ class Contents:
         """Whether anything has the name PATH."""
         parents, _, name = path.rpartition("/")
         try:
-            return bool(HANDLES.lstat(name, self._enter(parents)))
+            self._enter(parents)
+            return bool(HANDLES.lstat(name, self._here))
         except OSError:
             return False
 
-    def _enter(self, parents: str) -> int:
-        """The open directory PARENTS, a path relative to the start. Raises `OSError`."""
-        if parents != self._parents:
-            names, old = parents.split("/") if parents else [], self._parents.split("/")
-            same = 0
-            while same < min(len(names), len(self._directories)) and names[same] == old[same]:
-                same += 1
-            self._close(same)
-            self._parents = "/".join(names[:same])
-            for name in names[same:]:
-                self._directories.append(HANDLES.enter(name, self._here()))
-                self._parents = "/".join(names[: len(self._directories)])
-        return self._here()
-
-    def _here(self) -> int:
-        return self._directories[-1] if self._directories else self.start
+    def _enter(self, parents: str) -> None:
+        """Be in the directory PARENTS, a path relative to the start. Raises `OSError`."""
+        names = parents.split("/") if parents else []
+        same = 0
+        for new, old in zip(names, self._parents.split("/"), strict=False):
+            if new != old:
+                break
+            same += 1
+        self._close(same)
+        for name in names[same:]:
+            self._here = HANDLES.enter(name, self._here)
+            self._directories.append(self._here)
+            self._parents = f"{self._parents}/{name}" if self._parents else name
 
     def _close(self, kept: int) -> None:
-        while len(self._directories) > kept:
-            HANDLES.close(self._directories.pop())
+        """Leave all but the first KEPT of the open directories."""
+        for directory in self._directories[kept:]:
+            HANDLES.close(directory)
+        del self._directories[kept:]
+        self._here = self._directories[-1] if self._directories else self.start
+        self._parents = "/".join(self._parents.split("/")[:kept])
 
 
 def judged(data: bytes, *codings: str) -> bytes | Unread:

@@ -61,7 +61,10 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:
         size = _insist(os.fstat(descriptor)).st_size
-        return _first(descriptor, size) if size <= most else None
+        if size > most:
+            return None
+        data = os.read(descriptor, size)
+        return data if len(data) == size else data + _first(descriptor, size - len(data))
     finally:
         os.close(descriptor)
 

@@ -55,6 +55,8 @@ class Scan:
     looked_at: int = 0
     unread: list[tuple[int, Unread]] = field(default_factory=list)
     waits_for: str = ""
+    matches: int = 0
+    """How many matches were found, or files for other outputs than "content"."""
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
         """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
@@ -84,18 +86,13 @@ class Scan:
                 self._send(regexp, last)
             sent = last
 
-    def matches(self) -> int:
-        """How many matches were found, or files for other outputs than "content"."""
-        content = self.output == "content"
-        return sum(len(one.matches) if content else 1 for one in self.found)
-
     def unread_by_reason(self) -> Counter[Unread]:
         """How many of the files that were looked at are no text, by reason."""
         return Counter(reason for number, reason in self.unread if number < self.looked_at)
 
     def _send(self, regexp: Regexp, batch: Sequence[tuple[int, str, Likely]]) -> None:
-        most = self.most - self.matches()
-        regexp.search([likely for _, _, likely in batch], self.output, self.skipped, most)
+        texts = [likely for _, _, likely in batch]
+        regexp.search(texts, self.output, self.skipped, self.most - self.matches)
 
     def _is_enough(self, regexp: Regexp, sent: Sequence[tuple[int, str, Likely]]) -> bool:
         """Wait for the answers about the SENT texts. Whether all is found that is wanted."""
@@ -111,8 +108,9 @@ class Scan:
                 self.skipped -= 1
                 continue
             if matches or (count and self.output != "content"):
+                self.matches += len(matches) if self.output == "content" else 1
                 self.found.append(Found(path, count, matches, self._lines(text, matches)))
-            if self.matches() >= self.most:
+            if self.matches >= self.most:
                 self.looked_at = number + 1
                 is_enough = True
         self.waits_for = ""
@@ -121,7 +119,7 @@ class Scan:
     def _lines(self, text: bytes, matches: Sequence[Match]) -> Mapping[int, str]:
         around = self.around
         if around is None:
-            around = AUTOMATIC if self.matches() + len(matches) <= FEW else 0
+            around = AUTOMATIC if self.matches <= FEW else 0
         if not around or not matches:
             return {}
         lines = LINE_END.split(text.decode("utf-8-sig").removesuffix("\n"))

@@ -234,7 +234,7 @@ def _timeout(scan: Scan, milliseconds: int) -> ToolError:
         last = show(scan.waits_for or scan.files[scan.looked_at - 1])
         how_far = (
             f"{scan.looked_at:,} of {counted(len(scan.files), 'file')} were looked at, up to"
-            f" {last}, with {counted(scan.matches(), 'match', 'matches')} so far"
+            f" {last}, with {counted(scan.matches, 'match', 'matches')} so far"
         )
     else:
         how_far = "no file was searched yet"
@@ -307,7 +307,9 @@ def _choose(  # noqa: PLR0913, PLR0917  # all that decides
             left = [one for at, one in enumerate(files) if (at in matching) is keep]
             by_globs += len(files) - len(left)
             files = left
-    order = str if all(map(str.isascii, files)) else _utf_16  # for ASCII they are the same
+    # Code points and UTF-16 units have one order but for characters that take two units.
+    two_units = any(max(path) > "\uffff" for path in files if not path.isascii())
+    order = _utf_16 if two_units else str
     return Choice(budget.ordered(files, order), by_name, by_globs)
 
 
@@ -374,7 +376,7 @@ class Near:
                 scan.run(regexp, self.contents, budget)
         except BadRegexp:
             return ""
-        count = scan.matches()
+        count = scan.matches
         if count > MANY:
             return f"more than {MANY} files match"
         return plural(count, "file matches", "files match") if count else ""
@@ -480,7 +482,7 @@ class Answer:
     def _page(self) -> tuple[list[Found], bool]:
         """What was found, with paths from the workspace; and whether there is more."""
         found = [replace(one, path=self.prefix + one.path) for one in self.scan.found]
-        more = self.scan.matches() > self.asked.max_results
+        more = self.scan.matches > self.asked.max_results
         if more:
             # The last match is there to know of.
             last = found.pop()
