@@ -6,8 +6,9 @@ the program of. Two such processes stay for the next calls, and a killed one is 
 that a call need not wait for a start. They end with the server, whose end of their stdin closes.
 
 Most files hold no literal that the pattern requires. Their texts never leave this process. Where
-google-re2 is installed, it names the lines of ASCII texts that can match: in linear time, and
-without holding other threads. That process then has the last word on these lines alone.
+google-re2 is installed, it finds the matches in ASCII texts: in linear time, and without holding
+other threads. If the pattern has parts that RE2 does not know, that process has the last word, but
+only on the lines in which the other parts match.
 """
 
 import marshal
@@ -36,7 +37,7 @@ TICK = 0.05
 """Seconds between two looks at a budget."""
 PIECE = 1 << 16
 MAX_PLACES = 1000
-"""Lines of a text; where more are likely, all are searched."""
+"""Where RE2 finds so many in a text, `re` searches all of it: it needs less for each."""
 LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
@@ -52,8 +53,8 @@ _JAVASCRIPT = re.compile(
 )
 
 
-Likely = tuple[bytes, Sequence[int] | None]
-"""A text, and the places of the lines in it that can match; None where they are not known."""
+Likely = tuple[bytes, Sequence[tuple[int, int]] | None]
+"""A text, and the places in it where RE2 matches; None where it was not asked, or knew too many."""
 
 
 class BadRegexp(ValueError):
@@ -107,7 +108,7 @@ class Regexp:
     budget: Budget
     literals: Sequence[bytes] = ()
     _lines: Any = None
-    """A pattern of RE2 that is found in each line that matches; or None."""
+    """The pattern in the words of RE2, compiled; or None."""
     _worker: "_Worker" = field(init=False)
 
     def __enter__(self) -> Self:
@@ -130,15 +131,16 @@ class Regexp:
         self._worker.give_back()
 
     def likely(self, text: bytes) -> Likely | None:
-        """TEXT, which is in UTF-8, if a line in it can match, with the places of these lines."""
+        """TEXT, which is in UTF-8, if a line in it can match. Raises as `Budget.check` does."""
         if not text or not self._holds_literal(text):
             return None
         if self._lines is None or not text.isascii():
             return text, None
+        self.budget.check()  # with many states, a large text takes a tenth of a second
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         found = islice(self._lines.finditer(text.removesuffix(b"\n")), MAX_PLACES)
-        if places := [one.start() for one in found]:
+        if places := [one.span() for one in found]:
             return text, places if len(places) < MAX_PLACES else None
         return None
 
@@ -288,7 +290,7 @@ _LOCK = threading.Lock()
 def _compiled(linear: str) -> Any:  # noqa: ANN401 - the package has no types
     """What finds LINEAR; None where google-re2 is not installed or takes it not."""
     try:
-        import re2
+        import re2  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError:
         return None
     options = re2.Options()

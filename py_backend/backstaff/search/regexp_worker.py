@@ -15,7 +15,8 @@ import marshal
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from re import _compiler as compiler  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]  # the only way to a pattern's parts
@@ -43,7 +44,6 @@ _ANCHORS = {
     op.AT_END: "(?m:$)",
     op.AT_END_STRING: "(?m:$)",
     op.AT_BOUNDARY: r"\b",
-    op.AT_NON_BOUNDARY: r"\B",
 }
 
 
@@ -97,33 +97,51 @@ def required(parts: Any) -> list[str]:  # noqa: ANN401 - as `re` has it
     return found.best
 
 
-def linear(parts: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
-    """A pattern for RE2 that is found in each line of ASCII in which a parsed pattern matches.
+class Linear:
+    """A parsed pattern in the words of RE2, for lines of ASCII.
 
-    It may be found in more: what RE2 does not know, such as what is ahead, is left out of it.
-    Newlines are in no line. Each character's class is what `re` itself says of it under FLAGS.
+    `pattern` is found in each line in which the original matches. It is found nowhere else, and
+    in the same places, if it `is_exact`. What RE2 does not know, such as what is ahead, is left
+    out. What one character stands for is what `re` itself says of it.
     """
-    found = []
-    for kind, value in parts:
+
+    def __init__(self, parsed: Any, flags: int) -> None:  # noqa: ANN401 - as `re` has it
+        """Translate what was PARSED under FLAGS."""
+        # After an empty match, `re` looks for another one in the same place.
+        self.is_exact = parsed.getwidth()[0] > 0
+        self.pattern = self._words(parsed, flags)
+
+    def _words(self, parts: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
+        return "".join(f"(?:{self._word(kind, value, flags)})" for kind, value in parts)
+
+    def _word(self, kind: object, value: Any, flags: int) -> str:  # noqa: ANN401, PLR0911 - a table
         if kind in _ONE_CHARACTER:
-            found.append(_class(kind, value, flags))
-        elif kind is op.BRANCH:
-            found.append("|".join(linear(branch, flags) for branch in value[1]))
-        elif kind is op.SUBPATTERN:
-            found.append(linear(value[3], (flags | value[1]) & ~value[2]))
-        elif kind is op.ATOMIC_GROUP:
-            found.append(linear(value, flags))
-        elif kind is op.GROUPREF:
-            found.append(r"[^\n]*")
-        elif kind is op.GROUPREF_EXISTS:
-            found.append("|".join(linear(branch or (), flags) for branch in value[1:]))
-        elif kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
-            low, high = min(value[0], MAX_REPEAT), value[1]
-            times = f"{{{low},{high if high <= MAX_REPEAT else ''}}}"
-            found.append(f"(?:{linear(value[2], flags)}){times}")
-        elif kind is op.AT:
-            found.append(_ANCHORS.get(value, ""))
-    return "".join(f"(?:{one})" for one in found)
+            return _class(kind, value, flags)
+        if kind is op.BRANCH:
+            return "|".join(self._words(branch, flags) for branch in value[1])
+        if kind is op.SUBPATTERN:
+            return self._words(value[3], (flags | value[1]) & ~value[2])
+        if kind in (op.MAX_REPEAT, op.MIN_REPEAT):
+            low, high, repeated = value
+            # RE2 may leave the last empty turn of a loop out.
+            self.is_exact &= repeated.getwidth()[0] > 0 and _counts(low) and _counts(high)
+            times = f"{{{min(low, MAX_REPEAT)},{high if high <= MAX_REPEAT else ''}}}"
+            lazy = "?" if kind is op.MIN_REPEAT else ""
+            return f"(?:{self._words(repeated, flags)}){times}{lazy}"
+        if kind is op.AT and value in _ANCHORS:
+            return _ANCHORS[value]
+        self.is_exact = False
+        if kind is op.POSSESSIVE_REPEAT:
+            return self._word(op.MAX_REPEAT, value, flags)
+        if kind is op.ATOMIC_GROUP:
+            return self._words(value, flags)
+        if kind is op.GROUPREF_EXISTS:
+            return "|".join(self._words(branch or (), flags) for branch in value[1:])
+        return r"[^\n]*" if kind is op.GROUPREF else ""
+
+
+def _counts(times: Any) -> bool:  # noqa: ANN401 - as `re` has it
+    return times <= MAX_REPEAT or times is op.MAXREPEAT
 
 
 def _class(kind: object, value: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
@@ -148,26 +166,30 @@ class Search:
         parsed = parser.parse(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
-        # What stands after a match in its line is not of interest.
-        self.linear = f"(?:{linear(parsed, self.regexp.flags)})[^\\n]*"
+        self.linear = Linear(parsed, self.regexp.flags)
         self.literals = required(parsed)
         if self.ignore_case and not all(map(str.isascii, self.literals)):
             self.literals = []
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
         self._likely = re.compile("|".join(map(re.escape, self.literals)), folding)
 
-    def lines(self, text: str, places: Sequence[int] | None) -> Iterator[tuple[int, str]]:
-        """The lines of TEXT that can match, with their numbers.
+    def lines(
+        self, text: str, starts: Iterable[int] | None = None
+    ) -> Iterator[tuple[int, str, int]]:
+        """The lines of TEXT that can match: number, line, and where it begins.
 
-        These are the lines at PLACES; where these are not known, those that hold a literal.
+        These are the lines of the places STARTS; of None, those that hold a literal.
         """
-        if places is None and self.literals:
-            places = [found.start() for found in self._likely.finditer(text)]
-        if places is None:
-            yield from enumerate(text.removesuffix("\n").split("\n") if text else (), 1)
+        if starts is None and self.literals:
+            starts = (found.start() for found in self._likely.finditer(text))
+        if starts is None:
+            at = 0
+            for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
+                yield number, line, at
+                at += len(line) + 1
             return
         number, counted, end = 1, 0, -1
-        for at in places:
+        for at in starts:
             if at <= end:
                 continue  # the same line once more
             start = text.rfind("\n", 0, at) + 1
@@ -175,18 +197,26 @@ class Search:
             end = len(text) if end < 0 else end
             number += text.count("\n", counted, start)
             counted = start
-            yield number, text[start:end]
+            yield number, text[start:end], start
 
     def matches(
-        self, text: str, places: Sequence[int] | None
+        self, text: str, places: Sequence[tuple[int, int]] | None
     ) -> Iterator[tuple[int, str, int, int]]:
         """Number, line, start and end of each match in TEXT; an empty one moves on by a character.
 
-        So search 1 has it. PLACES are as in `lines`.
+        So search 1 has it. PLACES are what RE2 found; None if it was not asked.
         """
-        for number, line in self.lines(text, places):
-            for found in self.regexp.finditer(line):
-                yield number, line, *found.span()
+        if places is None or not self.linear.is_exact:
+            starts = None if places is None else (start for start, _ in places)
+            for number, line, _ in self.lines(text, starts):
+                for found in self.regexp.finditer(line):
+                    yield number, line, *found.span()
+            return
+        rest = deque(places)
+        for number, line, at in self.lines(text, (start for start, _ in places)):
+            while rest and rest[0][0] <= at + len(line):
+                start, end = rest.popleft()
+                yield number, line, start - at, end - at
 
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:
@@ -201,12 +231,12 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 
 def found_in(
     search: Search,
-    texts: Sequence[tuple[bytes, Sequence[int] | None]],
+    texts: Sequence[tuple[bytes, Sequence[tuple[int, int]] | None]],
     output: str,
     skipped: int,
     most: int,
 ) -> Iterator[tuple[int, list[Match]]]:
-    """For each of TEXTS, which have places as in `lines`, a number and the matches that are wanted.
+    """For each of TEXTS, with their places as in `matches`, a number and the matches that are wanted.
 
     For the OUTPUT "content" these are at most MOST in all after the first SKIPPED; the number is
     how many of a text were skipped. For "count" it is that of all matches, for "files" 0 or 1, and
@@ -243,7 +273,7 @@ def main() -> None:
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, seconds)
 
-        def answer(word: str, value: object) -> None:
+        def answer(word: str, value: Any) -> None:
             packed = marshal.dumps((word, value))
             sink.write(len(packed).to_bytes(4) + packed)
             sink.flush()
@@ -251,7 +281,7 @@ def main() -> None:
         try:
             if name == "compile":
                 search = Search(words[0], ignore_case=words[1])
-                answer("ok", (search.literals, search.ignore_case, search.linear))
+                answer("ok", (search.literals, search.ignore_case, search.linear.pattern))
             elif search is not None:
                 for found in found_in(search, *words):
                     answer("ok", found)
