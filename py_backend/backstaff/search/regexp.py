@@ -6,7 +6,7 @@ the program of. Two such processes stay for the next calls, and a killed one is 
 that a call need not wait for a start. They end with the server, whose end of their stdin closes.
 
 Most files hold no literal that the pattern requires. Their texts never leave this process. Where
-google-re2 is installed, it finds the matches in ASCII texts: in linear time, and without holding
+google-re2 is installed, it finds the matches in lines of ASCII: in linear time, and without holding
 other threads. If the pattern has parts that RE2 does not know, that process has the last word, but
 only on the lines in which the other parts match.
 """
@@ -16,6 +16,8 @@ import os
 import re
 import sys
 import threading
+import time
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,6 +38,9 @@ MAX_IDLE = 2
 TICK = 0.05
 """Seconds between two looks at a budget."""
 PIECE = 1 << 16
+"""Bytes that are read, or given to RE2, at once."""
+SLOW = 0.05
+"""Seconds for a piece after which RE2 is not asked any more. Most take a thousandth of that."""
 MAX_PLACES = 1000
 """Where RE2 finds so many in a text, `re` searches all of it: it needs less for each."""
 LAST_SECONDS = 1.0
@@ -107,7 +112,7 @@ class Regexp:
     ignore_case: bool
     budget: Budget
     literals: Sequence[bytes] = ()
-    _lines: Any = None
+    _linear: Any = None
     """The pattern in the words of RE2, compiled; or None."""
     _worker: "_Worker" = field(init=False)
 
@@ -123,7 +128,7 @@ class Regexp:
         if self.ignore_case:
             literals = [literal.lower() for literal in literals]
         self.literals = [literal.encode("utf-8", "surrogatepass") for literal in literals]
-        self._lines = _compiled(linear)
+        self._linear = _compiled(linear)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -134,15 +139,33 @@ class Regexp:
         """TEXT, which is in UTF-8, if a line in it can match. Raises as `Budget.check` does."""
         if not text or not self._holds_literal(text):
             return None
-        if self._lines is None or not text.isascii():
-            return text, None
-        self.budget.check()  # with many states, a large text takes a tenth of a second
+        text = text.removeprefix(BOM_UTF8)
         if b"\r" in text:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        found = islice(self._lines.finditer(text.removesuffix(b"\n")), MAX_PLACES)
-        if places := [one.span() for one in found]:
-            return text, places if len(places) < MAX_PLACES else None
-        return None
+        places = self._places(text)
+        return None if places == [] else (text, places)
+
+    def _places(self, text: bytes) -> list[tuple[int, int]] | None:
+        """Where RE2 matches in TEXT; None if it is not asked, or there are too many.
+
+        RE2 cannot be interrupted, so it gets a piece at a time, which ends with a line.
+        """
+        places: list[tuple[int, int]] = []
+        start, end = 0, len(text) - text.endswith(b"\n")
+        while start <= end:
+            if self._linear is None or len(places) >= MAX_PLACES:
+                return None
+            self.budget.check()
+            stop = end if end - start <= PIECE else text.rfind(b"\n", start, start + PIECE)
+            if stop < 0:
+                return None  # a long line
+            began = time.monotonic()
+            found = islice(self._linear.finditer(text, start, stop), MAX_PLACES)
+            places += [one.span() for one in found]
+            if time.monotonic() - began > SLOW:
+                self._linear = None  # it has too many states
+            start = stop + 1
+        return places
 
     def _holds_literal(self, text: bytes) -> bool:
         if not self.literals:

@@ -98,10 +98,10 @@ def required(parts: Any) -> list[str]:  # noqa: ANN401 - as `re` has it
 
 
 class Linear:
-    """A parsed pattern in the words of RE2, for lines of ASCII.
+    """A parsed pattern in the words of RE2, for texts in UTF-8 where each line ends with LF.
 
-    `pattern` is found in each line in which the original matches. It is found nowhere else, and
-    in the same places, if it `is_exact`. What RE2 does not know, such as what is ahead, is left
+    `pattern` is found in each line that the original matches in, and in each that is not ASCII. In
+    the others it is found in the same places as the original, if it `is_exact`. What RE2 does not know, such as what is ahead, is left
     out. What one character stands for is what `re` itself says of it.
     """
 
@@ -109,7 +109,8 @@ class Linear:
         """Translate what was PARSED under FLAGS."""
         # After an empty match, `re` looks for another one in the same place.
         self.is_exact = parsed.getwidth()[0] > 0
-        self.pattern = self._words(parsed, flags)
+        # What a line with other characters holds is for `re` to say.
+        self.pattern = rf"(?:{self._words(parsed, flags)})|[\x80-\xff][^\n]*"
 
     def _words(self, parts: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
         return "".join(f"(?:{self._word(kind, value, flags)})" for kind, value in parts)
@@ -170,21 +171,23 @@ class Search:
         self.literals = required(parsed)
         if self.ignore_case and not all(map(str.isascii, self.literals)):
             self.literals = []
+        literals = [re.escape(one.encode("utf-8", "surrogatepass")) for one in self.literals]
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
-        self._likely = re.compile("|".join(map(re.escape, self.literals)), folding)
+        self._likely = re.compile(b"|".join(literals), folding)
 
     def lines(
-        self, text: str, starts: Iterable[int] | None = None
-    ) -> Iterator[tuple[int, str, int]]:
+        self, text: bytes, starts: Iterable[int] | None = None
+    ) -> Iterator[tuple[int, bytes, int]]:
         """The lines of TEXT that can match: number, line, and where it begins.
 
         These are the lines of the places STARTS; of None, those that hold a literal.
         """
-        if starts is None and self.literals:
+        # With no regard to case, a long s is an s, too.
+        if starts is None and self.literals and (text.isascii() or not self.ignore_case):
             starts = (found.start() for found in self._likely.finditer(text))
         if starts is None:
             at = 0
-            for number, line in enumerate(text.removesuffix("\n").split("\n") if text else (), 1):
+            for number, line in enumerate(text.removesuffix(b"\n").split(b"\n") if text else (), 1):
                 yield number, line, at
                 at += len(line) + 1
             return
@@ -192,31 +195,34 @@ class Search:
         for at in starts:
             if at <= end:
                 continue  # the same line once more
-            start = text.rfind("\n", 0, at) + 1
-            end = text.find("\n", at)
+            start = text.rfind(b"\n", 0, at) + 1
+            end = text.find(b"\n", at)
             end = len(text) if end < 0 else end
-            number += text.count("\n", counted, start)
+            number += text.count(b"\n", counted, start)
             counted = start
             yield number, text[start:end], start
 
     def matches(
-        self, text: str, places: Sequence[tuple[int, int]] | None
+        self, text: bytes, places: Sequence[tuple[int, int]] | None
     ) -> Iterator[tuple[int, str, int, int]]:
         """Number, line, start and end of each match in TEXT; an empty one moves on by a character.
 
-        So search 1 has it. PLACES are what RE2 found; None if it was not asked.
+        So search 1 has it. PLACES are what RE2 found; None if it was not asked. They are matches
+        in lines of ASCII if it `is_exact`; else `re` searches these lines.
         """
-        if places is None or not self.linear.is_exact:
-            starts = None if places is None else (start for start, _ in places)
-            for number, line, _ in self.lines(text, starts):
+        rest = deque(places or ())
+        is_exact = places is not None and self.linear.is_exact
+        starts = None if places is None else (start for start, _ in places)
+        for number, data, at in self.lines(text, starts):
+            line = data.decode()
+            if not (is_exact and data.isascii()):
                 for found in self.regexp.finditer(line):
                     yield number, line, *found.span()
-            return
-        rest = deque(places)
-        for number, line, at in self.lines(text, (start for start, _ in places)):
+                continue
             while rest and rest[0][0] <= at + len(line):
                 start, end = rest.popleft()
-                yield number, line, start - at, end - at
+                if start >= at:  # else it is in a line that `re` has searched
+                    yield number, line, start - at, end - at
 
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:
@@ -242,10 +248,7 @@ def found_in(
     how many of a text were skipped. For "count" it is that of all matches, for "files" 0 or 1, and
     MOST and SKIPPED count texts.
     """
-    for data, places in texts:
-        text = data.decode("utf-8-sig")
-        if "\r" in text:
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for text, places in texts:
         matches = search.matches(text, places)
         if output == "content":
             passed = sum(1 for _ in islice(matches, skipped))

@@ -126,11 +126,12 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
             patch.setattr(regexp, "_compiled", lambda _: None)
         else:
             pytest.importorskip("re2", reason="google-re2 is not installed")
+            patch.setattr(regexp, "PIECE", 8)
         yield request.param
 
 
 @settings(max_examples=300)
-@given(st.lists(PARTS, min_size=1, max_size=4), st.text("abcAks _\n\x1c", max_size=40), st.booleans())
+@given(st.lists(PARTS, min_size=1, max_size=4), st.text("abcAks _\n\x1cé\u017f", max_size=40), st.booleans())
 def test_no_shortcut_leaves_a_match_out(
     engine: str, parts: list[str], text: str, ignore: bool  # noqa: FBT001
 ) -> None:
@@ -143,9 +144,6 @@ def test_no_shortcut_leaves_a_match_out(
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = [(n, *m.span()) for n, one in enumerate(lines, 1) for m in compiled.finditer(one)]
     assert places_of(pattern, text, ignore_case=ignore) == wanted
-    assert places_of(pattern, f"{text}\né", ignore_case=ignore)[: len(wanted)] == wanted or (
-        text[-1:] in ("", "\n")
-    )
 
 
 # ---------------------------------------------------------------------------- search 2: order
