@@ -25,7 +25,7 @@ SIZES = (3_000, 125_000)
 PATTERNS = {
     "literal": "needle_[0-9]+ =",
     "class": r"[A-Z]\w+_needle\b",
-    "alternation": "needle_1|window_needle_2",
+    "alternation": "needle_6|window_needle_2",
     "no-literal": r"\b[a-z]+[-_]\d\d+\b",
 }
 MOST = 500
