@@ -62,6 +62,10 @@ Likely = tuple[bytes, Sequence[tuple[int, int]] | None]
 """A text, and the places in it where RE2 matches; None where it was not asked, or knew too many."""
 
 
+_ANCHORS = dict.fromkeys((r"\<", r"\>", r"\_<", r"\_>"), r"\b") | {r"\`": r"\A", r"\'": r"\Z"}
+"""What Emacs writes for the ends of words, symbols and texts."""
+
+
 class BadRegexp(ValueError):
     """A pattern that cannot be used. `position` counts its characters from 0; None is nowhere."""
 
@@ -92,6 +96,18 @@ def translated(pattern: str) -> str:
         return found[0]
 
     return _JAVASCRIPT.sub(python, pattern)
+
+
+def from_emacs(pattern: str) -> str:
+    r"""PATTERN, a regular expression of Emacs, in the words of Python: `\(a\|b\)` becomes `(a|b)`."""
+
+    def python(found: re.Match[str]) -> str:
+        part = found[0]
+        if part in _ANCHORS:
+            return _ANCHORS[part]
+        return part[1:] if part[1:] and part[1] in "(){}|" else part if part[1:] else f"\\{part}"
+
+    return re.sub(r"\\_?.|[(){}|]", python, pattern, flags=re.DOTALL)
 
 
 def _character(found: re.Match[str]) -> str:

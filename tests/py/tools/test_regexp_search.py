@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
 from backstaff.search import regexp
-from backstaff.search.regexp import BadRegexp, Regexp, translated
+from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, translated
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -250,6 +250,7 @@ def test_links_special_and_unreadable_files_are_told_and_never_waited_for(
     root = tree({"a": "hit", "closed": "hit", "shut/x": "hit"})
     (root / "latin").write_bytes(b"hit \xe9")
     (root / "link").symlink_to("a")
+    (root / ".#a").symlink_to("me@host.1:1")  # Emacs's lock
     (root / "out").symlink_to("/etc/passwd")
     (root / "closed").chmod(0)
     (root / "shut").chmod(0)
@@ -400,6 +401,25 @@ def test_slashes_around_a_pattern_are_text_and_told(tree: Plant) -> None:  # sea
     root = tree({"a": "Foo\n", "b": "/usr/\n"})
     assert found(root, "/usr/") == [("b", 1, 1, "/usr/")]
     assert "1 file matches without the slashes around the pattern" in search(root, "/foo/i").text
+
+
+@pytest.mark.parametrize(
+    ("emacs", "python"),
+    [
+        (r"\(a\|b\)\{2\}", "(a|b){2}"),
+        (r"\<f(x)", r"\bf\(x\)"),
+        (r"\_<a|b\_>\.c\'", r"\ba\|b\b\.c\Z"),
+        (r"a\\(b", r"a\\\(b"),
+    ],
+)
+def test_regexp_of_emacs_is_told_in_the_words_of_python(emacs: str, python: str) -> None:
+    assert from_emacs(emacs) == python
+    re.compile(python)
+
+
+def test_regexp_of_emacs_that_would_match_is_a_hint(tree: Plant) -> None:
+    reply = search(tree({"a": "foo\n", "b": "bar\n"}), r"\(foo\|bar\)")
+    assert "2 files match as Emacs's regexp: in Python it is /(foo|bar)/" in reply.text
 
 
 # ---------------------------------------------------------------------------- the text

@@ -37,7 +37,7 @@ from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, fitting, plural, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search import suggestions
-from backstaff.search.regexp import BadRegexp, Regexp, translated
+from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, translated
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan
 from backstaff.search.suggestions import Searched
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -295,7 +295,9 @@ def _choose(  # noqa: PLR0913, PLR0917  # all that decides
             continue
         if named := EXCLUDED.intersection(project.names(directory)):
             by_name.update(named)
-            paths = [one for one in paths if one.rpartition("/")[2] not in named]
+        # Emacs's lock on a file is a link that leads nowhere, and nobody misses it.
+        if out := named.union(name for name in directory.links if name.startswith(".#")):
+            paths = [one for one in paths if one.rpartition("/")[2] not in out]
         files += paths
     files += [one for one in new if EXCLUDED.isdisjoint(one.split("/"))]
     for globs, keep in ((exclude, False), (include, True)):
@@ -362,6 +364,8 @@ class Near:
             )
         if not literal and (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
             yield escaped, flags, "with the pattern as text: literal=true"
+        if not literal and (python := from_emacs(pattern)) != pattern and "\\" in pattern:
+            yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
         between = re.fullmatch(r"/(.+)/([gimsu]*)", pattern)
         if not literal and between:
             words = "without the slashes around the pattern"
