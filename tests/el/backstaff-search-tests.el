@@ -126,7 +126,7 @@
       (with-current-buffer (window-buffer)
         (backstaff-request-wait)
         (should (equal (length (backstaff-search-tests-lines)) 10))
-        (should (string-match-p "looked at, up to b,.*d searches one directory" (buffer-string)))
+        (should (string-match-p "file 2 of 2, b, with.*d searches one directory" (buffer-string)))
         (kill-buffer)))))
 
 (provide 'backstaff-search-tests)

@@ -30,7 +30,7 @@ from tests.py.trees import Plant
 
 TOOL = "workspace/regexp_search"
 SERVER = server_at("/")
-HOPELESS = "a" * 50 + "b"
+HOPELESS = "c" + "a" * 50 + "b"
 
 
 @pytest.fixture(autouse=True)
@@ -114,36 +114,48 @@ def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tup
 PARTS = st.sampled_from(
     ["a", "b", "ab", ".", "[ab]", r"\w", "(?:ab|ba)", "a?", "b+", "(a|b)", "A", "é", "^", "$"]
     + [r"\b", r"\B", r"\s", r"\S", r"\W", r"[^a]", r"[\s\S]", r"[^\W_]", "(?=b)", "(?!b)", "(?<=a)"]
-    + [r"(a)\1?", "(?>a+)", "a++", "b{2,3}", "a{0,2000}?", r"\A", r"\Z", "(?i:ab)", "(?s:.)", "\u017f", "k"]
+    + [
+        r"(a)\1?",
+        "(?>a+)",
+        "a++",
+        "b{2,3}",
+        "a{0,2000}?",
+        r"\A",
+        r"\Z",
+        "(?i:ab)",
+        "(?s:.)",
+        "\u017f",
+        "k",
+    ]
 )
 
 
-@pytest.fixture(params=["re2", "re"], scope="module")
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
-    """With google-re2, where it is installed, and without."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "re":
-            patch.setattr(regexp, "_compiled", lambda _: None)
-        else:
-            pytest.importorskip("re2", reason="google-re2 is not installed")
-            patch.setattr(regexp, "PIECE", 8)
-        yield request.param
-
-
+@pytest.mark.parametrize("engine", ["re2", "re"])
 @settings(max_examples=300)
-@given(st.lists(PARTS, min_size=1, max_size=4), st.text("abcAks _\n\x1cé\u017f", max_size=40), st.booleans())
+@given(
+    parts=st.lists(PARTS, min_size=1, max_size=4),
+    text=st.text("abcAks _\n\x1cé\u017f", max_size=40),
+    ignore=st.booleans(),
+)
 def test_no_shortcut_leaves_a_match_out(
-    engine: str, parts: list[str], text: str, ignore: bool  # noqa: FBT001
+    engine: str,
+    parts: list[str],
+    text: str,
+    ignore: bool,  # noqa: FBT001
 ) -> None:
     pattern = "".join(parts)
     flags = re.IGNORECASE if ignore else re.NOFLAG
     try:
         compiled = re.compile(pattern, flags)
     except re.error:
-        reject()  # two groups may not have one name
+        reject()  # such as "a?b{2,3}{2,3}"
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = [(n, *m.span()) for n, one in enumerate(lines, 1) for m in compiled.finditer(one)]
-    assert places_of(pattern, text, ignore_case=ignore) == wanted
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regexp, "PIECE", 8)
+        if engine == "re":
+            patch.setattr(regexp, "_compiled", lambda _: None)
+        assert places_of(pattern, text, ignore_case=ignore) == wanted
 
 
 # ---------------------------------------------------------------------------- search 2: order
@@ -304,23 +316,53 @@ def test_pattern_that_is_none_is_refused_with_the_engines_words(
     assert "literal=true" in reply.text
 
 
-CATASTROPHIC = ["(a+)+$", "(a|aa)+$", "(a*)*$", "(a|a?)+$", "([ac]+)*$", "(.*a){20}$", "(a+){10}c"]
+LOOPS = (
+    *("(a+)+", "(a*)*", "(a|aa)+", "(a|a?)+", "(a+a+)+", "(?:a+b?)+", "([a-z]+)*", r"(\w+\s?)+"),
+    *(
+        "(a{1,9})+",
+        "(?:a|ab?)+",
+        r"(?:\w|\w\w)+",
+        "(a+?)+",
+        "(?:(?:a+)+)+",
+        "(?P<x>a+)+",
+        "(?i:A+)+",
+    ),
+    *("([^!]+)+", "([^!c]+)+", "(a(?=a*)a*)+", r"(a?\w+)+", "(?:a?a?)+"),
+)
+"""Each tries all ways to divide a row of letters."""
+CATASTROPHIC = [f"{loop}{end}" for loop in LOOPS for end in ("$", "c", "(?=c)", r"\Z", "[^a]{2}")]
+MILLISECONDS = 60
 
 
-@pytest.mark.parametrize("pattern", CATASTROPHIC)
-def test_pattern_that_takes_for_ever_ends_with_its_process(
-    tree: Plant, pattern: str
+@pytest.mark.parametrize("loop", LOOPS)
+def test_patterns_that_take_for_ever_end_with_their_process(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, loop: str
 ) -> None:  # search 5
-    root = tree({"a": "nothing", "b": HOPELESS})
-    started: list[Any] = []
-    with Regexp("x", ignore_case=False, budget=Budget()) as asked:
-        started.append(asked._worker)  # noqa: SLF001  # the one that the call takes
-    reply = search(root, pattern, timeout_ms=100)
-    assert (reply.error or {})["code"] == "TIMEOUT", reply.text
-    assert reply.data is None
-    assert "2 of 2 files were looked at" in reply.text
-    assert started[0].process.returncode is not None, "the process goes on"
+    monkeypatch.setattr(regexp, "_compiled", lambda _: None)
+    root = tree({"a": "nothing", "b": f"c {'a' * 40}!"})
+    for pattern in CATASTROPHIC:
+        if not pattern.startswith(loop):
+            continue
+        with Regexp("x", ignore_case=False, budget=Budget()) as asked:
+            worker = asked._worker  # noqa: SLF001  # the one that the call takes
+        reply = search(root, pattern, timeout_ms=MILLISECONDS)
+        assert (reply.error or {})["code"] == "TIMEOUT", (pattern, reply.text)
+        assert reply.data is None
+        assert worker.process.returncode is not None, f"the process of {pattern} goes on"
     assert found(root, "nothing"), "the next call has no process"
+
+
+def test_re2_needs_no_deadline_for_them(tree: Plant) -> None:
+    pytest.importorskip("re2", reason="google-re2 is not installed")
+    root = tree({"b": f"c {'a' * 40}!"})
+    assert found(root, "(a+)+$") == []
+    assert found(root, "(a|aa)+!") == [("b", 1, 3, "a" * 40 + "!")]
+
+
+def test_error_of_the_deadline_names_the_file_that_takes_long(tree: Plant) -> None:  # search 5
+    root = tree({"a": "aac\naac", "b": HOPELESS, "c": "aac"})
+    reply = search(root, "(a|aa)+(?=c)", timeout_ms=3000)
+    assert "file 2 of 3, b, with 2 matches so far" in reply.text
 
 
 def test_cancelled_search_ends_its_process(tree: Plant) -> None:
@@ -329,7 +371,9 @@ def test_cancelled_search_ends_its_process(tree: Plant) -> None:
         worker = asked._worker  # noqa: SLF001
     cancelled = threading.Event()
     threading.Timer(0.1, cancelled.set).start()
-    call = SERVER.prepare(TOOL, {"pattern": "(a+)+$", "timeout_ms": 30_000}, {"root": str(root)})
+    call = SERVER.prepare(
+        TOOL, {"pattern": "(a+)+(?=c)", "timeout_ms": 30_000}, {"root": str(root)}
+    )
     assert (SERVER.run(call, cancelled).error or {})["code"] == "CANCELLED"
     assert worker.process.returncode is not None
 
@@ -364,7 +408,7 @@ def _runs(pid: int) -> bool:
 def test_server_answers_others_while_patterns_take_for_ever(tree: Plant, start: Start) -> None:
     root = tree({"b": HOPELESS})
     client = start("serve", "--stdio", "--root", str(root))
-    hopeless = f'({TOOL} ((:pattern "(a+)+$" :timeout_ms 3000)))'
+    hopeless = f'({TOOL} ((:pattern "(a+)+(?=c)" :timeout_ms 3000)))'
     for uid in (1, 2):
         name, arguments = hopeless[1:-1].split(" ", 1)
         client.send(f"(call {uid} {name} {arguments})".encode())

@@ -233,7 +233,7 @@ def _timeout(scan: Scan, milliseconds: int) -> ToolError:
     if scan.looked_at:
         last = show(scan.waits_for or scan.files[scan.looked_at - 1])
         how_far = (
-            f"{scan.looked_at:,} of {counted(len(scan.files), 'file')} were looked at, up to"
+            f"the search had come to file {scan.looked_at:,} of {len(scan.files):,},"
             f" {last}, with {counted(scan.matches, 'match', 'matches')} so far"
         )
     else:
