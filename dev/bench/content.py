@@ -88,10 +88,11 @@ def rg(root: str, pattern: str) -> int:
     return len(subprocess.run(command, capture_output=True, check=True).stdout)  # noqa: S603
 
 
-def first_of_rg(root: str, pattern: str, lines: int) -> None:
+def first_of_rg(root: str, pattern: str, lines: int) -> int:
     """Wait for so many LINES of ripgrep."""
     with subprocess.Popen((*RG, "-n", "-e", pattern, root), stdout=subprocess.PIPE) as process:  # noqa: S603
         for _ in range(lines):
             if process.stdout is None or not process.stdout.readline():
                 raise ValueError(f"few lines match {pattern}")
         process.kill()
+    return lines

@@ -40,7 +40,7 @@ class Scan:
 
     `output` is as in `regexp_worker.found_in`. `looked_at` counts the files up to the one with the
     last match, and `unread` has the numbers of those that are no text, with the reason. `waits_for`
-    is the file that the process searches. So many lines `around` a match are kept; None is for
+    counts the files up to the one that the process searches; 0 is none. So many lines `around` a match are kept; None is for
     `AUTOMATIC` ones, as long as there are at most `FEW` matches.
     """
 
@@ -54,7 +54,7 @@ class Scan:
     found: list[Found] = field(default_factory=list)
     looked_at: int = 0
     unread: list[tuple[int, Unread]] = field(default_factory=list)
-    waits_for: str = ""
+    waits_for: int = 0
     matches: int = 0
     """How many matches were found, or files for other outputs than "content"."""
 
@@ -98,7 +98,7 @@ class Scan:
         """Wait for the answers about the SENT texts. Whether all is found that is wanted."""
         is_enough = False
         for number, path, (text, _) in sent:
-            self.waits_for = path
+            self.waits_for = number + 1
             count, matches = regexp.answer()
             if is_enough:
                 continue  # after what is wanted, nothing is searched
@@ -113,7 +113,7 @@ class Scan:
             if self.matches >= self.most:
                 self.looked_at = number + 1
                 is_enough = True
-        self.waits_for = ""
+        self.waits_for = 0
         return is_enough
 
     def _lines(self, text: bytes, matches: Sequence[Match]) -> Mapping[int, str]:

@@ -230,11 +230,11 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
 
 def _timeout(scan: Scan, milliseconds: int) -> ToolError:
     """The error that says how far the search came (search 5)."""
-    if scan.looked_at:
-        last = show(scan.waits_for or scan.files[scan.looked_at - 1])
+    if number := scan.waits_for or scan.looked_at:
         how_far = (
-            f"the search had come to file {scan.looked_at:,} of {len(scan.files):,},"
-            f" {last}, with {counted(scan.matches, 'match', 'matches')} so far"
+            f"the search had come to file {number:,} of {len(scan.files):,},"
+            f" {show(scan.files[number - 1])},"
+            f" with {counted(scan.matches, 'match', 'matches')} so far"
         )
     else:
         how_far = "no file was searched yet"
