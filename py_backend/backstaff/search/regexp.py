@@ -99,13 +99,13 @@ def translated(pattern: str) -> str:
 
 
 def from_emacs(pattern: str) -> str:
-    r"""PATTERN, a regular expression of Emacs, in the words of Python: `\(a\|b\)` becomes `(a|b)`."""
+    r"""PATTERN, a regexp of Emacs, in the words of Python: `\(a\|b\)` becomes `(a|b)`."""
 
     def python(found: re.Match[str]) -> str:
         part = found[0]
-        if part in _ANCHORS:
-            return _ANCHORS[part]
-        return part[1:] if part[1:] and part[1] in "(){}|" else part if part[1:] else f"\\{part}"
+        if len(part) == 1:
+            return f"\\{part}"
+        return part[1:] if part[1] in "(){}|" else _ANCHORS.get(part, part)
 
     return re.sub(r"\\_?.|[(){}|]", python, pattern, flags=re.DOTALL)
 
@@ -190,10 +190,7 @@ class Regexp:
             if not text.isascii():
                 return True  # a long s is a small one, too
             text = text.lower()
-        for literal in self.literals:  # `any` would take longer for one, as most have
-            if literal in text:
-                return True
-        return False
+        return any(map(text.__contains__, self.literals))
 
     def search(self, texts: Sequence[Likely], output: str, skipped: int, most: int) -> None:
         """Let the process search TEXTS; `answer` then returns for each what `found_in` yields."""
@@ -258,7 +255,7 @@ class _Worker:
         return worker
 
     def send(self, message: tuple[Any, ...], answers: int) -> None:
-        """Ask for so many ANSWERS. A process that has ended is noticed when its answer is awaited."""
+        """Ask for so many ANSWERS. That a process has ended is noticed when one is awaited."""
         packed = marshal.dumps(message)
         self.owes += answers
         self._write(len(packed).to_bytes(4) + packed)

@@ -101,8 +101,8 @@ class Linear:
     """A parsed pattern in the words of RE2, for texts in UTF-8 where each line ends with LF.
 
     `pattern` is found in each line that the original matches in, and in each that is not ASCII. In
-    the others it is found in the same places as the original, if it `is_exact`. What RE2 does not know, such as what is ahead, is left
-    out. What one character stands for is what `re` itself says of it.
+    the others it is found in the same places as the original, if it `is_exact`. What RE2 does not
+    know, such as what is ahead, is left out. What a class of characters holds, `re` itself says.
     """
 
     def __init__(self, parsed: Any, flags: int) -> None:  # noqa: ANN401 - as `re` has it
@@ -242,7 +242,7 @@ def found_in(
     skipped: int,
     most: int,
 ) -> Iterator[tuple[int, list[Match]]]:
-    """For each of TEXTS, with their places as in `matches`, a number and the matches that are wanted.
+    """For each of TEXTS, with places as in `matches`, a number and the matches that are wanted.
 
     For the OUTPUT "content" these are at most MOST in all after the first SKIPPED; the number is
     how many of a text were skipped. For "count" it is that of all matches, for "files" 0 or 1, and
@@ -263,6 +263,26 @@ def found_in(
             yield count, []
 
 
+def answers(
+    compiled: dict[str, Search], name: str, words: Sequence[Any]
+) -> Iterator[tuple[str, Any]]:
+    """What to answer to a message NAME with WORDS. The pattern in use is kept in COMPILED."""
+    try:
+        if name == "compile":
+            pattern, ignore_case = words
+            search = compiled["in use"] = Search(pattern, ignore_case=ignore_case)
+            yield "ok", (search.literals, search.ignore_case, search.linear.pattern)
+        else:
+            for found in found_in(compiled["in use"], *words):
+                yield "ok", found
+    except re.error as error:
+        yield "bad", (error.msg, error.pos)
+    except (RecursionError, OverflowError):
+        yield "bad", ("it is nested too deeply, or a number in it is too large", None)
+    except MemoryError:
+        yield "bad", ("it takes too much memory", None)
+
+
 def main() -> None:
     """Answer until stdin ends."""
     if sys.platform != "win32":
@@ -270,30 +290,15 @@ def main() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    search: Search | None = None
+    compiled: dict[str, Search] = {}
     while header := source.read(4):
         name, *words, seconds = marshal.loads(source.read(int.from_bytes(header)))  # noqa: S302
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, seconds)
-
-        def answer(word: str, value: Any) -> None:
-            packed = marshal.dumps((word, value))
+        for answer in answers(compiled, name, words):
+            packed = marshal.dumps(answer)
             sink.write(len(packed).to_bytes(4) + packed)
             sink.flush()
-
-        try:
-            if name == "compile":
-                search = Search(words[0], ignore_case=words[1])
-                answer("ok", (search.literals, search.ignore_case, search.linear.pattern))
-            elif search is not None:
-                for found in found_in(search, *words):
-                    answer("ok", found)
-        except re.error as error:
-            answer("bad", (error.msg, error.pos))
-        except (RecursionError, OverflowError):
-            answer("bad", ("it is nested too deeply, or a number in it is too large", None))
-        except MemoryError:
-            answer("bad", ("it takes too much memory", None))
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, 0)
 

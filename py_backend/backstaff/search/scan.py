@@ -40,8 +40,8 @@ class Scan:
 
     `output` is as in `regexp_worker.found_in`. `looked_at` counts the files up to the one with the
     last match, and `unread` has the numbers of those that are no text, with the reason. `waits_for`
-    counts the files up to the one that the process searches; 0 is none. So many lines `around` a match are kept; None is for
-    `AUTOMATIC` ones, as long as there are at most `FEW` matches.
+    counts the files up to the one that the process searches; 0 is none. So many lines `around` a
+    match are kept; None is for `AUTOMATIC` ones, as long as there are at most `FEW` matches.
     """
 
     files: Sequence[str]

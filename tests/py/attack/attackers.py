@@ -143,7 +143,7 @@ def _random_value(
             return random.choice(paths)
         case ParameterType.STRING:
             return known.get(parameter.name, "name")
-        case _ if parameter.name == "timeout_ms":
-            return high  # what a millisecond is enough for differs from call to call
         case _:
-            return random.choice([low, high, min(high, low + 3)])
+            # What a millisecond is enough for differs from call to call.
+            few = [] if parameter.name == "timeout_ms" else [low, min(high, low + 3)]
+            return random.choice([high, *few])
