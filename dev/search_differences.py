@@ -2,7 +2,7 @@
 
 Both search the files that git tracks or does not ignore, but for binary and large ones and names
 that the contract excludes. A carriage return ends a line for the contract, and not for git: files
-where one stands within a line are left out. Patterns are of the common dialect, made of words in
+where one stands within a line are left out. Attributes that call a text binary do not count (`-a`). Patterns are of the common dialect, made of words in
 the clone. Each is searched for in each mode: lines, files, and how many matches a file has. Prints
 each difference, and how many there are.
 """
@@ -72,7 +72,7 @@ def by_git(clone: str, pattern: str, flags: str) -> Found:
     """What `git grep -P` finds in files that the tool searches. No match is empty."""
     case = ("-i",) if flags else ()
     lines: list[tuple[str, int]] = []
-    for line in git(clone, "-P", "-n", "-o", "-I", "-z", *case, "-e", pattern).split("\n"):
+    for line in git(clone, "-P", "-n", "-o", "-a", "-z", *case, "-e", pattern).split("\n"):
         parts = line.split("\0")
         if len(parts) >= 3 and parts[1].isdigit() and searched(clone, parts[0]):  # noqa: PLR2004
             lines.append((parts[0], int(parts[1])))
