@@ -2,9 +2,9 @@
 
 Both search the files that git tracks or does not ignore, but for binary and large ones and names
 that the contract excludes. A carriage return ends a line for the contract, and not for git: files
-where one stands within a line are left out. Attributes that call a text binary do not count (`-a`). Patterns are of the common dialect, made of words in
-the clone. Each is searched for in each mode: lines, files, and how many matches a file has. Prints
-each difference, and how many there are.
+where one stands within a line are left out. Attributes that call a text binary do not count, hence
+`-a`. Patterns are of the common dialect, made of words in the clone. Each is searched for in each
+mode: lines, files, and how many matches a file has. Prints each difference, and how many there are.
 """
 
 import os
