@@ -148,6 +148,7 @@ golden: setup ## write the golden cases anew; review the difference like code
 
 # CLONES are work trees of git, of which an overview is to show what people edit; by default this one.
 bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
+	@dev/setup bench
 	@$(BIN)/python -m dev.bench
 	@$(BIN)/python -m dev.bench.overview $(CLONES)
 

@@ -2,15 +2,19 @@
 
 Both search the files that git tracks or does not ignore, but for binary and large ones and names
 that the contract excludes. A carriage return ends a line for the contract, and not for git: files
-where one stands within a line are left out. Patterns are of the common dialect, made of words in
-the clone. Prints each difference, and how many there are.
+where one stands within a line are left out. Attributes that call a text binary do not count, hence
+`-a`. Patterns are of the common dialect, made of words in the clone. Each is searched for in each
+mode: lines, files, and how many matches a file has. Prints each difference, and how many there are.
 """
 
 import os
 import random
 import subprocess
 import sys
+from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "py_backend"))
 
@@ -26,7 +30,8 @@ FORMS = (
     *("{a}.*{b}", r"(?:{a}|{b})\.\w+", r"{a}s?\b", r"(\w)\1{a}", r"{a}(?=\()", r"(?<!\.){a}\w"),
     *(r"\d+.*{a}", "{a}$", "^{a}"),
 )
-Lines = set[tuple[str, int]]
+Found = dict[str, object]
+"""What is found, by mode."""
 
 
 def main(clones: list[str]) -> int:
@@ -42,10 +47,11 @@ def main(clones: list[str]) -> int:
             flags = "" if number % 5 else "i"
             ours, theirs = by_tool(server, clone, pattern, flags), by_git(clone, pattern, flags)
             tried += 1
-            if ours != theirs:
-                different += 1
-                print(clone, repr(pattern), flags, sorted(ours ^ theirs)[:5])
-    print(f"{tried} patterns, {different} differences")
+            for mode, found in theirs.items():
+                if ours[mode] != found:
+                    different += 1
+                    print(clone, repr(pattern), flags, mode, ours[mode], found)
+    print(f"{tried} patterns in each mode, {different} differences")
     return different
 
 
@@ -62,17 +68,19 @@ def git(clone: str, *words: str) -> str:
     return done.stdout
 
 
-def by_git(clone: str, pattern: str, flags: str) -> Lines:
-    """The lines that `git grep -P` finds in files that the tool searches."""
-    found: Lines = set()
+def by_git(clone: str, pattern: str, flags: str) -> Found:
+    """What `git grep -P` finds in files that the tool searches. No match is empty."""
     case = ("-i",) if flags else ()
-    for line in git(clone, "-P", "-n", "-I", "-z", *case, "-e", pattern).split("\n"):
+    lines: list[tuple[str, int]] = []
+    for line in git(clone, "-P", "-n", "-o", "-a", "-z", *case, "-e", pattern).split("\n"):
         parts = line.split("\0")
         if len(parts) >= 3 and parts[1].isdigit() and searched(clone, parts[0]):  # noqa: PLR2004
-            found.add((parts[0], int(parts[1])))
-    return found
+            lines.append((parts[0], int(parts[1])))
+    counts = Counter(name for name, _ in lines)
+    return {"content": set(lines), "files": set(counts), "count": counts}
 
 
+@cache
 def searched(clone: str, name: str) -> bool:
     """Whether the tool searches the file NAME."""
     path = Path(clone, name)
@@ -83,19 +91,34 @@ def searched(clone: str, name: str) -> bool:
     return len(data) <= MAX_FILE_BYTES and not alone and not isinstance(judged(data), Unread)
 
 
-def by_tool(server: Server, clone: str, pattern: str, flags: str) -> Lines:
-    """The lines that the tool finds, on all pages."""
-    found: Lines = set()
-    offset: int | None = 0
+def by_tool(server: Server, clone: str, pattern: str, flags: str) -> Found:
+    """What the tool finds, on all pages."""
+    lines = pages(server, clone, {"pattern": pattern, "flags": flags})
+    files = pages(server, clone, {"pattern": pattern, "flags": flags, "output": "files"})
+    counts = pages(server, clone, {"pattern": pattern, "flags": flags, "output": "count"})
+    return {
+        "content": {
+            (item["path"], item["line"]) for item in lines if searched(clone, item["path"])
+        },
+        "files": {item["path"] for item in files if searched(clone, item["path"])},
+        "count": Counter(
+            {item["path"]: item["count"] for item in counts if searched(clone, item["path"])}
+        ),
+    }
+
+
+def pages(server: Server, clone: str, asked: dict[str, object]) -> list[Any]:
+    """The items of all pages."""
+    found: list[Any] = []
+    offset: Any = 0
     while offset is not None:
-        asked = {"pattern": pattern, "flags": flags, "offset": offset, "max_results": 500}
-        context = {"root": clone, "deadline_ms": 60_000}
-        reply = server.call("workspace/regexp_search", asked | {"timeout_ms": 30_000}, context)
+        page = asked | {"offset": offset, "max_results": 500, "timeout_ms": 30_000}
+        reply = server.call("workspace/regexp_search", page, {"root": clone, "deadline_ms": 60_000})
         if reply.data is None:
-            raise SystemExit(f"{pattern}: {reply.text}")
-        items, offset = reply.data["items"], reply.data["next_offset"]  # type: ignore[assignment]
-        found.update((item["path"], item["line"]) for item in items)  # type: ignore[attr-defined]
-    return {(name, number) for name, number in found if searched(clone, name)}
+            raise SystemExit(f"{asked}: {reply.text}")
+        found += reply.data["items"]  # type: ignore[arg-type]
+        offset = reply.data["next_offset"]
+    return found
 
 
 if __name__ == "__main__":

@@ -11,14 +11,30 @@
 
 ;;; Code:
 
+(require 'cl-lib)
 (require 'grep)
 (require 'subr-x)
 (require 'thingatpt)
+(require 'backstaff-names)
 (require 'backstaff-prompt)
 (require 'backstaff-request)
 
-(defconst backstaff-search--page 500
-  "The most matches that the tool returns at once.")
+(defconst backstaff-search--pages '(100 500)
+  "How many matches the first call asks for, and each later one.")
+
+(defconst backstaff-search--few 10
+  "How many matches to ask for where more take too long.")
+
+(defconst backstaff-search--milliseconds 30000
+  "How long one call may take; nobody waits for it, and it can be cancelled.")
+
+(defconst backstaff-search--words
+  '(("flags=[gimsu]+" . "c searches so") ("include_ignored=true" . "i searches them")
+    ("or give literal=true to look" . "or t, which looks")
+    ("literal=true" . "t searches so") (", or a higher timeout_ms" . "")
+    ("give a root_path or include," . "d searches one directory;")
+    ("to be given as root_path" . "which d searches"))
+  "What a reply tells an agent to do, and which key does it here.")
 
 (defvar backstaff-search--history nil
   "The patterns of `backstaff-search'.")
@@ -30,6 +46,10 @@
   (let ((map (make-sparse-keymap)))
     (define-key map [remap keyboard-quit] #'backstaff-request-quit)
     (define-key map "g" #'revert-buffer)
+    (define-key map "t" #'backstaff-search-toggle-text)
+    (define-key map "i" #'backstaff-search-toggle-ignored)
+    (define-key map "c" #'backstaff-search-toggle-case)
+    (define-key map "d" #'backstaff-search-in-directory)
     map)
   "Keymap of `backstaff-search-mode'.")
 
@@ -38,42 +58,104 @@
 
 \\{backstaff-search-mode-map}"
   :group 'backstaff
-  (setq-local revert-buffer-function (lambda (&rest _) (backstaff-search--start))
+  ;; `next-error' goes to the first place in a line that has the face of a match.
+  (setq-local grep-highlight-matches t
+              revert-buffer-function (lambda (&rest _) (backstaff-search--start))
               backstaff-request-cancelled-function
-              (lambda () (backstaff-search--insert "\nSearch cancelled\n"))))
+              (lambda () (backstaff-search--insert "\nSearch cancelled\n")))
+  (run-hooks 'grep-setup-hook)  ; where wgrep binds its key
+  (when (boundp 'wgrep-line-file-regexp)
+    ;; Wgrep looks in a command's words for what ends the name of a file.
+    (set (make-local-variable 'wgrep-line-file-regexp) "^\\(?1:[^\0\n]+\\)\0\\(?3:[0-9]+\\):")))
 
 ;;;###autoload
-(defun backstaff-search (pattern &optional root)
-  "Show the lines that match PATTERN in the files of the project ROOT.
-PATTERN is a regular expression of Python.  Case counts only where PATTERN has
-a capital letter.  Files that git ignores are left out, unless there is a
-prefix argument; the last line counts what was not searched.  Modified buffers
-are searched as they are."
-  (interactive (let ((root (backstaff-command-project)))
-                 (list (backstaff-search--read) root)))
-  (let* ((root (file-name-as-directory (or root (backstaff-command-root))))
-         (case-fold-search nil)
+(defun backstaff-search (pattern &optional directory literal)
+  "Show the lines that match PATTERN in the files of the project.
+PATTERN is a regular expression of Python, in which ( and | need no backslash.
+If LITERAL is non-nil, PATTERN is text; a key in the prompt says so.
+With a prefix argument, ask for a DIRECTORY of the project to search below.
+
+Case counts only where PATTERN has a capital letter.  Files that git ignores
+are left out; the last line counts what was not searched.  In the buffer, t, i,
+c and d change how it was searched.  Modified buffers are searched as they are."
+  (interactive (let ((directory (and current-prefix-arg
+                                     (backstaff-read-directory "Search below directory: "))))
+                 ;; A host that is out of reach is told before the question.
+                 (if directory (backstaff-command-root directory) (backstaff-command-project))
+                 (cl-destructuring-bind (pattern . literal) (backstaff-search--read)
+                   (list pattern directory literal))))
+  (let* ((root (file-name-as-directory (backstaff-command-root directory)))
          (buffer (get-buffer-create (format "*backstaff search: %s*" pattern))))
     (with-current-buffer buffer
       (setq default-directory root)
       (backstaff-search-mode)
       (setq backstaff-search--arguments
             (list :pattern pattern
-                  :flags (if (string-match-p "[[:upper:]]" pattern) "" "i")
-                  :max_results backstaff-search--page
+                  :flags (if (isearch-no-upper-case-p pattern (not literal)) "i" "")
+                  :literal (and literal t)
+                  :root_path (backstaff-search--below directory root)
                   :context_lines 0
-                  :include_ignored (and current-prefix-arg t)))
+                  :timeout_ms backstaff-search--milliseconds))
       (setq next-error-last-buffer buffer)
       (backstaff-search--start))
-    (display-buffer buffer)))
+    ;; C-g cancels where the matches are to come.
+    (pop-to-buffer buffer)))
+
+(defun backstaff-search--below (directory root)
+  "Return DIRECTORY as a path from ROOT; nil is ROOT."
+  (if directory
+      (directory-file-name (file-relative-name (expand-file-name directory) root))
+    "."))
 
 (defun backstaff-search--read ()
-  "Read a pattern; the default is the symbol at point."
+  "Read a pattern; return it and whether it is text.
+The default is the symbol at point."
   (let* ((symbol (thing-at-point 'symbol t))
          (default (and symbol (regexp-quote symbol)))
-         (pattern (read-string (format-prompt "Search for regexp" default) nil
-                               'backstaff-search--history default)))
-    (if (string-blank-p pattern) (user-error "Give a regular expression") pattern)))
+         (literal nil)
+         (map (make-sparse-keymap)))
+    (set-keymap-parent map minibuffer-local-map)
+    (define-key map (kbd "M-r")
+                (lambda ()
+                  (interactive)
+                  (setq literal (not literal))
+                  (minibuffer-message (if literal "Plain text" "Python regexp"))))
+    (let ((pattern (read-from-minibuffer
+                    (format-prompt "Search for Python regexp (M-r: text)" default)
+                    nil map nil 'backstaff-search--history (if literal symbol default))))
+      (when (string-empty-p pattern)
+        (setq pattern (or (if literal symbol default) "")))
+      (when (string-blank-p pattern)
+        (user-error "Give a regular expression"))
+      (cons pattern literal))))
+
+(defun backstaff-search-toggle-text ()
+  "Search for the pattern as text, or as a regular expression again."
+  (interactive)
+  (backstaff-search--change :literal (not (plist-get backstaff-search--arguments :literal))))
+
+(defun backstaff-search-toggle-ignored ()
+  "Search the files that git ignores, too, or leave them out again."
+  (interactive)
+  (backstaff-search--change
+   :include_ignored (not (plist-get backstaff-search--arguments :include_ignored))))
+
+(defun backstaff-search-toggle-case ()
+  "Heed the case of letters, or do so no more."
+  (interactive)
+  (backstaff-search--change
+   :flags (if (equal (plist-get backstaff-search--arguments :flags) "i") "" "i")))
+
+(defun backstaff-search-in-directory (directory)
+  "Search below DIRECTORY, which is in the project."
+  (interactive (list (backstaff-read-directory "Search below directory: ")))
+  (backstaff-search--change
+   :root_path (backstaff-search--below directory default-directory)))
+
+(defun backstaff-search--change (key value)
+  "Search again, with VALUE for the argument KEY."
+  (setq backstaff-search--arguments (plist-put backstaff-search--arguments key value))
+  (backstaff-search--start))
 
 (defun backstaff-search--start ()
   "Search anew, and show the first matches when they come."
@@ -81,37 +163,83 @@ are searched as they are."
   (let ((inhibit-read-only t))
     (erase-buffer))
   (compilation-forget-errors)
-  (backstaff-search--insert
-   (format "Search for %s in %s\n\n" (plist-get backstaff-search--arguments :pattern)
-           (abbreviate-file-name default-directory)))
-  (backstaff-search--ask 0))
+  (cl-destructuring-bind (&key pattern flags literal root_path include_ignored &allow-other-keys)
+      backstaff-search--arguments
+    ;; Wgrep takes the first four lines for the head.
+    (backstaff-search--insert
+     (format "Search for the %s %s in %s%s%s\n%s\n\n\n"
+             (if literal "text" "Python regexp") (backstaff-names-show pattern)
+             (backstaff-names-show
+              (abbreviate-file-name (expand-file-name root_path default-directory)))
+             (if (equal flags "i") ", in any case" "")
+             (if include_ignored ", with what git ignores" "")
+             (substitute-command-keys
+              (concat "\\<backstaff-search-mode-map>\\[backstaff-search-toggle-text] text,"
+                      " \\[backstaff-search-toggle-ignored] ignored files,"
+                      " \\[backstaff-search-toggle-case] case,"
+                      " \\[backstaff-search-in-directory] directory,"
+                      " \\[revert-buffer] again")))))
+  (backstaff-search--ask 0 (car backstaff-search--pages)))
 
-(defun backstaff-search--ask (offset)
-  "Ask for the matches from OFFSET on."
-  (backstaff-request "workspace/regexp_search"
-                     (append backstaff-search--arguments (list :offset offset))
-                     #'backstaff-search--show
-                     (list :root default-directory)))
+(defun backstaff-search--ask (offset most)
+  "Ask for at most MOST matches from OFFSET on."
+  (backstaff-request
+   "workspace/regexp_search"
+   (append backstaff-search--arguments (list :offset offset :max_results most))
+   (lambda (reply) (backstaff-search--show reply offset most))
+   (list :root default-directory
+         :deadline-ms (+ backstaff-search--milliseconds 1000))))
 
-(defun backstaff-search--show (reply)
-  "Insert the matches of REPLY, and ask for the next."
+(defun backstaff-search--show (reply offset most)
+  "Insert the matches of REPLY, the answer for OFFSET and MOST; ask for the next."
   (let* ((data (plist-get reply :data))
+         (items (append (plist-get data :items) nil))
          (next (plist-get data :next-offset)))
-    (if (not (plist-get reply :ok))
-        (backstaff-search--insert (concat (plist-get reply :text) "\n"))
-      (let ((last nil))
-        (dolist (item (plist-get data :items))
-          (let ((place (cons (plist-get item :path) (plist-get item :line))))
-            ;; A line with several matches stands once.
-            (unless (equal place last)
-              (backstaff-search--insert
-               (format "%s:%d:%s\n" (car place) (cdr place) (plist-get item :line-text))))
-            (setq last place))))
+    (cond
+     ((plist-get reply :ok)
+      (backstaff-search--insert-matches items)
+      (unless (or items (> offset 0))
+        (backstaff-search--insert "No matches\n"))
       (if next
-          (backstaff-search--ask next)
-        (backstaff-search--insert
-         (mapconcat (lambda (note) (format "\n[%s]" note)) (plist-get data :notes) ""))
-        (backstaff-search--insert "\nSearch finished\n")))))
+          (backstaff-search--ask next (cadr backstaff-search--pages))
+        (backstaff-search--end
+         (mapconcat (lambda (note) (format "\n[%s]" note)) (plist-get data :notes) ""))))
+     ;; A file in which matching takes for ever costs none of the matches before it.
+     ((and (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")
+           (> most backstaff-search--few))
+      (backstaff-search--ask offset backstaff-search--few))
+     (t (backstaff-search--end (concat "\n" (plist-get reply :text)))))))
+
+(defun backstaff-search--end (text)
+  "Insert TEXT, which ends the search, with what a person can do."
+  (pcase-dolist (`(,regexp . ,words) backstaff-search--words)
+    (setq text (replace-regexp-in-string regexp words text t t)))
+  (backstaff-search--insert (concat text "\nSearch finished\n")))
+
+(defun backstaff-search--insert-matches (items)
+  "Insert a line for the ITEMS in it, a list in order."
+  (while items
+    (let* ((item (car items))
+           (path (plist-get item :path))
+           (line (plist-get item :line))
+           (text (copy-sequence (plist-get item :line-text))))
+      (while (and items (equal path (plist-get (car items) :path))
+                  (equal line (plist-get (car items) :line)))
+        (backstaff-search--highlight text (pop items)))
+      (backstaff-search--insert
+       (if (string-search "\n" path)
+           (format "%s line %d: %s\n" (backstaff-names-show path) line text)
+         ;; With this character `grep-mode' knows where any name ends.
+         (concat path "\0" (format "%d:" line) text "\n"))))))
+
+(defun backstaff-search--highlight (text item)
+  "Give the match of ITEM the face of a match in TEXT, its line."
+  (let* ((start (1- (plist-get item :column)))
+         (end (+ start (length (plist-get item :match)))))
+    ;; Of a long line, the text is a part.
+    (when (and (> end start) (<= end (length text))
+               (equal (substring text start end) (plist-get item :match)))
+      (put-text-property start end 'font-lock-face grep-match-face text))))
 
 (defun backstaff-search--insert (text)
   "Insert TEXT at the end, and leave point where it is."

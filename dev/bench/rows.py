@@ -23,6 +23,7 @@ class Promise(StrEnum):
     START = "start to first answer"
     READING = "a page of 200 lines, text and plist, seen from Emacs"
     SEARCH = "search of 125,000 files"
+    CONTENT = "search of what is in 3,000 and 125,000 files"
     MEMORY = "memory and growth"
 
 
@@ -101,6 +102,29 @@ def _with_text(number: int, entries: str, target: float) -> Row:
     return Row(Promise.LISTING, what, f"listing/{number}", "ours", "native-text", target)
 
 
+def _content(number: int, files: str, target: float) -> tuple[Row, ...]:
+    ways = {
+        "literal": "literal",
+        "class": "class and literal",
+        "alternation": "two literals",
+        "no-literal": "no literal",
+        "first-100": "first 100 matches",
+    }
+    # Ripgrep prints what it finds first. Ours come in order, so all names are known before.
+    targets = {"first-100": 25 if number else 3}
+    return tuple(
+        Row(
+            Promise.CONTENT,
+            f"{files}, {what} : rg",
+            f"content/{number}/{way}",
+            "ours",
+            "rg",
+            targets.get(way, target),
+        )
+        for way, what in ways.items()
+    )
+
+
 TAIL = Statistic.TAIL
 ROWS = (
     Row(Promise.TINY_CALL, "ping : raw pipe echo", "ping", "ours", "pipe", 5),
@@ -166,6 +190,8 @@ ROWS = (
     Row(Promise.SEARCH, "second page : a bare walk", "search", "second-page", "walk", 0.4),
     Row(Promise.SEARCH, "other query : a bare walk", "search", "other-query", "walk", 0.6),
     Row(Promise.SEARCH, "one letter : a bare walk", "search", "one-letter", "walk", 1.0),
+    *_content(0, "3,000", 1.5),
+    *_content(1, "125,000", 4),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
     Row(

@@ -7,6 +7,8 @@
 (require 'backstaff-view-fixtures)
 (require 'backstaff-search)
 
+(declare-function wgrep-finish-edit "wgrep")
+
 (defconst backstaff-search-tests-tree
   '(("src" ("a.c" . "int run;\nrun run\n") ("b.c" . "no\n")) ("README" . "Run it\n"))
   "A project.")
@@ -25,39 +27,107 @@
        (unwind-protect (progn ,@body)
          (kill-buffer)))))
 
+(defun backstaff-search-tests-lines ()
+  "Return the lines of the buffer below its head, up to an empty one."
+  (let ((lines (nthcdr 4 (split-string (string-replace "\0" ":" (buffer-string)) "\n"))))
+    (cl-subseq lines 0 (cl-position "" lines :test #'equal))))
+
 (ert-deftest backstaff-search-shows-lines-and-what-was-not-searched ()
   (backstaff-search-tests-found "run"
     (should (derived-mode-p 'grep-mode))
-    (should (equal (cddr (split-string (buffer-string) "\n"))
-                   '("README:1:Run it" "src/a.c:1:int run;" "src/a.c:2:run run" ""
-                     "[not searched: nothing]" "Search finished" "")))))
+    (should (equal (backstaff-search-tests-lines)
+                   '("README:1:Run it" "src/a.c:1:int run;" "src/a.c:2:run run")))
+    (should (string-suffix-p "\n[not searched: nothing]\nSearch finished\n" (buffer-string)))))
 
-(ert-deftest backstaff-search-leads-next-error-to-the-lines ()
-  (backstaff-search-tests-found "run run"
+(ert-deftest backstaff-search-leads-next-error-to-the-match ()
+  (backstaff-search-tests-found "run;"
     (let ((next-error-last-buffer (current-buffer)))
       (save-window-excursion
         (next-error 1 t)
         (with-current-buffer (backstaff-search-tests-visited)
-          (should (equal (line-number-at-pos) 2))
+          (should (equal (line-number-at-pos) 1))
+          (should (equal (current-column) 4))
           (kill-buffer))))))
 
 (ert-deftest backstaff-search-heeds-case-where-there-is-a-capital-letter ()
   (backstaff-search-tests-found "Run"
-    (should (equal (nth 2 (split-string (buffer-string) "\n")) "README:1:Run it"))
-    (should-not (string-match-p "a\\.c" (buffer-string)))))
+    (should (equal (backstaff-search-tests-lines) '("README:1:Run it"))))
+  (backstaff-search-tests-found "run\\S"
+    (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;"))))
+  (backstaff-search-tests-found "Run"
+    (execute-kbd-macro "c")
+    (backstaff-request-wait)
+    (should (equal (length (backstaff-search-tests-lines)) 3))))
 
-(ert-deftest backstaff-search-says-what-is-wrong ()
+(ert-deftest backstaff-search-says-what-is-wrong-and-what-a-person-can-do ()
   (backstaff-search-tests-found "(a"
-    (should (string-match-p "is no regular expression" (buffer-string)))))
+    (should (string-match-p "is no regular expression.* or t, which looks for the text"
+                            (buffer-string)))
+    (should-not (string-search "literal" (buffer-string)))))
+
+(ert-deftest backstaff-search-says-that-nothing-matches-and-why ()
+  (backstaff-search-tests-found "int\\|Run"
+    (should (equal (backstaff-search-tests-lines) '("No matches")))
+    (should (string-search "2 files match as Emacs's regexp: in Python it is /int|Run/"
+                           (buffer-string)))))
+
+(ert-deftest backstaff-search-changes-how-it-searches ()
+  (backstaff-search-tests-found "u."
+    (should (equal (length (backstaff-search-tests-lines)) 3))
+    (execute-kbd-macro "t")
+    (backstaff-request-wait)
+    (should (equal (backstaff-search-tests-lines) '("No matches")))
+    (should (string-prefix-p "Search for the text u." (buffer-string)))
+    (execute-kbd-macro "t")
+    (backstaff-search-in-directory (expand-file-name "src"))
+    (backstaff-request-wait)
+    (should (equal (length (backstaff-search-tests-lines)) 2))))
+
+(ert-deftest backstaff-search-is-edited-with-wgrep ()
+  (skip-unless (require 'wgrep nil t))
+  (backstaff-search-tests-found "int run"
+    (call-interactively (key-binding (kbd "C-c C-p")))
+    (goto-char (point-min))
+    (search-forward "int run;")
+    (insert "ning;")
+    (wgrep-finish-edit)
+    (with-current-buffer (backstaff-search-tests-visited)
+      (should (string-prefix-p "int run;ning;\n" (buffer-string)))
+      (set-buffer-modified-p nil)
+      (kill-buffer))))
+
+(ert-deftest backstaff-search-reads-a-pattern-or-text ()
+  (with-temp-buffer
+    (insert "a.c")
+    (dolist (case '((nil "b|c" ("b|c")) (nil "" ("a\\.c")) (t "" ("a.c" . t))))
+      (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c"))
+                ((symbol-function 'read-from-minibuffer)
+                 (lambda (_prompt _initial map &rest _)
+                   (when (car case)
+                     (call-interactively (lookup-key map (kbd "M-r"))))
+                   (cadr case))))
+        (should (equal (list (backstaff-search--read)) (cddr case)))))))
 
 (ert-deftest backstaff-search-returns-at-once-and-is-cancelled ()
   (backstaff-view-test-project backstaff-search-tests-tree
     (backstaff-search "run" root)
+    (should (equal (buffer-name (window-buffer)) "*backstaff search: run*"))
     (with-current-buffer "*backstaff search: run*"
       (should-not (string-match-p "finished" (buffer-string)))
       (backstaff-request-quit)
       (should (string-match-p "Search cancelled" (buffer-string)))
       (kill-buffer))))
+
+(ert-deftest backstaff-search-keeps-what-came-before-a-file-without-end ()
+  (backstaff-view-test-project
+      `(("a" . ,(apply #'concat (make-list 12 "ax\n"))) ("b" . ,(concat (make-string 60 ?a) "b\n")))
+    (let ((backstaff-search--milliseconds 300))
+      (backstaff-search "(a|aa)+(?=x)" root)
+      (with-current-buffer (window-buffer)
+        (backstaff-request-wait)
+        (should (equal (length (backstaff-search-tests-lines)) 10))
+        (should (string-match-p "file 2 of 2, b, with.*d searches one directory" (buffer-string)))
+        (kill-buffer)))))
 
 (provide 'backstaff-search-tests)
 ;;; backstaff-search-tests.el ends here

@@ -268,6 +268,9 @@ like TREE for a directory."
            append (list keyword
                         (or (and (eq keyword :path) (plist-get tool :reads-content)
                                  ".claude/commands/go.md")
+                            ;; The pattern of other tools is a glob.
+                            (and (eq keyword :pattern)
+                                 (equal (plist-get tool :name) "regexp_search") ".*")
                             (plist-get backstaff-test-fitting keyword)
                             (backstaff-test--value-of-type tool name)))))
 

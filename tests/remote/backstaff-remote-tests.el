@@ -70,6 +70,23 @@
       (should (equal (plist-get here :text) (plist-get there :text)))
       (should (backstaff-remote-test-list far)))))
 
+(ert-deftest backstaff-remote-search-of-contents-is-one-round-trip ()
+  (backstaff-remote-test-both-ways
+    (should (backstaff-remote-test-list far))  ; the server runs
+    (let* ((requests 0)
+           (count (lambda (&rest _) (cl-incf requests)))
+           (reply (unwind-protect
+                      (progn
+                        ;; TRAMP's requests would count, too.
+                        (advice-add 'process-send-string :before count)
+                        (backstaff-call "workspace/regexp_search" '(:pattern "l.h|^c$")
+                                        (list :root far)))
+                    (advice-remove 'process-send-string count))))
+      (should (equal requests 1))
+      (should (equal (mapcar (lambda (item) (plist-get item :path))
+                             (plist-get (plist-get reply :data) :items))
+                     '("a.txt" "src/deep/c"))))))
+
 (ert-deftest backstaff-remote-large-request-is-refused-here ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (backstaff-test-should-fail 'backstaff-argument-error "65536 are allowed"

@@ -5,14 +5,15 @@ directories on the way to a file stay open for the next one, so files come in an
 those of a directory stand together, as in a sorted list.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from errno import ELOOP
 from typing import Self
 
-from backstaff.errors import NotAFile, PathError, path_error
-from backstaff.fs.file import read
+from backstaff.errors import NotAFile, PathError
+from backstaff.fs.file import read_listed
 from backstaff.fs.handles import HANDLES
 
 HEAD = 8192
@@ -42,11 +43,15 @@ class Contents:
     start: int
     most: int
     codings: Mapping[str, str] = field(default_factory=dict)
-    _names: list[str] = field(default_factory=list)
+    _parents: str = ""
     _directories: list[int] = field(default_factory=list)
+    """The open directories of the names in `_parents`."""
+    _here: int = field(init=False)
+    """The last of them, or the start."""
 
     def __enter__(self) -> Self:
-        """Nothing: directories are opened as files need them."""
+        """Directories are opened as files need them."""
+        self._here = self.start
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,41 +59,58 @@ class Contents:
         self._close(0)
 
     def text(self, path: str) -> bytes | Unread:
-        """The UTF-8 text of the file PATH, relative to the start; or the reason why it is none."""
-        *parents, name = path.split("/")
+        """The UTF-8 text of the file PATH, relative to the start; or the reason why it is none.
+
+        A listing has just called PATH a file or a link.
+        """
+        parents, _, name = path.rpartition("/")
         try:
-            directory = self._enter(parents)
-            data, _, whole = read(name, directory, self.most, all_or_none=True)
+            if parents != self._parents:
+                self._enter(parents)
+            data = read_listed(name, self._here, self.most)
         except NotAFile as error:
             return Unread.LINK if error.kind == "symlink" else Unread.SPECIAL
-        except PathError as error:
-            return Unread.GONE if error.code == "NOT_FOUND" else Unread.UNREADABLE
-        if not whole:
+        except PathError:
+            return Unread.UNREADABLE
+        except OSError as error:
+            if error.errno == ELOOP:
+                return Unread.LINK
+            return Unread.GONE if isinstance(error, FileNotFoundError) else Unread.UNREADABLE
+        if data is None:
             return Unread.TOO_LARGE
         known = self.codings.get(path)
         return judged(data, "utf-8", known) if known else judged(data)
 
-    def _enter(self, parents: Sequence[str]) -> int:
-        """The open directory of these names. Raises `PathError`."""
+    def exists(self, path: str) -> bool:
+        """Whether anything has the name PATH."""
+        parents, _, name = path.rpartition("/")
+        try:
+            self._enter(parents)
+            return bool(HANDLES.lstat(name, self._here))
+        except OSError:
+            return False
+
+    def _enter(self, parents: str) -> None:
+        """Be in the directory PARENTS, a path relative to the start. Raises `OSError`."""
+        names = parents.split("/") if parents else []
         same = 0
-        while same < min(len(parents), len(self._names)) and parents[same] == self._names[same]:
+        for new, old in zip(names, self._parents.split("/"), strict=False):
+            if new != old:
+                break
             same += 1
         self._close(same)
-        for name in parents[same:]:
-            try:
-                self._directories.append(HANDLES.enter(name, self._here()))
-            except OSError as error:
-                raise path_error(error) from error
-            self._names.append(name)
-        return self._here()
-
-    def _here(self) -> int:
-        return self._directories[-1] if self._directories else self.start
+        for name in names[same:]:
+            self._here = HANDLES.enter(name, self._here)
+            self._directories.append(self._here)
+            self._parents = f"{self._parents}/{name}" if self._parents else name
 
     def _close(self, kept: int) -> None:
-        while len(self._directories) > kept:
-            HANDLES.close(self._directories.pop())
-            self._names.pop()
+        """Leave all but the first KEPT of the open directories."""
+        for directory in self._directories[kept:]:
+            HANDLES.close(directory)
+        del self._directories[kept:]
+        self._here = self._directories[-1] if self._directories else self.start
+        self._parents = "/".join(self._parents.split("/")[:kept])
 
 
 def judged(data: bytes, *codings: str) -> bytes | Unread:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
 from backstaff.search import regexp
-from backstaff.search.regexp import BadRegexp, Regexp, translated
+from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, translated
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -30,7 +30,7 @@ from tests.py.trees import Plant
 
 TOOL = "workspace/regexp_search"
 SERVER = server_at("/")
-HOPELESS = "a" * 50 + "b"
+HOPELESS = "c" + "a" * 50 + "b"
 
 
 @pytest.fixture(autouse=True)
@@ -98,34 +98,52 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
     lines = lines[:-1] if not lines[-1] else lines
     for number, one in enumerate(lines, 1):
         wanted += [(number, *match.span()) for match in re.finditer(pattern or "a|", one)]
-    with Regexp(pattern or "a|", ignore_case=False, budget=Budget()) as asked:
-        data = text.encode()
-        answer = []
-        if asked.may_match(data):
-            asked.search([data], "content", 0, 10_000)
-            answer = asked.answer()[0][1]
-    assert [match[:3] for match in answer] == wanted
+    assert places_of(pattern or "a|", text) == wanted
 
 
-PARTS = st.sampled_from(
-    ["a", "b", "ab", ".", "[ab]", r"\w", "(?:ab|ba)", "a?", "b+", "(a|b)", "A", "é"]
+def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
+    """Line, start and end of each match in TEXT."""
+    with Regexp(pattern, ignore_case, Budget()) as asked:
+        likely = asked.likely(text.encode())
+        if likely is None:
+            return []
+        asked.search([likely], "content", 0, 10_000)
+        return [match[:3] for match in asked.answer()[1]]
+
+
+WORDS = (
+    r"a b ab . [ab] \w (?:ab|ba) a? b+ (a|b) A é ^ $ \b \B \s \S \W [^a] [\s\S] [^\W_] (?=b) (?!b)"
+    r" (?<=a) (a)\1? (?>a+) a++ b{2,3} a{0,2000}? \A \Z (?i:ab) (?s:.) k"
 )
+PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
 
 
-@given(st.lists(PARTS, min_size=1, max_size=4), st.text("abcAé\n", max_size=40), st.booleans())
-def test_literals_leave_no_match_out(parts: list[str], text: str, ignore: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize("engine", ["re2", "re"])
+@settings(max_examples=300)
+@given(
+    parts=st.lists(PARTS, min_size=1, max_size=4),
+    text=st.text("abcAks _\n\x1cé\u017f", max_size=40),
+    ignore=st.booleans(),
+)
+def test_no_shortcut_leaves_a_match_out(
+    engine: str,
+    parts: list[str],
+    text: str,
+    ignore: bool,  # noqa: FBT001
+) -> None:
     pattern = "".join(parts)
     flags = re.IGNORECASE if ignore else re.NOFLAG
+    try:
+        compiled = re.compile(pattern, flags)
+    except re.error:
+        reject()  # such as "a?b{2,3}{2,3}"
     lines = text.removesuffix("\n").split("\n") if text else []
-    wanted = [
-        (n, *m.span()) for n, one in enumerate(lines, 1) for m in re.finditer(pattern, one, flags)
-    ]
-    with Regexp(pattern, ignore_case=ignore, budget=Budget()) as asked:
-        answer = []
-        if asked.may_match(text.encode()):
-            asked.search([text.encode()], "content", 0, 10_000)
-            answer = asked.answer()[0][1]
-    assert [match[:3] for match in answer] == wanted
+    wanted = [(n, *m.span()) for n, one in enumerate(lines, 1) for m in compiled.finditer(one)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regexp, "PIECE", 8)
+        if engine == "re":
+            patch.setattr(regexp, "_compiled", lambda _: None)
+        assert places_of(pattern, text, ignore_case=ignore) == wanted
 
 
 # ---------------------------------------------------------------------------- search 2: order
@@ -232,6 +250,7 @@ def test_links_special_and_unreadable_files_are_told_and_never_waited_for(
     root = tree({"a": "hit", "closed": "hit", "shut/x": "hit"})
     (root / "latin").write_bytes(b"hit \xe9")
     (root / "link").symlink_to("a")
+    (root / ".#a").symlink_to("me@host.1:1")  # Emacs's lock
     (root / "out").symlink_to("/etc/passwd")
     (root / "closed").chmod(0)
     (root / "shut").chmod(0)
@@ -285,23 +304,54 @@ def test_pattern_that_is_none_is_refused_with_the_engines_words(
     assert "literal=true" in reply.text
 
 
-CATASTROPHIC = ["(a+)+$", "(a|aa)+$", "(a*)*$", "(a|a?)+$", "([ac]+)*$", "(.*a){20}$", "(a+){10}c"]
+LOOPS = (
+    *("(a+)+", "(a*)*", "(a|aa)+", "(a|a?)+", "(a+a+)+", "(?:a+b?)+", "([a-z]+)*", r"(\w+\s?)+"),
+    *(
+        "(a{1,9})+",
+        "(?:a|ab?)+",
+        r"(?:\w|\w\w)+",
+        "(a+?)+",
+        "(?:(?:a+)+)+",
+        "(?P<x>a+)+",
+        "(?i:A+)+",
+    ),
+    *("([^!]+)+", "([^!c]+)+", "(a(?=a*)a*)+", r"(a?\w+)+", "(?:a?a?)+"),
+)
+"""Each tries all ways to divide a row of letters."""
+CATASTROPHIC = [f"{loop}{end}" for loop in LOOPS for end in ("$", "c", "(?=c)", r"\Z", "[^a]{2}")]
+MILLISECONDS = 60
 
 
-@pytest.mark.parametrize("pattern", CATASTROPHIC)
-def test_pattern_that_takes_for_ever_ends_with_its_process(
-    tree: Plant, pattern: str
+@pytest.mark.parametrize("loop", LOOPS)
+def test_patterns_that_take_for_ever_end_with_their_process(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, loop: str
 ) -> None:  # search 5
-    root = tree({"a": "nothing", "b": HOPELESS})
-    started: list[Any] = []
-    with Regexp("x", ignore_case=False, budget=Budget()) as asked:
-        started.append(asked._worker)  # noqa: SLF001  # the one that the call takes
-    reply = search(root, pattern, timeout_ms=100)
-    assert (reply.error or {})["code"] == "TIMEOUT", reply.text
-    assert reply.data is None
-    assert "2 of 2 files were looked at" in reply.text
-    assert started[0].process.returncode is not None, "the process goes on"
+    monkeypatch.setattr(regexp, "_compiled", lambda _: None)
+    root = tree({"a": "nothing", "b": f"c {'a' * 40}!"})
+    for pattern in CATASTROPHIC:
+        if not pattern.startswith(loop):
+            continue
+        with Regexp("x", ignore_case=False, budget=Budget()) as asked:
+            worker = asked._worker  # noqa: SLF001  # the one that the call takes
+        reply = search(root, pattern, timeout_ms=MILLISECONDS)
+        assert (reply.error or {})["code"] == "TIMEOUT", (pattern, reply.text)
+        assert reply.data is None
+        is_over = worker.process.returncode is not None or not worker.owes
+        assert is_over, f"the process of {pattern} goes on"
     assert found(root, "nothing"), "the next call has no process"
+
+
+def test_re2_needs_no_deadline_for_them(tree: Plant) -> None:
+    pytest.importorskip("re2", reason="google-re2 is not installed")
+    root = tree({"b": f"c {'a' * 40}!"})
+    assert found(root, "(a+)+$") == []
+    assert found(root, "(a|aa)+!") == [("b", 1, 3, "a" * 40 + "!")]
+
+
+def test_error_of_the_deadline_names_the_file_that_takes_long(tree: Plant) -> None:  # search 5
+    root = tree({"a": "aac\naac", "b": HOPELESS, "c": "aac"})
+    reply = search(root, "(a|aa)+(?=c)", timeout_ms=3000)
+    assert "file 2 of 3, b, with 2 matches so far" in reply.text
 
 
 def test_cancelled_search_ends_its_process(tree: Plant) -> None:
@@ -310,7 +360,9 @@ def test_cancelled_search_ends_its_process(tree: Plant) -> None:
         worker = asked._worker  # noqa: SLF001
     cancelled = threading.Event()
     threading.Timer(0.1, cancelled.set).start()
-    call = SERVER.prepare(TOOL, {"pattern": "(a+)+$", "timeout_ms": 30_000}, {"root": str(root)})
+    call = SERVER.prepare(
+        TOOL, {"pattern": "(a+)+(?=c)", "timeout_ms": 30_000}, {"root": str(root)}
+    )
     assert (SERVER.run(call, cancelled).error or {})["code"] == "CANCELLED"
     assert worker.process.returncode is not None
 
@@ -324,7 +376,7 @@ from backstaff.search import regexp
 regexp.LAST_SECONDS = 0.1
 import threading
 asked = regexp.Regexp("(a+)+$", False, Budget.lasting(300, threading.Event())).__enter__()
-asked.search([b"{HOPELESS}"], "content", 0, 1)
+asked.search([(b"{HOPELESS}", None)], "content", 0, 1)
 print(asked._worker.process.pid, flush=True)
 import os
 os._exit(0)
@@ -345,7 +397,7 @@ def _runs(pid: int) -> bool:
 def test_server_answers_others_while_patterns_take_for_ever(tree: Plant, start: Start) -> None:
     root = tree({"b": HOPELESS})
     client = start("serve", "--stdio", "--root", str(root))
-    hopeless = f'({TOOL} ((:pattern "(a+)+$" :timeout_ms 3000)))'
+    hopeless = f'({TOOL} ((:pattern "(a+)+(?=c)" :timeout_ms 3000)))'
     for uid in (1, 2):
         name, arguments = hopeless[1:-1].split(" ", 1)
         client.send(f"(call {uid} {name} {arguments})".encode())
@@ -382,6 +434,25 @@ def test_slashes_around_a_pattern_are_text_and_told(tree: Plant) -> None:  # sea
     root = tree({"a": "Foo\n", "b": "/usr/\n"})
     assert found(root, "/usr/") == [("b", 1, 1, "/usr/")]
     assert "1 file matches without the slashes around the pattern" in search(root, "/foo/i").text
+
+
+@pytest.mark.parametrize(
+    ("emacs", "python"),
+    [
+        (r"\(a\|b\)\{2\}", "(a|b){2}"),
+        (r"\<f(x)", r"\bf\(x\)"),
+        (r"\_<a|b\_>\.c\'", r"\ba\|b\b\.c\Z"),
+        (r"a\\(b", r"a\\\(b"),
+    ],
+)
+def test_regexp_of_emacs_is_told_in_the_words_of_python(emacs: str, python: str) -> None:
+    assert from_emacs(emacs) == python
+    re.compile(python)
+
+
+def test_regexp_of_emacs_that_would_match_is_a_hint(tree: Plant) -> None:
+    reply = search(tree({"a": "foo\n", "b": "bar\n"}), r"\(foo\|bar\)")
+    assert "2 files match as Emacs's regexp: in Python it is /(foo|bar)/" in reply.text
 
 
 # ---------------------------------------------------------------------------- the text

@@ -37,7 +37,7 @@ from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, fitting, plural, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search import suggestions
-from backstaff.search.regexp import BadRegexp, Regexp, translated
+from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, translated
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan
 from backstaff.search.suggestions import Searched
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -167,7 +167,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             codings = _codings(place.prefix, context.codings)
             with Contents(place.directory, MAX_FILE_BYTES, codings) as contents:
                 scan.texts = _unsaved(place.prefix, context.unsaved)
-                new = [path for path in scan.texts if contents.text(path) is Unread.GONE]
+                new = [path for path in scan.texts if not contents.exists(path)]
                 choice = _choose(project, place.prefix, include, exclude, budget, new)
                 scan.files, scan.output = choice.files, str(asked.output)
                 scan.skipped, scan.most = asked.offset, asked.max_results + 1
@@ -230,11 +230,11 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
 
 def _timeout(scan: Scan, milliseconds: int) -> ToolError:
     """The error that says how far the search came (search 5)."""
-    if scan.looked_at:
-        last = show(scan.waits_for or scan.files[scan.looked_at - 1])
+    if number := scan.waits_for or scan.looked_at:
         how_far = (
-            f"{scan.looked_at:,} of {counted(len(scan.files), 'file')} were looked at, up to"
-            f" {last}, with {counted(scan.matches(), 'match', 'matches')} so far"
+            f"the search had come to file {number:,} of {len(scan.files):,},"
+            f" {show(scan.files[number - 1])},"
+            f" with {counted(scan.matches, 'match', 'matches')} so far"
         )
     else:
         how_far = "no file was searched yet"
@@ -295,7 +295,9 @@ def _choose(  # noqa: PLR0913, PLR0917  # all that decides
             continue
         if named := EXCLUDED.intersection(project.names(directory)):
             by_name.update(named)
-            paths = [one for one in paths if one.rpartition("/")[2] not in named]
+        # Emacs's lock on a file is a link that leads nowhere, and nobody misses it.
+        if out := named.union(name for name in directory.links if name.startswith(".#")):
+            paths = [one for one in paths if one.rpartition("/")[2] not in out]
         files += paths
     files += [one for one in new if EXCLUDED.isdisjoint(one.split("/"))]
     for globs, keep in ((exclude, False), (include, True)):
@@ -307,7 +309,9 @@ def _choose(  # noqa: PLR0913, PLR0917  # all that decides
             left = [one for at, one in enumerate(files) if (at in matching) is keep]
             by_globs += len(files) - len(left)
             files = left
-    order = str if all(map(str.isascii, files)) else _utf_16  # for ASCII they are the same
+    # Code points and UTF-16 units have one order but for characters that take two units.
+    two_units = any(max(path) > "\uffff" for path in files if not path.isascii())
+    order = _utf_16 if two_units else str
     return Choice(budget.ordered(files, order), by_name, by_globs)
 
 
@@ -360,6 +364,8 @@ class Near:
             )
         if not literal and (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
             yield escaped, flags, "with the pattern as text: literal=true"
+        if not literal and (python := from_emacs(pattern)) != pattern and "\\" in pattern:
+            yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
         between = re.fullmatch(r"/(.+)/([gimsu]*)", pattern)
         if not literal and between:
             words = "without the slashes around the pattern"
@@ -374,7 +380,7 @@ class Near:
                 scan.run(regexp, self.contents, budget)
         except BadRegexp:
             return ""
-        count = scan.matches()
+        count = scan.matches
         if count > MANY:
             return f"more than {MANY} files match"
         return plural(count, "file matches", "files match") if count else ""
@@ -480,7 +486,7 @@ class Answer:
     def _page(self) -> tuple[list[Found], bool]:
         """What was found, with paths from the workspace; and whether there is more."""
         found = [replace(one, path=self.prefix + one.path) for one in self.scan.found]
-        more = self.scan.matches() > self.asked.max_results
+        more = self.scan.matches > self.asked.max_results
         if more:
             # The last match is there to know of.
             last = found.pop()
