@@ -16,6 +16,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from backstaff import tools
+from backstaff.arguments import schema
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.tool import Tool
 
@@ -64,22 +65,37 @@ class Registry:
             for tool_id, tool in self.by_id.items()
         ]
 
-    def _for_models(self, tool_id: str, tool: Tool[Any]) -> dict[str, object]:
-        """What models are told: texts that are whole, with the names that models know."""
+    def for_models(self, tool_id: str) -> dict[str, object]:
+        """What models are told of a tool: its `name`, `description`, and the JSON `schema`.
 
-        def named(text: str) -> str:
-            return re.sub(
-                r"[a-z-]+/\w+",
-                lambda found: self.model_name(found[0]) if found[0] in self.by_id else found[0],
-                text,
-            )
-
+        Raises `ToolError` if the tool cannot be used.
+        """
+        tool = self.by_id[tool_id]
+        told = {one.name: one.told() for one in tool.parameters}
+        for facts in told.values():
+            facts["description"] = self._named(str(facts["description"]))
         return {
             "name": self.model_name(tool_id),
-            "description": named(tool.description),
-            # In the order of `arguments`.
-            "arguments": [named(parameter.in_words()) for parameter in tool.parameters],
+            "description": self._named(tool.description),
+            "schema": schema(tool.parameters) | {"properties": told},
         }
+
+    def _for_models(self, tool_id: str, tool: Tool[Any]) -> dict[str, object]:
+        """What `describe` tells models: texts that are whole, with the names that models know."""
+        return {
+            "name": self.model_name(tool_id),
+            "description": self._named(tool.description),
+            # In the order of `arguments`.
+            "arguments": [self._named(parameter.in_words()) for parameter in tool.parameters],
+        }
+
+    def _named(self, text: str) -> str:
+        """Return TEXT with each id of a tool replaced by the name that models know."""
+        return re.sub(
+            r"[a-z-]+/\w+",
+            lambda found: self.model_name(found[0]) if found[0] in self.by_id else found[0],
+            text,
+        )
 
     def settings_tables(self) -> dict[str, Any]:
         """Return the settings class of each table. Raises `ToolError` as `definitions` does."""
