@@ -71,13 +71,23 @@ class Registry:
         Raises `ToolError` if the tool cannot be used.
         """
         tool = self.by_id[tool_id]
-        told = {one.name: one.told() for one in tool.parameters}
-        for facts in told.values():
-            facts["description"] = self._named(str(facts["description"]))
+        properties = {}
+        for parameter in tool.parameters:
+            low, high = parameter.bounds()
+            if low is not None and low == high:
+                continue  # a number that has one value is accepted, but worth no tokens
+            told = parameter.told()
+            text = self._named(parameter.description or parameter.help)
+            if "default" in text:
+                told.pop("default", None)  # to say it twice would cost tokens
+            told["description"] = text
+            properties[parameter.name] = told
+        required = schema(tool.parameters)["required"]
         return {
             "name": self.model_name(tool_id),
             "description": self._named(tool.description),
-            "schema": schema(tool.parameters) | {"properties": told},
+            "schema": {"type": "object", "properties": properties}
+            | ({"required": required} if required else {}),
         }
 
     def _for_models(self, tool_id: str, tool: Tool[Any]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from backstaff.workers import MAX_STUCK, Workers
 
 
 class Answering(Protocol):
-    """The end of a connection that answers calls. Each call gets one answer, whoever tries first."""
+    """The end of a connection that answers calls, each once, whoever tries first."""
 
     workers: Workers
 
@@ -22,15 +22,11 @@ class Answering(Protocol):
         """Answer the call with ERROR, unless it has been answered."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, kw_only=True)
 class RunningCall:
-    """A job for the workers: a call that is answered once, by its worker or by the watcher.
-
-    `uid` is the name that the client gave it.
-    """
+    """A job for the workers: a call that is answered once, by its worker or by the watcher."""
 
     connection: Answering
-    uid: int | str
     call: Call
     cancelled: threading.Event = field(default_factory=threading.Event)
     answered: bool = False

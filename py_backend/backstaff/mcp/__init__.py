@@ -1,1 +1,1 @@
-"""MCP, the Model Context Protocol: JSON-RPC in lines of JSON, over stdin and stdout. No tool here."""
+"""MCP, the Model Context Protocol: lines of JSON-RPC over stdin and stdout. No tool here."""

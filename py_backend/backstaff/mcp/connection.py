@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from backstaff import __version__
 from backstaff.arguments import UNKNOWN_ARGUMENT
@@ -43,17 +42,17 @@ NOTE_SHARE = 4
 """A note is added to a text where it takes at most this part, a quarter, of the bytes allowed."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
-INVALID_PARAMS, INTERNAL_ERROR, UNSUPPORTED_VERSION = -32602, -32603, -32022
+INVALID_PARAMS, UNSUPPORTED_VERSION = -32602, -32022
 
 _META = "io.modelcontextprotocol/"
 _SERVER = {"name": "backstaff", "version": __version__}
 _CAPABILITIES: dict[str, object] = {"tools": {}}
 _CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
-"""What a server tells of itself is fixed by its command line and settings, so clients may keep it."""
+"""Command line and settings fix what a server tells of itself, so clients may keep it."""
 _READS_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 _INSTRUCTIONS = (
-    "These tools only read, and only below {root}; paths are relative to it. They read files as they"
-    " are on disk: changes that an editor has not saved yet are not seen."
+    "These tools only read, and only below {root}; paths are relative to it. They read files as"
+    " they are on disk: changes that an editor has not saved yet are not seen."
 )
 
 
@@ -71,17 +70,19 @@ class Offer:
 
 
 class Refused(Exception):
-    """A request that is answered with an error of JSON-RPC."""
+    """A request that is answered with an error of JSON-RPC: its code, its message, more facts."""
 
     def __init__(self, code: int, message: str, **data: object) -> None:
         super().__init__(message)
-        self.error = {"code": code, "message": message} | ({"data": data} if data else {})
+        self.code = code
+        self.data = data
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _RunningCall(RunningCall):
-    """A call, whether its era is the `stateless` one, and the token for its progress, if any."""
+    """A call: its id, whether its era is the `stateless` one, the token for its progress if any."""
 
+    uid: int | str
     stateless: bool
     token: int | str | None
     since: float
@@ -136,42 +137,45 @@ class Connection:
         self._line += piece[: MAX_LINE_BYTES + 1 - len(self._line)]
 
     def _read(self, line: bytes) -> None:
-        try:
-            if len(line) > MAX_LINE_BYTES:
-                raise Refused(INVALID_REQUEST, f"The line has more than {MAX_LINE_BYTES} bytes")
-            messages = json.loads(line) if line.strip() else []
-        except RecursionError:
-            self._send(error=Refused(PARSE_ERROR, "The line is not JSON: it is too deep").error)
-        except ValueError as error:
-            problem = f"The line is not JSON: {shortened(str(error), MAX_ECHO)}"
-            self._send(error=Refused(PARSE_ERROR, problem).error)
-        except Refused as error:
-            self._send(error=error.error)
-        else:
-            for message in messages if isinstance(messages, list) else [messages]:
-                self._handle(message)
+        messages: list[object] = []
+        if len(line) > MAX_LINE_BYTES:
+            self._refuse(None, INVALID_REQUEST, f"The line has more than {MAX_LINE_BYTES} bytes")
+        elif line.strip():
+            try:
+                parsed = json.loads(line)
+                messages = parsed if isinstance(parsed, list) and parsed else [parsed]
+            except RecursionError:
+                self._refuse(None, PARSE_ERROR, "The line is not JSON: it is too deep")
+            except ValueError as error:
+                problem = shortened(str(error), MAX_ECHO)
+                self._refuse(None, PARSE_ERROR, f"The line is not JSON: {problem}")
+        for message in messages:
+            self._handle(message)
 
     def _handle(self, message: object) -> None:
         fields = message if isinstance(message, dict) else {}
-        uid, method, params = fields.get("id"), fields.get("method"), fields.get("params")
-        named = type(uid) in (int, str)  # True is an int, but no id
-        try:
-            if not isinstance(method, str):
-                if "result" in fields or "error" in fields:
-                    logger.info("answer to a question never asked: %r", uid)
-                    return
-                raise Refused(INVALID_REQUEST, "A message is a JSON object with a method")
-            if "id" not in fields:
-                if method == "notifications/cancelled" and isinstance(params, dict):
-                    self._cancel(params.get("requestId"))
-                return  # no other notification changes anything here
-            if not named:
-                raise Refused(INVALID_REQUEST, "The id of a request is a string or a whole number")
-            if not isinstance(params, dict | None):
-                raise Refused(INVALID_PARAMS, "The params of a request are an object")
-            self._answer(uid, method, params or {})
-        except Refused as error:
-            self._send(uid if named else None, error=error.error)
+        method, params = fields.get("method"), fields.get("params")
+        given = fields.get("id")
+        # True is an int, but no id.
+        uid = given if isinstance(given, int | str) and not isinstance(given, bool) else None
+        if not isinstance(method, str):
+            if "result" in fields or "error" in fields:
+                logger.info("answer to a question never asked: %r", given)
+            else:
+                self._refuse(uid, INVALID_REQUEST, "A message is a JSON object with a method")
+        elif "id" not in fields:  # a notification, of which only one changes anything here
+            if method == "notifications/cancelled" and isinstance(params, dict):
+                self._cancel(params.get("requestId"))
+        elif uid is None:
+            problem = "The id of a request is a string or a whole number"
+            self._refuse(None, INVALID_REQUEST, problem)
+        elif not isinstance(params, dict | None):
+            self._refuse(uid, INVALID_PARAMS, "The params of a request are an object")
+        else:
+            try:
+                self._answer(uid, method, params or {})
+            except Refused as error:
+                self._refuse(uid, error.code, str(error), error.data)
 
     def _answer(self, uid: int | str, method: str, params: Mapping[str, object]) -> None:
         given = params.get("_meta")
@@ -237,7 +241,7 @@ class Connection:
         *,
         stateless: bool,
     ) -> None:
-        name, arguments, token = params.get("name"), params.get("arguments"), None
+        name, arguments = params.get("name"), params.get("arguments")
         tool_id = self._ids.get(name) if isinstance(name, str) else None
         if tool_id is None:
             wanted = shortened(name, MAX_ECHO) if isinstance(name, str) else "nothing"
@@ -245,9 +249,7 @@ class Connection:
             raise Refused(INVALID_PARAMS, f"No such tool: {wanted} (there are {known})")
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
-        match meta.get("progressToken"):
-            case int() | str() as token:
-                pass
+        token = meta.get("progressToken")
         context = {
             "max_output_bytes": self._offer.max_output_bytes,
             "text_only": not self._offer.structured,
@@ -257,13 +259,13 @@ class Connection:
             uid=uid,
             call=self._server.prepare(tool_id, arguments, context),
             stateless=stateless,
-            token=token,
+            token=token if isinstance(token, int | str) else None,
             since=time.monotonic(),
         )
         self._running.add(running)
         if not self.workers.submit(running):
             running.reject()
-        elif token is not None:
+        elif running.token is not None:
             self._start_telling()
 
     def run(self, running: _RunningCall) -> None:
@@ -362,6 +364,10 @@ class Connection:
                     return
             if not told:
                 return
+
+    def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
+        error = {"code": code, "message": message, **({"data": data} if data else {})}
+        self._send(uid, error=error)
 
     def _send(self, uid: int | str | None = None, **body: object) -> None:
         """Send a message. Without UID it is a notification, or the answer to what had none."""

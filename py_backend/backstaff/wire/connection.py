@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
@@ -36,6 +36,11 @@ _HELLO = (
 )
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
+class _RunningCall(RunningCall):
+    uid: int
+
+
 class Connection:
     """The server's end of one connection."""
 
@@ -46,7 +51,7 @@ class Connection:
         self._send = send
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
-        self._running: set[RunningCall] = set()
+        self._running: set[_RunningCall] = set()
         self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": ("", "The definition of every tool.", lambda _: server.definitions()),
@@ -104,13 +109,14 @@ class Connection:
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
             try:
-                running = RunningCall(self, uid, self._server.prepare(method, *arguments))
+                call = self._server.prepare(method, *arguments)
             except ToolError as error:
                 if error.code == ErrorCode.UNKNOWN_TOOL:
                     self._reply(uid, "epc-error", str(error))
                 else:
                     self._reply(uid, "return", failure(method, error).fields())
                 return
+            running = _RunningCall(connection=self, uid=uid, call=call)
             self._running.add(running)
             if not self.workers.submit(running):
                 running.reject()
@@ -123,7 +129,7 @@ class Connection:
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
 
-    def run(self, running: RunningCall) -> None:
+    def run(self, running: _RunningCall) -> None:
         """Run a call and send its reply.
 
         A reply that no frame can hold, text and data together, is made again with a limit in
@@ -140,11 +146,11 @@ class Connection:
             call = replace(call, max_output_bytes=limit)
         self._finish(running, body)
 
-    def fail(self, running: RunningCall, error: ToolError) -> None:
+    def fail(self, running: _RunningCall, error: ToolError) -> None:
         """Answer a call with ERROR, unless it has been answered."""
         self._finish(running, self._encoded(running.uid, self._server.fail(running.call, error)))
 
-    def _finish(self, running: RunningCall, body: bytes) -> None:
+    def _finish(self, running: _RunningCall, body: bytes) -> None:
         """Send the BODY of a reply. Both a worker and its watcher may try: the first one does."""
         try:
             self._running.remove(running)
