@@ -155,12 +155,10 @@ class Connection:
     def _handle(self, message: object) -> None:
         fields = message if isinstance(message, dict) else {}
         method, params = fields.get("method"), fields.get("params")
-        given = fields.get("id")
-        # True is an int, but no id.
-        uid = given if isinstance(given, int | str) and not isinstance(given, bool) else None
+        uid = _name(fields.get("id"))
         if not isinstance(method, str):
             if "result" in fields or "error" in fields:
-                logger.info("answer to a question never asked: %r", given)
+                logger.info("answer to a question never asked: %r", uid)
             else:
                 self._refuse(uid, INVALID_REQUEST, "A message is a JSON object with a method")
         elif "id" not in fields:  # a notification, of which only one changes anything here
@@ -249,7 +247,6 @@ class Connection:
             raise Refused(INVALID_PARAMS, f"No such tool: {wanted} (there are {known})")
         if not isinstance(arguments, dict | None):
             raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
-        token = meta.get("progressToken")
         context = {
             "max_output_bytes": self._offer.max_output_bytes,
             "text_only": not self._offer.structured,
@@ -259,7 +256,7 @@ class Connection:
             uid=uid,
             call=self._server.prepare(tool_id, arguments, context),
             stateless=stateless,
-            token=token if isinstance(token, int | str) else None,
+            token=_name(meta.get("progressToken")),
             since=time.monotonic(),
         )
         self._running.add(running)
@@ -376,6 +373,11 @@ class Connection:
         self._send_line(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
 
+def _name(value: object) -> int | str | None:
+    """Return VALUE if it can name a request or its progress, else None: true is an int here."""
+    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
+
+
 def _check_version(meta: Mapping[str, object]) -> None:
     """Raise `Refused` unless META, of a request without a handshake, names a version of ours."""
     version = meta.get(f"{_META}protocolVersion")
@@ -397,6 +399,6 @@ def _whole(result: Mapping[str, object]) -> dict[str, object]:
 
 
 def _progress(call: _RunningCall) -> dict[str, object]:
-    seconds = round(time.monotonic() - call.since, 1)
+    seconds = round(time.monotonic() - call.since, 3)
     message = f"{call.call.tool_id} has run for {seconds:.0f} s"
     return {"progressToken": call.token, "progress": seconds, "message": message}
