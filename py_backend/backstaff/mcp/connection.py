@@ -33,8 +33,8 @@ HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions that `initialize` can agree on. What this server sends is the same in all four."""
 STATELESS_VERSION = "2026-07-28"
 """The version whose requests name it themselves."""
-MAX_LINE_BYTES = 1 << 20
-"""The longest request: a call's arguments are paths and patterns, never the content of a file."""
+MAX_LINE_BYTES = 8 << 20
+"""The longest request. The error for a longer one has no id, so its client has to time out."""
 MAX_STRUCTURED_BYTES = 8 << 20
 PROGRESS_S = 1.0
 """Seconds between two notifications of progress. Clients give up after ten at the earliest."""

@@ -23,8 +23,11 @@ from tests.py.attack.attackers import (
     with_a_secret,
 )
 from tests.py.attack.figures import racing, seconds, tally
+from tests.py.attack.transports import server_at
 from tests.py.epc import DEADLINE
-from tests.py.servers import Nothing, registry_of, server_at
+from tests.py.servers import Nothing, registry_of
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 
 def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[str]:

@@ -43,13 +43,17 @@ class Session:
     """A connection, and the messages that came out of it."""
 
     def __init__(
-        self, server: Server, tools: Sequence[str] | None = None, **offer: Any  # noqa: ANN401
+        self,
+        server: Server,
+        tools: Sequence[str] | None = None,
+        workers: Workers | None = None,
+        **offer: Any,  # noqa: ANN401
     ) -> None:
-        """Offer TOOLS of SERVER, by default all."""
+        """Offer TOOLS of SERVER, by default all; OFFER are further fields of an `Offer`."""
         self.sent: SimpleQueue[bytes] = SimpleQueue()
         ids = list(server.registry.by_id) if tools is None else tools
         offered = Offer(**{"tools": ids, "max_output_bytes": 16_384, **offer})
-        self.connection = Connection(server, offered, self.sent.put, Workers())
+        self.connection = Connection(server, offered, self.sent.put, workers or Workers())
 
     def say(self, *messages: object) -> None:
         """Send MESSAGES, each on a line of its own."""
