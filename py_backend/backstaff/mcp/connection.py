@@ -363,6 +363,7 @@ class Connection:
                 return
 
     def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
+        logger.info("refused: %s", message)
         error = {"code": code, "message": message, **({"data": data} if data else {})}
         self._send(uid, error=error)
 
