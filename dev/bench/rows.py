@@ -21,6 +21,7 @@ class Promise(StrEnum):
     COMMANDS = "list_commands, 10,000 files"
     START = "start to first answer"
     READING = "a page of 200 lines, text and plist, seen from Emacs"
+    MCP = "MCP, start to the list of tools"
     SEARCH = "search of 125,000 files"
     MEMORY = "memory and growth"
 
@@ -157,6 +158,8 @@ ROWS = (
     Row(Promise.SEARCH, "one letter : a bare walk", "search", "one-letter", "walk", 1.0),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
+    Row(Promise.MCP, "the same tools : the SDK in Python", "mcp-start", "ours", "sdk", 0.25),
+    Row(Promise.MCP, "seven tools : the npm file system server", "mcp-start", "ours", "mcp", 0.4),
     Row(
         Promise.MEMORY,
         "growth for 1,000 nodes, of 500,000 files : of 125,000",

@@ -109,6 +109,33 @@
                       (backstaff-mcp--command root '("commands")))
                      '("get_command" "list_commands" "search_commands"))))))
 
+(defvar agent-shell-mcp-servers)
+(defvar mcp-hub-servers)
+(defvar copilot-mcp-servers)
+
+(defun backstaff-mcp-tests--blocks (language)
+  "Return the blocks of code in LANGUAGE that the page about MCP has."
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "docs/mcp.md" backstaff-test-repository))
+    (cl-loop while (re-search-forward (format "^```%s\n\\(\\(?:.*\n\\)*?\\)```$" language) nil t)
+             collect (match-string 1))))
+
+(ert-deftest backstaff-mcp-lines-in-the-document-work ()
+  (let ((agent-shell-mcp-servers nil) (mcp-hub-servers nil)
+        (copilot-mcp-servers '(:other (:command "x")))
+        (blocks (backstaff-mcp-tests--blocks "elisp")))
+    (should (= (length blocks) 3))
+    ;; As if these were loaded; `let' would not bind this variable for others.
+    (cl-progv '(features) (list (append '(agent-shell mcp-hub copilot) features))
+      (dolist (block blocks)
+        (eval (car (read-from-string block)) t)))
+    (should (equal (alist-get 'name (car agent-shell-mcp-servers)) "backstaff"))
+    (should (member "--root" (plist-get (cdr (assoc "backstaff" mcp-hub-servers)) :args)))
+    (should (plist-get copilot-mcp-servers :other))
+    (should (file-executable-p (plist-get (plist-get copilot-mcp-servers :backstaff) :command))))
+  (dolist (block (backstaff-mcp-tests--blocks "json"))
+    (should (equal (backstaff-mcp-tests--command 'json block) '("backstaff" "mcp")))))
+
 (ert-deftest backstaff-mcp-errors-say-what-to-do ()
   (should (string-search "on another host"
                          (cadr (should-error (backstaff-mcp-server 'json "/ssh:h:/x")

@@ -44,7 +44,7 @@ class OverMcp:
         self, tool_id: str, arguments: object = None, context: Mapping[str, object] | None = None
     ) -> Reply:
         """Return the reply of a tool."""
-        limits = [v for key, v in (context or {}).items() if key.endswith("_bytes")]
+        limits = [v for v in (context or {}).values() if type(v) is int]
         session = Session(
             self.server,
             max_output_bytes=min(limits, default=WHOLE),

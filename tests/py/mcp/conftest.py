@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.py.epc import ISOLATED
-from tests.py.mcp.session import McpClient, Session
+from tests.py.mcp.session import McpClient, Serve, Session
 from tests.py.servers import server_at
 
 
@@ -18,12 +18,14 @@ def session(folder: Path) -> Session:
 
 
 @pytest.fixture
-def serve() -> Iterator[Any]:
+def serve() -> Iterator[Serve]:
     """Starts server processes, which are gone when the test is over."""
     clients: list[McpClient] = []
 
     def start(
-        *arguments: str, command: tuple[str, ...] = ISOLATED, **options: Any  # noqa: ANN401
+        *arguments: str,
+        command: tuple[str, ...] = ISOLATED,
+        **options: Any,  # noqa: ANN401
     ) -> McpClient:
         clients.append(McpClient((*command, "mcp", *arguments), **options))
         return clients[-1]

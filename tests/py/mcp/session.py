@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from backstaff.mcp.connection import STATELESS_VERSION, Connection, Offer
 from backstaff.server import Server
 from backstaff.workers import Workers
-from tests.py.epc import DEADLINE, Client
+from tests.py.epc import DEADLINE, ISOLATED, Client
 
 Message = dict[str, Any]
 META = "io.modelcontextprotocol/"
@@ -122,3 +122,16 @@ class McpClient(Client):
         """The result of calling the tool NAME."""
         given = {"name": name, "arguments": arguments or {}}
         return dict(self.ask("tools/call", given)["result"])
+
+
+class Serve(Protocol):
+    """Starts an MCP server for one test."""
+
+    def __call__(
+        self,
+        *arguments: str,
+        command: tuple[str, ...] = ISOLATED,
+        **options: Any,  # noqa: ANN401
+    ) -> McpClient:
+        """Start COMMAND with ARGUMENTS; OPTIONS are those of `subprocess.Popen`."""
+        ...

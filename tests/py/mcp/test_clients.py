@@ -14,10 +14,19 @@ from typing import Any
 import pytest
 
 from backstaff.command_line import MCP_TOOLS
-from backstaff.registry import discover
 from backstaff.mcp.connection import HANDSHAKE_VERSIONS, STATELESS_VERSION
+from backstaff.registry import discover
 from tests.py.epc import ISOLATED
-from tests.py.mcp.session import HELLO, META, STATELESS, Message, notification, request
+from tests.py.mcp.session import (
+    HELLO,
+    META,
+    STATELESS,
+    McpClient,
+    Message,
+    Serve,
+    notification,
+    request,
+)
 from tests.py.servers import fitting
 from tests.py.trees import Plant
 
@@ -54,7 +63,7 @@ def printed(*command: str, **options: Any) -> str:  # noqa: ANN401
         command, capture_output=True, text=True, timeout=SECONDS, check=False, **options
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return str(done.stdout)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +88,6 @@ def test_python_sdk_lists_and_calls_every_tool(
     assert answers["errors"] == [False] * len(calls)
     assert all(len(texts) == 1 and texts[0] for texts in answers["texts"])
     assert answers["unknown"].startswith("No such tool: nothing (there are ")
-    # What one is told by id 0 does not depend on the version.
     if mode != STATELESS_VERSION:  # this one never asks what the server says of itself
         assert str(root) in answers["instructions"]
 
@@ -116,7 +124,7 @@ def test_inspector_lists_and_calls_every_default_tool(root: Path) -> None:
 )
 @pytest.mark.parametrize("mode", ["handshake", "stateless"])
 def test_opener_of_any_kind_lists_and_calls_every_tool(
-    serve: Any,  # noqa: ANN401
+    serve: Serve,
     root: Path,
     opening: list[object],
     answered: bool,  # noqa: FBT001
@@ -141,7 +149,7 @@ def test_opener_of_any_kind_lists_and_calls_every_tool(
 # ---------------------------------------------------------------------------- by the schemas
 
 
-def conversation(client: Any, version: str) -> list[tuple[str, str, Message]]:  # noqa: ANN401
+def conversation(client: McpClient, version: str) -> list[tuple[str, str, Message]]:
     """All kinds of messages that a server sends, each with VERSION and the method it answers."""
     said: list[tuple[str, str, Message]] = []
     more = STATELESS if version == STATELESS_VERSION else {}
@@ -184,7 +192,7 @@ def conversation(client: Any, version: str) -> list[tuple[str, str, Message]]:  
 
 @pytest.mark.parametrize("structured", [(), ("--structured",)], ids=["text", "structured"])
 def test_every_message_is_valid_by_the_schema_of_its_version(
-    serve: Any,  # noqa: ANN401
+    serve: Serve,
     root: Path,
     structured: tuple[str, ...],
 ) -> None:
@@ -202,7 +210,7 @@ def test_every_message_is_valid_by_the_schema_of_its_version(
     )
     assert wrong == ""
     # Else the check would be none.
-    broken = [(version, "tools/call", {"jsonrpc": "2.0", "id": 1, "result": {"content": 7}})
-              for version in (HANDSHAKE_VERSIONS[-1], STATELESS_VERSION)]
+    bad = {"jsonrpc": "2.0", "id": 1, "result": {"content": 7}}
+    broken = [(v, "tools/call", bad) for v in (HANDSHAKE_VERSIONS[-1], STATELESS_VERSION)]
     found = printed(python(2), str(PEERS / "validate.py"), input=json.dumps(broken))
     assert found.count("\n") == len(broken)

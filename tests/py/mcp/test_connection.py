@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff import __version__
+from backstaff.errors import ErrorCode, ToolError
 from backstaff.mcp import connection
 from backstaff.mcp.connection import HANDSHAKE_VERSIONS, MAX_LINE_BYTES, STATELESS_VERSION
-from backstaff.errors import ErrorCode, ToolError
 from backstaff.registry import Registry
-from backstaff.settings import Policy, Settings
 from backstaff.server import Server
+from backstaff.settings import Policy, Settings
 from backstaff.tool import Context, Result
 from tests.py.epc import DEADLINE
 from tests.py.mcp.session import HELLO, META, STATELESS, Session, notification, request, text
@@ -237,7 +237,7 @@ def test_each_request_gets_one_answer_whatever_it_holds(messages: list[object]) 
         if isinstance(m, dict) and isinstance(m.get("method"), str) and "id" in m
     ]
     named = [u for u in requests if isinstance(u, int | str) and not isinstance(u, bool)]
-    heard = []
+    heard: list[object] = []
     while "last" not in heard or any(heard.count(u) < named.count(u) for u in named):
         heard.append(session.heard().get("id"))
     assert all(heard.count(u) >= named.count(u) for u in named)

@@ -26,7 +26,8 @@ def listed(*ids: str) -> list[dict[str, Any]]:
 
 def test_default_tools_cost_a_model_fewer_than_1500_tokens() -> None:
     # Clients hand on these three fields of each tool; annotations are for the client itself.
-    told = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed(*MCP_TOOLS)]
+    seen = ("name", "description", "inputSchema")
+    told = [{key: tool[key] for key in seen} for tool in listed(*MCP_TOOLS)]
     sizes = {tool["name"]: len(json.dumps(tool, separators=(",", ":"))) for tool in told}
     assert len(sizes) == 7
     assert sum(sizes.values()) / BYTES_A_TOKEN < MAX_TOKENS, sizes

@@ -7,14 +7,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from backstaff.command_line import MCP_TOOLS
 from backstaff.registry import discover
 from tests.py.epc import DEADLINE, ISOLATED, SOURCE
-from tests.py.mcp.session import HELLO, STATELESS, McpClient, request, text
+from tests.py.mcp.session import HELLO, STATELESS, McpClient, Serve, request, text
 from tests.py.trees import Plant
 
 WITH_MADE_UP_TOOLS = f"""
@@ -46,10 +45,9 @@ command_line.main(["mcp", "--root", "/", "--toolsets", "test"])
 
 
 @pytest.fixture
-def made_up(serve: Any) -> McpClient:
+def made_up(serve: Serve) -> McpClient:
     """A client of a server whose tools hang, or print what they like."""
-    client: McpClient = serve(command=(sys.executable, "-c", WITH_MADE_UP_TOOLS))
-    return client
+    return serve(command=(sys.executable, "-c", WITH_MADE_UP_TOOLS))
 
 
 def names(client: McpClient) -> list[str]:
@@ -57,7 +55,7 @@ def names(client: McpClient) -> list[str]:
     return [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]]
 
 
-def test_server_answers_and_ends_with_its_client(serve: Any, folder: Path) -> None:
+def test_server_answers_and_ends_with_its_client(serve: Serve, folder: Path) -> None:
     client = serve("--root", str(folder))
     assert client.ask("initialize", HELLO)["result"]["protocolVersion"] == "2025-11-25"
     assert client.close() == 0
@@ -69,7 +67,7 @@ def test_server_answers_and_ends_with_its_client(serve: Any, folder: Path) -> No
     "opening",
     [b"garbage\n", b"\0\0\0\n", b'{"jsonrpc":"2.0","id":0,"method":"nothing"}\n', b"\n\n"],
 )
-def test_server_that_is_opened_by_something_else_goes_on(serve: Any, opening: bytes) -> None:
+def test_server_that_is_opened_by_something_else_goes_on(serve: Serve, opening: bytes) -> None:
     client = serve()
     client.write(opening)
     if opening.strip():
@@ -97,15 +95,16 @@ def test_server_ends_while_tools_hang_and_with_half_a_line(made_up: McpClient) -
     assert made_up.close() == 0
 
 
-def test_server_ends_when_nobody_reads_its_answers(serve: Any) -> None:
+def test_server_ends_when_nobody_reads_its_answers(serve: Serve) -> None:
     client = serve()
     client.ask("ping")
+    assert client.process.stdout
     client.process.stdout.close()
     client.say(request("ping"))
     assert client.wait() == 0
 
 
-def test_interrupt_ends_the_server_without_a_traceback(serve: Any) -> None:
+def test_interrupt_ends_the_server_without_a_traceback(serve: Serve) -> None:
     client = serve()
     client.ask("ping")
     client.process.send_signal(signal.SIGINT)
@@ -176,12 +175,12 @@ def test_client_that_is_killed_leaves_no_orphan(tree: Plant) -> None:
 # ---------------------------------------------------------------------------- the command line
 
 
-def test_seven_tools_are_offered_by_default(serve: Any) -> None:
+def test_seven_tools_are_offered_by_default(serve: Serve) -> None:
     registry = discover()
     assert names(serve()) == [registry.model_name(tool_id) for tool_id in MCP_TOOLS]
 
 
-def test_options_choose_the_tools(serve: Any) -> None:
+def test_options_choose_the_tools(serve: Serve) -> None:
     chosen = serve("--toolsets", "commands,forge", "--tools", "workspace/tree, get_command,")
     assert names(chosen) == [
         *("get_command", "list_commands", "search_commands", "forge_list_directory", "tree"),
@@ -201,7 +200,7 @@ def test_options_choose_the_tools(serve: Any) -> None:
     ],
 )
 def test_wrong_option_is_told_on_stderr_and_ends_the_server(
-    serve: Any, options: tuple[str, ...], said: str
+    serve: Serve, options: tuple[str, ...], said: str
 ) -> None:
     client = serve(*options)
     assert client.wait() == 2
@@ -210,21 +209,21 @@ def test_wrong_option_is_told_on_stderr_and_ends_the_server(
     assert client.rest() == b""
 
 
-def test_root_defaults_to_the_working_directory(tree: Plant, serve: Any) -> None:
+def test_root_defaults_to_the_working_directory(tree: Plant, serve: Serve) -> None:
     root = tree({"d/f": ""})
     client = serve(cwd=root)
     assert "d/" in text(client.tool("tree", {"path": "."}))
     assert str(root) in client.ask("server/discover", STATELESS)["result"]["instructions"]
 
 
-def test_texts_keep_within_the_bytes_that_the_option_allows(tree: Plant, serve: Any) -> None:
+def test_texts_keep_within_the_bytes_that_the_option_allows(tree: Plant, serve: Serve) -> None:
     client = serve("--root", str(tree({"f": "word\n" * 50_000})), "--max-output-bytes", "2000")
     said = text(client.tool("workspace_read_file", {"path": "f", "max_lines": 500}))
     assert 1000 < len(said) <= 2000
 
 
 def test_settings_and_log_are_those_of_the_other_transport(
-    tree: Plant, folder: Path, serve: Any
+    tree: Plant, folder: Path, serve: Serve
 ) -> None:
     config = folder / "config.toml"
     config.write_text('[policy]\ndeny = ["workspace/tree"]\n')
@@ -241,7 +240,7 @@ def test_settings_and_log_are_those_of_the_other_transport(
     assert "never asked: 5" in log.read_text()
 
 
-def test_python_without_libraries_serves_every_tool(tree: Plant, serve: Any) -> None:
+def test_python_without_libraries_serves_every_tool(tree: Plant, serve: Serve) -> None:
     root = tree({"a": "x", ".claude/commands/go.md": "---\ndescription: go\n---\nx"})
     bare = (sys.executable, "-I", "-S", *ISOLATED[2:])
     client = serve("--root", str(root), command=bare)

@@ -22,8 +22,7 @@ async def main(command: list[str], calls: list[tuple[str, dict[str, object]]], m
             told.append((amount, message))
 
         results = [
-            await client.call_tool(name, given, progress_callback=progress)
-            for name, given in calls
+            await client.call_tool(name, given, progress_callback=progress) for name, given in calls
         ]
         try:
             await client.call_tool("nothing", {})

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from jsonschema import Draft202012Validator
 from mcp_types.jsonrpc import jsonrpc_message_adapter
@@ -26,7 +27,7 @@ RESULTS = {
 """The name in the schemas of what each method answers."""
 
 
-def check_by_models(version, method, message):
+def check_by_models(version: str, method: str, message: dict[str, Any]) -> None:
     """Raise an error if MESSAGE is wrong."""
     # The models want an id in each error, which the schemas do not.
     named = message if "method" in message else {"id": 0, **message}
@@ -37,11 +38,11 @@ def check_by_models(version, method, message):
         validate_server_result(method, version, message["result"])
 
 
-def check_by_schema(folder, version, method, message):
+def check_by_schema(folder: str, version: str, method: str, message: dict[str, Any]) -> None:
     """Raise an error if MESSAGE is wrong."""
     schema = json.loads((Path(folder) / version / "schema.json").read_text("utf-8"))
 
-    def check(name, value):
+    def check(name: str, value: object) -> None:
         wanted = {"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]}
         Draft202012Validator(wanted).validate(value)
 
@@ -54,7 +55,7 @@ def check_by_schema(folder, version, method, message):
         check("UnsupportedProtocolVersionError", message)
 
 
-def main():
+def main() -> None:
     """Judge all."""
     folder = os.environ.get("BACKSTAFF_MCP_SCHEMAS")
     for version, method, message in json.load(sys.stdin):
@@ -62,7 +63,7 @@ def main():
             check_by_models(version, method, message)
             if folder:
                 check_by_schema(folder, version, method, message)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is, the message is wrong
             said = " ".join(str(error).split())
             print(f"{version} {method} {json.dumps(message)[:300]}: {said[:500]}")
 
