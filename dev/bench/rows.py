@@ -158,8 +158,8 @@ ROWS = (
     Row(Promise.SEARCH, "one letter : a bare walk", "search", "one-letter", "walk", 1.0),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
-    Row(Promise.MCP, "the same tools : the SDK in Python", "mcp-start", "ours", "sdk", 0.25),
-    Row(Promise.MCP, "seven tools : the npm file system server", "mcp-start", "ours", "mcp", 0.4),
+    Row(Promise.MCP, "the same tools : an MCP server of the SDK", "mcp-start", "ours", "sdk", 0.25),
+    Row(Promise.MCP, "seven tools : MCP server from npm", "mcp-start", "ours", "mcp", 0.4),
     Row(
         Promise.MEMORY,
         "growth for 1,000 nodes, of 500,000 files : of 125,000",
