@@ -37,7 +37,7 @@ MAX_LINE_BYTES = 8 << 20
 """The longest request. The error for a longer one has no id, so its client has to time out."""
 MAX_STRUCTURED_BYTES = 8 << 20
 PROGRESS_S = 1.0
-"""Seconds between two notifications of progress. Clients give up after ten at the earliest."""
+"""Seconds between two notifications of the progress of a call."""
 NOTE_SHARE = 4
 """A note is added to a text where it takes at most this part, a quarter, of the bytes allowed."""
 
