@@ -49,6 +49,7 @@ test: lint compile test-el test-agent-q test-remote test-py ## run all checks an
 
 test-py: setup ## run pytest
 	@dev/setup strace
+	@dev/setup mcp
 	@$(BIN)/pytest
 
 # Only a batch Emacs dies of writing to a server that has just died, so SIGPIPE is ignored for it.

@@ -28,7 +28,8 @@
 (defvar lint-floors
   '(("core" "backstaff" "backstaff-epc" "backstaff-message" "backstaff-names" "backstaff-python"
      "backstaff-server" "backstaff-unsaved")
-    ("agents" "backstaff-agent" "backstaff-agent-q" "backstaff-gptel" "backstaff-llm")
+    ("agents" "backstaff-agent" "backstaff-agent-q" "backstaff-gptel" "backstaff-llm"
+     "backstaff-mcp")
     ("ui" "backstaff-arguments" "backstaff-buffer-state" "backstaff-commands"
      "backstaff-doctor" "backstaff-find" "backstaff-inspector"
      "backstaff-install" "backstaff-list" "backstaff-menu"

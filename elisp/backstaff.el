@@ -68,6 +68,7 @@
 (autoload 'backstaff-buffer-state-add "backstaff-buffer-state")
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
 (autoload 'backstaff-llm-tools "backstaff-llm")
+(autoload 'backstaff-mcp-server "backstaff-mcp")
 (autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
 (autoload 'backstaff-agent-q-call "backstaff-agent-q")
 (autoload 'backstaff-agent-q-definitions "backstaff-agent-q")

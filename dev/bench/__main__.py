@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from backstaff.server import enable_garbage_collection
-from dev.bench import content, emacs, search, servers, walks
+from dev.bench import content, emacs, mcp, search, servers, walks
 from dev.bench.folders import FULL, QUICK, folders
 from dev.bench.plot import svg
 from dev.bench.report import Report
@@ -33,7 +33,7 @@ def main() -> int:
         f"{time.monotonic() - start:.0f} s; {options.out}/results.json, {options.plot};"
         f" load of the last 5 minutes {load:.1f} on {processors} processors"
     )
-    return 0 if report.missing.keys() <= {"mcp", "rg"} else 1
+    return 0 if report.missing.keys() <= {"mcp", "sdk", "rg"} else 1
 
 
 def _options() -> argparse.Namespace:
@@ -47,9 +47,10 @@ def _options() -> argparse.Namespace:
 def measured(*, quick: bool) -> Report:
     """The report of a run; QUICK shows only that everything runs."""
     made = folders(CACHE, QUICK if quick else FULL)
-    mcp = "left out of a quick run" if quick else servers.mcp_command(CACHE)
+    npm = "left out of a quick run" if quick else servers.mcp_command(CACHE)
     enable_garbage_collection()  # what runs in this process shall collect garbage as a server does
-    missing = {"mcp": mcp} if isinstance(mcp, str) else {}
+    peers = {"mcp": npm, "sdk": mcp.sdk_command(CACHE)}
+    missing = {way: why for way, why in peers.items() if isinstance(why, str)}
     if not shutil.which("rg"):
         missing["rg"] = "ripgrep is not installed"
     measures: Measures = {}
@@ -63,7 +64,8 @@ def measured(*, quick: bool) -> Report:
         ("walks", lambda: walks.measure(made, 1 if quick else 5)),
         ("search", lambda: search.measure(500 if quick else 125_000, 1 if quick else 5)),
         ("content", lambda: content.measure(*((1, (100, 200)) if quick else (5,)))),
-        ("servers", lambda: servers.measure(made, 1 if quick else 5, mcp)),
+        ("servers", lambda: servers.measure(made, 1 if quick else 5, npm)),
+        ("mcp", lambda: mcp.measure(made, 1 if quick else 9, npm)),
     ]
     for part, told in _run(parts):
         if isinstance(told, Exception):

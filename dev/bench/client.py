@@ -99,7 +99,7 @@ class Mcp(Piped):
         self.ask("initialize", hello | {"clientInfo": {"name": "bench", "version": "0"}})
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
-    def call(self, tool: str, **arguments: str) -> str:
+    def call(self, tool: str, **arguments: object) -> str:
         """The text that TOOL answers."""
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         text: str = result["content"][0]["text"]

@@ -22,6 +22,7 @@ class Promise(StrEnum):
     COMMANDS = "list_commands, 10,000 files"
     START = "start to first answer"
     READING = "a page of 200 lines, text and plist, seen from Emacs"
+    MCP = "MCP, start to the list of tools"
     SEARCH = "search of 125,000 files"
     CONTENT = "search of what is in 3,000 and 125,000 files"
     MEMORY = "memory and growth"
@@ -194,6 +195,8 @@ ROWS = (
     *_content(1, "125,000", 4),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
+    Row(Promise.MCP, "the same tools : an MCP server of the SDK", "mcp-start", "ours", "sdk", 0.25),
+    Row(Promise.MCP, "seven tools : MCP server from npm", "mcp-start", "ours", "mcp", 0.4),
     Row(
         Promise.MEMORY,
         "growth for 1,000 nodes, of 500,000 files : of 125,000",

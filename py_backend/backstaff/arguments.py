@@ -18,6 +18,8 @@ from backstaff.result import Verbatim
 
 MAX_NAMED, MAX_NAME = 5, 200
 """Unknown arguments that a message names, and characters of each."""
+UNKNOWN_ARGUMENT = "Unknown argument ignored: "
+"""So begins the warning of an argument that a tool does not have."""
 MAX_ITEMS = 1000
 """Items of a list: some tools compare each item with each name that they read."""
 
@@ -198,7 +200,7 @@ def decode(
         else:
             default = parameter.default
             values[parameter.name] = parameter.absent if default is None else default
-    return values, [f"Unknown argument ignored: {name}" for name in unknown]
+    return values, [f"{UNKNOWN_ARGUMENT}{name}" for name in unknown]
 
 
 def _shown_name(name: str) -> str:

@@ -3,14 +3,16 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from typing import Any, Never
 
 from backstaff import __version__, log
 from backstaff.arguments import Parameter, json_object
 from backstaff.errors import ErrorCode, SettingsError, ToolError
 from backstaff.fs.root import Root
-from backstaff.registry import discover
+from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
 from backstaff.render.names import visible
 from backstaff.server import Server, enable_garbage_collection
@@ -18,6 +20,17 @@ from backstaff.settings import Settings, default_file, load
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
+MCP_TOOLS = (
+    "workspace/project_overview",
+    "workspace/tree",
+    "workspace/search_files",
+    "workspace/read_file",
+    "workspace/regexp_search",
+    "commands/list_commands",
+    "commands/get_command",
+)
+"""The tools that MCP clients get by default: each definition costs a model tokens at every turn."""
+LEAST_OUTPUT_BYTES = 1024
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,8 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         log.start(options.log_file, options.log_level)
-        run = {"serve": _serve, "call": _call, "tools": _tools, "bundle": _bundle}[options.command]
-        return run(options)
+        return _COMMANDS[options.command](options)
     except BrokenPipeError:  # the reader of our answer has read enough, as head(1) does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_OK
@@ -54,6 +66,20 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--stdio", action="store_true", help="over stdin and stdout (default: TCP, port printed)"
     )
+    mcp = add("mcp", help="serve MCP clients over stdin and stdout")
+    names: dict[str, Any] = {"type": _names, "metavar": "NAME,..."}
+    mcp.add_argument("--toolsets", **names, help="all tools of these, such as workspace,commands")
+    mcp.add_argument("--tools", **names, help="these tools, such as workspace/tree")
+    mcp.add_argument(
+        "--max-output-bytes",
+        type=int,
+        default=16384,
+        metavar="N",
+        help="the longest text of an answer (default: 16384)",
+    )
+    mcp.add_argument(
+        "--structured", action="store_true", help="send the data of each answer beside its text"
+    )
     call = add("call", help="call one tool and print its answer")
     call.add_argument("id", help="the tool, e.g. agent-q/list_directory")
     call.add_argument("json", nargs="?", default="{}", help="its arguments as a JSON object")
@@ -64,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the text; the tool's output (or the reply that tells of a failure) as JSON;"
         " the whole reply as Lisp",
     )
-    for command in serve, call:
+    for command in serve, mcp, call:
         command.add_argument("--root", default=".", metavar="DIR", help="the project (default: .)")
         command.add_argument("--config", metavar="FILE", help="settings (TOML)")
         command.add_argument("--log-file", metavar="FILE", help="log there and not to stderr")
@@ -77,13 +103,59 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    # So long may one thread keep the others waiting: with Python's 5 ms, a ping took as long.
-    sys.setswitchinterval(0.0005)
     # python-epc costs 80 ms to import, so only the transport that is used is.
     transport = import_module(f"backstaff.wire.{'stdio' if options.stdio else 'tcp'}")
+    return _until_the_client_ends(transport.serve, _server(options))
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    from backstaff.mcp.connection import Offer
+    from backstaff.mcp.stdio import serve
+
     server = _server(options)
+    Root(server.root).close()  # a missing root is told at once, not at each call
+    if options.max_output_bytes < LEAST_OUTPUT_BYTES:
+        least = f"--max-output-bytes must be at least {LEAST_OUTPUT_BYTES}"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, least)
+    offer = Offer(
+        tools=_chosen(server.registry, options.toolsets, options.tools),
+        max_output_bytes=options.max_output_bytes,
+        structured=options.structured,
+    )
+    return _until_the_client_ends(serve, server, offer)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _chosen(registry: Registry, toolsets: list[str] | None, tools: list[str] | None) -> list[str]:
+    """Return the ids of the tools that the options choose, each once. Raises `ToolError`."""
+    if toolsets is None and tools is None:
+        return [tool_id for tool_id in MCP_TOOLS if tool_id in registry.by_id]
+    chosen: list[str] = []
+    for toolset in toolsets or ():
+        of_it = [tool_id for tool_id in registry.by_id if tool_id.partition("/")[0] == toolset]
+        if not of_it:
+            known = ", ".join(dict.fromkeys(t.partition("/")[0] for t in registry.by_id))
+            raise ToolError(
+                ErrorCode.UNKNOWN_TOOL, f"There is no toolset {toolset}; there are: {known}"
+            )
+        chosen += of_it
+    for name in tools or ():
+        tool_id = registry.id_of(name)
+        if tool_id is None:
+            known = ", ".join(registry.by_id)
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool {name}; there are: {known}")
+        chosen.append(tool_id)
+    return list(dict.fromkeys(chosen))
+
+
+def _until_the_client_ends(serve: Callable[..., int], *arguments: object) -> Never:
+    # So long may one thread keep the others waiting: with Python's 5 ms, a ping took as long.
+    sys.setswitchinterval(0.0005)
     enable_garbage_collection()
-    status = transport.serve(server)
+    status = serve(*arguments)
     # The client is gone, whatever a worker does or hangs in. No orderly shutdown comes first: a
     # worker that hangs may hold a lock of the log, whose lines are all written by now.
     os._exit(status)
@@ -165,3 +237,6 @@ def _server(options: argparse.Namespace) -> Server:
     path = options.config or default_file()
     settings = load(path, registry.settings_tables(), registry.by_id) if path else Settings()
     return Server(registry, settings, os.path.abspath(options.root))
+
+
+_COMMANDS = {"serve": _serve, "mcp": _mcp, "call": _call, "tools": _tools, "bundle": _bundle}

@@ -16,6 +16,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from backstaff import tools
+from backstaff.arguments import schema
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.tool import Tool
 
@@ -64,22 +65,47 @@ class Registry:
             for tool_id, tool in self.by_id.items()
         ]
 
-    def _for_models(self, tool_id: str, tool: Tool[Any]) -> dict[str, object]:
-        """What models are told: texts that are whole, with the names that models know."""
+    def for_models(self, tool_id: str) -> dict[str, object]:
+        """What models are told of a tool: its `name`, `description`, and the JSON `schema`.
 
-        def named(text: str) -> str:
-            return re.sub(
-                r"[a-z-]+/\w+",
-                lambda found: self.model_name(found[0]) if found[0] in self.by_id else found[0],
-                text,
-            )
-
+        Raises `ToolError` if the tool cannot be used.
+        """
+        tool = self.by_id[tool_id]
+        properties = {}
+        for parameter in tool.parameters:
+            low, high = parameter.bounds()
+            if low is not None and low == high:
+                continue  # a number that has one value is accepted, but worth no tokens
+            told = parameter.told()
+            text = self._named(parameter.description or parameter.help)
+            if "default" in text:
+                told.pop("default", None)  # to say it twice would cost tokens
+            told["description"] = text
+            properties[parameter.name] = told
+        required = schema(tool.parameters)["required"]
         return {
             "name": self.model_name(tool_id),
-            "description": named(tool.description),
-            # In the order of `arguments`.
-            "arguments": [named(parameter.in_words()) for parameter in tool.parameters],
+            "description": self._named(tool.description),
+            "schema": {"type": "object", "properties": properties}
+            | ({"required": required} if required else {}),
         }
+
+    def _for_models(self, tool_id: str, tool: Tool[Any]) -> dict[str, object]:
+        """What `describe` tells models: texts that are whole, with the names that models know."""
+        return {
+            "name": self.model_name(tool_id),
+            "description": self._named(tool.description),
+            # In the order of `arguments`.
+            "arguments": [self._named(parameter.in_words()) for parameter in tool.parameters],
+        }
+
+    def _named(self, text: str) -> str:
+        """Return TEXT with each id of a tool replaced by the name that models know."""
+        return re.sub(
+            r"[a-z-]+/\w+",
+            lambda found: self.model_name(found[0]) if found[0] in self.by_id else found[0],
+            text,
+        )
 
     def settings_tables(self) -> dict[str, Any]:
         """Return the settings class of each table. Raises `ToolError` as `definitions` does."""

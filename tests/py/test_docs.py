@@ -109,6 +109,14 @@ def test_every_file_that_a_document_links_to_is_there(path: Path) -> None:
     assert [file for file in files if not (path.parent / file).exists()] == []
 
 
+def test_every_option_that_the_page_about_mcp_names_is_there() -> None:
+    named = set(re.findall(r"(?<=`)--[-a-z]+", (DOCS / "mcp.md").read_text("utf-8")))
+    help_of = [sys.executable, "-m", "backstaff", "mcp", "--help"]
+    said = subprocess.run(help_of, capture_output=True, text=True, check=True).stdout  # noqa: S603
+    there = set(re.findall(r"--[-a-z]+", said)) - {"--help"}
+    assert named == there
+
+
 def test_every_place_that_the_manual_links_to_is_there() -> None:
     text = reference.MANUAL.read_text("utf-8")
     places = set(re.findall(r"^:CUSTOM_ID: (.+)$", text, re.MULTILINE))

@@ -8,21 +8,20 @@ writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `d
 import logging
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
+from dataclasses import dataclass, replace
 
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO
-from backstaff.server import Call, Reply, Server, failure, unexpected
+from backstaff.running import RunningCall
+from backstaff.server import Reply, Server, failure, unexpected
 from backstaff.wire import lisp
 from backstaff.wire.frame import MAX_FRAME_BYTES, MAX_REQUEST_BYTES, Frame, FrameReader, frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable
-from backstaff.workers import MAX_STUCK, Workers
+from backstaff.workers import Workers
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +34,11 @@ _HELLO = (
     Parameter(name="protocol", type=ParameterType.INTEGER),
     Parameter(name="escapes", type=ParameterType.BOOLEAN, absent=False),
 )
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _RunningCall(RunningCall):
+    uid: int
 
 
 class Connection:
@@ -105,13 +109,14 @@ class Connection:
             self._reply(uid, "return-error", f"{method} takes ARGUMENTS &optional CONTEXT")
         else:
             try:
-                running = _RunningCall(self, uid, self._server.prepare(method, *arguments))
+                call = self._server.prepare(method, *arguments)
             except ToolError as error:
                 if error.code == ErrorCode.UNKNOWN_TOOL:
                     self._reply(uid, "epc-error", str(error))
                 else:
                     self._reply(uid, "return", failure(method, error).fields())
                 return
+            running = _RunningCall(connection=self, uid=uid, call=call)
             self._running.add(running)
             if not self.workers.submit(running):
                 running.reject()
@@ -124,7 +129,7 @@ class Connection:
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
 
-    def run(self, running: "_RunningCall") -> None:
+    def run(self, running: _RunningCall) -> None:
         """Run a call and send its reply.
 
         A reply that no frame can hold, text and data together, is made again with a limit in
@@ -141,11 +146,11 @@ class Connection:
             call = replace(call, max_output_bytes=limit)
         self._finish(running, body)
 
-    def fail(self, running: "_RunningCall", error: ToolError) -> None:
+    def fail(self, running: _RunningCall, error: ToolError) -> None:
         """Answer a call with ERROR, unless it has been answered."""
         self._finish(running, self._encoded(running.uid, self._server.fail(running.call, error)))
 
-    def _finish(self, running: "_RunningCall", body: bytes) -> None:
+    def _finish(self, running: _RunningCall, body: bytes) -> None:
         """Send the BODY of a reply. Both a worker and its watcher may try: the first one does."""
         try:
             self._running.remove(running)
@@ -219,55 +224,3 @@ class Connection:
                 for name, tool in names.items()
             ),
         ]
-
-
-@dataclass(slots=True, eq=False)
-class _RunningCall:
-    """A job for the workers: a call that is answered once, by its worker or by the watcher."""
-
-    connection: Connection
-    uid: int
-    call: Call
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    answered: bool = False
-
-    def run(self) -> None:
-        self.connection.run(self)
-
-    def allowed(self) -> float:
-        # A client that reads slowly holds a worker up, but that is no stuck file system.
-        if self.answered:
-            return inf
-        return 0 if self.cancelled.is_set() else self.call.deadline_ms / 1000
-
-    def abandon(self, stuck: int, *, works: bool) -> None:
-        code = ErrorCode.CANCELLED if self.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED
-        self.cancelled.set()  # should the worker ever return, it stops
-        message = (
-            "The call took too long and was abandoned; ask for less, such as a smaller directory,"
-            " or allow it more time"
-            if works
-            else "The file system gave no answer in the time allowed, and the call was abandoned;"
-            " something may be wrong with a disk or a mounted share below that path"
-        )
-        saturated = {"server_stuck": True} if stuck >= MAX_STUCK else {}
-        self.connection.fail(self, ToolError(code, message, stuck_workers=stuck, **saturated))
-
-    def reject(self) -> None:
-        workers = self.connection.workers
-        if workers.saturated:
-            message = (
-                "This server takes no more calls, as too many hang in a file system that gives no"
-                " answer; start a new one (in Emacs the next call does)"
-            )
-            error = ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
-        elif workers.without_threads:
-            message = (
-                "The system lets the server start no thread for the call: this user has as many"
-                " processes as the limit allows (ulimit -u); try again when some have ended"
-            )
-            error = ToolError(ErrorCode.BUSY, message)
-        else:
-            message = "Too many calls are waiting; try again when some are answered"
-            error = ToolError(ErrorCode.BUSY, message)
-        self.connection.fail(self, error)

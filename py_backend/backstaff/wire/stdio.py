@@ -2,9 +2,8 @@
 
 import logging
 import os
-import sys
-import threading
 
+from backstaff import streams
 from backstaff.server import Server
 from backstaff.wire.connection import Connection
 from backstaff.wire.frame import BadFrame
@@ -18,18 +17,7 @@ EXIT_BAD_FRAME = 76
 
 def serve(server: Server) -> int:
     """Serve until stdin ends; return the exit status. Only the main thread calls this, and once."""
-    # Descriptors 0 and 1 are the protocol's alone; a stray `print` goes to stderr from here on.
-    incoming, outgoing = os.dup(0), os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-    lock = threading.Lock()
-
-    def send(data: bytes) -> None:
-        with lock:
-            outgoing.write(data)
-            outgoing.flush()
-
+    incoming, send = streams.claim()
     connection = Connection(server, send, Workers())
     try:
         while data := os.read(incoming, READ_BYTES):

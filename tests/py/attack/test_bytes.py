@@ -10,13 +10,17 @@ import pytest
 
 from backstaff.arguments import MAX_ITEMS, Parameter, ParameterType
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.server import MAX_MESSAGE, MAX_WARNING, MAX_WARNINGS, Reply, Server
+from backstaff.server import MAX_MESSAGE, MAX_WARNING, MAX_WARNINGS, Reply
+from tests.py import servers
 from tests.py.attack.attackers import BUG, PATH_NAMES, TOOLS, random_arguments
 from tests.py.attack.figures import MINUTES, tally
+from tests.py.attack.transports import server_at
 from tests.py.epc import Client
 from tests.py.processes import as_nobody
-from tests.py.servers import fitting, registry_of, server_at
+from tests.py.servers import fitting, registry_of
 from tests.py.trees import Plant, plant
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 LEAST = 64
 """The fewest bytes in which every tool keeps its text."""
@@ -183,7 +187,7 @@ def test_call_that_is_given_up_keeps_within_its_budget(tree: Plant) -> None:
     def fail(_: object, __: object) -> None:
         raise ToolError(ErrorCode.BUSY, "words " * 900)
 
-    server = server_at(tree({}), registry_of(fail=fail))  # type: ignore[arg-type]  # it only fails
+    server = servers.server_at(tree({}), registry_of(fail=fail))  # type: ignore[arg-type]  # it only fails
     context = {"max_output_bytes": 100}
     for reply in (
         server.call("test/fail", None, context),
@@ -199,7 +203,7 @@ def test_call_that_is_given_up_keeps_within_its_budget(tree: Plant) -> None:
 
 def test_head_of_an_answer_without_room_is_cut_with_a_word(folder: Path) -> None:
     (folder / ("r" * 200)).mkdir()
-    server: Server = server_at(folder / ("r" * 200))
+    server = server_at(folder / ("r" * 200))
     reply = server.call("agent-q/get_project_root", {}, {"max_output_bytes": 80})
     assert (len(reply.text.encode()), reply.text[-1], reply.truncated) == (80, "…", True)
     reply = server.call("agent-q/get_file_info", {"path": "."}, {"max_output_bytes": 330})

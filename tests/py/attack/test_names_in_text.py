@@ -16,7 +16,10 @@ from backstaff.server import Reply
 from backstaff.tools.workspace._best_map import kind_of_name
 from tests.py.attack.attackers import BUG, TOOLS, takes_path
 from tests.py.attack.figures import MINUTES, tally
-from tests.py.servers import fitting, server_at
+from tests.py.attack.transports import server_at
+from tests.py.servers import fitting
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 # Each would do something if it came bare: to a terminal, to a reader of rows, to an Emacs buffer.
 NASTY = (

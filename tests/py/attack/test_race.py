@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from backstaff.arguments import ParameterType
+from backstaff.result import Rows
 from backstaff.tool import Context, Result
 from tests.py.attack.attackers import (
     BUG,
@@ -23,8 +25,11 @@ from tests.py.attack.attackers import (
     with_a_secret,
 )
 from tests.py.attack.figures import racing, seconds, tally
+from tests.py.attack.transports import server_at
 from tests.py.epc import DEADLINE
-from tests.py.servers import Nothing, registry_of, server_at
+from tests.py.servers import Nothing, registry_of
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 
 def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[str]:
@@ -77,7 +82,8 @@ def test_entry_is_a_link_or_a_file_but_never_what_the_link_leads_to(folder: Path
         while time.monotonic() < until or len(kinds) < 2:
             reply = server.call("agent-q/list_directory", {"path": "d"})
             assert reply.data, reply.text
-            rows = reply.data["entries"].objects()  # type: ignore[attr-defined]
+            entries: Any = reply.data["entries"]  # over MCP they are a list
+            rows = entries.objects() if isinstance(entries, Rows) else entries
             kinds.update(row["kind"] for row in rows if row["name"] == "big")
             assert not leak(reply), reply.text.replace(SECRET, "<secret>")
             tally(attacks_tried=1)

@@ -4,16 +4,19 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from backstaff.arguments import ParameterType
+from backstaff.registry import discover
 from backstaff.render.canonical import to_json
 from tests.py.attack.attackers import TOOLS, random_arguments, with_a_secret
 from tests.py.attack.figures import tally
-from tests.py.epc import ISOLATED, Client, Start
+from tests.py.epc import ISOLATED, Client, frame
+from tests.py.mcp.session import McpClient, text
 
 # A question mark lets strace pass over a call that a machine does not have.
 CHANGING = (
@@ -62,34 +65,67 @@ def changes(notes: Path) -> list[str]:
     return found
 
 
-def call_every_tool(client: Client) -> None:
+def over_epc(client: Client, tool_id: str, arguments: dict[str, object]) -> str:
+    """The text of a tool's reply."""
+    _, _, value = client.call(tool_id, to_json(to_json(arguments)), "(:json t)")
+    return str(value[":text"])
+
+
+def over_mcp(client: Client, tool_id: str, arguments: dict[str, object]) -> str:
+    """The text of a tool's result."""
+    assert isinstance(client, McpClient)
+    return text(client.tool(REGISTRY.model_name(tool_id), arguments))
+
+
+REGISTRY = discover()
+TOOLSETS = ",".join(dict.fromkeys(tool_id.partition("/")[0] for tool_id in TOOLS))
+TRANSPORTS: Mapping[str, tuple[type[Client], tuple[str, ...], Callable[..., str], bytes]] = {
+    "epc": (
+        *(Client, ("serve", "--stdio"), over_epc),
+        b"".join(map(frame, (b"not Lisp", b"(call 999 nothing ())"))),
+    ),
+    "mcp": (
+        *(McpClient, ("mcp", "--structured", "--toolsets", TOOLSETS), over_mcp),
+        b'not JSON\n{"jsonrpc": "2.0", "id": 999, "method": "nothing"}\n',
+    ),
+}
+"""For each: its client, how the server starts, a call of a tool, and what no client should send."""
+
+
+def call_every_tool(client: Client, call: Callable[..., str]) -> None:
     """Have each tool called in many ways, right and wrong, and wait for all answers."""
     random = Random("strace")  # noqa: S311  # repeatable
-    uids = 0
+    calls = 0
     for tool_id, tool in TOOLS.items():
         given = [random_arguments(tool, random) for _ in range(25)]
         flags = [p.name for p in tool.parameters if p.type is ParameterType.BOOLEAN]
         given += [given[0] | dict.fromkeys(flags, True), {"path": "../.."}, {"nonsense": "x"}]
         for arguments in given:
-            text = to_json(to_json(arguments))
-            _, _, value = client.call(tool_id, text, "(:json t)")
-            assert value[":text"]
-            uids += 1
-    tally(attacks_tried=uids)
+            assert call(client, tool_id, arguments)
+            calls += 1
+    tally(attacks_tried=calls)
 
 
-def test_every_tool_changes_nothing_but_the_log(folder: Path, start: Start) -> None:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_every_tool_changes_nothing_but_the_log(folder: Path, transport: str) -> None:
+    client_of, serve, call, nonsense = TRANSPORTS[transport]
     root = with_a_secret(folder)
     log = folder / "log"
     options = ("--root", str(root), "--log-file", str(log), "--log-level", "debug")
-    # Once before, as the interpreter keeps what it compiled beside our own sources.
-    call_every_tool(start("serve", "--stdio", *options))
-    command, notes = strace(folder)
-    client = start("serve", "--stdio", *options, command=(*command, *ISOLATED))
-    call_every_tool(client)
-    client.send(b"not Lisp", b"(call 999 nothing ())")
-    client.receive()
-    assert client.close() == 0
+    clients = []
+    try:
+        # Once before, as the interpreter keeps what it compiled beside our own sources.
+        clients.append(client_of((*ISOLATED, *serve, *options)))
+        call_every_tool(clients[0], call)
+        command, notes = strace(folder)
+        client = client_of((*command, *ISOLATED, *serve, *options))
+        clients.append(client)
+        call_every_tool(client, call)
+        client.write(nonsense)
+        assert client.close() == 0
+    finally:
+        for one in clients:
+            one.end()
     assert log.stat().st_size, "the log was to be written"
     started, *others = changes(notes)
     assert started.startswith("execve("), started

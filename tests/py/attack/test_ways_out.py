@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.server import Reply, Server
+from backstaff.server import Reply
 from tests.py.attack.attackers import BUG, SECRET, TOOLS, leak, takes_path, with_a_secret
 from tests.py.attack.figures import tally
-from tests.py.servers import fitting, server_at
+from tests.py.attack.transports import Attacked, server_at
+from tests.py.servers import fitting
 from tests.py.trees import plant
+
+pytestmark = pytest.mark.usefixtures("transport")
 
 WITH_PATH = [tool_id for tool_id, tool in TOOLS.items() if takes_path(tool)]
 NO_LINK = {"workspace/tree", "workspace/regexp_search"}
@@ -47,12 +50,12 @@ def root(folder: Path) -> Path:
 
 
 @pytest.fixture
-def server(root: Path) -> Server:
+def server(root: Path) -> Attacked:
     """A server of all tools at that root."""
     return server_at(root)
 
 
-def asked(server: Server, tool_id: str, path: str) -> Reply:
+def asked(server: Attacked, tool_id: str, path: str) -> Reply:
     """What the tool says of PATH; it may not tell the secret, whatever it says."""
     tool = TOOLS[tool_id]
     arguments = fitting(tool) | {takes_path(tool): path}
@@ -77,7 +80,7 @@ def to_answer(tool_id: str, directory: str) -> str:
     return f"{directory.rstrip('/')}/same" if reads_file else directory
 
 
-def codes(server: Server, tool_id: str, paths: Iterable[str]) -> dict[str, str]:
+def codes(server: Attacked, tool_id: str, paths: Iterable[str]) -> dict[str, str]:
     """How each of PATHS is answered."""
     return {path: code(asked(server, tool_id, path)) for path in paths}
 
@@ -89,7 +92,7 @@ def all_in(found: dict[str, str], wanted: set[str]) -> None:
 
 @pytest.mark.check(1)
 @every_tool
-def test_words_that_leave_are_outside(server: Server, tool_id: str) -> None:
+def test_words_that_leave_are_outside(server: Attacked, tool_id: str) -> None:
     up = ("..", "../", "../.", "d/../..", "d/../../", "../outside", "../outside/x", "nothing/../..")
     down = ("/", "//etc", "/..", "/etc", "/.//..//", "./../outside", "d/sub/../../../outside")
     all_in(codes(server, tool_id, (*up, *down)), OUTSIDE)
@@ -97,7 +100,7 @@ def test_words_that_leave_are_outside(server: Server, tool_id: str) -> None:
 
 @pytest.mark.check(2)
 @every_tool
-def test_link_to_the_outside_is_outside_whatever_follows(server: Server, tool_id: str) -> None:
+def test_link_to_the_outside_is_outside_whatever_follows(server: Attacked, tool_id: str) -> None:
     for link in ("l", "chained", "slashed", "d/out", "up", "up2", "gone"):
         tails = ("", "/", "/.", "/x", "/nonexistent", "/sub/..")
         found = codes(server, tool_id, (f"{link}{tail}" for tail in tails))
@@ -109,7 +112,7 @@ def test_link_to_the_outside_is_outside_whatever_follows(server: Server, tool_id
 
 @pytest.mark.check(3)
 @every_tool
-def test_link_that_ends_inside_is_followed(server: Server, tool_id: str) -> None:
+def test_link_that_ends_inside_is_followed(server: Attacked, tool_id: str) -> None:
     for path in ("in", "in/", "abs", "in/sub", "round"):
         reply = asked(server, tool_id, to_answer(tool_id, path))
         assert reply.ok or tool_id in NO_LINK, path
@@ -120,7 +123,7 @@ def test_link_that_ends_inside_is_followed(server: Server, tool_id: str) -> None
 @pytest.mark.check(4)
 @every_tool
 def test_neighbour_with_the_same_prefix_is_outside(
-    server: Server, root: Path, tool_id: str
+    server: Attacked, root: Path, tool_id: str
 ) -> None:
     evil = f"{root}-evil"
     paths = (
@@ -135,7 +138,7 @@ def test_neighbour_with_the_same_prefix_is_outside(
 
 @pytest.mark.check(5)
 @every_tool
-def test_magic_link_of_the_process_is_outside(server: Server, tool_id: str) -> None:
+def test_magic_link_of_the_process_is_outside(server: Attacked, tool_id: str) -> None:
     paths = (
         "/proc/self/root/etc",
         "/proc/self/cwd",
@@ -148,7 +151,7 @@ def test_magic_link_of_the_process_is_outside(server: Server, tool_id: str) -> N
 
 @pytest.mark.check(6)
 @every_tool
-def test_links_in_a_circle_end_at_once(server: Server, root: Path, tool_id: str) -> None:
+def test_links_in_a_circle_end_at_once(server: Attacked, root: Path, tool_id: str) -> None:
     for name, target in (("a", "b"), ("b", "a"), ("self", "self"), ("deep", "deep/x")):
         (root / name).symlink_to(target)
     for number in range(41):
@@ -165,7 +168,7 @@ def test_links_in_a_circle_end_at_once(server: Server, root: Path, tool_id: str)
 @pytest.mark.check(7)
 @every_tool
 def test_path_too_long_for_the_system_is_no_way_out(
-    server: Server, root: Path, tool_id: str
+    server: Attacked, root: Path, tool_id: str
 ) -> None:
     # `long` is a link whose words are as long as the system takes; what follows makes it too long.
     steps = "/".join(["d/.."] * 700)
@@ -177,7 +180,7 @@ def test_path_too_long_for_the_system_is_no_way_out(
 @pytest.mark.check(8)
 @every_tool
 @pytest.mark.parametrize("path", ["  ", "a\0b", "\ud800", "x" * 5_000, "a/" * 2_500])
-def test_what_is_no_path_is_an_invalid_argument(server: Server, tool_id: str, path: str) -> None:
+def test_what_is_no_path_is_an_invalid_argument(server: Attacked, tool_id: str, path: str) -> None:
     reply = asked(server, tool_id, path)
     blank = {"NOTFOUND", "EXECUTIONFAILED", ""} if not path.strip() else set()
     assert code(reply) in INVALID | blank, reply.text
@@ -186,7 +189,7 @@ def test_what_is_no_path_is_an_invalid_argument(server: Server, tool_id: str, pa
 
 @pytest.mark.check(9)
 @every_tool
-def test_component_of_256_characters_is_not_there(server: Server, tool_id: str) -> None:
+def test_component_of_256_characters_is_not_there(server: Attacked, tool_id: str) -> None:
     all_in(
         codes(server, tool_id, ("x" * 256, f"d/{'é' * 128}/y", "x" * 255)),
         {"NOTFOUND", "EXECUTIONFAILED"},
@@ -195,7 +198,7 @@ def test_component_of_256_characters_is_not_there(server: Server, tool_id: str) 
 
 @pytest.mark.check(10)
 @every_tool
-def test_names_are_literal(server: Server, root: Path, tool_id: str) -> None:
+def test_names_are_literal(server: Attacked, root: Path, tool_id: str) -> None:
     for path in ("~root", "$HOME", "C:\\x", "[d]*", "d*", "~", "%USERPROFILE%", "$(id)", "d;ls"):
         # One contract takes a backslash for a slash, and then a drive for an absolute path.
         drive = OUTSIDE if path == "C:\\x" and tool_id == "forge/list_directory" else set()
@@ -208,7 +211,7 @@ def test_names_are_literal(server: Server, root: Path, tool_id: str) -> None:
 
 @pytest.mark.check(11)
 @every_tool
-def test_file_with_a_slash_is_no_directory(server: Server, tool_id: str) -> None:
+def test_file_with_a_slash_is_no_directory(server: Attacked, tool_id: str) -> None:
     for path in ("d/same/", "d/same/.", "d/same/x", "d/same/./x"):
         reply = asked(server, tool_id, path)
         # One contract normalizes the words first, and looks then.
@@ -218,7 +221,7 @@ def test_file_with_a_slash_is_no_directory(server: Server, tool_id: str) -> None
 
 @pytest.mark.check(14)
 @every_tool
-def test_root_that_is_renamed_is_a_clear_error(server: Server, root: Path, tool_id: str) -> None:
+def test_root_that_is_renamed_is_a_clear_error(server: Attacked, root: Path, tool_id: str) -> None:
     place = to_answer(tool_id, "d")
     assert asked(server, tool_id, place).ok
     root.rename(root.parent / "elsewhere")
@@ -258,7 +261,7 @@ def test_nothing_leads_out_of_a_root_with_magic_links_in_it(tool_id: str) -> Non
         "x" * 5_000,
     ],
 )
-def test_name_of_a_command_is_no_path(server: Server, name: str) -> None:
+def test_name_of_a_command_is_no_path(server: Attacked, name: str) -> None:
     reply = server.call("commands/get_command", {"command_name": name}, {"json": True})
     tally(attacks_tried=1)
     assert not reply.ok

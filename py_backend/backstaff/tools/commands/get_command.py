@@ -169,7 +169,7 @@ def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[st
 TOOL = Tool(
     description=(
         "Get one command by its name: its whole content, and its path, size, modification time and"
-        " description. list_commands and search_commands tell the names."
+        " description. list_commands tells the names."
     ),
     arguments=Arguments,
     run=run,

@@ -1,0 +1,77 @@
+;;; backstaff-mcp.el --- The tools for agents that speak MCP  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; Agents outside of Emacs, and some inside, speak the Model Context Protocol:
+;; each starts a server of its own.  `backstaff-mcp-server' returns the entry
+;; that such a client wants in its configuration:
+;;
+;;   (add-to-list 'agent-shell-mcp-servers (backstaff-mcp-server 'agent-shell))
+;;
+;; The entry starts the server as Emacs does: on a Python by its absolute name,
+;; isolated, with the libraries that come along.  Nothing is installed.
+;;
+;; Such a server knows nothing of Emacs.  It reads files as they are on disk:
+;; what you have not saved yet it does not see.
+
+;;; Code:
+
+(require 'json)
+(require 'backstaff-agent)
+
+(defun backstaff-mcp-server (client &optional directory toolsets)
+  "Return the entry of CLIENT's configuration that starts a server of MCP.
+CLIENT is a symbol:
+
+`agent-shell'  an element of `agent-shell-mcp-servers';
+`mcp-hub'      an element of `mcp-hub-servers', for gptel through mcp.el;
+`copilot'      a plist to put in front of `copilot-mcp-servers';
+`json'         a string, an object of JSON as in .mcp.json;
+`shell'        a string to type after \"claude mcp add backstaff --\".
+
+The tools look at nothing outside of DIRECTORY, by default the one in which
+the client starts the server.  TOOLSETS is the name of a toolset, such as
+\"commands\", or a list of names; by default the server offers seven tools.
+
+The longest text of an answer is `backstaff-agent-max-output-bytes', and the
+settings are those of `backstaff-server-settings-file', both as they are now.
+
+Signal a `backstaff-start-error' if the server cannot start."
+  (when (and directory (file-remote-p directory))
+    (user-error "%s is on another host; a server of MCP runs on this one" directory))
+  (pcase-let ((`(,program . ,arguments) (backstaff-mcp--command directory toolsets)))
+    (pcase client
+      ('agent-shell `((name . "backstaff") (command . ,program) (args . ,arguments) (env . ())))
+      ('mcp-hub `("backstaff" :command ,program :args ,arguments))
+      ('copilot `(:backstaff (:command ,program :args ,(vconcat arguments))))
+      ('json (json-encode
+              `(:mcpServers (:backstaff (:command ,program :args ,(vconcat arguments))))))
+      ('shell (mapconcat #'shell-quote-argument (cons program arguments) " "))
+      (_ (user-error "No client %s; there are: agent-shell, mcp-hub, copilot, json, shell"
+                     client)))))
+
+(defun backstaff-mcp--command (directory toolsets)
+  "Return the program of a server of MCP, and its arguments.
+DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
+  (let ((root (and directory (file-name-unquote
+                              (directory-file-name (expand-file-name directory))))))
+    (backstaff-python-with-own-environment (backstaff-python-sources)
+      (pcase-let ((`(,program . ,arguments) (backstaff-server-program)))
+        ;; The client may have another search path than Emacs.
+        `(,(or (executable-find program)
+               (signal 'backstaff-start-error (list (format "there is no program %s" program))))
+          ,@arguments "mcp"
+          ,@(and root (list "--root" root))
+          ,@(and toolsets
+                 (list "--toolsets" (string-join (ensure-list toolsets) ",")))
+          ,@(and backstaff-agent-max-output-bytes
+                 ;; The server takes no less.
+                 (list "--max-output-bytes"
+                       (number-to-string (max 1024 backstaff-agent-max-output-bytes))))
+          ,@(and backstaff-server-settings-file
+                 (list "--config" (expand-file-name backstaff-server-settings-file))))))))
+
+(provide 'backstaff-mcp)
+;;; backstaff-mcp.el ends here

@@ -1,0 +1,405 @@
+"""One MCP connection without any I/O: bytes come in, messages go out, and nothing here waits.
+
+A message is a line of JSON, such as `{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}`. The
+reading thread answers all requests at once but `tools/call`: workers run the calls of tools.
+
+The protocol has two eras. Up to 2025-11-25 a client opens with `initialize`, which agrees on a
+version. From 2026-07-28 on each request names its version in `params._meta`, and nothing is agreed
+on before. Some clients mix the two, so each request is answered in its own era, and none depends on
+another. A list of messages on one line, which 2025-03-26 allows, is read message by message.
+"""
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from backstaff import __version__
+from backstaff.arguments import UNKNOWN_ARGUMENT
+from backstaff.errors import ErrorCode, ToolError
+from backstaff.render.canonical import to_json
+from backstaff.render.lines import clipped, shortened, size
+from backstaff.render.names import MAX_ECHO, lossy, quote
+from backstaff.running import RunningCall
+from backstaff.server import Reply, Server, failure, unexpected
+from backstaff.settings import Verdict
+from backstaff.workers import Workers
+
+logger = logging.getLogger(__name__)
+
+HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""The versions that `initialize` can agree on. What this server sends is the same in all four."""
+STATELESS_VERSION = "2026-07-28"
+"""The version whose requests name it themselves."""
+MAX_LINE_BYTES = 8 << 20
+"""The longest request. The error for a longer one has no id, so its client has to time out."""
+MAX_STRUCTURED_BYTES = 8 << 20
+PROGRESS_S = 1.0
+"""Seconds between two notifications of the progress of a call."""
+NOTE_SHARE = 4
+"""A note is added to a text where it takes at most this part, a quarter, of the bytes allowed."""
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+INVALID_PARAMS, UNSUPPORTED_VERSION = -32602, -32022
+
+_META = "io.modelcontextprotocol/"
+_SERVER = {"name": "backstaff", "version": __version__}
+_CAPABILITIES: dict[str, object] = {"tools": {}}
+_CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
+"""Command line and settings fix what a server tells of itself, so clients may keep it."""
+_READS_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
+_INSTRUCTIONS = (
+    "These tools only read, and only below {root}; paths are relative to it. They read files as"
+    " they are on disk: changes that an editor has not saved yet are not seen."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What clients get: the ids of the TOOLS in the order of `tools/list`, and how long texts are.
+
+    With `structured`, answers have the data for programs besides. Some clients, such as Claude
+    Code, then show a model the data and not the text.
+    """
+
+    tools: Sequence[str]
+    max_output_bytes: int
+    structured: bool = False
+
+
+class Refused(Exception):
+    """A request that is answered with an error of JSON-RPC: its code, its message, more facts."""
+
+    def __init__(self, code: int, message: str, **data: object) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class _RunningCall(RunningCall):
+    """A call: its id, whether its era is the `stateless` one, the token for its progress if any."""
+
+    uid: int | str
+    stateless: bool
+    token: int | str | None
+    since: float
+
+
+class Connection:
+    """The server's end of one connection."""
+
+    def __init__(
+        self, server: Server, offer: Offer, send: Callable[[bytes], None], workers: Workers
+    ) -> None:
+        """Answer with SEND, which writes one whole line and may be called by any thread."""
+        self.workers = workers
+        self._server = server
+        self._offer = offer
+        self._send_line = send
+        self._line = bytearray()
+        # A tool that the policy holds back is not listed, but a call of it is told why.
+        self._ids = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
+        self._listed = {
+            name: tool_id
+            for name, tool_id in self._ids.items()
+            if server.settings.policy.verdict(tool_id) is Verdict.ALLOW
+        }
+        self._running: set[_RunningCall] = set()
+        self._telling = threading.Lock()
+        self._tells_progress = False
+        both: dict[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
+            "tools/list": self._list
+        }
+        self._with_handshake = both | {"initialize": self._initialize, "ping": lambda _: {}}
+        self._stateless = both | {"server/discover": self._discover}
+
+    # ------------------------------------------------------------------------ reading
+
+    def receive(self, data: bytes) -> None:
+        """Answer the requests in the lines that DATA completes."""
+        first, *others = data.split(b"\n")
+        self._keep(first)
+        for piece in others:
+            line, self._line = bytes(self._line), bytearray()
+            self._read(line)
+            self._keep(piece)
+
+    def close(self) -> None:
+        """Stop the running calls, as the client is gone."""
+        for call in list(self._running):
+            call.cancelled.set()
+
+    def _keep(self, piece: bytes) -> None:
+        # One byte more than allowed tells that a line is too long; the others are dropped.
+        self._line += piece[: MAX_LINE_BYTES + 1 - len(self._line)]
+
+    def _read(self, line: bytes) -> None:
+        messages: list[object] = []
+        if len(line) > MAX_LINE_BYTES:
+            self._refuse(None, INVALID_REQUEST, f"The line has more than {MAX_LINE_BYTES} bytes")
+        elif line.strip():
+            try:
+                parsed = json.loads(line)
+                messages = parsed if isinstance(parsed, list) and parsed else [parsed]
+            except RecursionError:
+                self._refuse(None, PARSE_ERROR, "The line is not JSON: it is too deep")
+            except ValueError as error:
+                problem = shortened(str(error), MAX_ECHO)
+                self._refuse(None, PARSE_ERROR, f"The line is not JSON: {problem}")
+        for message in messages:
+            self._handle(message)
+
+    def _handle(self, message: object) -> None:
+        fields = message if isinstance(message, dict) else {}
+        method, params = fields.get("method"), fields.get("params")
+        uid = _name(fields.get("id"))
+        if not isinstance(method, str):
+            if "result" in fields or "error" in fields:
+                logger.info("answer to a question never asked: %r", uid)
+            else:
+                self._refuse(uid, INVALID_REQUEST, "A message is a JSON object with a method")
+        elif "id" not in fields:  # a notification, of which only one changes anything here
+            if method == "notifications/cancelled" and isinstance(params, dict):
+                self._cancel(params.get("requestId"))
+        elif uid is None:
+            problem = "The id of a request is a string or a whole number"
+            self._refuse(None, INVALID_REQUEST, problem)
+        elif not isinstance(params, dict | None):
+            self._refuse(uid, INVALID_PARAMS, "The params of a request are an object")
+        else:
+            try:
+                self._answer(uid, method, params or {})
+            except Refused as error:
+                self._refuse(uid, error.code, str(error), error.data)
+
+    def _answer(self, uid: int | str, method: str, params: Mapping[str, object]) -> None:
+        given = params.get("_meta")
+        meta = given if isinstance(given, dict) else {}
+        # Clients that have discovered this server may send `initialize` all the same.
+        stateless = method == "server/discover" or (
+            f"{_META}protocolVersion" in meta and method != "initialize"
+        )
+        if stateless:
+            _check_version(meta)
+        methods = self._stateless if stateless else self._with_handshake
+        if method == "tools/call":
+            self._call(uid, params, meta, stateless=stateless)
+        elif method in methods:
+            result = methods[method](params)
+            self._send(uid, result=_whole(result | _CACHE) if stateless else result)
+        else:
+            known = ", ".join(sorted([*methods, "tools/call"]))
+            named = shortened(quote(method), MAX_ECHO)
+            raise Refused(METHOD_NOT_FOUND, f"No such method: {named} (there are {known})")
+
+    # ------------------------------------------------------------------------ what is told at once
+
+    def _initialize(self, params: Mapping[str, object]) -> dict[str, object]:
+        wanted = params.get("protocolVersion")
+        agreed = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        return {"protocolVersion": agreed, "serverInfo": _SERVER, **self._introduction()}
+
+    def _discover(self, _: Mapping[str, object]) -> dict[str, object]:
+        return {"supportedVersions": [STATELESS_VERSION], **self._introduction()}
+
+    def _introduction(self) -> dict[str, object]:
+        told = _INSTRUCTIONS.format(root=quote(self._server.root))
+        return {"capabilities": _CAPABILITIES, "instructions": told}
+
+    def _list(self, params: Mapping[str, object]) -> dict[str, object]:
+        if params.get("cursor") is not None:
+            raise Refused(INVALID_PARAMS, "There is one page of tools; leave out the cursor")
+        tools = []
+        for name, tool_id in self._listed.items():
+            try:
+                told = self._server.registry.for_models(tool_id)
+            except ToolError:  # it is broken: the log says why, and so does a call of it
+                continue
+            title = name.replace("_", " ").capitalize()
+            tools.append(
+                {
+                    "name": name,
+                    "description": told["description"],
+                    "inputSchema": told["schema"],
+                    "annotations": {"title": title, **_READS_ONLY},
+                }
+            )
+        return {"tools": tools}
+
+    # ------------------------------------------------------------------------ calls
+
+    def _call(
+        self,
+        uid: int | str,
+        params: Mapping[str, object],
+        meta: Mapping[str, object],
+        *,
+        stateless: bool,
+    ) -> None:
+        name, arguments = params.get("name"), params.get("arguments")
+        tool_id = self._ids.get(name) if isinstance(name, str) else None
+        if tool_id is None:
+            wanted = shortened(name, MAX_ECHO) if isinstance(name, str) else "nothing"
+            known = ", ".join(self._listed)
+            raise Refused(INVALID_PARAMS, f"No such tool: {wanted} (there are {known})")
+        if not isinstance(arguments, dict | None):
+            raise Refused(INVALID_PARAMS, f"The arguments of {name} must be an object")
+        context = {
+            "max_output_bytes": self._offer.max_output_bytes,
+            "text_only": not self._offer.structured,
+        }
+        running = _RunningCall(
+            connection=self,
+            uid=uid,
+            call=self._server.prepare(tool_id, arguments, context),
+            stateless=stateless,
+            token=_name(meta.get("progressToken")),
+            since=time.monotonic(),
+        )
+        self._running.add(running)
+        if not self.workers.submit(running):
+            running.reject()
+        elif running.token is not None:
+            self._start_telling()
+
+    def run(self, running: _RunningCall) -> None:
+        """Run a call and send its reply."""
+        self._finish(running, self._server.run(running.call, running.cancelled))
+
+    def fail(self, running: _RunningCall, error: ToolError) -> None:
+        """Answer a call with ERROR, unless it has been answered."""
+        self._finish(running, self._server.fail(running.call, error))
+
+    def _finish(self, running: _RunningCall, reply: Reply) -> None:
+        """Send the REPLY. Both a worker and its watcher may try: the first one does."""
+        try:
+            result = self._result(reply)
+        except Exception:
+            logger.exception("the reply of %s cannot be written", reply.tool)
+            result = self._result(failure(reply.tool, unexpected()))
+        with self._telling:  # no progress may be told after the answer
+            if running not in self._running:
+                return
+            self._running.remove(running)
+        running.answered = True
+        try:
+            self._send(running.uid, result=_whole(result) if running.stateless else result)
+        except OSError as error:
+            logger.info("the client went before the answer to %s: %s", running.uid, error)
+
+    def _result(self, reply: Reply) -> dict[str, object]:
+        reply = self._with_note(reply)
+        result: dict[str, object] = {
+            "content": [{"type": "text", "text": lossy(reply.text)}],
+            "isError": not reply.ok,
+        }
+        if self._offer.structured:
+            fields = reply.fields()
+            del fields["text"], fields["elapsed_ms"]
+            written = to_json(fields)
+            if len(written) > MAX_STRUCTURED_BYTES:
+                message = (
+                    f"The data of the reply have {len(written)} bytes, more than the"
+                    f" {MAX_STRUCTURED_BYTES} that can be sent; ask for less"
+                )
+                error = ToolError(ErrorCode.REPLY_TOO_LARGE, message, size_bytes=len(written))
+                return self._result(failure(reply.tool, error))
+            result["structuredContent"] = json.loads(written)
+        return result
+
+    def _with_note(self, reply: Reply) -> Reply:
+        """Return REPLY with a last line that tells of unknown arguments.
+
+        The other agents pass arguments by position. Here a model names them, so it has to learn
+        that one of them had no effect.
+        """
+        unknown = [warning for warning in reply.warnings if warning.startswith(UNKNOWN_ARGUMENT)]
+        tool_id, limit = reply.tool, self._offer.max_output_bytes
+        if not (unknown and reply.ok and self._server.registry.by_id[tool_id].allow_truncation):
+            return reply
+        names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in unknown)
+        note = f"\n[{shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)}]\n"
+        if size(note) * NOTE_SHARE > limit:
+            return replace(reply, truncated=True)
+        text = clipped(reply.text, limit - size(note))
+        cut = text is not reply.text
+        return replace(reply, text=text.removesuffix("\n") + note, truncated=reply.truncated or cut)
+
+    def _cancel(self, uid: object) -> None:
+        with self._telling:
+            for call in [call for call in self._running if call.uid == uid]:
+                call.cancelled.set()
+                self._running.remove(call)  # nothing more may be sent about it
+
+    # ------------------------------------------------------------------------ progress
+
+    def _start_telling(self) -> None:
+        with self._telling:
+            if self._tells_progress:
+                return
+            self._tells_progress = True
+        try:
+            threading.Thread(target=self._tell_progress, name="progress", daemon=True).start()
+        except RuntimeError as error:  # the system allows no more threads; a call does without
+            logger.warning("%s", error)
+            self._tells_progress = False
+
+    def _tell_progress(self) -> None:
+        """Say of each call that has a token how long it has run, as long as there is any."""
+        while True:
+            time.sleep(PROGRESS_S)
+            with self._telling:
+                told = [call for call in list(self._running) if call.token is not None]
+                self._tells_progress = bool(told)
+                try:
+                    for call in told:
+                        self._send(method="notifications/progress", params=_progress(call))
+                except OSError:  # the client is gone
+                    return
+            if not told:
+                return
+
+    def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
+        logger.info("refused: %s", message)
+        error = {"code": code, "message": message, **({"data": data} if data else {})}
+        self._send(uid, error=error)
+
+    def _send(self, uid: int | str | None = None, **body: object) -> None:
+        """Send a message. Without UID it is a notification, or the answer to what had none."""
+        message = {"jsonrpc": "2.0", **({} if uid is None else {"id": uid}), **body}
+        # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
+        self._send_line(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+
+
+def _name(value: object) -> int | str | None:
+    """Return VALUE if it can name a request or its progress, else None: true is an int here."""
+    return value if isinstance(value, int | str) and not isinstance(value, bool) else None
+
+
+def _check_version(meta: Mapping[str, object]) -> None:
+    """Raise `Refused` unless META, of a request without a handshake, names a version of ours."""
+    version = meta.get(f"{_META}protocolVersion")
+    if not isinstance(version, str):
+        raise Refused(INVALID_PARAMS, f"params._meta must name {_META}protocolVersion, a string")
+    if version != STATELESS_VERSION:
+        message = f"Unsupported protocol version; initialize can agree on {HANDSHAKE_VERSIONS[-1]}"
+        supported = {"supported": [STATELESS_VERSION], "requested": version}
+        raise Refused(UNSUPPORTED_VERSION, message, **supported)
+    if not isinstance(meta.get(f"{_META}clientCapabilities"), dict):
+        raise Refused(
+            INVALID_PARAMS, f"params._meta must have {_META}clientCapabilities, an object"
+        )
+
+
+def _whole(result: Mapping[str, object]) -> dict[str, object]:
+    """Return RESULT with what `STATELESS_VERSION` wants in each."""
+    return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": _SERVER}}
+
+
+def _progress(call: _RunningCall) -> dict[str, object]:
+    seconds = round(time.monotonic() - call.since, 3)
+    message = f"{call.call.tool_id} has run for {seconds:.0f} s"
+    return {"progressToken": call.token, "progress": seconds, "message": message}

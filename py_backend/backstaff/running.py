@@ -1,0 +1,77 @@
+"""A call while it runs: the job for the workers that every protocol of ours makes of it."""
+
+import threading
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Protocol
+
+from backstaff.errors import ErrorCode, ToolError
+from backstaff.server import Call
+from backstaff.workers import MAX_STUCK, Workers
+
+
+class Answering(Protocol):
+    """The end of a connection that answers calls, each once, whoever tries first."""
+
+    workers: Workers
+
+    def run(self, running: Any) -> None:  # noqa: ANN401  # its own kind of `RunningCall`
+        """Run the call, and send its reply."""
+
+    def fail(self, running: Any, error: ToolError) -> None:  # noqa: ANN401
+        """Answer the call with ERROR, unless it has been answered."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class RunningCall:
+    """A job for the workers: a call that is answered once, by its worker or by the watcher."""
+
+    connection: Answering
+    call: Call
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    answered: bool = False
+
+    def run(self) -> None:
+        """Run the call and answer."""
+        self.connection.run(self)
+
+    def allowed(self) -> float:
+        """Return how many seconds the call may take."""
+        # A client that reads slowly holds a worker up, but that is no stuck file system.
+        if self.answered:
+            return inf
+        return 0 if self.cancelled.is_set() else self.call.deadline_ms / 1000
+
+    def abandon(self, stuck: int, *, works: bool) -> None:
+        """Answer in place of the worker, which does not return."""
+        code = ErrorCode.CANCELLED if self.cancelled.is_set() else ErrorCode.DEADLINE_EXCEEDED
+        self.cancelled.set()  # should the worker ever return, it stops
+        message = (
+            "The call took too long and was abandoned; ask for less, such as a smaller directory,"
+            " or allow it more time"
+            if works
+            else "The file system gave no answer in the time allowed, and the call was abandoned;"
+            " something may be wrong with a disk or a mounted share below that path"
+        )
+        saturated = {"server_stuck": True} if stuck >= MAX_STUCK else {}
+        self.connection.fail(self, ToolError(code, message, stuck_workers=stuck, **saturated))
+
+    def reject(self) -> None:
+        """Answer that the call will never run."""
+        workers = self.connection.workers
+        if workers.saturated:
+            message = (
+                "This server takes no more calls, as too many hang in a file system that gives no"
+                " answer; start a new one (in Emacs the next call does)"
+            )
+            error = ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
+        elif workers.without_threads:
+            message = (
+                "The system lets the server start no thread for the call: this user has as many"
+                " processes as the limit allows (ulimit -u); try again when some have ended"
+            )
+            error = ToolError(ErrorCode.BUSY, message)
+        else:
+            message = "Too many calls are waiting; try again when some are answered"
+            error = ToolError(ErrorCode.BUSY, message)
+        self.connection.fail(self, error)

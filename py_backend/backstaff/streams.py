@@ -1,0 +1,26 @@
+"""stdin and stdout as a protocol's alone."""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+
+def claim() -> tuple[int, Callable[[bytes], None]]:
+    """Return the descriptor to read requests from, and a function that writes a whole answer.
+
+    Only the main thread calls this, and once. A stray `print`, also a child's, goes to stderr from
+    here on, and nothing else can read what the client sends.
+    """
+    incoming, outgoing = os.dup(0), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    lock = threading.Lock()
+
+    def send(data: bytes) -> None:
+        with lock:
+            outgoing.write(data)
+            outgoing.flush()
+
+    return incoming, send

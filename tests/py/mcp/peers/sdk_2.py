@@ -1,0 +1,44 @@
+"""A client made of the Python SDK 2.x, run by a Python that has it: lists tools and calls some.
+
+`sdk_2.py '{"command": [...], "calls": [["tree", {"path": "."}]], "mode": "auto"}'` prints JSON.
+The mode is "legacy" (the handshake), "auto" (discover, or else the handshake), or a version.
+"""
+
+import asyncio
+import json
+import sys
+
+from mcp import Client, MCPError, StdioServerParameters
+
+
+async def main(command: list[str], calls: list[tuple[str, dict[str, object]]], mode: str) -> None:
+    """Do it all."""
+    parameters = StdioServerParameters(command=command[0], args=command[1:])
+    async with Client(parameters, mode=mode) as client:
+        listed = await client.list_tools()
+        told = []
+
+        async def progress(amount: float, _total: float | None, message: str | None) -> None:
+            told.append((amount, message))
+
+        results = [
+            await client.call_tool(name, given, progress_callback=progress) for name, given in calls
+        ]
+        try:
+            await client.call_tool("nothing", {})
+            unknown = ""
+        except MCPError as error:
+            unknown = error.message
+        answers = {
+            "version": client.protocol_version,
+            "instructions": client.instructions,
+            "tools": [tool.name for tool in listed.tools],
+            "texts": [[block.text for block in result.content] for result in results],
+            "errors": [result.is_error for result in results],
+            "unknown": unknown,
+        }
+    print(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(**json.loads(sys.argv[1])))

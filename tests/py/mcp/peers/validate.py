@@ -1,0 +1,72 @@
+"""Says what is wrong with messages of a server, by the models that SDK 2.x makes of each schema.
+
+Its stdin is a JSON list of `[version, method, message]`: the version that was spoken, the method
+that MESSAGE answers ("" for a notification), and MESSAGE. It prints a line for each wrong one.
+
+The models ignore unknown fields. Where BACKSTAFF_MCP_SCHEMAS names the folder `schema` of the
+protocol's own repository, the published schema files judge as well.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from mcp_types.jsonrpc import jsonrpc_message_adapter
+from mcp_types.methods import parse_server_notification, validate_server_result
+
+RESULTS = {
+    "initialize": "InitializeResult",
+    "ping": "EmptyResult",
+    "server/discover": "DiscoverResult",
+    "tools/list": "ListToolsResult",
+    "tools/call": "CallToolResult",
+}
+"""The name in the schemas of what each method answers."""
+
+
+def check_by_models(version: str, method: str, message: dict[str, Any]) -> None:
+    """Raise an error if MESSAGE is wrong."""
+    # The models want an id in each error, which the schemas do not.
+    named = message if "method" in message else {"id": 0, **message}
+    jsonrpc_message_adapter.validate_python(named)
+    if "method" in message:
+        parse_server_notification(message["method"], version, message["params"])
+    elif "result" in message:
+        validate_server_result(method, version, message["result"])
+
+
+def check_by_schema(folder: str, version: str, method: str, message: dict[str, Any]) -> None:
+    """Raise an error if MESSAGE is wrong."""
+    schema = json.loads((Path(folder) / version / "schema.json").read_text("utf-8"))
+
+    def check(name: str, value: object) -> None:
+        wanted = {"$ref": f"#/$defs/{name}", "$defs": schema["$defs"]}
+        Draft202012Validator(wanted).validate(value)
+
+    check("JSONRPCMessage", message)
+    if "method" in message:
+        check("ProgressNotification", message)
+    elif "result" in message:
+        check(RESULTS[method], message["result"])
+    elif message["error"]["code"] == -32022:
+        check("UnsupportedProtocolVersionError", message)
+
+
+def main() -> None:
+    """Judge all."""
+    folder = os.environ.get("BACKSTAFF_MCP_SCHEMAS")
+    for version, method, message in json.load(sys.stdin):
+        try:
+            check_by_models(version, method, message)
+            if folder:
+                check_by_schema(folder, version, method, message)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the message is wrong
+            said = " ".join(str(error).split())
+            print(f"{version} {method} {json.dumps(message)[:300]}: {said[:500]}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""A client's end of MCP: of a connection in this process, or of a server process over its pipes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from backstaff.mcp.connection import STATELESS_VERSION, Connection, Offer
+from backstaff.server import Server
+from backstaff.workers import Workers
+from tests.py.epc import DEADLINE, ISOLATED, Client
+
+Message = dict[str, Any]
+META = "io.modelcontextprotocol/"
+STATELESS: Message = {
+    "_meta": {
+        f"{META}protocolVersion": STATELESS_VERSION,
+        f"{META}clientCapabilities": {},
+        f"{META}clientInfo": {"name": "tests", "version": "1"},
+    }
+}
+"""The params of a request that names its version."""
+HELLO: Message = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {},
+    "clientInfo": {"name": "tests", "version": "1"},
+}
+"""The params of `initialize`."""
+
+
+def request(method: str, params: object = None, uid: object = 1) -> Message:
+    """A request, without params if they are None."""
+    message = {"jsonrpc": "2.0", "id": uid, "method": method}
+    return message if params is None else message | {"params": params}
+
+
+def notification(method: str, **params: object) -> Message:
+    """A notification."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
+
+
+class Session:
+    """A connection, and the messages that came out of it."""
+
+    def __init__(
+        self,
+        server: Server,
+        tools: Sequence[str] | None = None,
+        workers: Workers | None = None,
+        **offer: Any,  # noqa: ANN401
+    ) -> None:
+        """Offer TOOLS of SERVER, by default all; OFFER are further fields of an `Offer`."""
+        self.sent: SimpleQueue[bytes] = SimpleQueue()
+        ids = list(server.registry.by_id) if tools is None else tools
+        offered = Offer(**{"tools": ids, "max_output_bytes": 16_384, **offer})
+        self.connection = Connection(server, offered, self.sent.put, workers or Workers())
+
+    def say(self, *messages: object) -> None:
+        """Send MESSAGES, each on a line of its own."""
+        for message in messages:
+            self.connection.receive(json.dumps(message).encode() + b"\n")
+
+    def heard(self) -> Message:
+        """The next message."""
+        line = self.sent.get(timeout=DEADLINE)
+        assert line.endswith(b"\n")
+        assert line.count(b"\n") == 1
+        assert line.isascii()
+        return dict(json.loads(line))
+
+    def ask(self, method: str, params: object = None) -> Message:
+        """The answer to a request."""
+        self.say(request(method, params))
+        answer = self.heard()
+        assert answer["id"] == 1
+        return answer
+
+    def result(self, method: str, params: object = None) -> Message:
+        """The result of a request that must not fail."""
+        return dict(self.ask(method, params)["result"])
+
+    def error(self, method: str, params: object = None) -> tuple[int, str]:
+        """The code and the message of a request that must fail."""
+        error = self.ask(method, params)["error"]
+        return error["code"], error["message"]
+
+    def call(self, name: str, arguments: Mapping[str, object] | None = None) -> Message:
+        """The result of calling the tool NAME."""
+        return self.result("tools/call", {"name": name, "arguments": arguments or {}})
+
+    def silent(self) -> bool:
+        """Whether nothing more has come out."""
+        return self.sent.empty()
+
+
+def text(result: Message) -> str:
+    """The text of a call's RESULT, which has one block."""
+    (block,) = result["content"]
+    assert block["type"] == "text"
+    return str(block["text"])
+
+
+class McpClient(Client):
+    """A server process that speaks MCP."""
+
+    def say(self, *messages: object) -> None:
+        """Send MESSAGES, each on a line of its own."""
+        self.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+
+    def heard(self) -> Message:
+        """The next message."""
+        return dict(json.loads(self.line()))
+
+    def ask(self, method: str, params: object = None) -> Message:
+        """The answer to a request; progress that is told meanwhile is passed over."""
+        self.say(request(method, params))
+        while "id" not in (answer := self.heard()):
+            pass
+        return answer
+
+    def tool(self, name: str, arguments: Mapping[str, object] | None = None) -> Message:
+        """The result of calling the tool NAME."""
+        given = {"name": name, "arguments": arguments or {}}
+        return dict(self.ask("tools/call", given)["result"])
+
+
+class Serve(Protocol):
+    """Starts an MCP server for one test."""
+
+    def __call__(
+        self,
+        *arguments: str,
+        command: tuple[str, ...] = ISOLATED,
+        **options: Any,  # noqa: ANN401
+    ) -> McpClient:
+        """Start COMMAND with ARGUMENTS; OPTIONS are those of `subprocess.Popen`."""
+        ...

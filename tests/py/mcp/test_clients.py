@@ -1,0 +1,216 @@
+"""Clients of others: each lists the tools of our server and calls every one of them.
+
+`dev/setup mcp` installs them below .cache/mcp. Where one cannot be had its tests are skipped.
+mcp.el is in tests/el/backstaff-mcp-tests.el.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backstaff.command_line import MCP_TOOLS
+from backstaff.mcp.connection import HANDSHAKE_VERSIONS, STATELESS_VERSION
+from backstaff.registry import discover
+from tests.py.epc import ISOLATED
+from tests.py.mcp.session import (
+    HELLO,
+    META,
+    STATELESS,
+    McpClient,
+    Message,
+    Serve,
+    notification,
+    request,
+)
+from tests.py.servers import fitting
+from tests.py.trees import Plant
+
+PEERS = Path(__file__).parent / "peers"
+CACHE = Path(__file__).parents[3] / ".cache" / "mcp"
+INSPECTOR = CACHE / "inspector" / "node_modules" / ".bin" / "mcp-inspector"
+SECONDS = 120
+REGISTRY = discover()
+TOOLSETS = ",".join(dict.fromkeys(tool_id.partition("/")[0] for tool_id in REGISTRY.by_id))
+
+
+@pytest.fixture
+def root(tree: Plant) -> Path:
+    """A project in which every tool finds something."""
+    return tree({"go": "go\n", ".claude/commands/go.md": "---\ndescription: go on\n---\ngo\n"})
+
+
+def server(root: Path) -> list[str]:
+    """How the server starts that has all tools."""
+    return [*ISOLATED, "mcp", "--root", str(root), "--toolsets", TOOLSETS]
+
+
+def python(version: int) -> str:
+    """The Python that has the SDK of that VERSION; skips the test without it."""
+    program = CACHE / f"sdk-{version}" / "bin" / "python"
+    if not (program.parent / "mcp").exists():
+        pytest.skip(f"the Python package mcp {version} is not installed (dev/setup mcp)")
+    return str(program)
+
+
+def printed(*command: str, **options: Any) -> str:  # noqa: ANN401
+    """What COMMAND prints; it must not fail."""
+    done = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, timeout=SECONDS, check=False, **options
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return str(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("sdk", "mode", "version"),
+    [
+        (1, "", "2025-11-25"),
+        (2, "legacy", "2025-11-25"),
+        (2, "auto", STATELESS_VERSION),
+        (2, STATELESS_VERSION, STATELESS_VERSION),
+    ],
+)
+def test_python_sdk_lists_and_calls_every_tool(
+    root: Path, sdk: int, mode: str, version: str
+) -> None:
+    calls = [
+        [REGISTRY.model_name(tool_id), fitting(tool)] for tool_id, tool in REGISTRY.by_id.items()
+    ]
+    asked = {"command": server(root), "calls": calls, "mode": mode}
+    answers = json.loads(printed(python(sdk), str(PEERS / f"sdk_{sdk}.py"), json.dumps(asked)))
+    assert answers["version"] == version
+    assert answers["tools"] == [name for name, _ in calls]
+    assert answers["errors"] == [False] * len(calls)
+    assert all(len(texts) == 1 and texts[0] for texts in answers["texts"])
+    assert answers["unknown"].startswith("No such tool: nothing (there are ")
+    if mode != STATELESS_VERSION:  # this one never asks what the server says of itself
+        assert str(root) in answers["instructions"]
+
+
+def test_inspector_lists_and_calls_every_default_tool(root: Path) -> None:
+    if not INSPECTOR.exists() or not shutil.which("node"):
+        pytest.skip("the inspector of MCP is not installed (dev/setup mcp; npm)")
+
+    def inspect(*arguments: str) -> Any:  # noqa: ANN401
+        command = (str(INSPECTOR), "--cli", *ISOLATED, "mcp", "--root", str(root))
+        return json.loads(printed(*command, *arguments, cwd=root))
+
+    names = [REGISTRY.model_name(tool_id) for tool_id in MCP_TOOLS]
+    assert [tool["name"] for tool in inspect("--method", "tools/list")["tools"]] == names
+    for tool_id, name in zip(MCP_TOOLS, names, strict=True):
+        given = [f"{key}={value}" for key, value in fitting(REGISTRY.by_id[tool_id]).items()]
+        arguments = ["--tool-arg", *given] if given else []
+        result = inspect("--method", "tools/call", "--tool-name", name, *arguments)
+        assert result["isError"] is False
+        assert result["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("opening", "answered"),
+    [
+        ([request("server/discover", STATELESS)], True),
+        ([request("server/discover")], True),
+        (["garbage"], True),
+        (["", "{"], True),
+        ([request("nothing", {})], True),
+        ([notification("nothing")], False),
+    ],
+    ids=["discover", "discover without _meta", "garbage", "half", "unknown", "notification"],
+)
+@pytest.mark.parametrize("mode", ["handshake", "stateless"])
+def test_opener_of_any_kind_lists_and_calls_every_tool(
+    serve: Serve,
+    root: Path,
+    opening: list[object],
+    answered: bool,  # noqa: FBT001
+    mode: str,
+) -> None:
+    client = serve("--root", str(root), "--toolsets", TOOLSETS)
+    for line in opening:
+        client.write((line if isinstance(line, str) else json.dumps(line)).encode() + b"\n")
+    if answered:
+        assert client.heard().keys() & {"result", "error"}
+    more = STATELESS if mode == "stateless" else {}
+    if not more:
+        assert "result" in client.ask("initialize", HELLO)
+        client.say(notification("notifications/initialized"))
+    listed = client.ask("tools/list", more)["result"]["tools"]
+    assert len(listed) == len(REGISTRY.by_id)
+    for tool_id, tool in REGISTRY.by_id.items():
+        given = {"name": REGISTRY.model_name(tool_id), "arguments": fitting(tool)}
+        assert client.ask("tools/call", given | more)["result"]["isError"] is False
+
+
+# ---------------------------------------------------------------------------- by the schemas
+
+
+def conversation(client: McpClient, version: str) -> list[tuple[str, str, Message]]:
+    """All kinds of messages that a server sends, each with VERSION and the method it answers."""
+    said: list[tuple[str, str, Message]] = []
+    more = STATELESS if version == STATELESS_VERSION else {}
+
+    def hear(method: str) -> None:
+        message = client.heard()
+        said.append((version, method, message))
+        if "id" not in message and "method" in message:  # progress
+            hear(method)
+
+    def ask(method: str, params: object) -> None:
+        client.say(request(method, params))
+        hear(method)
+
+    if more:
+        ask("server/discover", more)
+        wrong = {"_meta": STATELESS["_meta"] | {f"{META}protocolVersion": "2031-01-01"}}
+        ask("tools/list", wrong)
+    else:
+        ask("initialize", HELLO | {"protocolVersion": version})
+        ask("ping", None)
+    ask("tools/list", more)
+    for tool_id, tool in REGISTRY.by_id.items():
+        name = REGISTRY.model_name(tool_id)
+        for given in (fitting(tool), {"path": "../..", "nonsense": "x"}):
+            ask("tools/call", {"name": name, "arguments": given, **more})
+    slow = {"pattern": "(a+)+$", "timeout_ms": 1500}
+    meta = {"_meta": more.get("_meta", {}) | {"progressToken": "p"}}
+    ask("tools/call", {"name": "regexp_search", "arguments": slow, **meta})
+    for method, params in (
+        *(("tools/call", {"name": "nothing", **more}), ("tools/list", {"cursor": "x", **more})),
+        *(("nothing", more), ("tools/call", {"name": "tree", "arguments": [], **more})),
+    ):
+        ask(method, params)
+    client.write(b"garbage\n[]\n" + b'{"id": 3, "method": 4}\n')
+    for _ in range(3):
+        hear("")
+    return said
+
+
+@pytest.mark.parametrize("structured", [(), ("--structured",)], ids=["text", "structured"])
+def test_every_message_is_valid_by_the_schema_of_its_version(
+    serve: Serve,
+    root: Path,
+    structured: tuple[str, ...],
+) -> None:
+    (root / "slow").write_text("a" * 5000 + "!")
+    said = []
+    # The models are made of the two schemas that have all there is: the oldest have no newer field.
+    for version in (HANDSHAKE_VERSIONS[-1], STATELESS_VERSION):
+        client = serve("--root", str(root), "--toolsets", TOOLSETS, *structured)
+        said += conversation(client, version)
+    methods = {message["method"] for _, _, message in said if "method" in message}
+    assert methods == {"notifications/progress"}
+    assert sum("error" in message for _, _, message in said) >= 12
+    wrong = printed(
+        python(2), str(PEERS / "validate.py"), input=json.dumps(said), env=dict(os.environ)
+    )
+    assert wrong == ""
+    # Else the check would be none.
+    bad = {"jsonrpc": "2.0", "id": 1, "result": {"content": 7}}
+    broken = [(v, "tools/call", bad) for v in (HANDSHAKE_VERSIONS[-1], STATELESS_VERSION)]
+    found = printed(python(2), str(PEERS / "validate.py"), input=json.dumps(broken))
+    assert found.count("\n") == len(broken)

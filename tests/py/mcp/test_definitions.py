@@ -1,0 +1,77 @@
+"""What models read of the tools before any call: few tokens, names that every client takes."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from backstaff.command_line import MCP_TOOLS
+from backstaff.registry import discover
+from tests.py.mcp.session import Session
+from tests.py.servers import server_at
+
+MAX_TOKENS = 1500
+BYTES_A_TOKEN = 4
+"""Of English in JSON. A real tokenizer (o200k) counts a tenth fewer tokens in these definitions."""
+EVERY_CLIENT_TAKES = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Several models' APIs refuse other names of tools, and one that is refused fails the request."""
+
+
+def listed(*ids: str) -> list[dict[str, Any]]:
+    """The tools of these IDS, as `tools/list` tells them; by default all."""
+    session = Session(server_at("/"), ids or None)
+    return list(session.result("tools/list")["tools"])
+
+
+def test_default_tools_cost_a_model_fewer_than_1500_tokens() -> None:
+    # Clients hand on these three fields of each tool; annotations are for the client itself.
+    seen = ("name", "description", "inputSchema")
+    told = [{key: tool[key] for key in seen} for tool in listed(*MCP_TOOLS)]
+    sizes = {tool["name"]: len(json.dumps(tool, separators=(",", ":"))) for tool in told}
+    assert len(sizes) == 7
+    assert sum(sizes.values()) / BYTES_A_TOKEN < MAX_TOKENS, sizes
+
+
+def test_names_fit_every_client_and_are_those_that_agents_in_emacs_know() -> None:
+    registry = discover()
+    told = {str(one["id"]): one["model"]["name"] for one in registry.definitions()}  # type: ignore[index]
+    names = [tool["name"] for tool in listed()]
+    assert names == list(told.values())
+    assert len(set(names)) == len(names)
+    assert all(EVERY_CLIENT_TAKES.fullmatch(name) for name in names)
+
+
+def test_no_text_of_the_default_tools_names_a_tool_that_is_not_there() -> None:
+    registry = discover()
+    offered = {tool["name"] for tool in listed(*MCP_TOOLS)}
+    others = {registry.model_name(tool_id) for tool_id in registry.by_id} - offered
+    texts = json.dumps(listed(*MCP_TOOLS))
+    assert not [name for name in others if re.search(rf"\b{name}\b", texts)]
+    assert not re.search(r"\b(workspace|commands|agent-q|forge)/", texts)
+
+
+@pytest.mark.parametrize("tool", listed(), ids=lambda tool: tool["name"])
+def test_schema_tells_every_argument_its_limits_and_default(tool: dict[str, Any]) -> None:
+    registry = discover()
+    (tool_id,) = [t for t in registry.by_id if registry.model_name(t) == tool["name"]]
+    schema = tool["inputSchema"]
+    assert schema["type"] == "object"
+    parameters = {one.name: one for one in registry.by_id[tool_id].parameters}
+    # A number that has one value is accepted, but not told.
+    fixed = {
+        name
+        for name, one in parameters.items()
+        if None not in one.bounds() and len(set(one.bounds())) == 1
+    }
+    assert set(schema["properties"]) == parameters.keys() - fixed
+    required = [name for name, one in parameters.items() if one.required]
+    assert schema.get("required", []) == required
+    for name, told in schema["properties"].items():
+        one = parameters[name]
+        assert told["description"]
+        assert told["type"] == one.type
+        assert (told.get("minimum"), told.get("maximum")) == one.bounds()
+        assert told.get("enum", []) == [str(choice) for choice in one.choices]
+        if one.default is not None:
+            assert told.get("default") == one.default or "default" in told["description"]
