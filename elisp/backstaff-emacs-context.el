@@ -55,30 +55,30 @@
          (modified (cl-loop for (path . buffer) in files
                             when (buffer-modified-p buffer) collect path))
          (compilation (backstaff-emacs-context--compilation roots))
-         (lists (lambda (title paths)
-                  (format "%s: %s\n" title
-                          (if paths (backstaff-emacs-some
-                                     (mapcar #'backstaff-names-show paths) 400)
-                            "none")))))
-    (list
-     :text
-     (backstaff-lisp-tools-clipped
-      (concat
-       (cond (path (concat "Selected: " (backstaff-emacs-context--told state)))
-             (t (concat "Selected: "
-                        (if other (concat (backstaff-names-show other) ", which visits no file")
-                          "nothing below the root")
-                        "\n"
-                        (and latest (concat "Last selected file: "
-                                            (backstaff-emacs-context--told state))))))
-       (funcall lists "Visible files" (mapcar #'car visible))
-       (funcall lists "Not saved yet" modified)
-       (backstaff-emacs-context--compilation-told compilation))
-      (min backstaff-emacs-context--most-bytes (plist-get context :limit)))
-     :data (list :selected (and path state) :last-selected (and latest state)
-                 :selected-buffer (and other (substring-no-properties other))
-                 :visible (mapcar #'car visible) :modified modified
-                 :compilation compilation))))
+         (listed (lambda (title paths)
+                   (format "%s: %s\n" title
+                           (if paths (backstaff-emacs-some
+                                      (mapcar #'backstaff-names-show paths) 400)
+                             "none")))))
+    (let* ((limit (min backstaff-emacs-context--most-bytes (plist-get context :limit)))
+           (whole (concat
+                   "Selected: "
+                   (cond (path (backstaff-emacs-context--told state))
+                         (other (concat (backstaff-names-show other)
+                                        ", which visits no file\n"))
+                         (t "nothing below the root\n"))
+                   (and latest (concat "Last selected file: "
+                                       (backstaff-emacs-context--told state)))
+                   (funcall listed "Visible files" (mapcar #'car visible))
+                   (funcall listed "Not saved yet" modified)
+                   (backstaff-emacs-context--compilation-told compilation)))
+           (text (backstaff-lisp-tools-clipped whole limit)))
+      (list :text text
+            :truncated (not (eq text whole))
+            :data (list :selected (and path state) :last-selected (and latest state)
+                        :selected-buffer (and other (substring-no-properties other))
+                        :visible (mapcar #'car visible) :modified modified
+                        :compilation compilation)))))
 
 (defun backstaff-emacs-context--visible (roots)
   "Return an alist of the files below ROOTS that windows show, and their buffers."

@@ -174,7 +174,7 @@ FINISH gets the places, or DONE a failure, within SECONDS."
       ;; Eglot tells the server of changes when Emacs is idle, which it is not in a command.
       (run-at-time (/ seconds 5.0) nil
                    (lambda ()
-                     (when (buffer-live-p buffer)
+                     (when (and (buffer-live-p buffer) (not (current-idle-time)))
                        (with-current-buffer buffer
                          (when (and (eglot-managed-p) (jsonrpc-running-p server))
                            (eglot--signal-textDocument/didChange)))))))))

@@ -69,7 +69,8 @@ It is nil if there is none, and if no tool may tell of BUFFER."
 
 (defun backstaff-emacs-directory (buffer roots)
   "Return the directory below one of ROOTS of BUFFER, which visits no file.
-It ends with a slash, or is \"\" for the root; nil is as in `backstaff-emacs-path'."
+It ends with a slash, or is \"\" for the root.  It is nil where
+`backstaff-emacs-path' would be, too."
   (when-let ((directory (and (not (backstaff-emacs-file-p buffer))
                              (not (backstaff-emacs-hidden-p buffer))
                              (buffer-local-value 'default-directory buffer))))

@@ -125,16 +125,16 @@ with TEXT-ONLY nobody reads the data."
 The limit is at least 64."
   (let ((limit (max 64 limit)))
     (if (<= (string-bytes text) limit) text
-      (let* ((note (format "[cut to %d bytes]\n" limit))
-             (kept (truncate-string-to-width text (- limit (length note)))))
-        ;; The width of a character is at most its bytes, but two columns may be six bytes.
-        (while (> (+ (string-bytes kept) (length note)) limit)
-          (setq kept (substring kept 0 (- (length kept) 1
-                                          (/ (- (string-bytes kept) limit) 8)))))
+      (let* ((note (format "…\n[cut to %d bytes]\n" limit))
+             (room (- limit (string-bytes note)))
+             (kept (substring text 0 (min room (length text))))
+             (excess 0))
+        ;; A character has five bytes at most.
+        (while (> (setq excess (- (string-bytes kept) room)) 0)
+          (setq kept (substring kept 0 (- (/ (+ excess 4) 5)))))
         (concat (if (string-match "\n[^\n]*\\'" kept)
-                    (substring kept 0 (1+ (match-beginning 0)))
-                  (concat kept "…\n"))
-                note)))))
+                    (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
+                  (concat kept note)))))))
 
 
 ;;; Calls

@@ -210,6 +210,26 @@ like TREE for a directory."
          (backstaff-call-timeout 10))
      (backstaff-test-clean ,@body)))
 
+(defmacro backstaff-test-with-buffers (tree &rest body)
+  "Run BODY with our server in a project with TREE; kill the buffers it makes.
+The project is the root of each call."
+  (declare (indent 1) (debug t))
+  `(let ((before (buffer-list)))
+     (backstaff-test-with-tree ,tree
+       (backstaff-test-with-server (backstaff-test-command)
+         (let ((backstaff-root-directory root)
+               (create-lockfiles nil))
+           (save-window-excursion
+             (unwind-protect (progn ,@body)
+               (dolist (buffer (cl-set-difference (buffer-list) before))
+                 ;; Those of the server hold its process.
+                 (when (and (buffer-live-p buffer)
+                            (not (string-prefix-p " " (buffer-name buffer))))
+                   (with-current-buffer buffer
+                     (set-buffer-modified-p nil)
+                     (let ((kill-buffer-hook nil) (kill-buffer-query-functions nil))
+                       (kill-buffer buffer))))))))))))
+
 (defmacro backstaff-test-with-connection (variable &rest body)
   "Run BODY with VARIABLE bound to a connection with a fake server."
   (declare (indent 1) (debug (symbolp body)))
