@@ -167,7 +167,7 @@ A checker may tell of other files; they count if they are below one of ROOTS."
 (defun backstaff-emacs-diagnostics--of-lsp (roots)
   "Return the problems below ROOTS that language servers have told lsp-mode."
   (let ((problems nil))
-    (when (and (fboundp 'lsp-diagnostics) (featurep 'lsp-mode))
+    (when (and (fboundp 'lsp-diagnostics) (not (autoloadp (symbol-function 'lsp-diagnostics))))
       (cl-labels ((get (key object)
                     ;; By an option of lsp-mode, its objects are plists or tables.
                     (if (hash-table-p object) (gethash key object)
@@ -176,7 +176,7 @@ A checker may tell of other files; they count if they are below one of ROOTS."
          (lambda (file diagnostics)
            (when-let ((path (and (not (string-match-p backstaff-unsaved-secret file))
                                  (backstaff-emacs-below file roots))))
-             (seq-doseq (one diagnostics)
+             (dolist (one (append diagnostics nil))
                (let ((start (get "start" (get "range" one))))
                  (push (backstaff-emacs-diagnostics--problem
                         path (1+ (get "line" start)) (1+ (get "character" start))
@@ -209,8 +209,9 @@ A checker may tell of other files; they count if they are below one of ROOTS."
                          (plist-get earlier :message) (plist-get problem :message))
                    return earlier)))
         (if (not same) (push problem kept)
-          (plist-put same :sources (cl-union (plist-get same :sources)
-                                             (plist-get problem :sources) :test #'equal))
+          (plist-put same :sources (sort (cl-union (plist-get same :sources)
+                                                   (plist-get problem :sources) :test #'equal)
+                                         #'string<))
           (when (> (funcall rank problem) (funcall rank same))
             (plist-put same :severity (plist-get problem :severity)))
           (when (> (length (plist-get problem :message)) (length (plist-get same :message)))

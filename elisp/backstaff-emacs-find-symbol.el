@@ -132,7 +132,7 @@ FINISH gets the places, or DONE a failure, within SECONDS."
                                        :message (apply #'format format values)))))
            (request
             (lambda (method more)
-              (jsonrpc-async-request
+              (backstaff-emacs-find-symbol--request
                server method
                (append (save-excursion
                          (save-restriction
@@ -178,6 +178,15 @@ FINISH gets the places, or DONE a failure, within SECONDS."
                        (with-current-buffer buffer
                          (when (and (eglot-managed-p) (jsonrpc-running-p server))
                            (eglot--signal-textDocument/didChange)))))))))
+
+(defun backstaff-emacs-find-symbol--request (&rest arguments)
+  "Call `jsonrpc-async-request' with ARGUMENTS, and fail if it cannot send."
+  (condition-case problem
+      (apply #'jsonrpc-async-request arguments)
+    ;; Such as "Process EGLOT not running: stopped".
+    (error (backstaff-lisp-tools-fail
+            "BACKEND_FAILED" "The language server cannot be asked: %s"
+            (backstaff-names-prose (error-message-string problem))))))
 
 (defun backstaff-emacs-find-symbol--lsp-place (location)
   "Return (NAME LINE) of LOCATION, a Location or LocationLink of a language server.

@@ -78,6 +78,20 @@ Return the value of CONDITION."
            (accept-process-output nil 0.01))
          ,value))))
 
+(defmacro backstaff-test-with-gaps (variable &rest body)
+  "Run BODY and return its value.
+VARIABLE is set to the seconds between the runs of a timer every 10 ms."
+  (declare (indent 1) (debug (symbolp body)))
+  (let ((last (make-symbol "last")) (timer (make-symbol "timer")))
+    `(let* ((,last (float-time))
+            (note (lambda ()
+                    (let ((now (float-time)))
+                      (push (- now ,last) ,variable)
+                      (setq ,last now))))
+            (,timer (run-at-time 0 0.01 note)))
+       (unwind-protect (prog1 (progn ,@body) (funcall note))
+         (cancel-timer ,timer)))))
+
 (defmacro backstaff-test-seconds (&rest body)
   "Run BODY and return how many seconds it took."
   (declare (indent 0) (debug t))
