@@ -118,7 +118,8 @@ The root itself is \"\".  Fail if PATH leads out of it."
      (save-excursion
        (save-restriction
          (widen)
-         (let ((inhibit-field-text-motion t) (case-fold-search nil))
+         ;; With its cache of newlines, Emacs takes 2 s for a million lines; without, 50 ms.
+         (let ((cache-long-scans nil) (inhibit-field-text-motion t) (case-fold-search nil))
            ,@body)))))
 
 (defun backstaff-emacs-line (position)

@@ -187,8 +187,9 @@ prompt = [\"emacs/d*\"]\n")))
   (backstaff-emacs-tests-with-tool (lambda (_arguments _context done)
                                      (setq backstaff-emacs-tests--done done)
                                      nil)
-    (let ((backstaff-call-timeout 0.3))
-      (backstaff-test-should-fail 'backstaff-timeout "emacs/context gave no answer within 0.3"
+    (backstaff-tools)                   ; this starts the server
+    (let ((backstaff-call-timeout 0.6))
+      (backstaff-test-should-fail 'backstaff-timeout "emacs/context gave no answer within 0.6"
         (backstaff-call 'emacs/context nil))
       (let ((reply (backstaff-emacs-tests-later 'emacs/context nil)))
         (should (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")))
