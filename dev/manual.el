@@ -186,7 +186,8 @@ The form is that of the server's tools, which dev/reference.py writes."
           (plist-get argument :description)))
 
 (defun manual-wrapped (indent text)
-  "Return TEXT behind INDENT, in lines of 90 columns; all but the first stand deeper."
+  "Return TEXT behind INDENT, in lines of 90 columns.
+All but the first stand four columns deeper."
   (with-temp-buffer
     (insert indent text "\n")
     (let ((fill-column 90) (fill-prefix (concat indent "    ")) (sentence-end-double-space nil))

@@ -32,13 +32,13 @@
 (declare-function xref-backend-definitions "xref" (backend identifier))
 (declare-function xref-backend-references "xref" (backend identifier))
 (declare-function xref-backend-identifier-at-point "xref" (backend))
-(declare-function xref-item-location "xref" (item))
-(declare-function xref-item-summary "xref" (item))
+(declare-function xref-item-location "xref" (item) t)
+(declare-function xref-item-summary "xref" (item) t)
 (declare-function xref-location-group "xref" (location))
 (declare-function xref-location-line "xref" (location))
-(declare-function xref-buffer-location-p "xref" (location))
-(declare-function xref-buffer-location-buffer "xref" (location))
-(declare-function xref-buffer-location-position "xref" (location))
+(declare-function xref-buffer-location-p "xref" (location) t)
+(declare-function xref-buffer-location-buffer "xref" (location) t)
+(declare-function xref-buffer-location-position "xref" (location) t)
 
 (defconst backstaff-emacs-find-symbol-tool
   '(:id "emacs/find_symbol"

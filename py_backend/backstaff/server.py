@@ -233,11 +233,11 @@ class Server:
         ]
 
     def check(self, definition: object, arguments: object, context: object) -> Reply:
-        """Answer `check`: may the client run its own tool of this DEFINITION with ARGUMENTS?
+        """Answer `check`: whether the client may run its own tool of DEFINITION with ARGUMENTS.
 
-        The data of the reply are the values of all arguments. An error is that which the tool
-        answers with: the policy's, or what is wrong with ARGUMENTS. Raises `ToolError` if there is
-        something wrong with the definition.
+        The data of the reply are the values of all arguments. If the policy forbids the call, or
+        the arguments do not fit, the reply is an error, and the tool's own. Raises `ToolError` if
+        the definition cannot be read.
         """
         from backstaff.client_tools import client_tools  # as in `definitions`
 

@@ -15,15 +15,14 @@ WAY = sys.argv[1]
 PLACES = json.loads(os.environ.get("PLACES", "[]"))
 
 
-def read() -> Any:
+def read() -> dict[str, Any] | None:
     """Return the next message, or None at the end."""
     length = 0
-    while (line := sys.stdin.buffer.readline().strip()) or not length:
-        if not line and sys.stdin.buffer.peek(1) == b"":
-            return None
+    while (line := sys.stdin.buffer.readline()) not in (b"", b"\r\n"):
         if line.lower().startswith(b"content-length:"):
             length = int(line.split(b":")[1])
-    return json.loads(sys.stdin.buffer.read(length))
+    message: dict[str, Any] | None = json.loads(sys.stdin.buffer.read(length)) if line else None
+    return message
 
 
 def send(**fields: object) -> None:
@@ -43,13 +42,13 @@ def find(uid: object) -> None:
         os._exit(1)
 
 
-def publish(document: Any) -> None:
-    """Tell of an error on the first line of DOCUMENT."""
+def publish(uri: str) -> None:
+    """Tell of an error on the first line of the document URI."""
     start, end = ({"line": 0, "character": at} for at in (0, 3))
     problem = {"range": {"start": start, "end": end}, "severity": 1, "message": "made up"}
     send(
         method="textDocument/publishDiagnostics",
-        params={"uri": document["uri"], "diagnostics": [problem]},
+        params={"uri": uri, "diagnostics": [problem]},
     )
 
 
@@ -61,7 +60,7 @@ while (message := read()) is not None:
         case "textDocument/definition" | "textDocument/references":
             find(message["id"])
         case "textDocument/didOpen":
-            publish(message["params"]["textDocument"])
+            publish(message["params"]["textDocument"]["uri"])
         case "exit":
             break
         case _ if "id" in message:
