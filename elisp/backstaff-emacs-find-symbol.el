@@ -67,8 +67,9 @@
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (path (plist-get arguments :path))
-         (open (if path (assoc (backstaff-emacs-argument-path path roots) files)
-                 (car files)))
+         (relative (backstaff-emacs-argument-path (or path "") roots))
+         ;; The root, which a form may give where nothing was typed, is no file.
+         (open (if (equal relative "") (car files) (assoc relative files)))
          (symbol (plist-get arguments :symbol))
          (what (if (equal (plist-get arguments :what) "references") :references :definition))
          (seconds (min backstaff-emacs-find-symbol--seconds
@@ -79,8 +80,8 @@
           ((not open)
            (backstaff-lisp-tools-fail
             "NOT_FOUND" "%s in Emacs, so nothing there knows it: use workspace/regexp_search"
-            (if path (format "File %s is not open" (backstaff-emacs-quote path))
-              "No file of the project is open")))
+            (if (equal relative "") "No file of the project is open"
+              (format "File %s is not open" (backstaff-emacs-quote path)))))
           ;; Eglot and others would ask the host for the true names of files.
           ((file-remote-p (plist-get context :root))
            (backstaff-emacs-find-symbol--none "for a file on another host")))

@@ -464,6 +464,7 @@ What is promised is 50 ms, but the machine of the tests may be busy."
     (backstaff-emacs-tests-visit "a.txt")
     (pcase-dolist (`(,code ,words . ,args)
                    '(("NO_BACKEND" "No back end here" :symbol "two")
+                   ("NO_BACKEND" "No back end here" :symbol "two" :path ".")
                      ("NOT_FOUND" "File 'b.txt' is not open" :symbol "x" :path "b.txt")
                      ("NOT_FOUND" "'two' does not stand on line 1 of a.txt"
                       :symbol "two" :line 1)
