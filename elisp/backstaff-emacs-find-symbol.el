@@ -157,10 +157,13 @@ FINISH gets the places, or DONE a failure, within SECONDS."
                             (format "%s" (plist-get problem :message)) 300 nil nil t))))
                :success-fn
                (lambda (answer)
-                 (funcall finish "eglot"
-                          (mapcar #'backstaff-emacs-find-symbol--lsp-place
-                                  (cond ((vectorp answer) (append answer nil))
-                                        (answer (list answer))))))))))
+                 (condition-case problem
+                     (funcall finish "eglot"
+                              (mapcar #'backstaff-emacs-find-symbol--lsp-place
+                                      (cond ((vectorp answer) (append answer nil))
+                                            (answer (list answer)))))
+                   (error (funcall fail "BACKEND_FAILED" "The answer of the language server\
+ cannot be used: %s" (backstaff-names-prose (error-message-string problem))))))))))
       (cond ((not (and server (jsonrpc-running-p server)))
              (backstaff-lisp-tools-fail
               "BACKEND_FAILED" "The language server has ended: use workspace/regexp_search"))
@@ -328,19 +331,16 @@ FUNCTION waits may do as it likes."
 CALL is a plist of what the result tells.  A place is (NAME LINE SUMMARY)."
   (let* ((roots (plist-get call :roots))
          (files (backstaff-emacs-buffers roots))
-         (within (seq-uniq
-                  (cl-loop for (name line summary) in places
-                           for path = (and name (backstaff-emacs-below name roots))
-                           when (and path (not (string-match-p backstaff-unsaved-secret name)))
-                           collect (list :path path :line line :text summary))
-                  (lambda (one other)
-                    (and (equal (plist-get one :path) (plist-get other :path))
-                         (plist-get one :line)
-                         (eql (plist-get one :line) (plist-get other :line))))))
-         (outside (- (length places)
-                     (cl-count-if (lambda (place)
-                                    (and (car place) (backstaff-emacs-below (car place) roots)))
-                                  places)))
+         (outside 0)
+         (known (make-hash-table :test #'equal))
+         (within (cl-loop for (name line summary) in places
+                          for path = (and name (backstaff-emacs-below name roots))
+                          for key = (if line (cons path line) (list path summary))
+                          do (unless path (cl-incf outside))
+                          when (and path (not (gethash key known))
+                                    (not (string-match-p backstaff-unsaved-secret name)))
+                          do (puthash key t known)
+                          and collect (list :path path :line line :text summary)))
          (shown (seq-take within backstaff-emacs-find-symbol--most))
          (open 1)
          (close (lambda ()

@@ -25,7 +25,6 @@
 (declare-function eglot-current-server "ext:eglot" ())
 (declare-function eglot-managed-p "ext:eglot" ())
 (declare-function flycheck-buffer "ext:flycheck" ())
-(declare-function flycheck-define-command-checker "ext:flycheck" (symbol docstring &rest properties))
 (declare-function flycheck-error-new-at "ext:flycheck" (line column &rest keys))
 (declare-function flycheck-mode "ext:flycheck" (&optional arg))
 (declare-function jsonrpc--process "jsonrpc" (connection))
@@ -284,23 +283,29 @@ A place is a file and a line, counted from 1."
 (ert-deftest backstaff-emacs-eglot-answers-that-lead-out-are-dropped ()
   (let ((out (make-temp-file "backstaff-out" nil ".py" "secret = 1\n")))
     (unwind-protect
-        (backstaff-test-with-tree nil
-          (let ((linked (expand-file-name "linked.py" root)) (place nil))
-            (ignore linked place)
-            (backstaff-emacs-checkers-tests-with-eglot
-                '(("a.py" . "frob\n") ("b.py" . "one\n\u202e%s two\n") (".netrc" . "secret\n"))
-                (let ((here default-directory))
-                  (make-symbolic-link out (expand-file-name "link.py" here))
-                  (backstaff-emacs-checkers-tests-fake
-                   "prompt" (list (concat here "link.py") 1) (list out 1)
-                   (list (concat here "../x.py") 1) (list (concat here ".netrc") 1)
-                   (list (concat here "b.py") 2) (list (concat here "b.py") 2)
-                   (list (concat here "gone.py") 7)))
-              (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py")
-                             (concat "2 definitions of 'frob', asked of eglot in a.py\n"
-                                     "b.py:2: \\u202e%s two\ngone.py:7\n"
-                                     "[3 outside the workspace left out]\n"))))))
+        (backstaff-emacs-checkers-tests-with-eglot
+            '(("a.py" . "frob\n") ("b.py" . "one\n\u202e%s two\n") (".netrc" . "secret\n"))
+            (let ((here default-directory))
+              (make-symbolic-link out (expand-file-name "link.py" here))
+              (backstaff-emacs-checkers-tests-fake
+               "prompt" (list (concat here "link.py") 1) (list out 1)
+               (list (concat here "../x.py") 1) (list (concat here ".netrc") 1)
+               (list (concat here "b.py") 2) (list (concat here "b.py") 2)
+               (list (concat here "gone.py") 7)))
+          (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py")
+                         (concat "2 definitions of 'frob', asked of eglot in a.py\n"
+                                 "b.py:2: \\u202e%s two\ngone.py:7\n"
+                                 "[3 outside the workspace left out]\n"))))
       (delete-file out))))
+
+(ert-deftest backstaff-emacs-eglot-answer-that-is-none-is-told ()
+  (backstaff-emacs-checkers-tests-with-eglot
+      '(("a.py" . "frob\n"))
+      (list "env" "PLACES=[{\"uri\": 5}]" (backstaff-test-python) "-I"
+            (expand-file-name "fake-servers/fake_language_server.py" backstaff-test-directory)
+            "prompt")
+    (should (equal (car (backstaff-emacs-tests-error "find_symbol" :symbol "frob" :path "a.py"))
+                   "BACKEND_FAILED"))))
 
 (ert-deftest backstaff-emacs-eglot-slow-and-dead-servers-hold-nobody-up ()
   (dolist (way '("late" "never" "ends" stopped))
