@@ -19,6 +19,9 @@
 (require 'ox-texinfo)
 (require 'subr-x)
 
+(declare-function backstaff-lisp-tools-find "backstaff-lisp-tools" (id))
+(defvar backstaff-lisp-tools)
+
 (defconst manual-project
   (expand-file-name "../" (file-name-directory load-file-name))
   "This repository.")
@@ -143,6 +146,55 @@ COLUMNS tells Texinfo what part of a line each column takes."
    manual-maps "\n\n"))
 
 
+;;; Tools in Lisp
+
+(defun manual-emacs-tools ()
+  "Return the tools in Lisp as sections of Org.
+The form is that of the server's tools, which dev/reference.py writes."
+  (manual-load)
+  (mapconcat
+   (pcase-lambda (`(,id . ,_))
+     (let ((tool (backstaff-lisp-tools-find id)))
+       (format "*** =%s=\n\n#+begin_example\n%s#+end_example" id
+               (mapconcat (pcase-lambda (`(,indent . ,text)) (manual-wrapped indent text))
+                          (cons (cons "    " (plist-get tool :description))
+                                (mapcar (lambda (argument)
+                                          (cons "      " (manual-argument argument)))
+                                        (plist-get tool :arguments)))
+                          ""))))
+   backstaff-lisp-tools "\n\n"))
+
+(defun manual-argument (argument)
+  "Return ARGUMENT of a tool in Lisp as a line, with its type and limits."
+  (format "%s (%s)  %s" (plist-get argument :name)
+          (string-join
+           (delq nil
+                 (list (substring (symbol-name (plist-get argument :type)) 1)
+                       (cond ((plist-get argument :required) "required")
+                             ((not (plist-member argument :default)) "optional")
+                             (t (format "default %s"
+                                        (pcase (plist-get argument :default)
+                                          (:false "false")
+                                          (value (format "%S" value))))))
+                       (and (plist-get argument :enum)
+                            (concat "one of " (string-join (plist-get argument :enum) " ")))
+                       (and (plist-get argument :minimum)
+                            (format "minimum %s" (plist-get argument :minimum)))
+                       (and (plist-get argument :maximum)
+                            (format "maximum %s" (plist-get argument :maximum)))))
+           ", ")
+          (plist-get argument :description)))
+
+(defun manual-wrapped (indent text)
+  "Return TEXT behind INDENT, in lines of 90 columns.
+All but the first stand four columns deeper."
+  (with-temp-buffer
+    (insert indent text "\n")
+    (let ((fill-column 90) (fill-prefix (concat indent "    ")) (sentence-end-double-space nil))
+      (fill-region-as-paragraph (point-min) (point-max)))
+    (buffer-string)))
+
+
 ;;; The files
 
 (defun manual-file (name)
@@ -160,6 +212,7 @@ COLUMNS tells Texinfo what part of a line each column takes."
 (defun manual-insert ()
   "Insert the manual into this buffer, with the reference as it should be."
   (insert-file-contents (manual-file "backstaff.org"))
+  (manual-fill "emacs-tools" (manual-emacs-tools))
   (manual-fill "commands" (manual-commands))
   (manual-fill "options" (manual-options))
   (manual-fill "keys" (manual-keymaps)))

@@ -8,11 +8,13 @@
 ;; of writing, or bytes that are no character.  Shown unchanged, it could look like
 ;; another name or like two.  A reply has labels for such names, which are JSON string
 ;; literals.  `backstaff-names-show' makes labels for other names, such as those of
-;; buffers and roots.
+;; buffers and roots; `backstaff-names-text' and `backstaff-names-prose' do the same for
+;; what buffers hold and for messages.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'subr-x)
 
 (defun backstaff-names-labels (reply &optional table)
   "Return a hash table of the labels in REPLY, by the exact names.
@@ -55,6 +57,32 @@ blank becomes \" a\"."
         (t (let ((offset (- character #x10000)))
              (format "\\u%04x\\u%04x" (+ #xd800 (ash offset -10))
                      (+ #xdc00 (logand offset #x3ff)))))))
+
+(defconst backstaff-names--controls
+  (rx (any (0 . 8) (#x0b . #x1f) (#x7f . #x9f) (#x202a . #x202e) (#x2066 . #x2069)
+           (#x3fff80 . #x3fffff)))
+  "What drives a terminal, turns the direction of text, or is no text.")
+
+(defun backstaff-names-text (text)
+  "Return TEXT of a buffer with escapes for control characters and stray bytes.
+Other invisible characters stay: who edits the file needs them as they are."
+  (let ((text (string-to-multibyte (substring-no-properties text))))
+    (if (string-match-p backstaff-names--controls text)
+        (replace-regexp-in-string backstaff-names--controls
+                                  (lambda (found) (backstaff-names--escaped (aref found 0)))
+                                  text t t)
+      text)))
+
+(defun backstaff-names-prose (text)
+  "Return TEXT, a message of another program, on one line.
+Everything invisible but the blank is escaped."
+  (mapconcat (lambda (character)
+               (if (backstaff-names--visible-p character) (string character)
+                 (backstaff-names--escaped character)))
+             (replace-regexp-in-string
+              "[ \t\r\n\f]+" " "
+              (string-trim (string-to-multibyte (substring-no-properties text))) t t)
+             ""))
 
 (provide 'backstaff-names)
 ;;; backstaff-names.el ends here

@@ -526,14 +526,16 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
   "Cancel the asynchronous call HANDLE; return nil if it had ended before."
   (backstaff-epc-cancel (car handle) (cdr handle)))
 
-(defun backstaff-server-tools (timeout)
+(defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.
+It describes the tools of DEFINITIONS, which are Emacs's own, as well.
 Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (or (backstaff-server-definitions server)
         (setf (backstaff-server-definitions server)
               (backstaff-epc-call (backstaff-server-connection server)
-                                  'describe nil :timeout timeout)))))
+                                  'describe (and definitions (list definitions))
+                                  :timeout timeout)))))
 
 ;;;###autoload
 (defun backstaff-stop ()

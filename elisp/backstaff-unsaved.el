@@ -60,7 +60,7 @@ twice as long.")
   "For how long texts go ahead of a call.
 The disk counts for those that are not there by then, and the next call goes on.")
 
-(defconst backstaff-unsaved--secret
+(defconst backstaff-unsaved-secret
   (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))
   "What the names of files match whose text never leaves Emacs.")
 
@@ -106,7 +106,7 @@ It visits a file, so it is no indirect buffer; its base buffer has the text."
        (let ((name (file-local-name buffer-file-name)))
          ;; A handler such as that for .gz writes other bytes than the text's.
          (not (or (find-file-name-handler name 'write-region)
-                  (string-match-p backstaff-unsaved--secret name))))))
+                  (string-match-p backstaff-unsaved-secret name))))))
 
 (defun backstaff-unsaved--coding-to-name ()
   "Return the name of the current buffer's coding system if a server needs it.

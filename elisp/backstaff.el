@@ -32,6 +32,7 @@
 
 (require 'cl-lib)
 (require 'subr-x)
+(require 'backstaff-lisp-tools)
 (require 'backstaff-server)
 (require 'backstaff-unsaved)
 
@@ -199,9 +200,16 @@ if there is no reply within `backstaff-call-timeout' seconds, or if the server
 is lost or sends no reply."
   (let* ((context (backstaff--context context))
          (root (plist-get context :root))
+         (tool (backstaff-lisp-tools-find (backstaff--method id)))
          (reply nil))
     (cl-labels
-        ((call (&optional all)
+        ((call ()
+           (if tool
+               (backstaff--reply (backstaff-lisp-tools-call tool args context
+                                                            backstaff-call-timeout)
+                                 root)
+             (call-server)))
+         (call-server (&optional all)
            (let* ((texts (backstaff--hand-over
                           (backstaff-unsaved-context (backstaff--method id) root all)))
                   (reply (backstaff--reply
@@ -212,7 +220,7 @@ is lost or sends no reply."
                            :host (file-remote-p root))
                           root)))
              (if (and (not all) (backstaff-unsaved-needed-p reply))
-                 (call t)
+                 (call-server t)
                (backstaff-unsaved-told reply texts)))))
       (setq reply (call))
       (if (not (backstaff--approval-required-p reply))
@@ -234,7 +242,8 @@ Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
   ;; The handle is a symbol, as that prints short; its value is the server's.
-  (let ((handle (make-symbol "backstaff-call")))
+  (let ((handle (make-symbol "backstaff-call"))
+        (tool (backstaff-lisp-tools-find (backstaff--method id))))
     (set handle nil)
     (cl-labels
         ((fail (condition)
@@ -251,10 +260,25 @@ Return a handle for `backstaff-cancel'."
                                        (format "%s was cancelled" id)))
                            t))))
          (start (context &optional all)
-           (let ((texts (backstaff-unsaved-context
-                         (backstaff--method id) (plist-get context :root) all)))
-             (send context all texts (plist-get texts :ahead)
-                   (+ (float-time) backstaff-unsaved-most-seconds))))
+           (if tool (run-here context)
+             (let ((texts (backstaff-unsaved-context
+                           (backstaff--method id) (plist-get context :root) all)))
+               (send context all texts (plist-get texts :ahead)
+                     (+ (float-time) backstaff-unsaved-most-seconds)))))
+         (run-here (context)
+           (set handle
+                (backstaff-lisp-tools-call-async
+                 tool args context
+                 :timeout backstaff-call-timeout
+                 :error-fn #'fail
+                 :success-fn
+                 (lambda (value)
+                   (let ((reply (condition-case problem
+                                    (backstaff--reply value (plist-get context :root))
+                                  (backstaff-error (backstaff--failure id problem)))))
+                     (if (backstaff--approval-required-p reply)
+                         (later #'ask context reply)
+                       (funcall callback reply)))))))
          ;; Send the first of PIECES and come back, or the call itself.
          (send (context all texts pieces deadline)
            (if (and pieces (< (float-time) deadline))
@@ -362,8 +386,9 @@ Never signal anything: an error or a quit is a text that starts with
 (defun backstaff-tools ()
   "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
-`:arguments', `:safety-level' and more.  The server is asked once."
-  (backstaff-server-tools backstaff-call-timeout))
+`:arguments', `:safety-level' and more.  The server is asked once.  The last
+are those whose work Emacs does, `backstaff-lisp-tools'."
+  (backstaff-server-tools backstaff-call-timeout (backstaff-lisp-tools-definitions)))
 
 (defun backstaff--method (id)
   "Return ID, a string or a symbol, as the name of a method."

@@ -12,7 +12,7 @@ from backstaff import __version__, log
 from backstaff.arguments import Parameter, json_object
 from backstaff.errors import ErrorCode, SettingsError, ToolError
 from backstaff.fs.root import Root
-from backstaff.registry import Registry, discover
+from backstaff.registry import CLIENT_TOOLS, Registry, discover
 from backstaff.render.canonical import to_json
 from backstaff.render.names import visible
 from backstaff.server import Server, enable_garbage_collection
@@ -235,7 +235,8 @@ def _bundle(_: argparse.Namespace) -> int:
 def _server(options: argparse.Namespace) -> Server:
     registry = discover()
     path = options.config or default_file()
-    settings = load(path, registry.settings_tables(), registry.by_id) if path else Settings()
+    ids = [*registry.by_id, *CLIENT_TOOLS]
+    settings = load(path, registry.settings_tables(), ids) if path else Settings()
     return Server(registry, settings, os.path.abspath(options.root))
 
 

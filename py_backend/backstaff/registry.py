@@ -25,6 +25,10 @@ logger = logging.getLogger(__name__)
 CONTENT_READERS = ("agent-q/read_file", "workspace/read_file", "workspace/regexp_search")
 """The ids of the tools with `reads_content`. `hello` tells them, and to import every tool for that
 would make a start twice as long. A test compares them with the tools."""
+CLIENT_TOOLS = ("emacs/context", "emacs/diagnostics", "emacs/find_symbol", "emacs/read_buffer")
+"""The ids of the tools that Emacs has itself (`client_tools`), so that the policy can name them. A
+test compares them with Emacs's."""
+NO_TOOLS: Mapping[str, Tool[Any]] = {}
 AGENT_Q = "agent-q/"
 """The toolset whose tools keep their bare names where another toolset has them as well."""
 
@@ -58,11 +62,15 @@ class Registry:
         name = tool_id.rpartition("/")[2]
         return name if self.aliases.get(name) == tool_id else re.sub(r"[^a-zA-Z0-9]", "_", tool_id)
 
-    def definitions(self) -> list[dict[str, object]]:
-        """Answer `describe`. Raises `ToolError` if a tool cannot be used."""
+    def definitions(self, client: Mapping[str, Tool[Any]] = NO_TOOLS) -> list[dict[str, object]]:
+        """Answer `describe`, with the tools of the CLIENT last.
+
+        Raises `ToolError` if a tool cannot be used.
+        """
+        tools = {**self.by_id, **client}
         return [
-            tool.definition(tool_id) | {"model": self._for_models(tool_id, tool)}
-            for tool_id, tool in self.by_id.items()
+            tool.definition(tool_id) | {"model": self._for_models(tool_id, tool, tools)}
+            for tool_id, tool in tools.items()
         ]
 
     def for_models(self, tool_id: str) -> dict[str, object]:
@@ -77,7 +85,7 @@ class Registry:
             if low is not None and low == high:
                 continue  # a number that has one value is accepted, but worth no tokens
             told = parameter.told()
-            text = self._named(parameter.description or parameter.help)
+            text = self._named(parameter.description or parameter.help, self.by_id)
             if "default" in text:
                 told.pop("default", None)  # to say it twice would cost tokens
             told["description"] = text
@@ -85,25 +93,29 @@ class Registry:
         required = schema(tool.parameters)["required"]
         return {
             "name": self.model_name(tool_id),
-            "description": self._named(tool.description),
+            "description": self._named(tool.description, self.by_id),
             "schema": {"type": "object", "properties": properties}
             | ({"required": required} if required else {}),
         }
 
-    def _for_models(self, tool_id: str, tool: Tool[Any]) -> dict[str, object]:
-        """What `describe` tells models: texts that are whole, with the names that models know."""
+    def _for_models(
+        self, tool_id: str, tool: Tool[Any], tools: Mapping[str, Tool[Any]]
+    ) -> dict[str, object]:
+        """What `describe` tells models: texts that are whole, with the names they know of TOOLS."""
         return {
             "name": self.model_name(tool_id),
-            "description": self._named(tool.description),
+            "description": self._named(tool.description, tools),
             # In the order of `arguments`.
-            "arguments": [self._named(parameter.in_words()) for parameter in tool.parameters],
+            "arguments": [
+                self._named(parameter.in_words(), tools) for parameter in tool.parameters
+            ],
         }
 
-    def _named(self, text: str) -> str:
-        """Return TEXT with each id of a tool replaced by the name that models know."""
+    def _named(self, text: str, tools: Mapping[str, Tool[Any]]) -> str:
+        """Return TEXT with the id of each of TOOLS replaced by the name that models know."""
         return re.sub(
             r"[a-z-]+/\w+",
-            lambda found: self.model_name(found[0]) if found[0] in self.by_id else found[0],
+            lambda found: self.model_name(found[0]) if found[0] in tools else found[0],
             text,
         )
 

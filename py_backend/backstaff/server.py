@@ -221,15 +221,31 @@ class Server:
             warnings=(*shown, f"{more} more warnings") if more > 0 else tuple(shown),
         )
 
-    def definitions(self) -> list[dict[str, object]]:
+    def definitions(self, client: object = None) -> list[dict[str, object]]:
         """Answer `describe`: each tool's definition, with the policy's verdict on it.
 
-        Raises `ToolError` if a tool cannot be used, so that its author sees the reason.
+        CLIENT has the definitions of tools of the client's own (`client_tools`). Raises `ToolError`
+        if a tool cannot be used, so that its author sees the reason.
         """
+        from backstaff.client_tools import client_tools  # here, as few clients have any
+
         return [
             definition | {"policy": self.settings.policy.verdict(str(definition["id"]))}
-            for definition in self.registry.definitions()
+            for definition in self.registry.definitions(client_tools(client))
         ]
+
+    def check(self, definition: object, arguments: object, context: object) -> Reply:
+        """Answer `check`: whether the client may run its own tool of DEFINITION with ARGUMENTS.
+
+        The data of the reply are the values of all arguments. If the policy forbids the call, or
+        the arguments do not fit, the reply is an error, and the tool's own. Raises `ToolError` if
+        the definition cannot be read.
+        """
+        from backstaff.client_tools import client_tools  # as in `definitions`
+
+        (tool_id, tool), *_ = client_tools([definition]).items()
+        server = Server(Registry({tool_id: tool}), self.settings, self.root)
+        return server.call(tool_id, arguments, context)
 
     def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Return the settings of TOOL below ROOT, and a warning if the file's are not used."""

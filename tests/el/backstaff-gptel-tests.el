@@ -24,11 +24,18 @@
 (declare-function gptel-make-fsm "ext:gptel-request" (&rest slots))
 (declare-function gptel-fsm-info "ext:gptel-request" (fsm))
 (declare-function gptel-fsm-state "ext:gptel-request" (fsm))
+(declare-function gptel-make-openai "ext:gptel-openai" (name &rest slots))
+(declare-function gptel-request "ext:gptel-request" (&optional prompt &rest options))
 (declare-function gptel--handle-tool-use "ext:gptel-request" (fsm))
 (declare-function gptel--parse-tools "ext:gptel-request" (backend tools))
 (defvar gptel--known-tools)
 (defvar gptel--known-presets)
+(defvar gptel-backend)
 (defvar gptel-confirm-tool-calls)
+(defvar gptel-model)
+(defvar gptel-tools)
+(defvar gptel-use-curl)
+(defvar gptel-use-tools)
 (defvar project-find-functions)
 
 (defmacro backstaff-gptel-tests-with-tools (settings &rest body)
@@ -279,6 +286,103 @@ Debian has no package of it, so its tests run only where somebody has it."
                                                         (intern (concat ":" (plist-get property :type)))
                                                         (plist-get property :description)
                                                         (plist-get property :enum)))))))))
+
+(defun backstaff-gptel-tests--model (calls requests)
+  "Start a model on loopback and return its process, a server.
+It answers the first request with CALLS, each a tool's name and its arguments,
+and each other one with \"Done\".  REQUESTS is a list with one element, in
+front of which each request is put, parsed."
+  (make-network-process
+   :name "backstaff-model" :server t :host 'local :service t :family 'ipv4 :coding 'binary
+   :filter
+   (lambda (process text)
+     (let ((text (concat (process-get process :text) text)))
+       (process-put process :text text)
+       (when (and (string-match "\r\n\r\n" text)
+                  (let ((start (match-end 0)) (case-fold-search t))
+                    (string-match "^content-length: \\([0-9]+\\)" text)
+                    (and (= (length text) (+ start (string-to-number (match-string 1 text))))
+                         (push (json-parse-string (substring text start)
+                                                  :object-type 'plist :array-type 'list)
+                               (car requests)))))
+         (let ((body (encode-coding-string
+                      (json-serialize
+                       (backstaff-gptel-tests--answer
+                        (and (null (cdar requests)) calls)))
+                      'utf-8)))
+           (process-send-string
+            process
+            (format "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\
+Connection: close\r\nContent-Length: %d\r\n\r\n%s" (length body) body))
+           (delete-process process)))))))
+
+(defun backstaff-gptel-tests--answer (calls)
+  "Return what OpenAI's interface answers: CALLS of tools, or \"Done\"."
+  (let ((message
+         (if (null calls) '(:role "assistant" :content "Done")
+           (list :role "assistant" :content :null
+                 :tool_calls
+                 (vconcat (cl-loop for (name . arguments) in calls
+                                   for number from 1
+                                   collect `(:id ,(format "call-%d" number) :type "function"
+                                             :function (:name ,name
+                                                        :arguments ,(json-serialize
+                                                                     arguments)))))))))
+    `(:id "1" :object "chat.completion" :model "fake"
+      :choices [(:index 0 :message ,message :finish_reason "stop")]
+      :usage (:prompt_tokens 1 :completion_tokens 1 :total_tokens 2))))
+
+(ert-deftest backstaff-gptel-session-uses-all-tools-of-emacs-in-one-turn ()
+  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
+  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-test-require 'gptel-openai "BACKSTAFF_GPTEL_DIR")
+  (backstaff-gptel-tests-with-tools nil
+    (let* ((requests (list nil))
+           (answer nil)
+           (backstaff-approval-function #'always)
+           (model (backstaff-gptel-tests--model
+                   '(("emacs_context") ("emacs_read_buffer" :buffer "*backstaff shell*")
+                     ("emacs_diagnostics" :path "src")
+                     ("emacs_find_symbol" :symbol "frob" :path "a.txt" :line 1))
+                   requests))
+           (gptel-use-curl nil)
+           (gptel-backend (gptel-make-openai "fake"
+                            :host (format "127.0.0.1:%d" (process-contact model :service))
+                            :protocol "http" :key "none" :models '(fake)))
+           (gptel-model 'fake)
+           (gptel-use-tools t)
+           (gptel-tools (backstaff-gptel-register "emacs"))
+           (files (list (find-file-noselect "a.txt") (find-file-noselect "src/b.txt")
+                        (get-buffer-create "*backstaff shell*"))))
+      (unwind-protect
+          (with-temp-buffer
+            (setq default-directory root)
+            (with-current-buffer (car files) (insert "frob"))
+            (with-current-buffer (nth 2 files)
+              (setq default-directory root)
+              (insert "$ make\n"))
+            (gptel-request "What am I looking at?"
+              :buffer (current-buffer) :stream nil
+              :callback (lambda (response _info)
+                          (when (or (stringp response) (null response))
+                            (setq answer (list response)))))
+            (backstaff-test-wait-for answer 30)
+            (should (equal answer '("Done")))
+            (should (equal (length (car requests)) 2))
+            (let ((told (cl-loop for message in (plist-get (caar requests) :messages)
+                                 when (equal (plist-get message :role) "tool")
+                                 collect (plist-get message :content))))
+              (should (equal (length told) 4))
+              (cl-loop for words in '("^Not saved yet: a\\.txt$"
+                                      "\\`\"?\\*backstaff shell\\*\"? in \\./: lines 1-2 of 2\n1\t\\$ make"
+                                      "^\\[no checker runs in: src/b\\.txt\\]$"
+                                      "No back end here: .*use workspace/regexp_search")
+                       for text in told
+                       do (should (string-match-p words text)))))
+        (delete-process model)
+        (dolist (buffer files)
+          (with-current-buffer buffer (set-buffer-modified-p nil))
+          (kill-buffer buffer))))))
 
 (provide 'backstaff-gptel-tests)
 ;;; backstaff-gptel-tests.el ends here

@@ -78,6 +78,20 @@ Return the value of CONDITION."
            (accept-process-output nil 0.01))
          ,value))))
 
+(defmacro backstaff-test-with-gaps (variable &rest body)
+  "Run BODY and return its value.
+VARIABLE is set to the seconds between the runs of a timer every 10 ms."
+  (declare (indent 1) (debug (symbolp body)))
+  (let ((last (make-symbol "last")) (timer (make-symbol "timer")))
+    `(let* ((,last (float-time))
+            (note (lambda ()
+                    (let ((now (float-time)))
+                      (push (- now ,last) ,variable)
+                      (setq ,last now))))
+            (,timer (run-at-time 0 0.01 note)))
+       (unwind-protect (prog1 (progn ,@body) (funcall note))
+         (cancel-timer ,timer)))))
+
 (defmacro backstaff-test-seconds (&rest body)
   "Run BODY and return how many seconds it took."
   (declare (indent 0) (debug t))
@@ -209,6 +223,26 @@ like TREE for a directory."
   `(let ((backstaff-server-command ,command)
          (backstaff-call-timeout 10))
      (backstaff-test-clean ,@body)))
+
+(defmacro backstaff-test-with-buffers (tree &rest body)
+  "Run BODY with our server in a project with TREE; kill the buffers it makes.
+The project is the root of each call."
+  (declare (indent 1) (debug t))
+  `(let ((before (buffer-list)))
+     (backstaff-test-with-tree ,tree
+       (backstaff-test-with-server (backstaff-test-command)
+         (let ((backstaff-root-directory root)
+               (create-lockfiles nil))
+           (save-window-excursion
+             (unwind-protect (progn ,@body)
+               (dolist (buffer (cl-set-difference (buffer-list) before))
+                 ;; Those of the server hold its process.
+                 (when (and (buffer-live-p buffer)
+                            (not (string-prefix-p " " (buffer-name buffer))))
+                   (with-current-buffer buffer
+                     (set-buffer-modified-p nil)
+                     (let ((kill-buffer-hook nil) (kill-buffer-query-functions nil))
+                       (kill-buffer buffer))))))))))))
 
 (defmacro backstaff-test-with-connection (variable &rest body)
   "Run BODY with VARIABLE bound to a connection with a fake server."

@@ -1,7 +1,7 @@
 """One EPC connection without any I/O: bytes come in, replies go out, and nothing here waits.
 
 A transport passes the bytes that it reads to `Connection.receive`, and provides a `send` that
-writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `describe`,
+writes one whole frame. The reading thread answers `hello`, `ping`, `cancel`, `check`, `describe`,
 `keep_text` and `methods` at once; workers run the calls of tools, and answer each when it is done.
 """
 
@@ -26,7 +26,7 @@ from backstaff.workers import Workers
 logger = logging.getLogger(__name__)
 
 PROTOCOL = 1
-CAPABILITIES = ("call", "cancel", "describe", "escapes", "ping", "unsaved")
+CAPABILITIES = ("call", "cancel", "check", "describe", "escapes", "ping", "unsaved")
 
 _HELLO = (
     Parameter(name="client", type=ParameterType.STRING),
@@ -54,7 +54,16 @@ class Connection:
         self._running: set[_RunningCall] = set()
         self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
-            "describe": ("", "The definition of every tool.", lambda _: server.definitions()),
+            "describe": (
+                "&optional TOOLS",
+                "The definition of every tool, also of TOOLS, which the client has itself.",
+                lambda arguments: server.definitions(*arguments[:1]),
+            ),
+            "check": (
+                "TOOL ARGUMENTS &optional CONTEXT",
+                "Whether the client may run TOOL, its own, and the values of its arguments.",
+                self._check,
+            ),
             "ping": ("", "Answer t at once.", lambda _: True),
             "cancel": ("UID", "Stop the running call UID; t if there was one.", self._cancel),
             "keep_text": (
@@ -203,6 +212,13 @@ class Connection:
             "reads_content": self._server.registry.content_readers(),
             "escapes": options["escapes"],
         }
+
+    def _check(self, arguments: Sequence[object]) -> object:
+        match arguments:
+            case [tool, values, *context] if len(context) <= 1:
+                return self._server.check(tool, values, *context or [None]).fields()
+        message = "check takes TOOL ARGUMENTS &optional CONTEXT"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
 
     def _cancel(self, arguments: Sequence[object]) -> object:
         match arguments:

@@ -1,0 +1,170 @@
+;;; backstaff-emacs-context.el --- The tool emacs/context  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; Tells what the user is looking at, as far as it is below the root:
+;;
+;;   Selected: src/a.c, line 12 of 340, not saved yet
+;;   Region, lines 10-12:
+;;   | int main(void) {
+;;   …
+;;   Visible files: src/a.c, README.md
+;;   Not saved yet: src/a.c
+;;   Last compilation: make -k in ./src/: exit [2], 1 error, 0 warnings; its buffer: *compilation*
+;;
+;; An agent's own buffer is often the one that is selected.  Then the file that was
+;; selected last is told as well.
+
+;;; Code:
+
+(require 'backstaff-emacs)
+
+(defvar compilation-arguments)
+(defvar compilation-last-buffer)
+(defvar compilation-num-errors-found)
+(defvar compilation-num-warnings-found)
+
+(defconst backstaff-emacs-context-tool
+  '(:id "emacs/context"
+    :description "Tells what the user is looking at in Emacs: the selected file, line and region, the files that are visible or not saved yet, and the result of the last compilation. Use it when the user says 'here' or 'this'."
+    :arguments nil
+    :categories (:emacs :buffers)
+    :function backstaff-emacs-context--run)
+  "The definition of the tool emacs/context.")
+
+(defconst backstaff-emacs-context--most-bytes 2048
+  "How many bytes the answer has at most.")
+
+(defconst backstaff-emacs-context--region-size 1024
+  "How many bytes of the region's text are shown.")
+
+(defun backstaff-emacs-context--run (_arguments context _done)
+  "Do the work of emacs/context in CONTEXT."
+  (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
+         (files (backstaff-emacs-buffers roots))
+         (selected (window-buffer (or (minibuffer-selected-window) (selected-window))))
+         (path (backstaff-emacs-path selected roots))
+         (latest (and (not path) (car files)))
+         (state (cond (path (backstaff-emacs-context--state path selected))
+                      (latest (backstaff-emacs-context--state (car latest) (cdr latest)))))
+         (other (and (not path) (backstaff-emacs-directory selected roots)
+                     (buffer-name selected)))
+         (visible (backstaff-emacs-context--visible roots))
+         (modified (cl-loop for (path . buffer) in files
+                            when (buffer-modified-p buffer) collect path))
+         (compilation (backstaff-emacs-context--compilation roots))
+         (listed (lambda (title paths)
+                   (format "%s: %s\n" title
+                           (if paths (backstaff-emacs-some
+                                      (mapcar #'backstaff-names-show paths) 400)
+                             "none")))))
+    (let* ((limit (min backstaff-emacs-context--most-bytes (plist-get context :limit)))
+           (whole (concat
+                   "Selected: "
+                   (cond (path (backstaff-emacs-context--told state))
+                         (other (concat (backstaff-names-show other)
+                                        ", which visits no file\n"))
+                         (t "nothing below the root\n"))
+                   (and latest (concat "Last selected file: "
+                                       (backstaff-emacs-context--told state)))
+                   (funcall listed "Visible files" (mapcar #'car visible))
+                   (funcall listed "Not saved yet" modified)
+                   (backstaff-emacs-context--compilation-told compilation)))
+           (text (backstaff-lisp-tools-clipped whole limit)))
+      (list :text text
+            :truncated (not (eq text whole))
+            :data (list :selected (and path state) :last-selected (and latest state)
+                        :selected-buffer (and other (substring-no-properties other))
+                        :visible (mapcar #'car visible) :modified modified
+                        :compilation compilation)))))
+
+(defun backstaff-emacs-context--visible (roots)
+  "Return an alist of the files below ROOTS that windows show, and their buffers."
+  (let ((found nil))
+    (dolist (frame (visible-frame-list) (nreverse found))
+      (dolist (window (window-list frame 'no-minibuffer))
+        (let ((path (backstaff-emacs-path (window-buffer window) roots)))
+          (when (and path (not (assoc path found)))
+            (push (cons path (window-buffer window)) found)))))))
+
+(defun backstaff-emacs-context--state (path buffer)
+  "Return what there is to tell of BUFFER, which visits PATH, as a plist."
+  (with-current-buffer buffer
+    ;; Each window has a point of its own.
+    (let* ((window (get-buffer-window buffer 'visible))
+           (point (if window (window-point window) (point)))
+           (mark (and transient-mark-mode mark-active (mark t))))
+      (list :path path :buffer (substring-no-properties (buffer-name))
+            :line (backstaff-emacs-line point)
+            :line-count (save-restriction (widen) (backstaff-emacs-line (point-max)))
+            :modified (buffer-modified-p)
+            :region (and mark (/= mark point)
+                         (backstaff-emacs-context--region (min mark point)
+                                                          (max mark point)))))))
+
+(defun backstaff-emacs-context--region (start end)
+  "Return the region of the current buffer from START to END as a plist."
+  (save-restriction
+    (widen)
+    (let ((text (backstaff-names-text
+                 (buffer-substring-no-properties
+                  start (min end (+ start backstaff-emacs-context--region-size))))))
+      (list :first-line (backstaff-emacs-line start)
+            :last-line (backstaff-emacs-line end)
+            :text (backstaff-lisp-tools-clipped text backstaff-emacs-context--region-size)
+            :truncated (or (> (- end start) backstaff-emacs-context--region-size)
+                           (> (string-bytes text) backstaff-emacs-context--region-size))))))
+
+(defun backstaff-emacs-context--told (state)
+  "Return lines that tell of STATE."
+  (let ((region (plist-get state :region)))
+    (concat (format "%s, line %d of %d%s\n" (backstaff-names-show (plist-get state :path))
+                    (plist-get state :line) (plist-get state :line-count)
+                    (if (plist-get state :modified) ", not saved yet" ""))
+            (and region
+                 (format "Region, lines %d-%d%s:\n%s\n" (plist-get region :first-line)
+                         (plist-get region :last-line)
+                         (if (plist-get region :truncated) ", its beginning" "")
+                         ;; Each line is marked, so that none can pass for one of ours.
+                         (replace-regexp-in-string
+                          "^" "| " (string-trim-right (plist-get region :text) "\n") t t))))))
+
+(defun backstaff-emacs-context--compilation (roots)
+  "Return the last compilation, if it was below one of ROOTS, as a plist, or nil."
+  (let* ((buffer (bound-and-true-p compilation-last-buffer))
+         (directory (and (buffer-live-p buffer) (backstaff-emacs-directory buffer roots))))
+    (when directory
+      (with-current-buffer buffer
+        (let ((running (process-live-p (get-buffer-process buffer)))
+              (status (car-safe mode-line-process)))
+          (list :buffer (substring-no-properties (buffer-name))
+                :directory directory
+                :command (and (stringp (car-safe (bound-and-true-p compilation-arguments)))
+                              (substring-no-properties (car compilation-arguments)))
+                :running (and running t)
+                ;; It is such as ":exit [2]", and its tooltip tells it in words.
+                :status (and (not running) (stringp status)
+                             (string-trim (substring-no-properties status) "[: ]+"))
+                :errors (or (bound-and-true-p compilation-num-errors-found) 0)
+                :warnings (or (bound-and-true-p compilation-num-warnings-found) 0)))))))
+
+(defun backstaff-emacs-context--compilation-told (compilation)
+  "Return a line that tells of COMPILATION, a plist or nil."
+  (if (null compilation) "Last compilation: none below the root\n"
+    (format "Last compilation: %s in %s: %s, %s, %s; its buffer: %s\n"
+            (backstaff-names-prose
+             (truncate-string-to-width (or (plist-get compilation :command) "a command")
+                                       200 nil nil t))
+            (backstaff-names-show (concat "./" (plist-get compilation :directory)))
+            (cond ((plist-get compilation :running) "still running")
+                  ((plist-get compilation :status)
+                   (backstaff-names-prose (plist-get compilation :status)))
+                  (t "ended"))
+            (backstaff-emacs-plural (plist-get compilation :errors) "error")
+            (backstaff-emacs-plural (plist-get compilation :warnings) "warning")
+            (backstaff-names-show (plist-get compilation :buffer)))))
+
+(provide 'backstaff-emacs-context)
+;;; backstaff-emacs-context.el ends here

@@ -1,0 +1,161 @@
+;;; backstaff-emacs.el --- What the tools of the toolset emacs share  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; The tools `emacs/…' tell a model what only Emacs knows: which buffers there are, what
+;; they hold, what checkers say of them, where a symbol is defined.  They look and do
+;; nothing else: no tool visits a file, runs a mode or a hook, starts a process, connects
+;; to a host, moves point or changes a window.
+;;
+;; The wall around the project is here.  A buffer belongs to the root of a call if the true
+;; name of its file is below it.  A buffer without a file belongs where its
+;; `default-directory' is.  Some buffers belong nowhere: those whose names begin with a
+;; blank, minibuffers (so passwords, too), and those with credentials.
+;;
+;; Names are compared as strings.  A primitive for file names could call a handler, which
+;; starts a program or asks another host, and a path of a model's may be "/ssh:host:/".
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'subr-x)
+(require 'backstaff-lisp-tools)
+(require 'backstaff-names)
+(require 'backstaff-unsaved)
+
+
+;;; The wall
+
+(defun backstaff-emacs-roots (root)
+  "Return the names of the directory ROOT, a list.
+They are the given one and, on this host, the true one."
+  (if (file-remote-p root) (list root)
+    (delete-dups (list (let ((file-name-handler-alist nil)) (file-truename root)) root))))
+
+(defun backstaff-emacs-below (name roots)
+  "Return NAME, an absolute file name, as it is below one of ROOTS, or nil.
+The root itself is \"\", with a slash at the end of NAME or without."
+  (let ((name (string-remove-prefix "/:" name)))
+    (unless (string-match-p "/\\.\\.?\\(?:/\\|\\'\\)" name)
+      (cl-loop for root in roots
+               thereis (cond ((string-prefix-p root name) (substring name (length root)))
+                             ((equal (concat name "/") root) ""))))))
+
+(defun backstaff-emacs-hidden-p (buffer)
+  "Return non-nil if no tool may tell of BUFFER, wherever it belongs."
+  (let ((base (or (buffer-base-buffer buffer) buffer)))
+    (or (minibufferp buffer)
+        (string-prefix-p " " (buffer-name buffer))
+        (string-prefix-p " " (buffer-name base))
+        (cl-some (lambda (name)
+                   (string-match-p backstaff-unsaved-secret
+                                   (replace-regexp-in-string "<[^<>]*>\\'" "" name)))
+                 (cl-list* (buffer-name buffer) (buffer-name base)
+                        (backstaff-unsaved-file-names base))))))
+
+(defun backstaff-emacs-file-p (buffer)
+  "Return non-nil if BUFFER, or its base buffer, visits a file."
+  (buffer-local-value 'buffer-file-name (or (buffer-base-buffer buffer) buffer)))
+
+(defun backstaff-emacs-path (buffer roots)
+  "Return the path below one of ROOTS of the file that BUFFER visits.
+It is nil if there is none, and if no tool may tell of BUFFER."
+  (when-let ((name (car (backstaff-unsaved-file-names
+                         (or (buffer-base-buffer buffer) buffer)))))
+    (and (not (backstaff-emacs-hidden-p buffer))
+         (backstaff-emacs-below name roots))))
+
+(defun backstaff-emacs-directory (buffer roots)
+  "Return the directory below one of ROOTS of BUFFER, which visits no file.
+It ends with a slash, or is \"\" for the root.  It is nil where
+`backstaff-emacs-path' would be, too."
+  (when-let ((directory (and (not (backstaff-emacs-file-p buffer))
+                             (not (backstaff-emacs-hidden-p buffer))
+                             (buffer-local-value 'default-directory buffer))))
+    (if (file-remote-p directory)
+        (backstaff-emacs-below directory roots)
+      ;; Only a directory that seems to be below the root is looked at on the disk: it may
+      ;; be a link that leads out of it.
+      (let ((file-name-handler-alist nil))
+        (and (backstaff-emacs-below (expand-file-name directory) roots)
+             (backstaff-emacs-below (file-name-as-directory (file-truename directory))
+                                    roots))))))
+
+(defun backstaff-emacs-buffers (roots)
+  "Return an alist of paths below ROOTS and the buffers that visit them.
+The buffers are in the order of `buffer-list', without indirect ones."
+  (cl-loop for buffer in (buffer-list)
+           for path = (and (not (buffer-base-buffer buffer))
+                           (backstaff-emacs-path buffer roots))
+           when path collect (cons path buffer)))
+
+(defun backstaff-emacs-argument-path (path roots)
+  "Return PATH, an argument of a model's, as it is below one of ROOTS: \"src/a.c\".
+The root itself is \"\".  Fail if PATH leads out of it."
+  (let* ((relative (if (string-prefix-p "/" path)
+                       (or (backstaff-emacs-below path roots) "..")
+                     path))
+         (names (remove "." (split-string relative "/" t))))
+    (if (member ".." names)
+        (backstaff-lisp-tools-fail "SANDBOX_VIOLATION" "Path %s is outside the workspace"
+                                   (backstaff-emacs-quote path))
+      (string-join names "/"))))
+
+(defun backstaff-emacs-quote (text)
+  "Return TEXT, which a model gave, as a message echoes it."
+  (let ((shown (backstaff-names-show (truncate-string-to-width text 200 nil nil t))))
+    (if (string-prefix-p "\"" shown) shown (format "'%s'" shown))))
+
+
+;;; Positions and texts
+
+(defmacro backstaff-emacs-in (buffer &rest body)
+  "Run BODY in BUFFER, widened, and leave point and narrowing as they are."
+  (declare (indent 1) (debug t))
+  `(with-current-buffer ,buffer
+     (save-excursion
+       (save-restriction
+         (widen)
+         ;; With its cache of newlines, Emacs takes 2 s for a million lines; without, 50 ms.
+         (let ((cache-long-scans nil) (inhibit-field-text-motion t) (case-fold-search nil))
+           ,@body)))))
+
+(defun backstaff-emacs-line (position)
+  "Return the number of the line of POSITION in the current buffer, all of it."
+  (line-number-at-pos position t))
+
+(defun backstaff-emacs-line-text (most)
+  "Return the text of the current line, at most MOST characters, for an answer.
+Its end tells how many others there are."
+  (let ((start (line-beginning-position)) (end (line-end-position)))
+    (concat (backstaff-names-text
+             (buffer-substring-no-properties start (min end (+ start most))))
+            (and (> (- end start) most)
+                 (format "[+%d characters]" (- end start most))))))
+
+(defun backstaff-emacs-plural (count noun)
+  "Return COUNT with its NOUN: \"1 line\", \"2 lines\"."
+  (format "%d %s%s" count noun (if (= count 1) "" "s")))
+
+(defun backstaff-emacs-some (words most)
+  "Return the first WORDS in MOST bytes, and how many others there are."
+  (let* ((room most)
+         (shown (cl-loop for word in words
+                         while (>= (cl-decf room (+ 2 (string-bytes word))) 0)
+                         collect word))
+         (more (- (length words) (length shown))))
+    (concat (string-join shown ", ")
+            (cond ((zerop more) "")
+                  (shown (format " and %d more" more))
+                  (t (format "%d with long names" more))))))
+
+(defun backstaff-emacs-fitting (lines limit)
+  "Return the first of LINES that take LIMIT bytes together, each with its newline."
+  (cl-loop for line in lines
+           while (>= (cl-decf limit (1+ (string-bytes line))) 0)
+           collect line))
+
+(provide 'backstaff-emacs)
+;;; backstaff-emacs.el ends here

@@ -1,0 +1,217 @@
+;;; backstaff-lisp-tools.el --- Tools whose work Emacs does  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; Some tools tell what only Emacs knows.  Such a tool is one definition in Lisp, the
+;; constant that `backstaff-lisp-tools' names:
+;;
+;;   (defconst my-clock-tool
+;;     '(:id "emacs/clock" :description "Tells the time."
+;;       :arguments ((:name "utc" :type :boolean :description "In UTC." :default :false))
+;;       :categories (:emacs) :function my-clock))
+;;
+;; The server describes it beside its own tools, checks the arguments of each call in the
+;; same words, and decides by the same policy.  Then its function is called with two
+;; plists and a function, (FUNCTION ARGUMENTS CONTEXT DONE):
+;;
+;; ARGUMENTS  has a value for every argument: (:utc nil).
+;; CONTEXT    has `:root', a directory; `:limit', how many bytes of text may be returned;
+;;            `:approved', non-nil if the user has agreed to the call; and `:seconds',
+;;            how long the caller waits.
+;; DONE       takes the result later, if the function returned nil.
+;;
+;; A result is a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
+;; `:code' and `:message'.  The function may also signal a failure with
+;; `backstaff-lisp-tools-fail'.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'backstaff-server)
+
+(defvar backstaff-lisp-tools
+  '(("emacs/context" backstaff-emacs-context backstaff-emacs-context-tool)
+    ("emacs/diagnostics" backstaff-emacs-diagnostics backstaff-emacs-diagnostics-tool)
+    ("emacs/find_symbol" backstaff-emacs-find-symbol backstaff-emacs-find-symbol-tool)
+    ("emacs/read_buffer" backstaff-emacs-read-buffer backstaff-emacs-read-buffer-tool))
+  "The tools in Lisp: lists of an id, a library, and the definition in it.
+The server lets the policy name these ids, too.")
+
+(defconst backstaff-lisp-tools--limit 16384
+  "How many bytes of text a tool may return if the caller does not say.")
+
+(define-error 'backstaff-lisp-tools-failure "A tool failed")
+
+(defun backstaff-lisp-tools-fail (code format &rest values)
+  "End the call of a tool with CODE and a message, FORMAT with VALUES."
+  (signal 'backstaff-lisp-tools-failure (list code (apply #'format format values))))
+
+(defun backstaff-lisp-tools-find (id)
+  "Return the definition of the tool ID, or nil if Lisp has none of that id."
+  (pcase (assoc id backstaff-lisp-tools)
+    (`(,_ ,library ,definition)
+     (require library)
+     (symbol-value definition))))
+
+(defun backstaff-lisp-tools-definitions ()
+  "Return the definitions of all tools in Lisp as the server wants them."
+  (mapcar (pcase-lambda (`(,id . ,_))
+            (backstaff-lisp-tools--sent (backstaff-lisp-tools-find id)))
+          backstaff-lisp-tools))
+
+(defun backstaff-lisp-tools--sent (tool)
+  "Return the part of TOOL, a definition, that the server needs."
+  (cl-loop for (key value) on tool by #'cddr
+           unless (eq key :function) append (list key value)))
+
+(defun backstaff-lisp-tools--check (tool args context)
+  "Return the arguments of the server's method `check' for a call of TOOL.
+ARGS and CONTEXT are as in `backstaff-call'."
+  (list (backstaff-lisp-tools--sent tool) args
+        (and (plist-get context :approved) '(:approved t))))
+
+(defun backstaff-lisp-tools--run (tool checked context timeout callback)
+  "Run TOOL and call CALLBACK with the reply, once, now or later.
+CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
+the caller waits for TIMEOUT seconds, or without end if that is nil."
+  (let* ((start (float-time))
+         (limit (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
+                                                 (plist-get context :available-capacity-bytes)))
+                                 (list backstaff-lisp-tools--limit))))
+         (answer
+          (lambda (result)
+            (when callback
+              (funcall (prog1 callback (setq callback nil))
+                       (backstaff-lisp-tools--reply
+                        tool result (plist-get checked :warnings) limit
+                        (round (* 1000 (- (float-time) start)))
+                        (plist-get context :text-only))))))
+         (result
+          (condition-case problem
+              (funcall (plist-get tool :function) (plist-get checked :data)
+                       (list :root (plist-get context :root) :limit limit
+                             :approved (plist-get context :approved)
+                             :seconds (and timeout (* 0.9 timeout)))
+                       answer)
+            (backstaff-lisp-tools-failure
+             (list :code (nth 1 problem) :message (nth 2 problem)))
+            (error
+             (backstaff-server-note (format "bug in the tool %s: %S"
+                                            (plist-get tool :id) problem))
+             (list :code "INTERNAL" :message (format "The tool failed unexpectedly: %s"
+                                                     (error-message-string problem)))))))
+    (when result
+      (funcall answer result))))
+
+(defun backstaff-lisp-tools--reply (tool result warnings limit elapsed text-only)
+  "Return RESULT of TOOL as a reply; its text has at most LIMIT bytes.
+WARNINGS are those of the arguments.  The call took ELAPSED milliseconds, and
+with TEXT-ONLY nobody reads the data."
+  (let* ((code (plist-get result :code))
+         (message (plist-get result :message))
+         (text (if code (concat "Error: " message) (plist-get result :text)))
+         (clipped (backstaff-lisp-tools-clipped text limit)))
+    `(:ok ,(not code) :tool ,(plist-get tool :id) :text ,clipped
+      :data ,(and (not text-only) (plist-get result :data))
+      ,@(and code (list :error (list :code code :message message)))
+      :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
+      :warnings ,(append warnings (plist-get result :warnings))
+      :elapsed-ms ,elapsed)))
+
+(defun backstaff-lisp-tools-clipped (text limit)
+  "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
+The limit is at least 64."
+  (let ((limit (max 64 limit)))
+    (if (<= (string-bytes text) limit) text
+      (let* ((note (format "…\n[cut to %d bytes]\n" limit))
+             (room (- limit (string-bytes note)))
+             (kept (substring text 0 (min room (length text))))
+             (excess 0))
+        ;; A character has five bytes at most.
+        (while (> (setq excess (- (string-bytes kept) room)) 0)
+          (setq kept (substring kept 0 (- (/ (+ excess 4) 5)))))
+        (concat (if (string-match "\n[^\n]*\\'" kept)
+                    (concat (substring kept 0 (1+ (match-beginning 0))) (substring note 2))
+                  (concat kept note)))))))
+
+
+;;; Calls
+
+(defun backstaff-lisp-tools-call (tool args context timeout)
+  "Call TOOL, a definition, with ARGS in CONTEXT, and wait for the reply.
+ARGS and CONTEXT are as in `backstaff-call'.  Signal a `backstaff-error' if
+there is no reply within TIMEOUT seconds."
+  (let ((checked (backstaff-server-call
+                  "check" (backstaff-lisp-tools--check tool args context)
+                  :timeout timeout)))
+    (if (not (plist-get checked :ok))
+        checked
+      (let ((reply nil) (start (float-time)))
+        (with-local-quit
+          (backstaff-lisp-tools--run tool checked context timeout
+                                     (lambda (value) (setq reply value)))
+          (while (not reply)
+            (when (and timeout (> (- (float-time) start) timeout))
+              (signal 'backstaff-timeout
+                      (list (backstaff-lisp-tools--slowness tool timeout))))
+            (accept-process-output nil 0.05)))
+        ;; `with-local-quit' returns nil after a quit that `inhibit-quit' delays.
+        (or reply
+            (progn (setq quit-flag nil)
+                   (signal 'quit nil)))))))
+
+(defun backstaff-lisp-tools--slowness (tool timeout)
+  "Return the message that TOOL gave no answer within TIMEOUT seconds."
+  (format "%s gave no answer within %s seconds" (plist-get tool :id) timeout))
+
+(cl-defun backstaff-lisp-tools-call-async
+    (tool args context &key success-fn error-fn timeout)
+  "Call TOOL, a definition, with ARGS in CONTEXT, and return at once.
+ARGS and CONTEXT are as in `backstaff-call'.  Later SUCCESS-FN is called with
+the reply, or ERROR-FN with a condition, if there is no reply within TIMEOUT
+seconds.  Return a function that cancels the call; it returns nil if the call
+had ended before."
+  (let ((pending t) (checked nil) (check nil) (alarm nil))
+    (cl-labels
+        ((end (function value)
+           (when pending
+             (setq pending nil)
+             (when alarm (cancel-timer alarm))
+             (funcall function value)
+             t))
+         (run ()
+           (when pending
+             ;; In a timer nothing can be quit, unless it says so.
+             (unless (with-local-quit
+                       (backstaff-lisp-tools--run tool checked context timeout
+                                                  (lambda (reply) (end success-fn reply)))
+                       t)
+               (setq quit-flag nil)
+               (end error-fn '(quit)))))
+         (cancel ()
+           (if checked
+               (end error-fn '(backstaff-cancelled "the call was cancelled"))
+             (backstaff-server-cancel check))))
+      (setq check
+            (backstaff-server-call-async
+             "check" (backstaff-lisp-tools--check tool args context)
+             :timeout timeout
+             :error-fn (lambda (condition) (end error-fn condition))
+             :success-fn
+             (lambda (value)
+               (setq checked value)
+               (if (not (plist-get checked :ok))
+                   (end success-fn checked)
+                 (when timeout
+                   (setq alarm (run-at-time
+                                timeout nil #'end error-fn
+                                (list 'backstaff-timeout
+                                      (backstaff-lisp-tools--slowness tool timeout)))))
+                 ;; A process filter is no place to work in.
+                 (run-at-time 0 nil #'run)))))
+      #'cancel)))
+
+(provide 'backstaff-lisp-tools)
+;;; backstaff-lisp-tools.el ends here

@@ -1,0 +1,481 @@
+;;; backstaff-emacs-tests.el --- Tests of the toolset emacs  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; What all tools in Lisp share, emacs/context, emacs/read_buffer and the wall.  Checkers
+;; and symbols are in backstaff-emacs-checkers-tests.el.
+
+;;; Code:
+
+(require 'backstaff-test-support)
+(require 'backstaff-agent)
+(require 'backstaff-emacs-context)
+(require 'backstaff-emacs-read-buffer)
+
+(defvar compilation-arguments)
+(defvar compilation-last-buffer)
+(defvar compilation-num-errors-found)
+
+(defun backstaff-emacs-tests-text (id &rest args)
+  "Return the text of the tool ID called with ARGS, which must succeed."
+  (let ((reply (backstaff-call (concat "emacs/" id) args)))
+    (ert-info ((format "%S" reply))
+      (should (plist-get reply :ok)))
+    (plist-get reply :text)))
+
+(defun backstaff-emacs-tests-error (id &rest args)
+  "Return (CODE MESSAGE) of the error that the tool ID answers ARGS with."
+  (let* ((reply (backstaff-call (concat "emacs/" id) args))
+         (problem (plist-get reply :error)))
+    (ert-info ((format "%S" reply))
+      (should-not (plist-get reply :ok))
+      (should (equal (plist-get reply :text) (concat "Error: " (plist-get problem :message)))))
+    (list (plist-get problem :code) (plist-get problem :message))))
+
+(defun backstaff-emacs-tests-later (id args &optional context)
+  "Return the reply that the tool ID gives ARGS in CONTEXT later."
+  (let ((reply nil))
+    (backstaff-call-async id args (lambda (value)
+                                    (should-not reply)
+                                    (setq reply value))
+                          context)
+    (should-not reply)
+    (backstaff-test-wait-for reply 20)))
+
+(defun backstaff-emacs-tests-visit (name)
+  "Return a buffer that visits the file NAME below the root."
+  (find-file-noselect (expand-file-name name backstaff-root-directory)))
+
+
+;;; What tools in Lisp share
+
+(ert-deftest backstaff-emacs-tools-are-described-as-the-servers-are ()
+  (backstaff-test-with-buffers '(("a.txt" . "x"))
+    (let* ((tools (backstaff-tools))
+           (ours (seq-filter (lambda (tool) (equal (plist-get tool :toolset) "emacs")) tools))
+           (keys (lambda (tool) (cl-loop for (key _) on tool by #'cddr collect key))))
+      (should (equal (mapcar (lambda (tool) (plist-get tool :id)) ours)
+                     '("emacs/context" "emacs/diagnostics" "emacs/find_symbol"
+                       "emacs/read_buffer")))
+      (should (equal (mapcar #'car backstaff-lisp-tools)
+                     (mapcar (lambda (tool) (plist-get tool :id)) ours)))
+      (dolist (tool ours)
+        (should (equal (funcall keys tool) (funcall keys (car tools))))
+        (should (eq (plist-get tool :policy) :allow)))
+      (should (equal (mapcar (lambda (tool) (plist-get tool :name))
+                             (backstaff-agent-tools "emacs"))
+                     '("emacs_context" "emacs_diagnostics" "emacs_find_symbol"
+                       "emacs_read_buffer")))
+      ;; Models know the tools by these names, and so do the texts for them.
+      (should (string-match-p "emacs_context names buffers.*use workspace_read_file"
+                              (plist-get (car (last (backstaff-agent-tools "emacs")))
+                                         :description))))))
+
+(ert-deftest backstaff-emacs-tools-are-those-that-the-policy-may-name ()
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "py_backend/backstaff/registry.py"
+                                            backstaff-test-repository))
+    (re-search-forward "^CLIENT_TOOLS = (\\(.*\\))$")
+    (should (equal (split-string (match-string 1) "[\", ]+" t)
+                   (mapcar #'car backstaff-lisp-tools)))))
+
+(ert-deftest backstaff-emacs-arguments-are-refused-in-the-servers-words ()
+  (backstaff-test-with-buffers '(("a.txt" . "x"))
+    (pcase-dolist (`(,words . ,args)
+                   '(("Missing required argument 'buffer'")
+                     ("Argument 'max_lines' must be from 1 to 500, but it is 0"
+                      :buffer "a" :max_lines 0)
+                     ("Argument 'buffer' must be a string, not the number 5" :buffer 5)
+                     ("Argument 'from_end' must be true or false, not a string"
+                      :buffer "a" :from_end "yes")))
+      (should (equal (apply #'backstaff-emacs-tests-error "read_buffer" args)
+                     (list "INVALID_ARGUMENT" words))))
+    (should (equal (cadr (backstaff-emacs-tests-error "diagnostics" :severity "bad"))
+                   "Argument 'severity' must be one of 'error', 'warning', 'note'"))
+    (let ((reply (backstaff-call 'emacs/context "{\"colour\": 1}")))
+      (should (equal (plist-get reply :warnings) '("Unknown argument ignored: colour"))))
+    (should (equal (plist-get (plist-get (backstaff-call 'emacs/context "{") :error) :code)
+                   "INVALID_ARGUMENT"))))
+
+(ert-deftest backstaff-emacs-replies-have-the-servers-form ()
+  (backstaff-test-with-buffers '(("a.txt" . "x"))
+    (backstaff-emacs-tests-visit "a.txt")
+    (let ((keys (lambda (reply) (cl-loop for (key _) on reply by #'cddr collect key))))
+      (should (equal (funcall keys (backstaff-call 'emacs/context nil))
+                     (funcall keys (backstaff-call 'workspace/tree '(:path ".")))))
+      (should (equal (funcall keys (backstaff-call 'emacs/read_buffer '(:buffer "no")))
+                     (funcall keys (backstaff-call 'workspace/tree '(:path "no"))))))
+    (let ((now (backstaff-call 'emacs/read_buffer '(:buffer "a.txt")))
+          (later (backstaff-emacs-tests-later 'emacs/read_buffer '(:buffer "a.txt"))))
+      (should (equal (plist-put now :elapsed-ms 0) (plist-put later :elapsed-ms 0)))
+      (should (equal (plist-get (plist-get now :data) :content) "x")))
+    (should-not (plist-get (backstaff-call 'emacs/context nil '(:text-only t)) :data))
+    (should (string-prefix-p "a.txt: lines 1-1 of 1\n"
+                             (backstaff-call-text 'emacs/read_buffer '(:buffer "a.txt"))))))
+
+(ert-deftest backstaff-emacs-texts-keep-within-any-budget ()
+  (backstaff-test-with-buffers `(("a.txt" . ,(mapconcat #'number-to-string
+                                                        (number-sequence 1 2000) "ü\n")))
+    (backstaff-emacs-tests-visit "a.txt")
+    (dolist (limit '(64 100 200 500 1000 5000))
+      (dolist (call '((emacs/context) (emacs/read_buffer :buffer "a.txt")
+                      (emacs/read_buffer :buffer "a.txt" :from_end t)
+                      (emacs/read_buffer :buffer "a.txt" :max_lines 500)
+                      (emacs/diagnostics) (emacs/find_symbol :symbol "x")))
+        (dolist (key '(:max-output-bytes :available-capacity-bytes))
+          (let ((reply (backstaff-call (car call) (cdr call) (list key limit))))
+            (ert-info ((format "%S %S" limit reply))
+              (should (<= (string-bytes (plist-get reply :text)) limit))
+              (when (string-match-p "cut to\\|more: " (plist-get reply :text))
+                (should (plist-get reply :truncated))))))))))
+
+(ert-deftest backstaff-emacs-tools-obey-the-policy ()
+  (let ((backstaff-server-settings-file
+         (make-temp-file "backstaff-" nil ".toml" "[policy]\ndeny = [\"emacs/context\"]
+prompt = [\"emacs/d*\"]\n")))
+    (unwind-protect
+        (backstaff-test-with-buffers '(("a.txt" . "x"))
+          (should (equal (backstaff-emacs-tests-error "context")
+                         '("POLICY_DENIED"
+                           "The policy of this server denies the tool emacs/context")))
+          (should-not (cl-find "emacs_context" (backstaff-agent-tools "emacs") :test #'equal
+                               :key (lambda (tool) (plist-get tool :name))))
+          (dolist (call (list #'backstaff-call #'backstaff-emacs-tests-later))
+            (let* ((asked nil) (answer nil)
+                   (backstaff-approval-function (lambda (id _) (push id asked) answer))
+                   (code (lambda ()
+                           (plist-get (plist-get (funcall call "emacs/diagnostics" nil) :error)
+                                      :code))))
+              (should (equal (funcall code) "APPROVAL_REFUSED"))
+              (setq answer :unasked)
+              (should (equal (funcall code) "APPROVAL_REQUIRED"))
+              (setq answer t)
+              (should-not (funcall code))
+              (should (equal asked (make-list 3 "emacs/diagnostics"))))))
+      (delete-file backstaff-server-settings-file))))
+
+(defvar backstaff-emacs-tests--done nil
+  "The function that takes the result of the tool in tests.")
+
+(defvar backstaff-emacs-tests-tool nil
+  "The definition of a tool in tests.")
+
+(defmacro backstaff-emacs-tests-with-tool (function &rest body)
+  "Run BODY with FUNCTION as the function of the tool emacs/context."
+  (declare (indent 1) (debug t))
+  `(let* ((backstaff-emacs-tests-tool
+           (list :id "emacs/context" :description "Made up." :function ,function))
+          (backstaff-lisp-tools
+           '(("emacs/context" backstaff-emacs backstaff-emacs-tests-tool)))
+          (backstaff-emacs-tests--done nil))
+     (backstaff-test-with-buffers '(("a.txt" . "x"))
+       ,@body)))
+
+(ert-deftest backstaff-emacs-tool-may-answer-later ()
+  (backstaff-emacs-tests-with-tool
+      (lambda (_arguments _context done)
+        (run-at-time 0.05 nil (lambda () (funcall done '(:text "late\n" :data (:a 1)))
+                                ;; Only the first answer counts.
+                                (funcall done '(:text "later\n"))))
+        nil)
+    (should (equal (backstaff-emacs-tests-text "context") "late\n"))
+    (should (equal (plist-get (backstaff-emacs-tests-later 'emacs/context nil) :data) '(:a 1)))))
+
+(ert-deftest backstaff-emacs-tool-that-never-answers-is-given-up ()
+  (backstaff-emacs-tests-with-tool (lambda (_arguments _context done)
+                                     (setq backstaff-emacs-tests--done done)
+                                     nil)
+    (backstaff-tools)                   ; this starts the server
+    (let ((backstaff-call-timeout 0.6))
+      (backstaff-test-should-fail 'backstaff-timeout "emacs/context gave no answer within 0.6"
+        (backstaff-call 'emacs/context nil))
+      (let ((reply (backstaff-emacs-tests-later 'emacs/context nil)))
+        (should (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")))
+      ;; An answer that comes too late goes nowhere.
+      (funcall backstaff-emacs-tests--done '(:text "late")))
+    (let* ((reply nil)
+           (handle (backstaff-call-async 'emacs/context nil (lambda (value) (setq reply value)))))
+      (setq backstaff-emacs-tests--done nil)
+      (backstaff-test-wait-for backstaff-emacs-tests--done)
+      (should (backstaff-cancel handle))
+      (backstaff-test-wait-for reply)
+      (should (equal (plist-get (plist-get reply :error) :code) "CANCELLED"))
+      (should-not (backstaff-cancel handle)))))
+
+(ert-deftest backstaff-emacs-tool-can-be-quit ()
+  (backstaff-emacs-tests-with-tool (lambda (&rest _)
+                                     (run-at-time 0.1 nil (lambda () (setq quit-flag t)))
+                                     nil)
+    (dolist (inhibit-quit '(nil t))
+      (let ((seconds (backstaff-test-seconds
+                       (should (eq (car (backstaff-test-condition
+                                          (backstaff-call 'emacs/context nil)))
+                                   'quit)))))
+        (should (< seconds 2))
+        (should-not quit-flag)))))
+
+(ert-deftest backstaff-emacs-bug-in-a-tool-is-a-reply ()
+  (backstaff-emacs-tests-with-tool (lambda (&rest _) (car 'atom))
+    (should (equal (car (backstaff-emacs-tests-error "context")) "INTERNAL"))
+    (should (string-match-p "bug in the tool emacs/context" (backstaff-test--log)))
+    (should (plist-get (backstaff-call 'workspace/tree '(:path ".")) :ok))))
+
+
+;;; emacs/context
+
+(ert-deftest backstaff-emacs-context-tells-what-the-user-looks-at ()
+  (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n") ("src" ("b.txt" . "x")))
+    (let ((transient-mark-mode t))
+      (switch-to-buffer (backstaff-emacs-tests-visit "src/b.txt"))
+      (insert "unsaved")
+      (switch-to-buffer (backstaff-emacs-tests-visit "a.txt"))
+      (goto-char (point-max))
+      (push-mark 5 t t)
+      (goto-char 11)
+      (should (equal (backstaff-emacs-tests-text "context")
+                     "Selected: a.txt, line 3 of 4\nRegion, lines 2-3:\n| two\n| th\n\
+Visible files: a.txt\nNot saved yet: src/b.txt\nLast compilation: none below the root\n"))
+      (let ((data (plist-get (backstaff-call 'emacs/context nil) :data)))
+        (should (equal (plist-get (plist-get (plist-get data :selected) :region) :text)
+                       "two\nth"))
+        (should (equal (plist-get data :modified) '("src/b.txt"))))
+      ;; An agent's buffer is selected: what was selected before is told.
+      (switch-to-buffer (get-buffer-create "*chat*"))
+      (setq default-directory root)
+      (should (string-prefix-p "Selected: *chat*, which visits no file\n\
+Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context"))))))
+
+(ert-deftest backstaff-emacs-context-tells-nothing-from-outside-the-root ()
+  (backstaff-test-with-buffers '(("in" ("a.txt" . "x")) ("out" ("secret.txt" . "x")))
+    (switch-to-buffer (backstaff-emacs-tests-visit "in/a.txt"))
+    (switch-to-buffer (backstaff-emacs-tests-visit "out/secret.txt"))
+    (insert "unsaved")
+    (let ((compilation-last-buffer (get-buffer-create "*secret compilation*")))
+      (with-current-buffer compilation-last-buffer
+        (setq default-directory (expand-file-name "out/" root)))
+      (let* ((reply (backstaff-call 'emacs/context nil
+                                    (list :root (expand-file-name "in/" root)))))
+        (should (string-prefix-p "Selected: nothing below the root\nLast selected file: a.txt"
+                                 (plist-get reply :text)))
+        (should-not (string-match-p "secret" (format "%S" reply)))))))
+
+(ert-deftest backstaff-emacs-context-tells-of-the-last-compilation ()
+  (backstaff-test-with-buffers '(("src" ("b.txt" . "x")))
+    (should (require 'compile))
+    (let ((default-directory (expand-file-name "src/" root))
+          (inhibit-message t)
+          (compilation-ask-about-save nil))
+      (let ((buffer (compilation-start "echo a.c:3: error: bad; exit 2")))
+        (backstaff-test-wait-for (not (get-buffer-process buffer)))
+        (with-current-buffer buffer (font-lock-ensure))))
+    (should (string-match-p (concat "^Last compilation: echo a.c:3: error: bad; exit 2 in ./src/: "
+                                    "exit \\[2\\], 1 error, 0 warnings; "
+                                    "its buffer: \\*compilation\\*$")
+                            (backstaff-emacs-tests-text "context")))))
+
+(ert-deftest backstaff-emacs-context-is-small ()
+  (backstaff-test-with-buffers (cl-loop for number below 60
+                                        collect (cons (format "%s-%d.txt" (make-string 60 ?n) number)
+                                                      (make-string 5000 ?ü)))
+    (let ((transient-mark-mode t))
+      (dolist (name (directory-files root nil "txt"))
+        (switch-to-buffer (backstaff-emacs-tests-visit name))
+        (goto-char (point-max))
+        (insert "x"))
+      (push-mark (point-min) t t)
+      (let ((text (backstaff-emacs-tests-text "context")))
+        (should (< 1500 (string-bytes text) 2049))
+        (should (string-match-p "^Region, lines 1-1, its beginning:$" text))
+        (should (string-match-p "^Not saved yet: .* and [0-9]+ more$" text))))))
+
+
+;;; emacs/read_buffer
+
+(ert-deftest backstaff-emacs-read-buffer-shows-a-window-of-lines ()
+  (backstaff-test-with-buffers '(("src" ("a.txt" . "one\ntwo\nthree\nfour\n")))
+    (let ((buffer (backstaff-emacs-tests-visit "src/a.txt")))
+      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "a.txt")
+                     "src/a.txt: lines 1-5 of 5\n1\tone\n2\ttwo\n3\tthree\n4\tfour\n5\t\n"))
+      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "src/a.txt"
+                                                 :start_line 2 :max_lines 2)
+                     "src/a.txt: lines 2-3 of 5\n2\ttwo\n3\tthree\n[more: start_line=4]\n"))
+      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "a.txt"
+                                                 :from_end t :max_lines 2)
+                     "src/a.txt: lines 4-5 of 5\n4\tfour\n5\t\n[earlier: start_line=2]\n"))
+      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "a.txt" :start_line 9)
+                     "src/a.txt: no line 9, as there are 5 lines\n"))
+      (with-current-buffer buffer
+        (erase-buffer))
+      (should (equal (backstaff-emacs-tests-text "read_buffer" :buffer "a.txt")
+                     "src/a.txt, not saved yet: empty, 0 lines\n")))))
+
+(ert-deftest backstaff-emacs-read-buffer-asks-where-there-is-no-file ()
+  (backstaff-test-with-buffers '(("src" ("a.txt" . "x")))
+    (with-current-buffer (get-buffer-create "*shell*")
+      (setq default-directory (expand-file-name "src/" root))
+      (dotimes (number 300) (insert (format "line %d\n" (1+ number)))))
+    (let* ((asked nil)
+           (backstaff-approval-function (lambda (id args) (push (cons id args) asked))))
+      (should (string-match-p
+               "\\`\\*shell\\* in ./src/: lines 202-301 of 301\n202\tline 202\n\\(?:.*\n\\)*\
+300\tline 300\n301\t\n\\[earlier: start_line=102\\]\n\\'"
+               (backstaff-emacs-tests-text "read_buffer" :buffer "*shell*")))
+      (should (equal asked '(("emacs/read_buffer" :buffer "*shell*"))))
+      (let ((backstaff-emacs-buffers-without-file 'deny))
+        (should (equal (car (backstaff-emacs-tests-error "read_buffer" :buffer "*shell*"))
+                       "POLICY_DENIED")))
+      (let ((backstaff-emacs-buffers-without-file 'allow))
+        (setq asked nil)
+        (should (string-prefix-p "*shell* in ./src/: lines 1-2 of 301\n1\tline 1\n"
+                                 (backstaff-emacs-tests-text "read_buffer" :buffer "*shell*"
+                                                             :start_line 1 :max_lines 2)))
+        (should-not asked)))
+    ;; In batch there is nobody to ask.
+    (should (equal (car (backstaff-emacs-tests-error "read_buffer" :buffer "*shell*"))
+                   "APPROVAL_REQUIRED"))))
+
+(ert-deftest backstaff-emacs-read-buffer-reads-all-of-any-buffer ()
+  (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\n")
+                                 ("latin.txt" . "gr\374n -*- coding: latin-1 -*-\n")
+                                 ("raw.txt" . "a\377b\n") ("never" ("x" . "")))
+    (let ((text (lambda (name)
+                  (backstaff-emacs-tests-text "read_buffer" :buffer name))))
+      (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
+        (goto-char 2)
+        (narrow-to-region 1 4)
+        (should (equal (funcall text "a.txt") "a.txt: lines 1-3 of 3\n1\tone\n2\ttwo\n3\t\n"))
+        (should (equal (list (point) (point-min) (point-max)) '(2 1 4)))
+        (let ((indirect (make-indirect-buffer (current-buffer) "backstaff-indirect" t)))
+          ;; It belongs where the file of its base buffer is, wherever it is itself.
+          (with-current-buffer indirect (setq default-directory "/"))
+          (should (equal (funcall text "backstaff-indirect")
+                         "a.txt: lines 1-3 of 3\n1\tone\n2\ttwo\n3\t\n"))))
+      (backstaff-emacs-tests-visit "latin.txt")
+      (should (string-match-p "1\tgrün" (funcall text "latin.txt")))
+      (let ((coding-system-for-read 'utf-8-unix))
+        (backstaff-emacs-tests-visit "raw.txt"))
+      (should (equal (funcall text "raw.txt")
+                     "raw.txt: lines 1-2 of 2\n1\ta\\udcffb\n2\t\n"))
+      (with-current-buffer (backstaff-emacs-tests-visit "never/saved.txt")
+        (insert "born"))
+      (should (equal (funcall text "saved.txt")
+                     "never/saved.txt, not saved yet: lines 1-1 of 1\n1\tborn\n")))))
+
+(ert-deftest backstaff-emacs-read-buffer-shows-hostile-text-as-it-is ()
+  (backstaff-test-with-buffers '(("a.txt" . "x"))
+    (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
+      (rename-buffer "%s\u202e\n[FILE] \t%d")
+      (erase-buffer)
+      (insert (propertize "%s a\u202eb\e[31m\n" 'invisible t 'display "good" 'face 'bold)
+              (make-string 1000000 ?y) "\nend"))
+    (let* ((reply (backstaff-call 'emacs/read_buffer '(:buffer "%s\u202e\n[FILE] \t%d")))
+           (text (plist-get reply :text)))
+      (should (string-match-p "\\`a\\.txt, not saved yet: lines 1-3 of 3\n\
+1\t%s a\\\\u202eb\\\\u001b\\[31m\n2\ty\\{2000\\}\\[\\+998000 characters\\]\n3\tend\n\\'" text))
+      (should-not (text-properties-at 0 text))
+      (should-not (next-property-change 0 text)))
+    ;; A line alone fills the answer.
+    (should (< 4000 (length (plist-get (backstaff-call 'emacs/read_buffer
+                                                       '(:buffer "a.txt" :start_line 2
+                                                         :max_lines 1)
+                                                       '(:max-output-bytes 5000))
+                                       :text))
+               5001))
+    ;; A name in a list forges no other line.
+    (switch-to-buffer (backstaff-emacs-tests-visit "b\nModified: \u202e%s.txt"))
+    (insert "x")
+    (let ((text (backstaff-emacs-tests-text "context")))
+      (should (string-match-p "^Selected: \"b\\\\nModified: \\\\u202e%s.txt\", line 1" text))
+      (should-not (string-match-p "^Modified" text)))
+    (with-current-buffer (get-buffer-create "*%n\u202e\n*")
+      (setq default-directory root)
+      (should (equal (backstaff-emacs-tests-error "read_buffer" :buffer "*%n\u202e\n*")
+                     '("APPROVAL_REQUIRED" "Buffer \"*%n\\u202e\\n*\" visits no file: a person \
+has to approve first"))))))
+
+
+;;; The wall
+
+(ert-deftest backstaff-emacs-read-buffer-stays-within-the-wall ()
+  (backstaff-test-with-buffers '(("out" ("secret.txt" . "secret") ("d" ("x" . "secret")))
+                                 ("in" ("a.txt" . "x") (".authinfo" . "secret")
+                                  ("sub" ("b.txt" . "x"))))
+    (let* ((out (expand-file-name "out/" root))
+           (backstaff-root-directory (expand-file-name "in/" root))
+           (backstaff-emacs-buffers-without-file 'allow)
+           (made (lambda (name directory)
+                   (with-current-buffer (get-buffer-create name)
+                     (insert "secret")
+                     (setq default-directory directory)
+                     name)))
+           (default-directory backstaff-root-directory))
+      (make-symbolic-link (concat out "secret.txt") "link.txt")
+      (make-symbolic-link (concat out "d") "linked")
+      (pcase-dolist (`(,words . ,name)
+                     `(("visits a file outside"
+                        . ,(buffer-name (find-file-noselect (concat out "secret.txt"))))
+                       ("visits a file outside"
+                        . ,(buffer-name (backstaff-emacs-tests-visit "linked/x")))
+                       ("belongs to a directory outside" . ,(funcall made "*1*" out))
+                       ("belongs to a directory outside"
+                        . ,(funcall made "*2*" (expand-file-name "linked/")))
+                       ("belongs to a directory outside"
+                        . ,(funcall made "*3*" (concat default-directory "../out/")))
+                       ("belongs to a directory outside" . ,(funcall made "*4*" "/"))
+                       ("belongs to a directory outside"
+                        . ,(funcall made "*5*" "/ssh:nowhere.invalid:/tmp/"))
+                       ("Emacs's own or holds secrets" . ,(funcall made " *6*" default-directory))
+                       ("Emacs's own or holds secrets" . " *Minibuf-0*")
+                       ("Emacs's own or holds secrets"
+                        . ,(buffer-name (backstaff-emacs-tests-visit ".authinfo")))
+                       ("Emacs's own or holds secrets"
+                        . ,(with-current-buffer (funcall made "key" default-directory)
+                             ;; To visit one would start gpg.
+                             (setq buffer-file-name (expand-file-name "key.gpg"))
+                             (buffer-name)))
+                       ("Emacs's own or holds secrets"
+                        . ,(funcall made "key.gpg<2>" default-directory))
+                       ("Emacs's own or holds secrets"
+                        . ,(funcall made ".authinfo copy" default-directory))))
+        (ert-info (name)
+          (let ((problem (backstaff-emacs-tests-error "read_buffer" :buffer name)))
+            (should (equal (car problem) "SANDBOX_VIOLATION"))
+            (should (string-match-p words (cadr problem))))))
+      ;; A link to a file within is another name of that file.
+      (should-not (string-match-p "secret" (backstaff-emacs-tests-text "context")))
+      (backstaff-emacs-tests-visit "sub/b.txt")
+      (should (string-prefix-p "sub/b.txt: " (backstaff-emacs-tests-text
+                                              "read_buffer" :buffer "sub/b.txt")))
+      (should (string-prefix-p "*7* in ./sub/: "
+                               (backstaff-emacs-tests-text
+                                "read_buffer" :buffer (funcall made "*7*" (expand-file-name "sub"))))))))
+
+(ert-deftest backstaff-emacs-paths-of-a-model-reach-no-primitive ()
+  (backstaff-test-with-buffers '(("a.txt" . "x"))
+    (backstaff-emacs-tests-visit "a.txt")
+    (backstaff-tools)
+    (dolist (tool '("read_buffer" "diagnostics" "find_symbol"))
+      (backstaff-call (concat "emacs/" tool) '(:buffer "a.txt" :path "a.txt" :symbol "x")))
+    (let* ((touched nil)
+           (file-name-handler-alist
+            (cons (cons "nowhere\\.invalid" (lambda (&rest call) (push call touched) nil))
+                  file-name-handler-alist)))
+      (dolist (path '("/ssh:nowhere.invalid:/x" "/sudo::/nowhere.invalid" "../nowhere.invalid"
+                      "/nowhere.invalid" "a/../../nowhere.invalid" "~nowhere.invalid/x"
+                      "/ftp:nowhere.invalid:" "nowhere.invalid:x"))
+        (backstaff-emacs-tests-error "read_buffer" :buffer path)
+        (let ((refused (not (string-match-p "\\`~\\|\\`nowhere" path))))
+          (if refused
+              (should (equal (backstaff-emacs-tests-error "diagnostics" :path path)
+                             (list "SANDBOX_VIOLATION"
+                                   (format "Path '%s' is outside the workspace" path))))
+            (should (string-match-p (format "no open file is: %s" path)
+                                    (backstaff-emacs-tests-text "diagnostics" :path path))))
+          (should (equal (car (backstaff-emacs-tests-error "find_symbol" :symbol "x" :path path))
+                         (if refused "SANDBOX_VIOLATION" "NOT_FOUND")))))
+      (should-not touched))))
+
+(provide 'backstaff-emacs-tests)
+;;; backstaff-emacs-tests.el ends here

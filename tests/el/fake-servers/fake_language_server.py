@@ -1,0 +1,68 @@
+"""A language server that answers requests for definitions in the way its first argument names.
+
+`prompt` answers at once, `late` after a second, `never` not at all, `ends` ends instead. The places
+that it answers with are in the variable PLACES of the environment, as JSON. It publishes one error
+in each document that is opened.
+"""
+
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+WAY = sys.argv[1]
+PLACES = json.loads(os.environ.get("PLACES", "[]"))
+
+
+def read() -> dict[str, Any] | None:
+    """Return the next message, or None at the end."""
+    length = 0
+    while (line := sys.stdin.buffer.readline()) not in (b"", b"\r\n"):
+        if line.lower().startswith(b"content-length:"):
+            length = int(line.split(b":")[1])
+    message: dict[str, Any] | None = json.loads(sys.stdin.buffer.read(length)) if line else None
+    return message
+
+
+def send(**fields: object) -> None:
+    """Send a message with FIELDS."""
+    body = json.dumps({"jsonrpc": "2.0", **fields}).encode()
+    sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+    sys.stdout.buffer.flush()
+
+
+def find(uid: object) -> None:
+    """Answer the request UID for places."""
+    if WAY == "prompt":
+        send(id=uid, result=PLACES)
+    elif WAY == "late":
+        threading.Timer(1, send, kwargs={"id": uid, "result": PLACES}).start()
+    elif WAY == "ends":
+        os._exit(1)
+
+
+def publish(uri: str) -> None:
+    """Tell of an error on the first line of the document URI."""
+    start, end = ({"line": 0, "character": at} for at in (0, 3))
+    problem = {"range": {"start": start, "end": end}, "severity": 1, "message": "made up"}
+    send(
+        method="textDocument/publishDiagnostics",
+        params={"uri": uri, "diagnostics": [problem]},
+    )
+
+
+while (message := read()) is not None:
+    match message.get("method"):
+        case "initialize":
+            able = {"textDocumentSync": 2, "definitionProvider": True, "referencesProvider": True}
+            send(id=message["id"], result={"capabilities": able})
+        case "textDocument/definition" | "textDocument/references":
+            find(message["id"])
+        case "textDocument/didOpen":
+            publish(message["params"]["textDocument"]["uri"])
+        case "exit":
+            break
+        case _ if "id" in message:
+            send(id=message["id"], result=None)
+os._exit(0)
