@@ -83,6 +83,7 @@ release: compile ## write wheel, sources and package for Emacs to dist/, checked
 	@$(BIN)/python -m dev.release
 
 # Not part of `test`, which tries two of the ways: it needs the network, and root for the second Emacs.
+# EMACS names another Emacs; clones of straight.el, elpaca and package-build in .cache/peers take part.
 test-install: ## install in every usual way below an empty home, on this Emacs and on Debian 13's
 	@status=0; \
 	$(ANY_PYTHON) -m dev.ways_in || status=1; \
