@@ -8,8 +8,8 @@ leaves a file uncompiled, or if the doctor finds anything wrong.
 
 What Emacs sees of the environment is a home, a path with Debian's programs, and no network, where
 that can be taken away. straight, elpaca and package-build do their work themselves where
-.cache/peers has a clone named straight.el, elpaca or package-build. Without it, what they lay out or
-pack is made here, from the recipe.
+.cache/peers has a clone named straight.el, elpaca or package-build. Without it, what they lay out
+or pack is made here, from the recipe.
 """
 
 import json
