@@ -184,9 +184,9 @@ film: setup ## draw docs/backstaff.svg anew, the moving picture in the README
 	@$(BIN)/python -m dev.film
 
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
-screenshots: film ## draw docs/*.png and the film anew; look at them before they are committed
+screenshots: film ## draw those of docs/*.png that changed, and the film; look at them before they are committed
 	@dev/debian-13 make setup draw
-	@cp .cache/debian-13/home/me/backstaff/docs/screenshot-*.png docs/
+	@cp .cache/debian-13/home/me/backstaff/docs/screenshot* docs/
 	@ls -l docs/screenshot-*.png
 
 # The number of the display is likely to be free: --auto-servernum sees no display outside of chroot.
