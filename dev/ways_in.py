@@ -323,8 +323,13 @@ def elpaca(place: Place) -> str:
 
 
 def clone(place: Place) -> str:
-    lisp = string(place.repository / "elisp")
-    return f"(progn (add-to-list 'load-path {lisp}) (require 'backstaff))"
+    lisp, docs = (string(place.repository / name) for name in ("elisp", "docs"))
+    if MANUAL:
+        run(place, "make", "--silent", "-C", str(place.repository), "info")
+    return (
+        f"(progn (add-to-list 'load-path {lisp}) (require 'backstaff)"
+        f"  (add-to-list 'Info-default-directory-list {docs}))"
+    )
 
 
 def lisp_alone(place: Place) -> str:
@@ -367,7 +372,7 @@ WAYS = (
     Way("use-package :vc", "a form in init.el", use_package, since=30),
     Way("straight", "a form in init.el", straight, peer="straight.el"),
     Way("elpaca", "a form in init.el", elpaca, peer="elpaca"),
-    Way("load-path", "git clone, 2 lines in init.el", clone, compiled=False, manual=False),
+    Way("load-path", "git clone, make info, 3 lines in init.el", clone, compiled=False),
     Way("pip", "pip install; Lisp alone", pip, compiled=False, manual=False),
     Way("pipx", "pipx install; Lisp alone", pipx, compiled=False, manual=False),
     Way("uv", "uv tool install; Lisp alone", uv, compiled=False, manual=False),

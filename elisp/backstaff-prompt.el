@@ -15,7 +15,7 @@
   "Non-nil if the user declined to have a Python installed.")
 
 (defun backstaff-prompt-install ()
-  "Ask whether to let uv bring a Python, if none can run the server and uv is there.
+  "If no Python can run the server and uv is there, ask whether uv may bring one.
 A user who says yes gets a `user-error': the command has to wait for that."
   (when (and (not (or backstaff-prompt--install-declined noninteractive inhibit-quit
                       (integerp (backstaff-server-status))))
