@@ -176,8 +176,8 @@ manual: setup ## write the reference in README and docs/backstaff.org anew, and 
 	@$(BIN)/python -m dev.reference
 	@$(BARE) -l dev/manual.el -f manual-batch
 
-info: ## make docs/backstaff.info and docs/dir, for Info in Emacs
-	@dev/setup info
+info: ## make docs/backstaff.info and docs/dir, for Info in Emacs; needs makeinfo alone
+	@command -v makeinfo >/dev/null && command -v install-info >/dev/null || dev/setup info
 	@cd docs && makeinfo --no-split backstaff.texi && rm -f dir && install-info backstaff.info dir
 
 film: setup ## draw docs/backstaff.svg anew, the moving picture in the README
