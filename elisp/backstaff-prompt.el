@@ -42,6 +42,16 @@ out of reach is a `user-error'."
     (backstaff-remote-directory
      (user-error "%s" (backstaff-epc-error-text problem)))))
 
+(defun backstaff-prompt-call (function &rest arguments)
+  "Call FUNCTION with ARGUMENTS before the user is asked for more.
+A `backstaff-error' becomes a `user-error' with its advice: the command loop
+would quote both."
+  (condition-case problem
+      (apply function arguments)
+    (backstaff-error
+     (user-error "%s.  %s" (backstaff-epc-error-text problem)
+                 (backstaff-server-advice problem)))))
+
 (defun backstaff-read-directory (prompt)
   "Ask for a directory with PROMPT and return it.
 On another host any name will do: to look there TRAMP would connect unasked."

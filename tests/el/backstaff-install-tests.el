@@ -290,6 +290,17 @@ All that the user is asked is noted in `questions'."
     (should (equal (backstaff-command-root) root))
     (should-not questions)))
 
+(ert-deftest backstaff-install-a-command-that-asks-first-names-what-helps ()
+  (require 'backstaff-commands)
+  (require 'backstaff-inspector)
+  (backstaff-install-tests-with-command nil
+    (delete-file "bin/uv")
+    (dolist (command '(backstaff-run-tool backstaff-find-command))
+      (ert-info ((symbol-name command))
+        (let ((text (cadr (should-error (call-interactively command) :type 'user-error))))
+          (should (string-match-p "there is no Python 3\\.11 or newer.*\\.  Install Python" text))
+          (should-not (string-match-p "\"" text)))))))
+
 (ert-deftest backstaff-install-is-not-offered-where-a-program-is-named ()
   (backstaff-install-tests-with-command nil
     (let ((backstaff-server-command '("/nowhere/python")))
