@@ -207,9 +207,8 @@ def package_vc(place: Place) -> str:
 
 
 def use_package(place: Place) -> str:
-    doc = documented(":doc", '"docs/backstaff.texi"')
     form = (
-        f'(use-package backstaff :vc (:url {url(place)} :lisp-dir "elisp" :rev :newest {doc})'
+        f'(use-package backstaff :vc (:url {url(place)} :lisp-dir "elisp" :rev :newest)'
         ' :bind-keymap ("C-c b" . backstaff-map))'
     )
     emacs(place, ACTIVATE, form)
@@ -369,7 +368,8 @@ WAYS = (
     Way("package-install-file", "M-x package-install-file RET dist/backstaff-….tar", package_file),
     Way("melpa", "M-x package-install RET backstaff", melpa),
     Way("package-vc-install", "a form", package_vc, since=29),
-    Way("use-package :vc", "a form in init.el", use_package, since=30),
+    # In Emacs 30 its `:vc` knows no `:doc`, so it makes no manual.
+    Way("use-package :vc", "a form in init.el", use_package, since=30, manual=False),
     Way("straight", "a form in init.el", straight, peer="straight.el"),
     Way("elpaca", "a form in init.el", elpaca, peer="elpaca"),
     Way("load-path", "git clone, make info, 3 lines in init.el", clone, compiled=False),
