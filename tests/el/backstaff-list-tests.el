@@ -4,6 +4,7 @@
 
 ;;; Code:
 
+(require 'mule-util)
 (require 'backstaff-view-fixtures)
 (require 'backstaff-list)
 (require 'project)
