@@ -84,6 +84,7 @@ release: compile ## write wheel, sources and package for Emacs to dist/, checked
 	@$(BIN)/python -m dev.release
 
 # Not part of `test`, which tries two of the ways: it needs the network, and root for the second Emacs.
+# EMACS names another Emacs; clones of straight.el, elpaca and package-build in .cache/peers take part.
 test-install: ## install in every usual way below an empty home, on this Emacs and on Debian 13's
 	@status=0; \
 	$(ANY_PYTHON) -m dev.ways_in || status=1; \
@@ -177,17 +178,17 @@ manual: setup ## write the reference in README and docs/backstaff.org anew, and 
 	@$(BIN)/python -m dev.reference
 	@$(BARE) -l dev/manual.el -f manual-batch
 
-info: ## make docs/backstaff.info and docs/dir, for Info in Emacs
-	@dev/setup info
+info: ## make docs/backstaff.info and docs/dir, for Info in Emacs; needs makeinfo alone
+	@command -v makeinfo >/dev/null && command -v install-info >/dev/null || dev/setup info
 	@cd docs && makeinfo --no-split backstaff.texi && rm -f dir && install-info backstaff.info dir
 
 film: setup ## draw docs/backstaff.svg anew, the moving picture in the README
 	@$(BIN)/python -m dev.film
 
 # In the same Debian 13, whose Emacs can draw; this one is for text terminals.
-screenshots: film ## draw docs/*.png and the film anew; look at them before they are committed
+screenshots: film ## draw those of docs/*.png that changed, and the film; look at them before they are committed
 	@dev/debian-13 make setup draw
-	@cp .cache/debian-13/home/me/backstaff/docs/screenshot-*.png docs/
+	@cp .cache/debian-13/home/me/backstaff/docs/screenshot* docs/
 	@ls -l docs/screenshot-*.png
 
 # The number of the display is likely to be free: --auto-servernum sees no display outside of chroot.

@@ -30,12 +30,17 @@ def header(name: str) -> str:
     return found[1]
 
 
-def contents() -> Iterator[tuple[str, Path]]:
-    """Yield (place in the package, file) for all that the recipe names."""
+def recipe() -> list[str]:
+    """Return the globs of the recipe."""
     patterns = re.search(r":files \(([^)]*)\)", RECIPE.read_text())
     if patterns is None:
         sys.exit(f"package: {RECIPE} names no files")
-    for pattern in re.findall(r'"([^"]+)"', patterns[1]):
+    return re.findall(r'"([^"]+)"', patterns[1])
+
+
+def contents() -> Iterator[tuple[str, Path]]:
+    """Yield (place in the package, file) for all that the recipe names."""
+    for pattern in recipe():
         for path in sorted(PROJECT.glob(pattern)):
             if path.is_file():
                 yield path.name, path

@@ -10,6 +10,10 @@
 ;; is left out.
 ;;
 ;; No window manager and no other program has a part in it: Emacs draws itself.
+;;
+;; Times, sizes and process ids differ each time.  So docs/screenshots.txt has a hash of
+;; what each picture shows, numbers and blanks left out, and a picture that would show the
+;; same is left as it is.  Delete a picture to have it drawn whatever it shows.
 
 ;;; Code:
 
@@ -94,17 +98,48 @@ The picture is ready when the regexp matches in a window.")
                  (re-search-forward regexp nil t))))
            (window-list nil 'no-minibuffer)))
 
+(defun screenshots-hash ()
+  "Return a hash of this frame's texts and their faces, without numbers and blanks."
+  (cl-flet ((without-numbers (text)
+              (replace-regexp-in-string "[0-9][0-9.,:]*\\|[ \n]+" "" text)))
+    (secure-hash
+     'sha1
+     (prin1-to-string
+      (mapcar (lambda (window)
+                (with-selected-window window
+                  (let ((text (buffer-substring (window-start) (window-end nil t))))
+                    (cons (mapcar #'without-numbers
+                                  (list (format-mode-line header-line-format)
+                                        (format-mode-line mode-line-format)))
+                          (mapcar (pcase-lambda (`(,start ,end ,properties))
+                                    (list (without-numbers
+                                           (substring-no-properties text start end))
+                                          (plist-get properties 'face)))
+                                  (object-intervals text))))))
+              (window-list nil 'no-minibuffer))))))
+
 (defun screenshots-save (name)
-  "Draw this frame to the file of the picture NAME."
+  "Draw this frame to the file of the picture NAME, if that shows something else."
   (message nil)
   (redisplay t)
-  (let ((coding-system-for-write 'binary)
-        (file (expand-file-name (format "docs/screenshot-%s.png" name)
-                                screenshots-root)))
+  (let* ((coding-system-for-write 'binary)
+         (file (expand-file-name (format "docs/screenshot-%s.png" name)
+                                 screenshots-root))
+         (hashes (expand-file-name "docs/screenshots.txt" screenshots-root))
+         (line (format "%s %s\n" name (screenshots-hash))))
     (with-temp-buffer
-      (set-buffer-multibyte nil)
-      (insert (x-export-frames nil 'png))
-      (write-region nil nil file nil 'silent))))
+      (when (file-exists-p hashes)
+        (insert-file-contents hashes))
+      (unless (and (file-exists-p file) (search-forward line nil t))
+        (goto-char (point-min))
+        (flush-lines (format "^%s " (regexp-quote name)))
+        (insert line)
+        (sort-lines nil (point-min) (point-max))
+        (write-region nil nil hashes nil 'silent)
+        (erase-buffer)
+        (set-buffer-multibyte nil)
+        (insert (x-export-frames nil 'png))
+        (write-region nil nil file nil 'silent)))))
 
 (defun screenshots-play (scenes)
   "Draw the first of SCENES and then the others, then leave Emacs."

@@ -7,8 +7,9 @@ EMACS names the Emacs. A table is printed, and kept in .cache/ways-in for the on
 leaves a file uncompiled, or if the doctor finds anything wrong.
 
 What Emacs sees of the environment is a home, a path with Debian's programs, and no network, where
-that can be taken away. What straight and elpaca lay out for Emacs is made here, from the
-recipe; so is what package-build packs, unless BACKSTAFF_PACKAGE_BUILD names a folder with it.
+that can be taken away. straight, elpaca and package-build do their work themselves where
+.cache/peers has a clone named straight.el, elpaca or package-build. Without it, what they lay out
+or pack is made here, from the recipe.
 """
 
 import json
@@ -23,10 +24,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from dev.package import PROJECT, RECIPE, contents, make
+from dev.package import PROJECT, RECIPE, contents, make, recipe
 
 EMACS = os.environ.get("EMACS") or "emacs"
 KEPT = PROJECT / ".cache/ways-in"
+PEERS = PROJECT / ".cache/peers"
 LEFT_BEHIND = {".git", ".venv", ".cache", "dist", "__pycache__", "bench"}
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 MANUAL = (PROJECT / "docs/backstaff.texi").exists() and bool(shutil.which("makeinfo"))
@@ -72,7 +74,8 @@ class Place:
 class Way:
     """A way in. `install` does it and returns the lines for init.el.
 
-    `types` is what the user types. `since` is the first Emacs that has the command.
+    `types` is what the user types. `since` is the first Emacs that has the command. `peer` is the
+    clone with the package manager itself: with it the manual must be found, too.
     """
 
     name: str
@@ -81,6 +84,7 @@ class Way:
     since: int = 28
     compiled: bool = True
     manual: bool = True
+    peer: str = ""
 
 
 # ---------------------------------------------------------------------------- running
@@ -127,11 +131,14 @@ def run(place: Place, *command: str, offline: bool = True) -> str:
     return done.stdout
 
 
+def command(*forms: str) -> list[str]:
+    """Return the command that evaluates FORMS in an Emacs."""
+    return [EMACS, "-Q", "--batch", *(word for form in forms for word in ("--eval", form))]
+
+
 def emacs(place: Place, *forms: str) -> str:
     """Evaluate FORMS in an Emacs that is as new, below the home of PLACE."""
-    told = run(
-        place, EMACS, "-Q", "--batch", *(word for form in forms for word in ("--eval", form))
-    )
+    told = run(place, *command(*forms))
     # package-vc goes on after a file that does not compile.
     if wrong := re.findall(
         r"(?m)^.*(?:[1-9]\d* (?:files? )?failed|Cannot open load file).*$", told
@@ -200,9 +207,8 @@ def package_vc(place: Place) -> str:
 
 
 def use_package(place: Place) -> str:
-    doc = documented(":doc", '"docs/backstaff.texi"')
     form = (
-        f'(use-package backstaff :vc (:url {url(place)} :lisp-dir "elisp" :rev :newest {doc})'
+        f'(use-package backstaff :vc (:url {url(place)} :lisp-dir "elisp" :rev :newest)'
         ' :bind-keymap ("C-c b" . backstaff-map))'
     )
     emacs(place, ACTIVATE, form)
@@ -210,15 +216,15 @@ def use_package(place: Place) -> str:
 
 
 def melpa(place: Place) -> str:
-    builder = os.environ.get("BACKSTAFF_PACKAGE_BUILD")
-    if not builder:
+    builder = PEERS / "package-build"
+    if not builder.exists():
         # The package is made of what the recipe names.
         return package_file(place)
-    recipe = RECIPE.read_text().replace(":fetcher github", ":fetcher git")
+    text = RECIPE.read_text().replace(":fetcher github", ":fetcher git")
     recipes = place.folder / "recipes"
     recipes.mkdir()
     (recipes / "backstaff").write_text(
-        recipe.replace(':repo "backstaff/backstaff"', f":url {url(place)}")
+        text.replace(':repo "backstaff/backstaff"', f":url {url(place)}")
     )
     archive = place.folder / "packages"
     archive.mkdir()
@@ -252,8 +258,41 @@ def built(place: Place) -> str:
     return f'(progn (add-to-list \'load-path {build}) (load "backstaff-autoloads"))'
 
 
+def order(place: Place) -> str:
+    """Return what the manual has people type for straight and elpaca, with our own repository."""
+    patterns = " ".join(string(pattern) for pattern in recipe() if pattern != "LICENSE")
+    return f"(backstaff :host nil :repo {url(place)} :files ({patterns}))"
+
+
+def in_init_file(place: Place, *forms: str) -> str:
+    """Write FORMS into the user's init files, and let an Emacs go through them."""
+    folder = place.home / ".emacs.d"
+    folder.mkdir(exist_ok=True)
+    (folder / "init.el").write_text("\n".join(forms))
+    # As Emacs starts. elpaca does its work behind the init file, and knows by that when it is done.
+    start = (
+        f"(progn (let ((after-init-time nil)) (load {string(folder / 'init.el')} nil t))"
+        " (run-hooks 'after-init-hook)"
+        " (while (and (featurep 'elpaca) (not (symbol-value 'elpaca-after-init-time)))"
+        "   (accept-process-output nil 0.01)))"
+    )
+    # elpaca goes on where a file of its own does not compile; ours are looked at later.
+    run(place, *command(start))
+    return start
+
+
 def straight(place: Place) -> str:
-    """Link each file, as straight does."""
+    """Let straight install, or link each file as it does."""
+    if (PEERS / "straight.el").exists():
+        own = place.home / ".emacs.d/straight/repos/straight.el"
+        shutil.copytree(PEERS / "straight.el", own)
+        return in_init_file(
+            place,
+            # It would look in MELPA's repository for what our recipe does not say.
+            "(setq straight-allow-recipe-inheritance nil)",
+            f"(load {string(own / 'bootstrap.el')} nil t)",
+            f"(straight-use-package '{order(place)})",
+        )
     for name, source in contents():
         link = place.build / name
         link.parent.mkdir(parents=True, exist_ok=True)
@@ -262,7 +301,17 @@ def straight(place: Place) -> str:
 
 
 def elpaca(place: Place) -> str:
-    """Link what the recipe names, folders as such, as elpaca does."""
+    """Let elpaca install, or link what the recipe names, folders as such, as it does."""
+    if (PEERS / "elpaca").exists():
+        installer = (PEERS / "elpaca/doc/installer.el").read_text()
+        own = string((PEERS / "elpaca").as_uri())
+        return in_init_file(
+            place,
+            installer.replace('"https://github.com/progfolio/elpaca.git"', own),
+            # It would ask the menus of MELPA and others what our recipe does not say.
+            "(setq elpaca-menu-functions nil)",
+            f"(elpaca {order(place)})",
+        )
     place.build.mkdir(parents=True)
     for name, source in contents():
         top = Path(name).parts[0]
@@ -273,8 +322,13 @@ def elpaca(place: Place) -> str:
 
 
 def clone(place: Place) -> str:
-    lisp = string(place.repository / "elisp")
-    return f"(progn (add-to-list 'load-path {lisp}) (require 'backstaff))"
+    lisp, docs = (string(place.repository / name) for name in ("elisp", "docs"))
+    if MANUAL:
+        run(place, "make", "--silent", "-C", str(place.repository), "info")
+    return (
+        f"(progn (add-to-list 'load-path {lisp}) (require 'backstaff)"
+        f"  (add-to-list 'Info-default-directory-list {docs}))"
+    )
 
 
 def lisp_alone(place: Place) -> str:
@@ -314,10 +368,11 @@ WAYS = (
     Way("package-install-file", "M-x package-install-file RET dist/backstaff-….tar", package_file),
     Way("melpa", "M-x package-install RET backstaff", melpa),
     Way("package-vc-install", "a form", package_vc, since=29),
-    Way("use-package :vc", "a form in init.el", use_package, since=30),
-    Way("straight", "a form in init.el", straight, manual=False),
-    Way("elpaca", "a form in init.el", elpaca, manual=False),
-    Way("load-path", "git clone, 2 lines in init.el", clone, compiled=False, manual=False),
+    # In Emacs 30 its `:vc` knows no `:doc`, so it makes no manual.
+    Way("use-package :vc", "a form in init.el", use_package, since=30, manual=False),
+    Way("straight", "a form in init.el", straight, peer="straight.el"),
+    Way("elpaca", "a form in init.el", elpaca, peer="elpaca"),
+    Way("load-path", "git clone, make info, 3 lines in init.el", clone, compiled=False),
     Way("pip", "pip install; Lisp alone", pip, compiled=False, manual=False),
     Way("pipx", "pipx install; Lisp alone", pipx, compiled=False, manual=False),
     Way("uv", "uv tool install; Lisp alone", uv, compiled=False, manual=False),
@@ -335,7 +390,8 @@ def first_answer(way: Way) -> tuple[str, str]:
         place = Place(Path(folder))
         plant(place)
         lines = way.install(place)
-        flags = " ".join("t" if flag else "nil" for flag in (way.compiled, MANUAL and way.manual))
+        manual = MANUAL and way.manual and (not way.peer or (PEERS / way.peer).exists())
+        flags = " ".join("t" if flag else "nil" for flag in (way.compiled, manual))
         session = f"(ways-in-session {flags})"
         told = emacs(place, lines, f"(load {string(PROJECT / 'dev/ways_in.el')} nil t)", session)
         seconds, program = re.findall(r"(?m)^(?:answer|program) (.+)$", told)

@@ -62,6 +62,7 @@ checks again and \\[backstaff-doctor-copy] copies it."
     (set-keymap-parent map special-mode-map)
     (define-key map "w" #'backstaff-doctor-copy)
     (define-key map "i" #'backstaff-install-server)
+    (define-key map "o" #'backstaff-overview)
     (define-key map "v" #'backstaff-show-log)
     (define-key map [remap keyboard-quit] #'backstaff-request-quit)
     map)
@@ -213,6 +214,11 @@ If no check goes on, the command is wrong."
                 (0 (propertize "All is well." 'face 'success))
                 (1 (propertize "One check failed." 'face 'error))
                 (_ (propertize (format "%d checks failed." failures) 'face 'error)))
+              "\n\n"
+              (substitute-command-keys
+               (if (zerop failures)
+                   "Type \\[backstaff-overview] to see the project on a page."
+                 "Do what stands behind \"To do\", then type \\[revert-buffer]."))
               "\n\nThe log ends with:\n\n"
               (if-let ((log (get-buffer backstaff-server-log-buffer)))
                   (with-current-buffer log

@@ -109,7 +109,8 @@ FORMS is a list of `text', `plist' and `json'."
 
 (defun backstaff-inspector--tools ()
   "Return an alist of the ids and definitions of all tools."
-  (mapcar (lambda (tool) (cons (plist-get tool :id) tool)) (backstaff-tools)))
+  (mapcar (lambda (tool) (cons (plist-get tool :id) tool))
+          (backstaff-prompt-call #'backstaff-tools)))
 
 (defun backstaff-inspector-read-tool ()
   "Read the name of a tool and return its definition."

@@ -144,7 +144,7 @@ runs on a Python of the system."
                                                      buffer)))
                 (cond ((string-prefix-p "finished" outcome)
                        (backstaff-stop)
-                       (message "Backstaff will run in %s from now on%s"
+                       (message "Backstaff runs in %s from now on; M-x backstaff goes on%s"
                                 (abbreviate-file-name environment)
                                 (if (backstaff-python-old-environments)
                                     "; M-x backstaff-remove-environments deletes old ones"

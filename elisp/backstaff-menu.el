@@ -19,6 +19,7 @@
 (require 'backstaff-arguments)
 (require 'backstaff-inspector)
 (require 'backstaff-path)
+(require 'backstaff-prompt)
 (require 'backstaff-view)
 
 (defconst backstaff-menu--patience 2
@@ -29,6 +30,9 @@
 
 (defvar backstaff-menu--problem nil
   "The reason why the menu has no tools, or nil.")
+
+(defvar backstaff-menu--new nil
+  "Non-nil if the menu is what started the server.")
 
 (defvar backstaff-menu--tool nil
   "The definition of the tool that the user chose last.")
@@ -209,20 +213,31 @@ Ask for required arguments without a value."
            (concat (backstaff-epc-error-text problem) "\n"
                    (backstaff-server-advice problem))))))
 
+(defun backstaff-menu--title ()
+  "Return what stands above the menu: the root, and what to do first."
+  (concat (propertize "Backstaff " 'face 'transient-heading)
+          (propertize (condition-case problem
+                          (abbreviate-file-name (backstaff-root))
+                        (error (backstaff-epc-error-text problem)))
+                      'face 'shadow)
+          (cond (backstaff-menu--problem
+                 (concat "\n" (propertize backstaff-menu--problem 'face 'error)
+                         "\nThen type g.  d checks everything that Backstaff needs."))
+                (backstaff-menu--new
+                 "\nNew here?  o shows this project on a page, d checks the installation."))))
+
+(defun backstaff-menu--works-p ()
+  "Return non-nil if there are tools, so that looking at things works."
+  (not backstaff-menu--problem))
+
 ;;;###autoload (autoload 'backstaff "backstaff-menu" nil t)
 (transient-define-prefix backstaff ()
-  "Look at the current project with Backstaff."
+  "Look at the current project with Backstaff.
+Where the server does not start, say what to do about it."
   ;; All of it has room in 24 lines of 80 columns.
-  [:description
-   (lambda ()
-     (concat (propertize "Backstaff " 'face 'transient-heading)
-             (propertize (condition-case problem
-                             (abbreviate-file-name (backstaff-root))
-                           (error (backstaff-epc-error-text problem)))
-                         'face 'shadow)
-             (and backstaff-menu--problem
-                  (concat "\n" (propertize backstaff-menu--problem 'face 'error)))))
+  [:description backstaff-menu--title
    ["Look"
+    :if backstaff-menu--works-p
     ("l" "List a directory" backstaff-list-directory)
     ("e" "List, Forge's way" backstaff-list-entries)
     ("o" "Overview" backstaff-overview)
@@ -233,10 +248,11 @@ Ask for required arguments without a value."
     ("c" "Commands" backstaff-list-commands)
     ("k" "Find a command" backstaff-find-command)]
    ["Tools"
+    :if backstaff-menu--works-p
     :class transient-column
     :setup-children backstaff-menu--tool-entries]
    ["Server"
-    ("x" "Run a tool" backstaff-run-tool)
+    ("x" "Run a tool" backstaff-run-tool :if backstaff-menu--works-p)
     ("g" "Fetch tools" backstaff)
     ("r" "Restart" backstaff-restart)
     ("s" "Stop" backstaff-stop)
@@ -245,6 +261,8 @@ Ask for required arguments without a value."
     ("n" "Install" backstaff-install-server)
     ("p" "Tools for gptel" backstaff-gptel-register)]]
   (interactive)
+  (backstaff-prompt-install)
+  (setq backstaff-menu--new (null (backstaff-server-status)))
   (backstaff-menu--fetch-tools)
   (transient-setup 'backstaff))
 

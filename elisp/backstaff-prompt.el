@@ -14,11 +14,9 @@
 (defvar backstaff-prompt--install-declined nil
   "Non-nil if the user declined to have a Python installed.")
 
-(defun backstaff-command-root (&optional directory)
-  "Return the root for a command that the user typed in DIRECTORY.
-This is `backstaff-root' with questions: whether to connect to the host, if
-Emacs is not connected, and whether to let uv bring a Python, if none can run
-the server and uv is there.  A root that is out of reach is a `user-error'."
+(defun backstaff-prompt-install ()
+  "If no Python can run the server and uv is there, ask whether uv may bring one.
+A user who says yes gets a `user-error': the command has to wait for that."
   (when (and (not (or backstaff-prompt--install-declined noninteractive inhibit-quit
                       (integerp (backstaff-server-status))))
              (condition-case nil
@@ -28,7 +26,14 @@ the server and uv is there.  A root that is out of reach is a `user-error'."
                (backstaff-error nil)))  ; the call will signal it again
     (if (backstaff-install-server)
         (user-error "Type the command again when Python is installed")
-      (setq backstaff-prompt--install-declined t)))
+      (setq backstaff-prompt--install-declined t))))
+
+(defun backstaff-command-root (&optional directory)
+  "Return the root for a command that the user typed in DIRECTORY.
+This is `backstaff-root' with questions: whether to connect to the host, if
+Emacs is not connected, and that of `backstaff-prompt-install'.  A root that is
+out of reach is a `user-error'."
+  (backstaff-prompt-install)
   (backstaff-prompt-connect (or backstaff-root-directory directory
                                 (backstaff-directory)))
   (condition-case problem
@@ -65,6 +70,16 @@ Outside of a project, where that may be all files there are, ask first."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "SPC") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
+
+(defun backstaff-prompt-call (function &rest arguments)
+  "Call FUNCTION with ARGUMENTS before the user is asked for more.
+A `backstaff-error' becomes a `user-error' with its advice: the command loop
+would quote both."
+  (condition-case problem
+      (apply function arguments)
+    (backstaff-error
+     (user-error "%s.  %s" (backstaff-epc-error-text problem)
+                 (backstaff-server-advice problem)))))
 
 (defun backstaff-read-directory (prompt)
   "Ask for a directory with PROMPT and return it.

@@ -587,7 +587,7 @@ the window's start and point, nil if the window shows the buffer's start."
 
 (defun backstaff-view--restore (places)
   "Move point in buffer and windows back to PLACES.
-See `backstaff-view--places'."
+See the function `backstaff-view--places'."
   (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
     (unless (and path (backstaff-view-go-to path))
       (goto-char (point-min))

@@ -140,7 +140,7 @@ a new one, or the one it was given.")
   "Keymap of the commands, for you to bind to a key that you like.
 For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
 ;;;###autoload
-(fset 'backstaff-map backstaff-map)
+(defalias 'backstaff-map backstaff-map)
 
 
 ;;; Root

@@ -51,7 +51,7 @@
 (ert-deftest backstaff-doctor-finds-our-own-server-well ()
   (backstaff-doctor-tests-with (backstaff-test-command)
     (let ((report (backstaff-doctor-tests-report)))
-      (should (string-match-p "^All is well\\.$" report))
+      (should (string-match-p "^All is well\\.\n\nType o to see the project on a page" report))
       (should-not (string-match-p "FAILED\\|To do:" report))
       (pcase-dolist (`(,name ,regexp)
                      `(("Emacs" ,(regexp-quote emacs-version))
@@ -127,7 +127,8 @@
           (should (equal state "FAILED"))
           (should (string-match-p text actual-text))
           (should (string-match-p advice actual-advice)))
-        (should (string-match-p "^One check failed\\.$" report))))))
+        (should (string-match-p "^One check failed\\.\n\nDo what .* \"To do\", then type g"
+                                report))))))
 
 (ert-deftest backstaff-doctor-knows-every-way-to-fail-at-the-start ()
   (pcase-dolist (`(,start . ,expected)

@@ -154,7 +154,7 @@ All questions are answered with yes and noted in `questions'."
       (should (equal (backstaff-python-installed) (concat environment "bin/python")))
       (should (equal (backstaff-python-command root)
                      (list (concat environment "bin/python") "-I")))
-      (should (string-match-p "will run in" (car messages))))))
+      (should (string-match-p "runs in" (car messages))))))
 
 (ert-deftest backstaff-install-says-what-the-doctor-says-of-a-python ()
   (backstaff-install-tests-with '(python)
@@ -266,6 +266,17 @@ All that the user is asked is noted in `questions'."
     (should (backstaff-command-root))
     (should (= (length questions) 1))))
 
+(ert-deftest backstaff-install-is-offered-by-the-menu ()
+  (require 'backstaff-menu)
+  (backstaff-install-tests-with-command '(t)
+    (let ((done nil))
+      (setq-default compilation-finish-functions (list (lambda (&rest _) (setq done t))))
+      (save-window-excursion
+        (should (string-match-p "Type the command again"
+                                (cadr (should-error (backstaff) :type 'user-error)))))
+      (backstaff-test-wait-for done))
+    (should (backstaff-python-installed))))
+
 (ert-deftest backstaff-install-is-offered-once-to-who-does-not-want-it ()
   (backstaff-install-tests-with-command '(nil)
     (dotimes (_ 2)
@@ -278,6 +289,17 @@ All that the user is asked is noted in `questions'."
     (delete-file "bin/uv")
     (should (equal (backstaff-command-root) root))
     (should-not questions)))
+
+(ert-deftest backstaff-install-a-command-that-asks-first-names-what-helps ()
+  (require 'backstaff-commands)
+  (require 'backstaff-inspector)
+  (backstaff-install-tests-with-command nil
+    (delete-file "bin/uv")
+    (dolist (command '(backstaff-run-tool backstaff-find-command))
+      (ert-info ((symbol-name command))
+        (let ((text (cadr (should-error (call-interactively command) :type 'user-error))))
+          (should (string-match-p "there is no Python 3\\.11 or newer.*\\.  Install Python" text))
+          (should-not (string-match-p "\"" text)))))))
 
 (ert-deftest backstaff-install-is-not-offered-where-a-program-is-named ()
   (backstaff-install-tests-with-command nil

@@ -4,6 +4,7 @@
 
 ;;; Code:
 
+(require 'mule-util)
 (require 'backstaff-view-fixtures)
 (require 'backstaff-list)
 (require 'project)
@@ -447,7 +448,7 @@
       (should (looking-at "n+ +file"))
       (let* ((cut (next-single-property-change (point) 'display))
              (end (next-single-property-change cut 'display)))
-        (should (equal (get-text-property cut 'display) "…"))
+        (should (equal (get-text-property cut 'display) (truncate-string-ellipsis)))
         (should (<= (- (line-end-position) (- end cut)) (+ (line-beginning-position) 56))))
       (backstaff-view-test-press "w")
       (should (equal (current-kill 0) (concat root (make-string 90 ?n)))))))

@@ -160,7 +160,24 @@ After that the menu is closed: it does not outlive a keyboard macro."
         (let ((screen (backstaff-menu-tests-type "M-m")))
           (should (string-match-p regexp screen))
           (should (string-match-p "v View the log" screen))
-          (should (string-match-p "d Doctor" screen)))))))
+          (should (string-match-p "d Doctor" screen))
+          (should (string-match-p "Then type g" screen))
+          ;; What would fail, too, is not offered.
+          (should-not (string-match-p "o Overview" screen)))))))
+
+(ert-deftest backstaff-menu-leads-a-newcomer-to-the-overview ()
+  (backstaff-menu-tests-with (backstaff-test-command)
+    (should (string-match-p "New here\\?  o shows this project on a page"
+                            (backstaff-menu-tests-type "M-m")))
+    (should-not (string-match-p "New here" (backstaff-menu-tests-type "M-m")))))
+
+(ert-deftest backstaff-menu-works-once-what-was-missing-is-there ()
+  (backstaff-menu-tests-with '("/nowhere/python")
+    (should-not (string-match-p "o Overview" (backstaff-menu-tests-type "M-m")))
+    (setq backstaff-server-command (backstaff-test-command))
+    (let ((screen (backstaff-menu-tests-type "M-m")))
+      (should (string-match-p "o Overview" screen))
+      (should (string-match-p "workspace/tree" screen)))))
 
 (ert-deftest backstaff-menu-does-not-wait-for-a-silent-server ()
   (backstaff-menu-tests-with (backstaff-test-fake-command "silent")
