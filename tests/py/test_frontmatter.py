@@ -282,7 +282,7 @@ def test_simple_lines_mean_what_the_library_says(lines: list[str]) -> None:
     text = "".join(f"{line}\n" for line in lines)
     head = f"---\n{text}---\n".encode()
     simple = block._SIMPLE.match(head)  # noqa: SLF001  # the way in which it was read
-    found = simple and block._simple_fields(simple[0])  # noqa: SLF001
+    found = simple and block._simple_fields(simple[0], KEYS)  # noqa: SLF001
     if found is not None and simple is not None and simple.end() == len(head):
         said = mapping(text)
         assert parse(head).fields == {key: said[key] for key in KEYS if key in said}
