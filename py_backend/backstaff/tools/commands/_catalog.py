@@ -56,15 +56,15 @@ class Catalog:
     """All commands but dependencies, in the contract's order; `everything` has these, too.
 
     `skipped` holds a warning for each file or directory that could not be read. `complete` is
-    false if the time was up before all were read. `seen` are the folders that were walked, and
-    `empty` counts those of them that held no command.
+    false if the time was up before all were read. `seen` are the real paths that were looked at,
+    each with the suffix looked for, and `empty` counts the folders that held no command.
     """
 
     commands: list[Command] = field(default_factory=list)
     everything: list[Command] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     complete: bool = True
-    seen: set[tuple[int, int, str]] = field(default_factory=set)
+    seen: set[tuple[str, str]] = field(default_factory=set)
     empty: int = 0
 
     def warnings(self, shown: Sequence[Command]) -> tuple[str, ...]:
@@ -212,17 +212,16 @@ class _FolderWalk:
     def look(self, here: CommandDirectory) -> Iterable[Named]:
         """Read the commands right in HERE, and return where to look below. Raises `PathError`."""
         folder, catalog = here.folder, self.catalog
+        skills, level = folder.kind is Kind.SKILL, here.prefix.count("/")
+        if (here.path, folder.suffix) in catalog.seen:
+            return ()
+        catalog.seen.add((here.path, folder.suffix))
+        if skills and level and any(self.read(here, name) for name in SKILL_FILES):
+            return ()
         try:
             status = HANDLES.status(here.descriptor)
         except OSError as error:
             raise path_error(error) from error
-        identity = status.st_dev, status.st_ino, folder.suffix
-        if identity in catalog.seen:
-            return ()
-        catalog.seen.add(identity)
-        skill, level = folder.kind is Kind.SKILL, here.prefix.count("/")
-        if skill and level and any(self.read(here, name) for name in SKILL_FILES):
-            return ()
         known = self.listed.get(here.prefix)
         if known is None or known[0] != stamp_of(status):
             known = settled(status, self.start), sorted(entries_in(here.descriptor, self.budget))
@@ -231,7 +230,7 @@ class _FolderWalk:
         self.listings[here.prefix] = known
         files = set[str]()
         for name, kind in known[1]:
-            if kind is not EntryKind.DIRECTORY and not skill and folder.wants(name):
+            if kind is not EntryKind.DIRECTORY and not skills and folder.wants(name):
                 if self.budget.expired():  # reading one file can take 50 milliseconds
                     return ()
                 self.read(here, name)
@@ -247,7 +246,35 @@ class _FolderWalk:
             and name not in files
             and name not in PASSED_OVER
         ]
+        if skills:
+            below = self.changed(below, here)
         return below and takewhile(lambda _: catalog.empty <= MAX_EMPTY, below)
+
+    def changed(self, entries: Sequence[Named], here: CommandDirectory) -> list[Named]:
+        """Find the skills in HERE that are as they were, and return the other ENTRIES.
+
+        The walk would take twice as long for each as reading its head does.
+        """
+        others: list[Named] = []
+        file, enter, lstat, close = SKILL_FILES[0], HANDLES.enter, HANDLES.lstat, HANDLES.close
+        for entry in self.budget.within(entries):
+            path = f"{here.prefix}{entry[0]}/{file}"
+            known, same = self.cached.get(path), False
+            if known:
+                try:
+                    directory = enter(entry[0], here.descriptor)
+                    try:
+                        same = stamp_of(lstat(file, directory)) == known[0]
+                    finally:
+                        close(directory)
+                except OSError:
+                    pass  # the walk will tell why
+            if not known or not same:
+                others.append(entry)
+            elif (identity := (known[1].path, "")) not in self.catalog.seen:
+                self.catalog.seen.add(identity)
+                self.found[path] = known
+        return others
 
     def read(self, here: CommandDirectory, file: str) -> bool:
         """Read FILE of the directory HERE, and say whether it has that name at all."""

@@ -38,7 +38,7 @@ from typing import NamedTuple
 MARKDOWN, TOML, PROMPT = ".md", ".toml", ".prompt.md"
 README = "README.md"
 SKILL_FILES = ("SKILL.md", "skill.md")
-"""The file of a skill. The second spelling is a problem, but `skills-ref`, the reference, reads it."""
+"""The file of a skill. `skills-ref`, the reference, reads the second spelling; few agents do."""
 DEPTH = 4
 """Folders below one of a convention that may lead to a file."""
 PASSED_OVER = (".git", "node_modules")

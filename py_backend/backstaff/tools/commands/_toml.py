@@ -41,12 +41,13 @@ def _values(data: bytes) -> dict[str, object]:
 
     try:
         text = data.decode("utf-8-sig")
-        if _LONG_KEY.search(text):
-            raise ValueError(f"a key has more than {MAX_NAMES} names")
+    except UnicodeDecodeError as error:
+        raise ValueError("the TOML is not UTF-8") from error
+    if _LONG_KEY.search(text):
+        raise ValueError(f"the TOML has a key of more than {MAX_NAMES} names, and is not read")
+    try:
         return tomllib.loads(text)
     except RecursionError as error:
         raise ValueError("the TOML nests too deep") from error
-    except UnicodeDecodeError as error:
-        raise ValueError("the TOML is not UTF-8") from error
     except ValueError as error:  # TOMLDecodeError, or a number of too many digits
         raise ValueError(f"it is no TOML: {error}") from error
