@@ -90,17 +90,20 @@ def _simple_fields(block: bytes, keys: Sequence[str]) -> dict[str, Value] | None
     if len(given) < len(pairs):
         return None
     fields: dict[str, Value] = {}
-    for key in keys:
-        if (value := given.get(key.encode())) is None:
-            continue
+    for raw in given.keys() & _raw(keys):
         try:
-            text = value.decode().strip(" \r")
+            text = given[raw].decode().strip(" \r")
         except UnicodeDecodeError:
             return None
         if not text.isprintable():
             return None
-        fields[key] = plain(text)
+        fields[raw.decode()] = plain(text)
     return fields
+
+
+@cache
+def _raw(keys: Sequence[str]) -> frozenset[bytes]:
+    return frozenset(key.encode() for key in keys)
 
 
 def _fields(block: bytes, keys: Sequence[str]) -> tuple[dict[str, Value], str]:

@@ -56,15 +56,15 @@ class Catalog:
     """All commands but dependencies, in the contract's order; `everything` has these, too.
 
     `skipped` holds a warning for each file or directory that could not be read. `complete` is
-    false if the time was up before all were read. `seen` are the real paths that were looked at,
-    each with the suffix looked for, and `empty` counts the folders that held no command.
+    false if the time was up before all were read. `seen` are the real paths of the folders that
+    were walked, and `empty` counts those that held no command.
     """
 
     commands: list[Command] = field(default_factory=list)
     everything: list[Command] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     complete: bool = True
-    seen: set[tuple[str, str]] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
     empty: int = 0
 
     def warnings(self, shown: Sequence[Command]) -> tuple[str, ...]:
@@ -213,11 +213,37 @@ class _FolderWalk:
         """Read the commands right in HERE, and return where to look below. Raises `PathError`."""
         folder, catalog = here.folder, self.catalog
         skills, level = folder.kind is Kind.SKILL, here.prefix.count("/")
-        if (here.path, folder.suffix) in catalog.seen:
+        # A folder can hold commands of two kinds, but a skill is found once.
+        identity = here.path if skills and level else f"{here.path} {folder.suffix}"
+        if identity in catalog.seen:
             return ()
-        catalog.seen.add((here.path, folder.suffix))
+        catalog.seen.add(identity)
         if skills and level and any(self.read(here, name) for name in SKILL_FILES):
             return ()
+        entries = self.entries(here)
+        if skills:
+            files = set[str]()
+            entries = self.changed(entries, here)
+        else:
+            names = (name for name, kind in entries if kind is not EntryKind.DIRECTORY)
+            files = set(filter(folder.wants, names))
+            for name in sorted(files):
+                if not self.budget.expired():  # reading one file can take 50 milliseconds
+                    self.read(here, name)
+        catalog.empty += not files
+        # A link may lead to a directory, which only opening it shows.
+        below = [
+            (name, kind)
+            for name, kind in entries
+            if (kind is EntryKind.DIRECTORY or kind is EntryKind.SYMLINK)
+            and name not in files
+            and name not in PASSED_OVER
+        ]
+        enough = level >= folder.depth or not below
+        return () if enough else takewhile(lambda _: catalog.empty <= MAX_EMPTY, below)
+
+    def entries(self, here: CommandDirectory) -> Sequence[Named]:
+        """Return the entries of HERE, from the last call if none came or went."""
         try:
             status = HANDLES.status(here.descriptor)
         except OSError as error:
@@ -225,30 +251,9 @@ class _FolderWalk:
         known = self.listed.get(here.prefix)
         if known is None or known[0] != stamp_of(status):
             known = settled(status, self.start), sorted(entries_in(here.descriptor, self.budget))
-        if self.budget.expired():  # some names may be missing
-            return ()
-        self.listings[here.prefix] = known
-        files = set[str]()
-        for name, kind in known[1]:
-            if kind is not EntryKind.DIRECTORY and not skills and folder.wants(name):
-                if self.budget.expired():  # reading one file can take 50 milliseconds
-                    return ()
-                self.read(here, name)
-                files.add(name)
-        catalog.empty += not files
-        if level >= folder.depth:
-            return ()
-        # A link may lead to a directory, which only opening it shows.
-        below = [
-            (name, kind)
-            for name, kind in known[1]
-            if (kind is EntryKind.DIRECTORY or kind is EntryKind.SYMLINK)
-            and name not in files
-            and name not in PASSED_OVER
-        ]
-        if skills:
-            below = self.changed(below, here)
-        return below and takewhile(lambda _: catalog.empty <= MAX_EMPTY, below)
+        if not self.budget.expired():  # else names may be missing
+            self.listings[here.prefix] = known
+        return known[1]
 
     def changed(self, entries: Sequence[Named], here: CommandDirectory) -> list[Named]:
         """Find the skills in HERE that are as they were, and return the other ENTRIES.
@@ -256,6 +261,7 @@ class _FolderWalk:
         The walk would take twice as long for each as reading its head does.
         """
         others: list[Named] = []
+        seen = self.catalog.seen
         file, enter, lstat, close = SKILL_FILES[0], HANDLES.enter, HANDLES.lstat, HANDLES.close
         for entry in self.budget.within(entries):
             path = f"{here.prefix}{entry[0]}/{file}"
@@ -271,8 +277,8 @@ class _FolderWalk:
                     pass  # the walk will tell why
             if not known or not same:
                 others.append(entry)
-            elif (identity := (known[1].path, "")) not in self.catalog.seen:
-                self.catalog.seen.add(identity)
+            elif known[1].directory not in seen:
+                seen.add(known[1].directory)
                 self.found[path] = known
         return others
 
@@ -302,16 +308,15 @@ def _walked(
     """
     commands: list[Command] = []
     broken: list[Command] = []
-    first: dict[str, str] = {}
+    first: dict[str, Command] = {}
     for directory in directories:
         walk = _FolderWalk(directory, catalog, budget)
         walk.run()
         broken += walk.broken
         for _, command in walk.found.values():
-            counts = first.setdefault(command.name, command.path)
-            if counts != command.path:
-                command = command._replace(shadowed_by=counts)  # noqa: PLW2901  # it is the same
-            commands.append(command)
+            counts = first.setdefault(command.name, command)
+            shadowed = counts is not command
+            commands.append(command._replace(shadowed_by=counts.path) if shadowed else command)
     if catalog.empty > MAX_EMPTY:
         said = f"More than {MAX_EMPTY} folders hold no command or skill: some were not read"
         catalog.skipped.append(said)

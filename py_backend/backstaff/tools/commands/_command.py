@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from backstaff.errors import PathError
-from backstaff.frontmatter.block import KEYS, Document, parse
+from backstaff.frontmatter.block import KEYS, parse
 from backstaff.frontmatter.values import Value
 from backstaff.fs.file import Content
 from backstaff.render.names import labels, prose, quote, show, word
@@ -32,15 +32,16 @@ MORE_FIELDS = (
 class Command(NamedTuple):
     """A command, from the head of its file.
 
-    `folder` is the label of its folder, `file` its path below that (`git/commit.md`), and `path`
-    the real path. `problems` are the faults in the file. The rest belongs to conventions besides
-    the contract; `shadowed_by` is the path of the command that counts for this one's name.
+    `folder` is the label of its folder, `file` the path below that (`git/commit.md`), and
+    `directory` the real path of the directory that holds the file. `problems` are the faults in it.
+    The rest belongs to conventions besides the contract; `shadowed_by` is the path of the command
+    that counts for this one's name.
     """
 
     name: str
     folder: str
     file: str
-    path: str
+    directory: str
     size: int
     modified_ns: int
     title: str
@@ -56,6 +57,11 @@ class Command(NamedTuple):
     user_invocable: bool = True
     model_invocable: bool = False
     shadowed_by: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The path of its file."""
+        return f"{self.directory.rstrip('/')}/{self.file.rpartition('/')[2]}"
 
     @property
     def last_modified(self) -> str:
@@ -103,7 +109,12 @@ def command_of(file: str, directory: CommandDirectory, content: Content) -> tupl
         paragraph, ended = first_paragraph(document.body())
         description = " ".join(paragraph.split()) or NO_DESCRIPTION
     most = MAX_SKILL_DESCRIPTION if folder.kind is Kind.SKILL else MAX_DESCRIPTION
-    command = _named(directory, file)._replace(
+    below = directory.prefix + file
+    command = Command(
+        name=below.removesuffix(folder.suffix),
+        folder=folder.label,
+        file=below,
+        directory=directory.path,
         size=content.status.st_size,
         modified_ns=content.status.st_mtime_ns,
         title=_shortened(_one_line(fields.get("title")), MAX_DESCRIPTION),
@@ -114,7 +125,7 @@ def command_of(file: str, directory: CommandDirectory, content: Content) -> tupl
         problems=(document.warning,) if document.warning else (),
     )
     if folder.source:
-        command = _with_more(command, document, given)
+        command = _with_more(command, directory, fields, given)
     return command, not content.whole and (document.unfinished or not ended)
 
 
@@ -122,66 +133,60 @@ def unreadable(
     file: str, directory: CommandDirectory, status: os.stat_result | None, error: PathError
 ) -> Command:
     """Make the command for a FILE with this STATUS that cannot be read, for ERROR."""
-    return _named(directory, file)._replace(
+    below = directory.prefix + file
+    command = Command(
+        name=below.removesuffix(directory.folder.suffix),
+        folder=directory.label,
+        file=below,
+        directory=directory.path,
         size=status.st_size if status else 0,
         modified_ns=status.st_mtime_ns if status else 0,
-        problems=(f"it cannot be read: {error.message}",),
-        user_invocable=False,
-    )
-
-
-def _named(directory: CommandDirectory, file: str) -> Command:
-    """Make the command for FILE as far as the names of folders tell it."""
-    folder = directory.folder
-    below = directory.prefix + file
-    if folder.kind is Kind.SKILL:
-        parts = below.split("/")[-2:-1]
-    else:
-        parts = below.removesuffix(folder.suffix).split("/")
-    return Command(
-        name=":".join(parts),
-        namespace=":".join(parts[:-1]),
-        folder=folder.label,
-        file=below,
-        path=f"{directory.path.rstrip('/')}/{file}",
-        size=0,
-        modified_ns=0,
         title="",
         description=NO_DESCRIPTION,
         tags=(),
         is_dependency=False,
         problems=(),
-        kind=folder.kind,
-        source=folder.source,
-        scope=Scope.USER if directory.follow_links else Scope.PROJECT,
+    )
+    problem = f"it cannot be read: {error.message}"
+    return _with_more(command, directory, {}, "")._replace(
+        problems=(problem,), user_invocable=False
     )
 
 
-def _with_more(command: Command, document: Document, description: str) -> Command:
+def _with_more(
+    command: Command, directory: CommandDirectory, fields: Mapping[str, Value], description: str
+) -> Command:
     """Add what conventions besides the contract read in the front matter.
 
     A model may invoke a skill, and a command of Claude Code, that has a DESCRIPTION.
     """
-    fields, kind = document.fields, command.kind
+    _, source, kind, *_ = folder = directory.folder
+    if kind is Kind.SKILL:
+        parts = command.file.split("/")[-2:-1]
+    else:
+        parts = command.file.removesuffix(folder.suffix).split("/")
     given = fields.get("name")
     name = " ".join(given.split()) if isinstance(given, str) and kind is not Kind.COMMAND else ""
     hint = fields.get("argument-hint")
     if isinstance(hint, tuple):  # `argument-hint: [file]` is a list in YAML
         hint = f"[{', '.join(item for item in hint if isinstance(item, str))}]"
-    invocable = kind is Kind.SKILL or (command.source, kind) == ("claude", Kind.COMMAND)
+    invocable = kind is Kind.SKILL or (source == "claude" and kind is Kind.COMMAND)
+    hidden = _says(fields, "user-invocable", "false") or _says(fields, "user-invokable", "false")
     problems = command.problems
     if kind is Kind.SKILL:
         problems += tuple(_skill_problems(name, command, description))
     return command._replace(
-        name=_shortened(name, MAX_NAME) or command.name,
+        name=_shortened(name, MAX_NAME) or ":".join(parts),
+        problems=problems,
+        kind=kind,
+        source=source,
+        scope=Scope.USER if directory.follow_links else Scope.PROJECT,
+        namespace=":".join(parts[:-1]),
         argument_hint=_shortened(_one_line(hint), MAX_DESCRIPTION) or None,
-        user_invocable=not any(
-            _says(fields, key, "false") for key in ("user-invocable", "user-invokable")
-        ),
+        user_invocable=not hidden,
         model_invocable=invocable
         and bool(description)
         and not _says(fields, "disable-model-invocation", "true"),
-        problems=problems,
     )
 
 

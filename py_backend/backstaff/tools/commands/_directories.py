@@ -130,8 +130,8 @@ class CommandDirectory(NamedTuple):
 
         Raises `PathError`.
         """
-        parent, _, name = file.rpartition("/")
-        if parent:
+        if "/" in file:
+            parent, _, name = file.rpartition("/")
             with self.opened(parent) as directory:
                 return directory.read(name, most)
         try:
