@@ -162,7 +162,7 @@ class _FolderWalk:
     top: CommandDirectory
     catalog: Catalog
     budget: Budget
-    start: int = field(default_factory=time.time_ns)
+    start: int = 0
     found: dict[str, tuple[Stamp, Command]] = field(default_factory=dict)
     broken: list[Command] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
@@ -173,6 +173,7 @@ class _FolderWalk:
     def run(self) -> None:
         """Walk the folder, and keep what was found for the next call."""
         folder, catalog, key = self.top.folder, self.catalog, (self.top.path, self.top.folder)
+        self.start = time.time_ns()
         self.cached, self.listed = CACHE.get(key) or {}, LISTED.get(key) or {}
         try:
             self.enter(self.top)
