@@ -5,7 +5,8 @@
 ;;; Commentary:
 
 ;; Commands are Markdown files that agents and people share.  They are in a directory
-;; of the project or in the directories of the server's settings.
+;; of the project or in the directories of the server's settings.  Where these say
+;; `sources', skills and prompts stand among them, each with its kind and its folder.
 
 ;;; Code:
 
@@ -71,29 +72,43 @@ line the previous one.
   (let* ((data (plist-get reply :data))
          (query (plist-get backstaff-view-state :query))
          (pages (plist-get data :pagination))
-         (entries (plist-get data (if query :results :commands))))
+         (entries (plist-get data (if query :results :commands)))
+         ;; Only where the settings name more sources do entries have a kind.
+         (kinds (plist-get (car entries) :kind))
+         (further (if kinds 2 0)))
     ;; The server sorts the results of a search.  Pages keep the user's order.
-    (when (or query (member (car tabulated-list-sort-key) '("Score" "Found in")))
+    (when (or query (not (assoc (car tabulated-list-sort-key)
+                                (append '(("Name") ("Size") ("Modified") ("Description"))
+                                        (and kinds '(("Kind") ("From")))))))
       (setq tabulated-list-sort-key nil))
     (backstaff-table-draw
      `[("Name" 20 backstaff-table-name-less-p)
+       ,@(and kinds
+              `(("Kind" 8 ,(backstaff-table-text-less-p 1))
+                ("From" 20 ,(backstaff-table-text-less-p 2))))
        ,@(if query
              `(("Score" 6 ,(backstaff-table-less-p :score) :right-align t :pad-right 2)
-               ("Found in" 16 ,(backstaff-table-text-less-p 2) :pad-right 2))
+               ("Found in" 16 ,(backstaff-table-text-less-p (+ 2 further)) :pad-right 2))
            `(("Size" 8 ,(backstaff-table-less-p :size) :right-align t :pad-right 2)
              ("Modified" 16 ,(backstaff-table-less-p :modified-epoch) :pad-right 2)))
-       ("Description" 20 ,(backstaff-table-text-less-p 3))]
+       ("Description" 20 ,(backstaff-table-text-less-p (+ 3 further)))]
      (lambda (entry)
        `(,(backstaff-table-name (plist-get entry :name) 'font-lock-function-name-face)
+         ,@(and kinds (list (substring (symbol-name (plist-get entry :sort-of)) 1)
+                            (backstaff-view-label (plist-get entry :folder))))
          ,@(if query
                (list (format "%.2f" (plist-get entry :score))
                      (mapconcat (lambda (place) (substring (symbol-name place) 1))
                                 (plist-get entry :matched-in) " "))
              (list (backstaff-table-size (plist-get entry :size))
                    (backstaff-table-time (plist-get entry :modified-epoch))))
-         ,(backstaff-view-label (plist-get entry :description))))
+         ,(backstaff-commands--description entry)))
      (mapcar (lambda (entry)
-               `(:path ,(backstaff-commands--path entry) :kind :file ,@entry))
+               ;; The path of a shadowed one is a name for it, and the view wants another.
+               `( :path ,(backstaff-commands--path entry) :kind :file
+                  :command ,(plist-get entry (if (plist-get entry :shadowed-by) :path :name))
+                  :sort-of ,(plist-get entry :kind)
+                  ,@entry))
              entries))
     (if query
         (backstaff-view-set-header
@@ -111,6 +126,19 @@ line the previous one.
              "\\[backstaff-commands-next-page] shows the next page")
             ((null entries) "There are no commands"))))))
 
+(defun backstaff-commands--description (entry)
+  "Return the description of ENTRY, behind what else there is to say of it."
+  (let ((by (plist-get entry :shadowed-by))
+        (hint (plist-get entry :argument-hint)))
+    (concat (propertize
+             (concat (and by (format "shadowed by %s; "
+                                     (backstaff-view-label (backstaff-commands--below by))))
+                     (mapconcat (lambda (problem) (concat (backstaff-view-label problem) "; "))
+                                (plist-get entry :problems) "")
+                     (and hint (concat (backstaff-view-label hint) " ")))
+             'face 'backstaff-detail)
+            (backstaff-view-label (plist-get entry :description)))))
+
 (defun backstaff-commands--draw-failure (reply)
   "Draw REPLY, a failure; without a directory of commands, say how to make one."
   (let ((missing (equal (plist-get (plist-get reply :error) :code) "DIRECTORY_NOT_FOUND")))
@@ -123,8 +151,11 @@ name other directories under [tools.list_commands] in the settings."
 
 (defun backstaff-commands--path (command)
   "Return the path of COMMAND's file, below the root if it lies there."
-  (backstaff-view-relative (file-local-name (backstaff-view-get :root))
-                           (plist-get command :path)))
+  (backstaff-commands--below (plist-get command :path)))
+
+(defun backstaff-commands--below (file)
+  "Return the path of FILE, below the root if it lies there."
+  (backstaff-view-relative (file-local-name (backstaff-view-get :root)) file))
 
 (defun backstaff-commands--turn (step &optional focus)
   "Show the page STEP pages further, with point on FOCUS."
@@ -200,7 +231,7 @@ Invisible characters are written as escapes.  RET visits the file itself.
 (defun backstaff-commands-open ()
   "Show the command at point."
   (interactive nil backstaff-commands-mode)
-  (backstaff-find-command (plist-get (backstaff-view-entry-at-point) :name)
+  (backstaff-find-command (plist-get (backstaff-view-entry-at-point) :command)
                           (backstaff-view-get :root)))
 
 ;;;###autoload
@@ -246,6 +277,7 @@ This waits for the server."
    append (cl-loop for entry in (plist-get data :commands)
                    for name = (plist-get entry :name)
                    for description = (plist-get entry :description)
+                   unless (plist-get entry :shadowed-by)
                    collect (list (gethash name labels name) name
                                  (gethash description labels description)))
    into commands
