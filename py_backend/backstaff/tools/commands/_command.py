@@ -109,6 +109,7 @@ def command_of(file: str, directory: CommandDirectory, content: Content) -> tupl
         paragraph, ended = first_paragraph(document.body())
         description = " ".join(paragraph.split()) or NO_DESCRIPTION
     most = MAX_SKILL_DESCRIPTION if folder.kind is Kind.SKILL else MAX_DESCRIPTION
+    tags = fields.get("tags")
     below = directory.prefix + file
     command = Command(
         name=below.removesuffix(folder.suffix),
@@ -119,7 +120,7 @@ def command_of(file: str, directory: CommandDirectory, content: Content) -> tupl
         modified_ns=content.status.st_mtime_ns,
         title=_shortened(_one_line(fields.get("title")), MAX_DESCRIPTION),
         description=_shortened(description, most),
-        tags=tuple(islice(_tags(fields.get("tags")), MAX_TAGS)),
+        tags=tuple(islice(_tags(tags), MAX_TAGS)) if tags else (),
         # Broken front matter hides no command: its author may have meant something else.
         is_dependency=fields.get("is_dependency") is True and not document.warning,
         problems=(document.warning,) if document.warning else (),
