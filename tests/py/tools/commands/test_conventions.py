@@ -307,7 +307,7 @@ def test_the_suffix_may_follow(everything: Project, name: str) -> None:
     ("name", "error"),
     [
         ("", "INVALID_COMMAND_NAME"),
-        ("git:commmit", "COMMAND_NOT_FOUND"),
+        ("git:kommit", "COMMAND_NOT_FOUND"),
         ("commit", "COMMAND_NOT_FOUND"),
         ("../../etc/passwd", "COMMAND_NOT_FOUND"),
         ("/etc/passwd", "COMMAND_NOT_FOUND"),
@@ -319,7 +319,7 @@ def test_names_of_none(everything: Project, name: str, error: str) -> None:
 
 
 def test_a_near_name_is_suggested(everything: Project) -> None:
-    assert "did you mean 'git:commit'" in everything.call(GET, command_name="git:commmit").text
+    assert "did you mean 'git:commit'" in everything.call(GET, command_name="git:kommit").text
 
 
 @pytest.mark.parametrize(
