@@ -259,10 +259,8 @@ def file_label(folder: str, file: str) -> str:
 
 def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:
     """Pair the odd names and descriptions of COMMANDS with their form in text."""
-    names = (text for one in commands for text in (one.name, one.path, one.folder))
-    texts = (
-        text
-        for one in commands
-        for text in (one.description, *one.problems, one.argument_hint or "")
-    )
+    names = [text for one in commands for text in (one.name, one.path, one.folder)]
+    names += [text for one in commands for text in (one.namespace, one.shadowed_by or "")]
+    texts = [text for one in commands for text in (one.description, *one.problems)]
+    texts += [one.argument_hint or "" for one in commands]
     return labels(show, names) + labels(prose, texts)

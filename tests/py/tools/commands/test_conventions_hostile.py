@@ -17,7 +17,7 @@ from backstaff.tool import Context
 from backstaff.tools.commands import _catalog, _directories, list_commands
 from backstaff.tools.commands._command import HEAD_BYTES
 from backstaff.tools.commands._toml import MAX_NAMES, document_of
-from tests.py.tools.commands.corpus import plant, skill
+from tests.py.tools.commands.corpus import head, plant, skill
 from tests.py.tools.commands.project import GET, SEARCH, Project, code, rows
 from tests.py.tools.commands.test_broken_files import BOMB, MERGE
 
@@ -295,3 +295,27 @@ def test_searches_read_contents_in_every_folder(project: Project) -> None:
     found = project.call(SEARCH, query="barnacles")
     assert found.data is not None
     assert [it["name"] for it in found.data["results"]] == ["a:b", "c"]  # type: ignore[attr-defined]  # a list
+
+
+def test_names_and_problems_cannot_forge_a_row_or_drive_a_terminal(project: Project) -> None:
+    odd = head(
+        'name: "x\\n\\u001b[31m"', 'description: "Turns\\u202e round"', 'argument-hint: "\\ufeff"'
+    )
+    plant(
+        project.root, {".agents/skills/a\nb/SKILL.md": odd, ".claude/commands/c\nd/e.md": "Text."}
+    )
+    plant(project.root, {".gemini/commands/f.toml": '"\\u202e" = 1\n"\\u202e" = 2\n'})
+    reply = project.listing()
+    names = [row["name"] for row in rows(reply)]
+    assert names == ["c\nd:e", "f", "good", "x \x1b[31m"]
+    assert len(reply.text.splitlines()) == 1 + len(names) + 1, reply.text
+    assert not any(character in reply.text for character in "\x1b\u202e\ufeff")
+    shown = dict(reply.labels)
+    for row in rows(reply):
+        texts = [*row.values(), *row["problems"]]
+        odd_texts = {text for text in texts if isinstance(text, str) and not text.isprintable()}
+        assert odd_texts <= set(shown), row["name"]
+    for name in names:
+        found = project.call(GET, command_name=name)
+        assert found.ok
+        assert not any(character in found.text for character in "\x1b\u202e\ufeff")
