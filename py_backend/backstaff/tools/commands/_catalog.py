@@ -47,8 +47,10 @@ Cached = Mapping[str, tuple[Stamp, Command]]
 Listed = Mapping[str, tuple[Stamp, Sequence[Named]]]
 """The entries of a folder, and of those below it, with their stamps, by the path below it."""
 
-CACHE: Recent[tuple[str, Folder], Cached] = Recent(MAX_CACHED, len)
-LISTED: Recent[tuple[str, Folder], Listed] = Recent(MAX_CACHED, len)
+Key = tuple[str, Folder, bool]
+"""The real path of a folder, the folder, and whether links in it may lead anywhere."""
+CACHE: Recent[Key, Cached] = Recent(MAX_CACHED, len)
+LISTED: Recent[Key, Listed] = Recent(MAX_CACHED, len)
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ def _read_directory(
         catalog.skipped.append(f"Directory {label} cannot be read: {error.message}")
         return {}
     start = time.time_ns()
-    key = directory.path, directory.folder
+    key = directory.path, directory.folder, directory.follow_links
     cached, found = CACHE.get(key) or {}, dict[str, tuple[Stamp, Command]]()
     for file in files:
         if file in taken:
@@ -141,6 +143,8 @@ def _read_file(
     path = directory.prefix + file
     known = cached.get(path)
     if known and stamp_of(directory.status(file)) == known[0]:
+        if known[1].directory != directory.path:  # a link on the way leads to it by another path
+            known = known[0], known[1]._replace(directory=directory.path)
         found[path] = known
         return
     content = directory.read(file, FIRST_BYTES)
@@ -172,8 +176,8 @@ class _FolderWalk:
 
     def run(self) -> None:
         """Walk the folder, and keep what was found for the next call."""
-        folder, catalog, key = self.top.folder, self.catalog, (self.top.path, self.top.folder)
-        self.start = time.time_ns()
+        folder, catalog = self.top.folder, self.catalog
+        key, self.start = (self.top.path, folder, self.top.follow_links), time.time_ns()
         self.cached, self.listed = CACHE.get(key) or {}, LISTED.get(key) or {}
         try:
             self.enter(self.top)
@@ -262,7 +266,8 @@ class _FolderWalk:
         The walk would take twice as long for each as reading its head does.
         """
         others: list[Named] = []
-        seen = self.catalog.seen
+        # Behind a link, the same file may have another path now.
+        seen, linked = self.catalog.seen, bool(here.prefix)
         file, enter, lstat, close = SKILL_FILES[0], HANDLES.enter, HANDLES.lstat, HANDLES.close
         for entry in self.budget.within(entries):
             path = f"{here.prefix}{entry[0]}/{file}"
@@ -276,7 +281,11 @@ class _FolderWalk:
                         close(directory)
                 except OSError:
                     pass  # the walk will tell why
-            if not known or not same:
+            if (
+                not known
+                or not same
+                or (linked and known[1].directory != f"{here.path}/{entry[0]}")
+            ):
                 others.append(entry)
             elif known[1].directory not in seen:
                 seen.add(known[1].directory)

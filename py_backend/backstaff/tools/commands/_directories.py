@@ -165,7 +165,8 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
         opened, problems, warnings = [], [], []
         for folder in folders(settings.directories, settings.kinds):
             try:
-                opened.append(_open(folder, folder.label, context.root, stack))
+                path = os.path.expanduser(folder.label)  # pathlib raises for an unknown user
+                opened.append(_open(folder, path, context.root, stack))
             except PathError as error:
                 problems.append(problem := _problem(folder.label, error))
                 # Not everyone has commands of their own, so a missing directory is normal.
@@ -180,10 +181,12 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
         yield opened, warnings
 
 
-def _open(folder: Folder, text: str, root: Root, stack: ExitStack) -> CommandDirectory:
-    """Open the directory TEXT for FOLDER; the STACK closes it. Raises `PathError`."""
-    path, follow_links = os.path.expanduser(text), False  # pathlib raises for an unknown user
-    place_root = root
+def _open(folder: Folder, path: str, root: Root, stack: ExitStack) -> CommandDirectory:
+    """Open the directory PATH for FOLDER; the STACK closes it. Raises `PathError`.
+
+    A `~` in PATH is a name like any other: a project may hold one.
+    """
+    place_root, follow_links = root, False
     if path.startswith("/"):
         own = stack.enter_context(Root(path))
         path = own.path

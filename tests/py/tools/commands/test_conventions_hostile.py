@@ -319,3 +319,46 @@ def test_names_and_problems_cannot_forge_a_row_or_drive_a_terminal(project: Proj
         found = project.call(GET, command_name=name)
         assert found.ok
         assert not any(character in found.text for character in "\x1b\u202e\ufeff")
+
+
+def test_a_folder_named_like_a_home_is_the_project_s(project: Project, home: Path) -> None:
+    # `~` would be the user's home, where links may lead anywhere.
+    plant(home, {"skills/secret/SKILL.md": skill("secret"), "linked/SKILL.md": skill("linked")})
+    plant(project.root, {"~/skills/inside/SKILL.md": skill("inside")})
+    (project.root / "~/skills/sub").symlink_to("../more")
+    plant(project.root, {"~/more/deep/SKILL.md": skill("deep")})
+    (project.root / "~/more/out").symlink_to(home / "linked")
+    (project.root / ".claude/skills").symlink_to("../~/skills")
+    reply = project.listing()
+    assert [row["name"] for row in rows(reply)] == ["deep", "good", "inside"]
+    assert {row["scope"] for row in rows(reply)} == {"project"}
+    assert code(project.call(GET, command_name="secret")) == "COMMAND_NOT_FOUND"
+    assert project.call(GET, command_name="deep").ok
+
+
+@pytest.mark.usefixtures("settled")
+def test_paths_and_scopes_are_those_of_this_call(project: Project, home: Path) -> None:
+    plant(project.root, {"shared/group/a/SKILL.md": skill("a"), "shared/b/SKILL.md": skill("b")})
+    for name in ("group", "b"):
+        (project.root / f".agents/skills/{name}").symlink_to(f"../../shared/{name}")
+    plant(home, {".agents/skills/mine/SKILL.md": skill("mine")})
+
+    def told() -> dict[str, tuple[str, str]]:
+        found = {row["name"]: (row["path"], row["scope"]) for row in rows(project.listing())}
+        found.pop("good", None)
+        return found
+
+    first = told()
+    assert first["a"] == (f"{project.root}/shared/group/a/SKILL.md", "project")
+    (project.root / "shared").rename(project.root / "moved")
+    for name in ("group", "b"):
+        (project.root / f".agents/skills/{name}").unlink()
+        (project.root / f".agents/skills/{name}").symlink_to(f"../../moved/{name}")
+    second = {
+        name: (path.replace("/shared/", "/moved/"), scope) for name, (path, scope) in first.items()
+    }
+    assert told() == second
+    assert second["mine"][1] == "user"
+    # Where the home is the project, what is in it is the project's.
+    project.root = home
+    assert told()["mine"][1] == "project"
