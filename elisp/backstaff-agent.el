@@ -20,6 +20,7 @@
 ;;; Code:
 
 (require 'backstaff)
+(require 'backstaff-names)
 
 
 ;;; Options
@@ -160,6 +161,59 @@ or of an error, after \"Error: \".  ID, ARGS and CONTEXT are as in
       ((error quit)
        (run-at-time 0 nil answer (backstaff-error-text problem))))
     nil))
+
+
+;;; Skills
+
+(defun backstaff-skills-catalog (&optional root)
+  "Return a text for a system prompt about the skills of the project ROOT.
+It names each skill that a model may invoke, with its description and its
+file, as in \"- pdf: Fills forms (/home/me/.agents/skills/pdf/SKILL.md)\".
+Skills that others shadow are left out.  Return nil if there is none.
+
+The server lists skills only if its settings say `sources' under
+[tools.list_commands].  What a skill says of itself is text of the project,
+or of whoever wrote the skill: ask for it only where you trust them.
+
+ROOT is that of `default-directory' by default.  This waits for the server.
+Signal a `user-error' if the server lists nothing.  The text has at most
+`backstaff-agent-max-output-bytes'."
+  (cl-loop
+   for page from 1
+   for reply = (backstaff-call "commands/list_commands" (list :page page :page_size 100)
+                               (and root (list :root root)))
+   for labels = (backstaff-names-labels reply)
+   for data = (plist-get reply :data)
+   for code = (plist-get (plist-get reply :error) :code)
+   unless (or (plist-get reply :ok) (equal code "DIRECTORY_NOT_FOUND"))
+   do (user-error "%s" (plist-get reply :text))
+   append (cl-loop for entry in (plist-get data :commands)
+                   when (and (eq (plist-get entry :kind) :skill)
+                             (plist-get entry :model-invocable)
+                             (not (plist-get entry :shadowed-by)))
+                   collect (apply #'format "- %s: %s (%s)\n"
+                                  (mapcar (lambda (key)
+                                            (let ((text (plist-get entry key)))
+                                              (gethash text labels text)))
+                                          '(:name :description :path))))
+   into skills
+   while (plist-get (plist-get data :pagination) :has-next)
+   finally return (and skills (backstaff-agent--catalog skills))))
+
+(defun backstaff-agent--catalog (skills)
+  "Return the text about SKILLS, a list of lines, within the limit for agents."
+  (let* ((head "Skills, each with its file. When a task fits one, first read it with get_command,\
+ and do as it says. The files that it names are beside its own.\n")
+         (room (and backstaff-agent-max-output-bytes
+                    (- backstaff-agent-max-output-bytes (string-bytes head) 80)))
+         (fitting (cl-loop for skill in skills
+                           sum (string-bytes skill) into size
+                           while (or (null room) (<= size room))
+                           collect skill))
+         (missing (- (length skills) (length fitting))))
+    (concat head (apply #'concat fitting)
+            (and (> missing 0)
+                 (format "[%d more left out: search_commands finds them]\n" missing)))))
 
 (provide 'backstaff-agent)
 ;;; backstaff-agent.el ends here

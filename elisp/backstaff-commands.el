@@ -5,7 +5,8 @@
 ;;; Commentary:
 
 ;; Commands are Markdown files that agents and people share.  They are in a directory
-;; of the project or in the directories of the server's settings.
+;; of the project or in the directories of the server's settings.  Where these say
+;; `sources', skills and prompts stand among them, each with its kind and its folder.
 
 ;;; Code:
 
@@ -69,38 +70,52 @@ line the previous one.
   (let* ((data (plist-get reply :data))
          (query (plist-get backstaff-view-state :query))
          (pages (plist-get data :pagination))
-         (entries (plist-get data (if query :results :commands))))
+         (entries (plist-get data (if query :results :commands)))
+         ;; Only where the settings name more sources do entries have a kind.
+         (kinds (plist-get (car entries) :kind))
+         (further (if kinds 2 0)))
     ;; The server sorts the results of a search.  Pages keep the user's order.
-    (when (or query (member (car tabulated-list-sort-key) '("Score" "Found in")))
+    (when (or query (not (assoc (car tabulated-list-sort-key)
+                                (append '(("Name") ("Size") ("Modified") ("Description"))
+                                        (and kinds '(("Kind") ("From")))))))
       (setq tabulated-list-sort-key nil))
     (backstaff-table-draw
      `[("Name" 20 backstaff-table-name-less-p)
+       ,@(and kinds
+              `(("Kind" 8 ,(backstaff-table-text-less-p 1))
+                ("From" 20 ,(backstaff-table-text-less-p 2))))
        ,@(if query
              `(("Score" 6 ,(backstaff-table-less-p
                             (lambda (row) (plist-get (backstaff-table-row-more row) :score)))
                 :right-align t :pad-right 2)
-               ("Found in" 16 ,(backstaff-table-text-less-p 2) :pad-right 2))
+               ("Found in" 16 ,(backstaff-table-text-less-p (+ 2 further)) :pad-right 2))
            `(("Size" 8 ,(backstaff-table-less-p #'backstaff-table-row-size)
               :right-align t :pad-right 2)
              ("Modified" 16 ,(backstaff-table-less-p #'backstaff-table-row-modified)
               :pad-right 2)))
-       ("Description" 20 ,(backstaff-table-text-less-p 3))]
+       ("Description" 20 ,(backstaff-table-text-less-p (+ 3 further)))]
      (lambda (row)
        (let ((more (backstaff-table-row-more row)))
          `(,(backstaff-table-name (backstaff-table-row-name row)
                                   'font-lock-function-name-face)
+           ,@(and kinds (list (substring (symbol-name (plist-get more :kind)) 1)
+                              (backstaff-view-label (plist-get more :folder))))
            ,@(if query
                  (list (format "%.2f" (plist-get more :score))
                        (mapconcat (lambda (place) (substring (symbol-name place) 1))
                                   (plist-get more :matched-in) " "))
                (list (backstaff-table-size (backstaff-table-row-size row))
                      (backstaff-table-time (backstaff-table-row-modified row))))
-           ,(backstaff-view-label (plist-get more :description)))))
+           ,(backstaff-commands--description more))))
      (mapcar (lambda (entry)
                (make-backstaff-table-row
                 :name (plist-get entry :name) :kind :file :size (plist-get entry :size)
                 :modified (plist-get entry :modified-epoch)
-                :more `(:path ,(backstaff-commands--path entry) ,@entry)))
+                ;; The path of a shadowed one is a name for it, and the view wants another.
+                :more `( :path ,(backstaff-commands--path entry)
+                         :command ,(plist-get entry
+                                              (if (plist-get entry :shadowed-by) :path :name))
+                         ,@entry)))
              entries))
     (if query
         (backstaff-view-set-header
@@ -118,6 +133,19 @@ line the previous one.
              "\\[backstaff-commands-next-page] shows the next page")
             ((null entries) "There are no commands"))))))
 
+(defun backstaff-commands--description (entry)
+  "Return the description of ENTRY, behind what else there is to say of it."
+  (let ((by (plist-get entry :shadowed-by))
+        (hint (plist-get entry :argument-hint)))
+    (concat (propertize
+             (concat (and by (format "shadowed by %s; "
+                                     (backstaff-view-label (backstaff-commands--below by))))
+                     (mapconcat (lambda (problem) (concat (backstaff-view-label problem) "; "))
+                                (plist-get entry :problems) "")
+                     (and hint (concat (backstaff-view-label hint) " ")))
+             'face 'backstaff-detail)
+            (backstaff-view-label (plist-get entry :description)))))
+
 (defun backstaff-commands--draw-failure (reply)
   "Draw REPLY, a failure; without a directory of commands, say how to make one."
   (let ((missing (equal (plist-get (plist-get reply :error) :code) "DIRECTORY_NOT_FOUND")))
@@ -130,8 +158,11 @@ name other directories under [tools.list_commands] in the settings."
 
 (defun backstaff-commands--path (command)
   "Return the path of COMMAND's file, below the root if it lies there."
-  (backstaff-path-relative (file-local-name (backstaff-view-get :root))
-                           (plist-get command :path)))
+  (backstaff-commands--below (plist-get command :path)))
+
+(defun backstaff-commands--below (file)
+  "Return the path of FILE, below the root if it lies there."
+  (backstaff-path-relative (file-local-name (backstaff-view-get :root)) file))
 
 (defun backstaff-commands--turn (step &optional focus)
   "Show the page STEP pages further, with point on FOCUS."
@@ -213,7 +244,7 @@ Invisible characters are written as escapes.  RET visits the file itself.
 (defun backstaff-commands-open ()
   "Show the command at point."
   (interactive nil backstaff-commands-mode)
-  (backstaff-find-command (plist-get (backstaff-view-entry-at-point) :name)
+  (backstaff-find-command (plist-get (backstaff-view-entry-at-point) :command)
                           (backstaff-view-get :root)))
 
 ;;;###autoload
@@ -260,6 +291,7 @@ This waits for the server."
    append (cl-loop for entry in (plist-get data :commands)
                    for name = (plist-get entry :name)
                    for description = (plist-get entry :description)
+                   unless (plist-get entry :shadowed-by)
                    collect (list (gethash name labels name) name
                                  (gethash description labels description)))
    into commands

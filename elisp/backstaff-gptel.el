@@ -22,6 +22,12 @@
 (declare-function gptel-make-preset "ext:gptel" (name &rest keys))
 (defvar gptel-confirm-tool-calls)
 
+(defcustom backstaff-gptel-skills nil
+  "Whether gptel's preset tells of the skills of the project and the user.
+If non-nil, the preset adds `backstaff-skills-catalog' to the system message
+when it is applied.  `backstaff-gptel-register' looks at this."
+  :type 'boolean :group 'backstaff)
+
 ;;;###autoload
 (defun backstaff-gptel-register (&optional toolsets)
   "Make the tools of TOOLSETS known to gptel and return them.
@@ -39,13 +45,30 @@ Never signal an error: where there are no tools, warn and return nil."
                 (lambda ()
                   (mapcar #'backstaff-gptel--make-tool (backstaff-agent-tools toolsets))))))
     (when (and tools (fboundp 'gptel-make-preset))
-      (gptel-make-preset 'backstaff
-        :description "Look around the project, change nothing"
-        :tools (list :append tools)))
+      (apply #'gptel-make-preset 'backstaff
+             :description "Look around the project, change nothing"
+             :tools (list :append tools)
+             (and backstaff-gptel-skills
+                  (list :system (list :function #'backstaff-gptel--with-skills)))))
     (when (and tools (called-interactively-p 'interactive))
       (message "gptel has %d tools of Backstaff, and the preset of that name"
                (length tools)))
     tools))
+
+(defun backstaff-gptel--with-skills (system)
+  "Return SYSTEM, gptel's system message, with the catalog of skills behind it.
+A message of another kind than text, and one that has the catalog already, is
+returned as it is.  An error is only told: the request goes on without skills."
+  (let ((catalog (and (or (null system) (stringp system))
+                      (condition-case problem
+                          (backstaff-skills-catalog)
+                        (error (message "Backstaff tells of no skills: %s"
+                                        (backstaff-error-text problem))
+                               nil)))))
+    (cond ((null catalog) system)
+          ((string-empty-p (or system "")) catalog)
+          ((string-suffix-p catalog system) system)
+          (t (concat system "\n\n" catalog)))))
 
 (defun backstaff-gptel--make-tool (tool)
   "Make TOOL, of `backstaff-agent-tools', known to gptel and return gptel's."

@@ -67,6 +67,7 @@
 (autoload 'backstaff-remote-starter "backstaff-remote")
 (add-hook 'backstaff-server-starters #'backstaff-remote-starter)
 (autoload 'backstaff-buffer-state-add "backstaff-buffer-state")
+(autoload 'backstaff-skills-catalog "backstaff-agent")
 (autoload 'backstaff-gptel-register "backstaff-gptel" nil t)
 (autoload 'backstaff-llm-tools "backstaff-llm")
 (autoload 'backstaff-mcp-server "backstaff-mcp")

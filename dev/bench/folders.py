@@ -20,7 +20,7 @@ MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is made: files in flat folders and in rows, directories in a tree, and so on."""
+    """How much is made: files in flat folders and in rows, directories in a tree, skills, and so on."""
 
     flat: tuple[int, ...] = (1_000, 10_000, 100_000, 200_000)
     rows: int = 50_000
@@ -75,6 +75,16 @@ class Folders:
         """The folder of the commands themselves."""
         return self.commands / ".claude" / "commands"
 
+    @property
+    def skills(self) -> Path:
+        """A project that has as many skills."""
+        return self.path / "skills"
+
+    @property
+    def skill_heads(self) -> Path:
+        """The folder of the skills themselves, each in a folder of its own."""
+        return self.skills / ".agents" / "skills"
+
 
 def folders(cache: Path, sizes: Sizes) -> Folders:
     """The folders of these SIZES below CACHE, made if they are not there."""
@@ -85,6 +95,7 @@ def folders(cache: Path, sizes: Sizes) -> Folders:
     for number in range(sizes.trees):
         _once(made.forest / f"tree-{number}", partial(_tree, sizes.tree))
     _once(made.commands, partial(_commands, sizes.commands))
+    _once(made.skills, partial(_skills, sizes.commands))
     return made
 
 
@@ -129,6 +140,14 @@ def _commands(count: int, path: Path) -> None:
     heads.mkdir(parents=True)
     for number in range(count):
         (heads / f"command-{number:05d}.md").write_text(_command(number), "utf-8")
+
+
+def _skills(count: int, path: Path) -> None:
+    for number in range(count):
+        skill = path / ".agents" / "skills" / f"skill-{number:05d}"
+        skill.mkdir(parents=True)
+        head = f"---\nname: {skill.name}\ndescription: What skill {number} is good for\n---\n"
+        (skill / "SKILL.md").write_text(head + _command(number), "utf-8")
 
 
 def _command(number: int) -> str:

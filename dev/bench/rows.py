@@ -20,6 +20,7 @@ class Promise(StrEnum):
     GLOBS = "walk with 12 exclude globs, pruned"
     STALL = "longest in which Emacs looks at no key: 50,000 rows"
     COMMANDS = "list_commands, 10,000 files"
+    SKILLS = "the same, 10,000 skills"
     START = "start to first answer"
     READING = "a page of 200 lines, text and plist, seen from Emacs"
     MCP = "MCP, start to the list of tools"
@@ -184,6 +185,7 @@ ROWS = (
     Row(Promise.GLOBS, "12 globs : the bare walk", "walk", "globs", "scandir", 2.5),
     Row(Promise.COMMANDS, "first call : 4 KiB of each", "commands", "cold", "heads", 5),
     Row(Promise.COMMANDS, "second call : 4 KiB of each", "commands", "warm", "heads", 1.5),
+    Row(Promise.SKILLS, "second call : 4 KiB of each", "skills", "warm", "heads", 1.5),
     Row(Promise.READING, "10 kB : insert-file-contents", "reading/10kB", "ours", "native", 15),
     Row(Promise.READING, "of 1 MB : insert-file-contents", "reading/1MB", "ours", "native", 2),
     Row(Promise.READING, "beside 20 unsaved buffers : alone", "unsaved", "ours", "alone", 1.5),

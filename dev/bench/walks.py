@@ -17,7 +17,7 @@ from backstaff.fs.walk import Walk
 from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Settings
-from backstaff.tools.commands import _catalog
+from backstaff.tools.commands import _catalog, _directories
 from dev.bench.folders import Folders
 from dev.bench.peers.uncapped import folders_below
 from dev.bench.timing import Measures, in_turns, seconds
@@ -49,12 +49,17 @@ def measure(folders: Folders, turns: int) -> Measures:
         "bounded": in_turns(
             turns, {"ours": partial(first, flat), "listdir": partial(os.listdir, flat)}
         ),
-        "commands": _commands(server, folders, turns),
+        "commands": _commands(server, folders.commands, folders.heads, "", turns),
+        "skills": _commands(
+            _server(folders, sources="skill"),
+            *(folders.skills, folders.skill_heads, "/SKILL.md", turns),
+        ),
     }
 
 
-def _server(folders: Folders) -> Server:
-    return Server(discover(), Settings(), str(folders.path))
+def _server(folders: Folders, sources: str = "") -> Server:
+    tables = {_directories.TABLE: _directories.Settings(sources=sources)} if sources else {}
+    return Server(discover(), Settings(tables), str(folders.path))
 
 
 def _answered(server: Server, tool: str, arguments: dict[str, object], root: Path) -> object:
@@ -129,22 +134,28 @@ def _kind(entry: os.DirEntry[str]) -> str:
     return "symlink" if entry.is_symlink() else "unknown"
 
 
-def _commands(server: Server, folders: Folders, turns: int) -> dict[str, list[float]]:
-    """Cold, warm and bare in turns, so that each warm call follows a cold one."""
+def _commands(
+    server: Server, project: Path, heads: Path, file: str, turns: int
+) -> dict[str, list[float]]:
+    """Cold, warm and bare in turns, so that each warm call follows a cold one.
+
+    FILE is what stands behind each name in HEADS: "" or "/SKILL.md".
+    """
     times: dict[str, list[float]] = {"heads": [], "cold": [], "warm": []}
-    listed = partial(_answered, server, "commands/list_commands", {}, folders.commands)
+    listed = partial(_answered, server, "commands/list_commands", {}, project)
     for _ in range(turns):
-        times["heads"].append(seconds(partial(_heads, folders.heads)))
+        times["heads"].append(seconds(partial(_heads, heads, file)))
         _catalog.CACHE.clear()
+        _catalog.LISTED.clear()
         times["cold"].append(seconds(listed))
         times["warm"].append(seconds(listed))
     return times
 
 
-def _heads(path: Path) -> None:
+def _heads(path: Path, file: str) -> None:
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     for name in os.listdir(directory):  # noqa: PTH208  # by descriptor, as ours
-        descriptor = os.open(name, os.O_RDONLY, dir_fd=directory)
+        descriptor = os.open(name + file, os.O_RDONLY, dir_fd=directory)
         os.read(descriptor, HEAD_BYTES)
         os.close(descriptor)
     os.close(directory)

@@ -191,8 +191,10 @@ class _Document:
         if limits:
             words += f" from {limits[0]} to {limits[1]}"
         if choices:
-            words = "one of " + ", ".join(f'"{choice}"' for choice in choices)
-        fits = type(value) in kinds and (not choices or value in choices)
+            some = "" if list not in kinds else ", or a list of them"
+            words = "one of " + ", ".join(f'"{choice}"' for choice in choices) + some
+        given = value if isinstance(value, list) else [value]
+        fits = type(value) in kinds and (not choices or all(one in choices for one in given))
         if isinstance(value, list):
             fits = fits and all(type(item) is str for item in value)
             value = tuple(value)

@@ -234,6 +234,38 @@ Skip the test if the server has no tools for them."
                                   (kbd "M-x backstaff-find-command RET RET"))
                                  :type 'user-error))))))
 
+(ert-deftest backstaff-commands-show-kinds-and-what-is-shadowed ()
+  (backstaff-test-with-sources
+    (backstaff-view-test-project backstaff-test-skills
+      (backstaff-view-test-open #'backstaff-list-commands)
+      (should (equal (backstaff-view-test-names) '("bare" "git:commit" "hand" "odd" "pdf" "pdf")))
+      (let ((lines (string-join (backstaff-view-test-lines) "\n")))
+        (dolist (line '("^ git:commit +command +\\.claude/commands +11 .* Commit it\\."
+                        "^ odd +skill +\\.agents/skills .* <file> Turns\\\\u202e round"
+                        "^ bare +skill +\\.claude/skills .*it has no name.*; Nothing said\\."
+                        "^ pdf +skill +\\.agents/skills +[0-9]+ +[-0-9]+ [:0-9]+ +Fills forms"
+                        "^ pdf +skill +\\.claude/skills .* shadowed by \\.agents/skills/pdf/SKILL\\.md; Other"))
+          (should (string-match-p line lines))))
+      ;; One that is shadowed shows itself, not what counts in its place.
+      (goto-char (point-max))
+      (forward-line -1)
+      (while (not (equal (backstaff-view-test-name) "pdf")) (forward-line -1))
+      (backstaff-view-test-press "RET")
+      (should (string-match-p "description: Other" (buffer-string)))
+      (should (equal (plist-get backstaff-view-subject :path) ".claude/skills/pdf/SKILL.md"))
+      (backstaff-view-test-press "^" "s commit RET")
+      (should (equal (backstaff-view-test-names) '("git:commit")))
+      (should (string-match-p "command +\\.claude/commands +0\\.[0-9]+ +name"
+                              (string-join (backstaff-view-test-lines) "\n")))
+      (backstaff-view-test-press "RET")
+      (should (string-match-p "Commit it" (buffer-string))))))
+
+(ert-deftest backstaff-find-command-completes-what-counts ()
+  (backstaff-test-with-sources
+    (backstaff-view-test-project backstaff-test-skills
+      (should (equal (mapcar #'cadr (backstaff-commands--fetch root))
+                     '("bare" "git:commit" "hand" "odd" "pdf"))))))
+
 (ert-deftest backstaff-find-command-annotates ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands
     (cl-letf (((symbol-function 'completing-read)

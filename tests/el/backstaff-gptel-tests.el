@@ -27,6 +27,7 @@
 (declare-function gptel-make-openai "ext:gptel-openai" (name &rest slots))
 (declare-function gptel-request "ext:gptel-request" (&optional prompt &rest options))
 (declare-function gptel--handle-tool-use "ext:gptel-request" (fsm))
+(declare-function gptel--apply-preset "ext:gptel" (preset &optional setter))
 (declare-function gptel--parse-tools "ext:gptel-request" (backend tools))
 (defvar gptel--known-tools)
 (defvar gptel--known-presets)
@@ -120,6 +121,59 @@ SETTINGS are the server's, a string, or nil."
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register)))
       (should (equal (plist-get (gptel-get-preset 'backstaff) :tools) (list :append tools))))))
+
+
+(defun backstaff-gptel-tests-system (message)
+  "Return what the preset makes of MESSAGE, gptel's system message."
+  (pcase (plist-get (gptel-get-preset 'backstaff) :system)
+    (`(:function ,function) (funcall function message))
+    ('nil message)))
+
+(ert-deftest backstaff-gptel-preset-tells-of-skills-where-it-is-to ()
+  (backstaff-test-with-sources
+    (let ((file backstaff-server-settings-file))
+      (backstaff-gptel-tests-with-tools nil
+        (let ((backstaff-server-settings-file file)
+              (backstaff-root-directory root))
+          (backstaff-test--plant backstaff-test-skills root)
+          (backstaff-gptel-register)
+          (should (equal (backstaff-gptel-tests-system "You help.") "You help."))
+          (let ((backstaff-gptel-skills t))
+            (backstaff-gptel-register)
+            (let ((catalog (backstaff-skills-catalog))
+                  (whole (backstaff-gptel-tests-system "You help.")))
+              (should (equal whole (concat "You help.\n\n" catalog)))
+              ;; A preset can be applied again and again.
+              (should (equal (backstaff-gptel-tests-system whole) whole))
+              (dolist (none '(nil ""))
+                (should (equal (backstaff-gptel-tests-system none) catalog)))
+              (should (equal (backstaff-gptel-tests-system '("a" "b")) '("a" "b"))))))))))
+
+(ert-deftest backstaff-gptel-preset-goes-on-without-skills ()
+  (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/list_commands\"]\n"
+    (let ((backstaff-gptel-skills t)
+          (inhibit-message t))
+      (backstaff-gptel-register)
+      (should (equal (backstaff-gptel-tests-system "You help.") "You help."))
+      (backstaff-stop)
+      (let ((backstaff-server-command '("/nowhere/python")))
+        (should (equal (backstaff-gptel-tests-system "You help.") "You help."))))))
+
+(ert-deftest backstaff-gptel-applies-the-preset-with-skills ()
+  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
+  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-test-with-sources
+    (let ((file backstaff-server-settings-file))
+      (backstaff-gptel-tests-with-tools nil
+        (let ((backstaff-server-settings-file file)
+              (backstaff-root-directory root)
+              (backstaff-gptel-skills t)
+              (set nil))
+          (backstaff-test--plant backstaff-test-skills root)
+          (backstaff-gptel-register)
+          (gptel--apply-preset 'backstaff (lambda (symbol value) (push (cons symbol value) set)))
+          (should (string-suffix-p (backstaff-skills-catalog)
+                                   (cdr (cl-find-if #'stringp set :key #'cdr)))))))))
 
 
 ;;; Trouble

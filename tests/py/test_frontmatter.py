@@ -282,7 +282,7 @@ def test_simple_lines_mean_what_the_library_says(lines: list[str]) -> None:
     text = "".join(f"{line}\n" for line in lines)
     head = f"---\n{text}---\n".encode()
     simple = block._SIMPLE.match(head)  # noqa: SLF001  # the way in which it was read
-    found = simple and block._simple_fields(simple[0])  # noqa: SLF001
+    found = simple and block._simple_fields(simple[0], KEYS)  # noqa: SLF001
     if found is not None and simple is not None and simple.end() == len(head):
         said = mapping(text)
         assert parse(head).fields == {key: said[key] for key in KEYS if key in said}
@@ -329,3 +329,34 @@ def test_the_library_without_its_c_part_says_the_same() -> None:
 @pytest.mark.parametrize("text", ['"\\UFFFFFFFF"', "\x00", "'open", "{", "!<x", "\t\t- a", "%"])
 def test_the_library_without_its_c_part_raises_nothing_else(text: str) -> None:
     assert parse(f"---\ntitle: 'x'\na: {text}\n---\n".encode()).warning
+
+
+MORE = (*KEYS, "name", "argument-hint")
+
+
+@pytest.mark.parametrize(
+    ("text", "description"),
+    [
+        ("description: Use when: asked\n  for tides", "Use when: asked   for tides"),
+        ("description:\n  Use when: asked\nname: x: y", "Use when: asked"),
+        ("description: >-\n  Use\n  when\nname: x: y", "Use   when"),
+        ("description: 'Use when'\nname: x: y", "Use when"),
+    ],
+)
+def test_a_broken_block_is_read_more_leniently_for_more_keys(text: str, description: str) -> None:
+    head = f"---\n{text}\n---\n".encode()
+    lenient = parse(head, keys=MORE)
+    assert lenient.fields["description"] == description
+    assert "read line by line" in lenient.warning
+    first_line = text.partition("\n")[0].removeprefix("description:").strip(" '")
+    assert (parse(head).fields["description"] or "") == first_line
+
+
+@repeatable
+@given(st.lists(LINES, max_size=6), st.booleans())
+def test_more_keys_change_nothing_of_what_is_yaml(lines: list[str], whole: bool) -> None:  # noqa: FBT001  # Hypothesis's
+    head = "\n".join(["---", *lines, "---", "Body", ""]).encode()
+    few, more = parse(head, whole=whole), parse(head, whole=whole, keys=MORE)
+    if not few.warning and not more.warning:
+        assert few.fields == {key: more.fields[key] for key in KEYS if key in more.fields}
+        assert few.rest == more.rest

@@ -8,7 +8,8 @@ is broken, too.
 
 import codecs
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ KEYS = ("title", "description", "tags", "is_dependency")
 """The fields to read; any others are dropped."""
 MAX_BYTES = 64 * 1024
 
-_BYTE_KEYS = frozenset(key.encode() for key in KEYS)
 _EOL = rb"(?:\n|\r\n?)"
 _OPENING = re.compile(rb"(?:\xef\xbb\xbf)?---[ \t]*" + _EOL)
 _CLOSING = re.compile(rb"[\r\n]---[ \t]*(?:" + _EOL + rb"|\Z)")
@@ -35,9 +35,9 @@ _SIMPLE = re.compile(
 )
 _PAIR = re.compile(rb"\n(" + _KEY + rb"):([^\n]*)")
 
-_ANY_PAIR = re.compile(rf"^({'|'.join(KEYS)})[ \t]*:(?:[ \t]+(.*))?$", re.MULTILINE)
 _COMMENT = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = re.compile(r"(['\"])(.*)\1")
+_BLOCK_MARK = re.compile(r"^[ \t]*[|>][-+0-9]*(?=\n)")
 _LIST = re.compile(r"\[(.*)\]")
 
 
@@ -58,10 +58,14 @@ class Document(NamedTuple):
         return _decoded(self.rest.removeprefix(codecs.BOM_UTF8))
 
 
-def parse(head: bytes, *, whole: bool = True) -> Document:
-    """Split the first bytes of a file; WHOLE says that there are no more. Never raises."""
+def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Document:
+    """Split the first bytes of a file; WHOLE says that there are no more. Never raises.
+
+    With other KEYS than the contract's, a broken block is read more leniently: a value goes on in
+    the indented lines below it.
+    """
     simple = _SIMPLE.match(head, 0, MAX_BYTES)
-    if simple and (simple_fields := _simple_fields(simple[0])) is not None:
+    if simple and (simple_fields := _simple_fields(simple[0], keys)) is not None:
         return Document(simple_fields, head[simple.end() :])
     opening = _OPENING.match(head)
     if opening is None:
@@ -71,33 +75,38 @@ def parse(head: bytes, *, whole: bool = True) -> Document:
     closing = _CLOSING.search(head, opening.end() - 1, MAX_BYTES)
     if closing is None:
         # A text that begins with a rule looks the same: without fields, all of it is the body.
-        fields = _guessed_fields(_decoded(head[opening.end() : MAX_BYTES]))
+        fields = _guessed_fields(_decoded(head[opening.end() : MAX_BYTES]), keys)
         cut = not whole or len(head) > MAX_BYTES
         warning = f"the front matter is not closed {'within 64 KiB' if cut else 'by a line ---'}"
         return Document(fields, b"" if fields or cut else head, warning, unfinished=not whole)
-    fields, warning = _fields(head[opening.end() : closing.start() + 1])
+    fields, warning = _fields(head[opening.end() : closing.start() + 1], keys)
     return Document(fields, head[closing.end() :], warning)
 
 
-def _simple_fields(block: bytes) -> dict[str, Value] | None:
+def _simple_fields(block: bytes, keys: Sequence[str]) -> dict[str, Value] | None:
     """Return the fields in a BLOCK of simple lines, or None if only the library can judge it."""
     pairs = _PAIR.findall(block)
     given = dict(pairs)
     if len(given) < len(pairs):
         return None
     fields: dict[str, Value] = {}
-    for key in given.keys() & _BYTE_KEYS:
+    for raw in given.keys() & _raw(keys):
         try:
-            text = given[key].decode().strip(" \r")
+            text = given[raw].decode().strip(" \r")
         except UnicodeDecodeError:
             return None
         if not text.isprintable():
             return None
-        fields[key.decode()] = plain(text)
+        fields[raw.decode()] = plain(text)
     return fields
 
 
-def _fields(block: bytes) -> tuple[dict[str, Value], str]:
+@cache
+def _raw(keys: Sequence[str]) -> frozenset[bytes]:
+    return frozenset(key.encode() for key in keys)
+
+
+def _fields(block: bytes, keys: Sequence[str]) -> tuple[dict[str, Value], str]:
     """Return the fields in BLOCK by the library, and a warning or ""."""
     from backstaff.frontmatter.events import Unreadable, mapping
 
@@ -106,21 +115,21 @@ def _fields(block: bytes) -> tuple[dict[str, Value], str]:
         found = mapping(text)
         block.decode()
     except Unreadable as error:
-        return _guessed_fields(text), f"front matter, {error}; it was read line by line"
+        return _guessed_fields(text, keys), f"front matter, {error}; it was read line by line"
     except UnicodeDecodeError:
         warning = "the front matter is not UTF-8"
-    return {key: found[key] for key in KEYS if key in found}, warning
+    return {key: found[key] for key in keys if key in found}, warning
 
 
 def _decoded(data: bytes) -> str:
     return data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _guessed_fields(text: str) -> dict[str, Value]:
+def _guessed_fields(text: str, keys: Sequence[str]) -> dict[str, Value]:
     """Return the fields in the lines of a broken block that look like `key: value`."""
     fields: dict[str, Value] = {}
-    for key, given in _ANY_PAIR.findall(text):
-        value = given.strip()
+    for key, given in _any_pair(keys).findall(text):
+        value = " ".join(_BLOCK_MARK.sub("", given).split("\n")).strip()
         if quoted := _QUOTED.match(value):
             fields[key] = quoted[2]
         elif items := _LIST.match(value):
@@ -129,3 +138,10 @@ def _guessed_fields(text: str) -> dict[str, Value]:
         else:
             fields[key] = plain(_COMMENT.sub("", value).rstrip())
     return fields
+
+
+@cache
+def _any_pair(keys: Sequence[str]) -> re.Pattern[str]:
+    """A line `key: value` for one of KEYS; but for the contract's, with indented lines below it."""
+    more = "" if keys == KEYS else r"(?:\n[ \t]+\S.*)*"
+    return re.compile(rf"^({'|'.join(keys)})[ \t]*:((?:[ \t]+.*)?{more})$", re.MULTILINE)

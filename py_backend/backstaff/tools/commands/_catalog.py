@@ -3,19 +3,35 @@
 A page can be counted only when every head is known, since front matter says which commands are
 dependencies. So heads are cached from call to call. A head is read again when the stamp of its
 file has changed, and a file that changed just now has no stamp. So no answer is out of date.
+
+The contract's folders are read alone. Those of other conventions are walked: `DEPTH` folders deep,
+never below a skill, whose folders hold what it needs, and never twice, as many a folder is a link
+to another. `MAX_EMPTY` folders without a command end the walk.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from operator import itemgetter
 
-from backstaff.errors import PathError
+from backstaff.errors import NotADirectory, NotFound, PathError, path_error
 from backstaff.fs.budget import Budget
+from backstaff.fs.entry import Kind as EntryKind
+from backstaff.fs.entry import Named, entries_in, lstat_or_none
+from backstaff.fs.handles import HANDLES
 from backstaff.fs.stamp import Recent, Stamp, settled, stamp_of
+from backstaff.fs.walk import Walk
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote
-from backstaff.tools.commands._command import HEAD_BYTES, Command, command_of, file_label
+from backstaff.tools.commands._command import (
+    HEAD_BYTES,
+    Command,
+    command_of,
+    file_label,
+    unreadable,
+)
+from backstaff.tools.commands._conventions import PASSED_OVER, SKILL_FILES, Folder, Kind
 from backstaff.tools.commands._directories import CommandDirectory
 
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -23,27 +39,39 @@ FIRST_BYTES = 4096
 MAX_CACHED = 20_000
 MAX_WARNINGS = 50
 
-Cached = Mapping[str, tuple[Stamp, Command]]
-"""The commands in a directory with the stamps of their files, by file name."""
+MAX_EMPTY = 2000
 
-CACHE: Recent[tuple[str, str], Cached] = Recent(MAX_CACHED, len)
+Cached = Mapping[str, tuple[Stamp, Command]]
+"""The commands in a folder with the stamps of their files, by the path below the folder."""
+
+Listed = Mapping[str, tuple[Stamp, Sequence[Named]]]
+"""The entries of a folder, and of those below it, with their stamps, by the path below it."""
+
+Key = tuple[str, Folder, bool]
+"""The real path of a folder, the folder, and whether links in it may lead anywhere."""
+CACHE: Recent[Key, Cached] = Recent(MAX_CACHED, len)
+LISTED: Recent[Key, Listed] = Recent(MAX_CACHED, len)
 
 
 @dataclass(slots=True)
 class Catalog:
-    """All commands but dependencies, in the contract's order.
+    """All commands but dependencies, in the contract's order; `everything` has these, too.
 
     `skipped` holds a warning for each file or directory that could not be read. `complete` is
-    false if the time was up before all were read.
+    false if the time was up before all were read. `seen` are the real paths of the folders that
+    were walked, and `empty` counts those that held no command.
     """
 
     commands: list[Command] = field(default_factory=list)
+    everything: list[Command] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     complete: bool = True
+    seen: set[str] = field(default_factory=set)
+    empty: int = 0
 
     def warnings(self, shown: Sequence[Command]) -> tuple[str, ...]:
         """Return the warnings about skipped files and about the commands SHOWN."""
-        warnings = self.skipped + [command.warning() for command in shown if command.problem]
+        warnings = self.skipped + [command.warning() for command in shown if command.problems]
         if (more := len(warnings) - MAX_WARNINGS) > 0:
             warnings[MAX_WARNINGS:] = [f"{more} more files have problems"]
         if not self.complete:
@@ -59,15 +87,19 @@ def read_catalog(
     The catalog keeps the WARNINGS about directories that could not be opened.
     """
     catalog = Catalog(skipped=list(warnings))
-    found: dict[str, Command] = {}
-    for directory in directories:
-        found |= _read_directory(directory, found, catalog, budget)
+    if any(directory.folder.source for directory in directories):
+        commands = _walked(directories, catalog, budget)
+    else:
+        contract: dict[str, Command] = {}
+        for directory in directories:
+            contract |= _read_directory(directory, contract, catalog, budget)
+        commands = list(contract.values())
     catalog.complete = not budget.expired()
-    # A dependency, too, hides the commands of its name in later directories.
-    commands = [command for command in found.values() if not command.is_dependency]
     # By name without regard to case; the first sort decides between `Go` and `go`.
     commands.sort(key=itemgetter(0))
-    catalog.commands = sorted(commands, key=lambda command: command.name.casefold())
+    catalog.everything = sorted(commands, key=lambda command: command.name.casefold())
+    # A dependency, too, hides the commands of its name in later directories.
+    catalog.commands = [one for one in catalog.everything if not one.is_dependency]
     return catalog
 
 
@@ -82,24 +114,15 @@ def _read_directory(
         catalog.skipped.append(f"Directory {label} cannot be read: {error.message}")
         return {}
     start = time.time_ns()
-    key = directory.place.path, directory.label
-    cached, found = CACHE.get(key) or {}, {}
+    key = directory.path, directory.folder, directory.follow_links
+    cached, found = CACHE.get(key) or {}, dict[str, tuple[Stamp, Command]]()
     for file in files:
         if file in taken:
             continue
         if budget.expired():  # reading one file can take 50 milliseconds
             break
-        known = cached.get(file)
         try:
-            if known and stamp_of(directory.status(file)) == known[0]:
-                found[file] = known
-                continue
-            content = directory.read(file, FIRST_BYTES)
-            command, unsure = command_of(file, directory, content)
-            if unsure:
-                content = directory.read(file, HEAD_BYTES)
-                command, _ = command_of(file, directory, content)
-            found[file] = settled(content.status, start), command
+            _read_file(directory, file, cached, found, start)
         except PathError as error:
             name = file_label(directory.label, file)
             catalog.skipped.append(f"{name} is skipped: {error.message}")
@@ -107,6 +130,207 @@ def _read_directory(
         # The files that there was no time for are still worth knowing.
         CACHE.put(key, {**cached, **found} if budget.expired() else found)
     return {file: command for file, (_, command) in found.items()}
+
+
+def _read_file(
+    directory: CommandDirectory,
+    file: str,
+    cached: Cached,
+    found: MutableMapping[str, tuple[Stamp, Command]],
+    start: int,
+) -> None:
+    """Put the command in FILE into FOUND, from CACHED if it is the same. Raises `PathError`."""
+    path = directory.prefix + file
+    known = cached.get(path)
+    if known and stamp_of(directory.status(file)) == known[0]:
+        if known[1].directory != directory.path:  # a link on the way leads to it by another path
+            known = known[0], known[1]._replace(directory=directory.path)
+        found[path] = known
+        return
+    content = directory.read(file, FIRST_BYTES)
+    command, unsure = command_of(file, directory, content)
+    if unsure:
+        content = directory.read(file, HEAD_BYTES)
+        command, _ = command_of(file, directory, content)
+    found[path] = settled(content.status, start), command
+
+
+@dataclass(slots=True)
+class _FolderWalk:
+    """The walk of the folder `top` and what is below it; `found` and `broken` are what it finds.
+
+    `links` are the paths of links that may lead to directories. They are opened one at a time, as
+    each holds descriptors.
+    """
+
+    top: CommandDirectory
+    catalog: Catalog
+    budget: Budget
+    start: int = 0
+    found: dict[str, tuple[Stamp, Command]] = field(default_factory=dict)
+    broken: list[Command] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    listings: dict[str, tuple[Stamp, Sequence[Named]]] = field(default_factory=dict)
+    cached: Cached = field(default_factory=dict)
+    listed: Listed = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Walk the folder, and keep what was found for the next call."""
+        folder, catalog = self.top.folder, self.catalog
+        key, self.start = (self.top.path, folder, self.top.follow_links), time.time_ns()
+        self.cached, self.listed = CACHE.get(key) or {}, LISTED.get(key) or {}
+        try:
+            self.enter(self.top)
+        except PathError as error:
+            label = quote(folder.label)
+            catalog.skipped.append(f"Directory {label} cannot be read: {error.message}")
+        for path in self.links:  # which grows meanwhile
+            if self.budget.expired() or catalog.empty > MAX_EMPTY:
+                break
+            try:
+                with self.top.opened(path) as here:
+                    self.enter(here)
+            except NotADirectory:
+                continue  # it leads to a file that is none of ours
+            except PathError as error:
+                self.skip(path, error)
+        late = self.budget.expired()
+        if self.found != self.cached:
+            CACHE.put(key, {**self.cached, **self.found} if late else self.found)
+        if self.listings != self.listed:
+            LISTED.put(key, {**self.listed, **self.listings} if late else self.listings)
+
+    def enter(self, here: CommandDirectory) -> None:
+        """Walk the directory HERE, but no link. Raises `PathError`."""
+
+        def arrange(descriptor: int, path: str) -> Iterable[Named]:
+            return self.look(here.below(path, descriptor) if path else here)
+
+        with Walk(here.descriptor, arrange, self.budget) as walk:
+            for step, error in walk.enter_all():
+                path = here.prefix + step.path
+                if step.kind is EntryKind.SYMLINK:
+                    self.links.append(path)
+                else:
+                    self.skip(path, error)
+
+    def look(self, here: CommandDirectory) -> Iterable[Named]:
+        """Read the commands right in HERE, and return where to look below. Raises `PathError`."""
+        folder, catalog = here.folder, self.catalog
+        skills, level = folder.kind is Kind.SKILL, here.prefix.count("/")
+        # A folder can hold commands of two kinds, but a skill is found once.
+        identity = here.path if skills and level else f"{here.path} {folder.suffix}"
+        if identity in catalog.seen:
+            return ()
+        catalog.seen.add(identity)
+        if skills and level and any(self.read(here, name) for name in SKILL_FILES):
+            return ()
+        entries = self.entries(here)
+        if skills:
+            files = set[str]()
+            entries = self.changed(entries, here)
+        else:
+            names = (name for name, kind in entries if kind is not EntryKind.DIRECTORY)
+            files = set(filter(folder.wants, names))
+            for name in sorted(files):
+                if not self.budget.expired():  # reading one file can take 50 milliseconds
+                    self.read(here, name)
+        catalog.empty += not files
+        # A link may lead to a directory, which only opening it shows.
+        below = [
+            (name, kind)
+            for name, kind in entries
+            if (kind is EntryKind.DIRECTORY or kind is EntryKind.SYMLINK)
+            and name not in files
+            and name not in PASSED_OVER
+        ]
+        enough = level >= folder.depth or not below
+        return () if enough else takewhile(lambda _: catalog.empty <= MAX_EMPTY, below)
+
+    def entries(self, here: CommandDirectory) -> Sequence[Named]:
+        """Return the entries of HERE, from the last call if none came or went."""
+        try:
+            status = HANDLES.status(here.descriptor)
+        except OSError as error:
+            raise path_error(error) from error
+        known = self.listed.get(here.prefix)
+        if known is None or known[0] != stamp_of(status):
+            known = settled(status, self.start), sorted(entries_in(here.descriptor, self.budget))
+        if not self.budget.expired():  # else names may be missing
+            self.listings[here.prefix] = known
+        return known[1]
+
+    def changed(self, entries: Sequence[Named], here: CommandDirectory) -> list[Named]:
+        """Find the skills in HERE that are as they were, and return the other ENTRIES.
+
+        The walk would take twice as long for each as reading its head does.
+        """
+        others: list[Named] = []
+        # Behind a link, the same file may have another path now.
+        seen, linked = self.catalog.seen, bool(here.prefix)
+        file, enter, lstat, close = SKILL_FILES[0], HANDLES.enter, HANDLES.lstat, HANDLES.close
+        for entry in self.budget.within(entries):
+            path = f"{here.prefix}{entry[0]}/{file}"
+            known, same = self.cached.get(path), False
+            if known:
+                try:
+                    directory = enter(entry[0], here.descriptor)
+                    try:
+                        same = stamp_of(lstat(file, directory)) == known[0]
+                    finally:
+                        close(directory)
+                except OSError:
+                    pass  # the walk will tell why
+            if (
+                not known
+                or not same
+                or (linked and known[1].directory != f"{here.path}/{entry[0]}")
+            ):
+                others.append(entry)
+            elif known[1].directory not in seen:
+                seen.add(known[1].directory)
+                self.found[path] = known
+        return others
+
+    def read(self, here: CommandDirectory, file: str) -> bool:
+        """Read FILE of the directory HERE, and say whether it has that name at all."""
+        try:
+            _read_file(here, file, self.cached, self.found, self.start)
+        except PathError as error:
+            status = lstat_or_none(file, here.descriptor)
+            if status is None and isinstance(error, NotFound):
+                return False
+            self.broken.append(unreadable(file, here, status, error))
+        return True
+
+    def skip(self, path: str, error: PathError) -> None:
+        """Warn of the directory PATH that cannot be read."""
+        name = file_label(self.top.label, path)
+        self.catalog.skipped.append(f"{name} is skipped: {error.message}")
+
+
+def _walked(
+    directories: Sequence[CommandDirectory], catalog: Catalog, budget: Budget
+) -> list[Command]:
+    """Read the commands in DIRECTORIES and below; those that are not the first of a name say so.
+
+    What cannot be read is among them, but hides no other.
+    """
+    commands: list[Command] = []
+    broken: list[Command] = []
+    first: dict[str, Command] = {}
+    for directory in directories:
+        walk = _FolderWalk(directory, catalog, budget)
+        walk.run()
+        broken += walk.broken
+        for _, command in walk.found.values():
+            counts = first.setdefault(command.name, command)
+            shadowed = counts is not command
+            commands.append(command._replace(shadowed_by=counts.path) if shadowed else command)
+    if catalog.empty > MAX_EMPTY:
+        said = f"More than {MAX_EMPTY} folders hold no command or skill: some were not read"
+        catalog.skipped.append(said)
+    return commands + broken
 
 
 def warnings_note(warnings: Sequence[str]) -> Iterator[str]:

@@ -1,32 +1,46 @@
 """A command: the facts at the head of its file, and how answers show them."""
 
+import os
 import time
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from backstaff.frontmatter.block import parse
+from backstaff.errors import PathError
+from backstaff.frontmatter.block import KEYS, parse
 from backstaff.frontmatter.values import Value
 from backstaff.fs.file import Content
 from backstaff.render.names import labels, prose, quote, show, word
-from backstaff.tools.commands._directories import SUFFIX, CommandDirectory
+from backstaff.tools.commands._conventions import SKILL_FILES, TOML, Kind, Scope
+from backstaff.tools.commands._directories import CommandDirectory
 
 HEAD_BYTES = 64 * 1024
-MAX_DESCRIPTION = 200
+MAX_DESCRIPTION, MAX_SKILL_DESCRIPTION = 200, 1024
 MAX_TAGS, MAX_TAG = 16, 64
+MAX_NAME, MAX_SKILL_NAME = 200, 64
 NO_DESCRIPTION = "No description available"
 LAST_SHORT_YEAR = 9999
+
+MORE_FIELDS = (
+    *(*KEYS, "name", "argument-hint"),
+    *("disable-model-invocation", "user-invocable", "user-invokable"),
+)
+"""The fields of front matter that conventions besides the contract read."""
 
 
 class Command(NamedTuple):
     """A command, from the head of its file.
 
-    `folder` is the label of its directory, and `directory` the real path. `problem` names a
-    fault in the file, or is empty.
+    `folder` is the label of its folder, `file` the path below that (`git/commit.md`), and
+    `directory` the real path of the directory that holds the file. `problems` are the faults in it.
+    The rest belongs to conventions besides the contract; `shadowed_by` is the path of the command
+    that counts for this one's name.
     """
 
     name: str
     folder: str
+    file: str
     directory: str
     size: int
     modified_ns: int
@@ -34,17 +48,20 @@ class Command(NamedTuple):
     description: str
     tags: tuple[str, ...]
     is_dependency: bool
-    problem: str
-
-    @property
-    def file(self) -> str:
-        """The name of its file."""
-        return self.name + SUFFIX
+    problems: tuple[str, ...]
+    kind: Kind = Kind.COMMAND
+    source: str = ""
+    scope: Scope = Scope.PROJECT
+    namespace: str = ""
+    argument_hint: str | None = None
+    user_invocable: bool = True
+    model_invocable: bool = False
+    shadowed_by: str | None = None
 
     @property
     def path(self) -> str:
         """The path of its file."""
-        return f"{self.directory.rstrip('/')}/{self.file}"
+        return f"{self.directory.rstrip('/')}/{self.file.rpartition('/')[2]}"
 
     @property
     def last_modified(self) -> str:
@@ -62,39 +79,143 @@ class Command(NamedTuple):
 
     def summary(self, *, several: bool) -> str:
         """Return `deploy: Roll out`, or with SEVERAL directories `deploy (docs): Roll out`."""
-        folder = f" ({show(self.folder)})" if several else ""
-        return f"{word(self.name)}{folder}: {prose(self.description)}"
+        folder = f" ({show(self.folder)}{', shadowed' * bool(self.shadowed_by)})" if several else ""
+        description = _shortened(self.description, MAX_DESCRIPTION)
+        return f"{word(self.name)}{folder}: {prose(description)}"
 
     def warning(self) -> str:
-        """Return the problem with the name of the file."""
-        return f"{file_label(self.folder, self.file)}: {self.problem}"
+        """Return the problems with the name of the file."""
+        return f"{file_label(self.folder, self.file)}: {'; '.join(self.problems)}"
 
 
 def command_of(file: str, directory: CommandDirectory, content: Content) -> tuple[Command, bool]:
     """Make the command in FILE from CONTENT, and say whether more content could change it."""
-    document = parse(content.head, whole=content.whole)
+    folder = directory.folder
+    if folder.suffix == TOML:
+        from backstaff.tools.commands._toml import document_of
+
+        document = document_of(content)
+    else:
+        # The contract's own folders are read as ever.
+        keys = MORE_FIELDS if folder.source else KEYS
+        document = parse(content.head, whole=content.whole, keys=keys)
     fields = document.fields
-    description, ended = _one_line(fields.get("description")), True
+    given, ended = _one_line(fields.get("description")), True
+    description = given
     if not description:
         # Most commands have a description, and this import takes milliseconds.
         from backstaff.tools.commands._paragraph import first_paragraph
 
         paragraph, ended = first_paragraph(document.body())
         description = " ".join(paragraph.split()) or NO_DESCRIPTION
+    most = MAX_SKILL_DESCRIPTION if folder.kind is Kind.SKILL else MAX_DESCRIPTION
+    tags = fields.get("tags")
+    below = directory.prefix + file
     command = Command(
-        name=file.removesuffix(SUFFIX),
-        folder=directory.label,
-        directory=directory.place.path,
+        name=below.removesuffix(folder.suffix),
+        folder=folder.label,
+        file=below,
+        directory=directory.path,
         size=content.status.st_size,
         modified_ns=content.status.st_mtime_ns,
         title=_shortened(_one_line(fields.get("title")), MAX_DESCRIPTION),
-        description=_shortened(description, MAX_DESCRIPTION),
-        tags=tuple(islice(_tags(fields.get("tags")), MAX_TAGS)),
+        description=_shortened(description, most),
+        tags=tuple(islice(_tags(tags), MAX_TAGS)) if tags else (),
         # Broken front matter hides no command: its author may have meant something else.
         is_dependency=fields.get("is_dependency") is True and not document.warning,
-        problem=document.warning,
+        problems=(document.warning,) if document.warning else (),
     )
+    if folder.source:
+        command = _with_more(command, directory, fields, given)
     return command, not content.whole and (document.unfinished or not ended)
+
+
+def unreadable(
+    file: str, directory: CommandDirectory, status: os.stat_result | None, error: PathError
+) -> Command:
+    """Make the command for a FILE with this STATUS that cannot be read, for ERROR."""
+    below = directory.prefix + file
+    command = Command(
+        name=below.removesuffix(directory.folder.suffix),
+        folder=directory.label,
+        file=below,
+        directory=directory.path,
+        size=status.st_size if status else 0,
+        modified_ns=status.st_mtime_ns if status else 0,
+        title="",
+        description=NO_DESCRIPTION,
+        tags=(),
+        is_dependency=False,
+        problems=(),
+    )
+    problem = f"it cannot be read: {error.message}"
+    return _with_more(command, directory, {}, "")._replace(
+        problems=(problem,), user_invocable=False
+    )
+
+
+def _with_more(
+    command: Command, directory: CommandDirectory, fields: Mapping[str, Value], description: str
+) -> Command:
+    """Add what conventions besides the contract read in the front matter.
+
+    A model may invoke a skill, and a command of Claude Code, that has a DESCRIPTION.
+    """
+    _, source, kind, *_ = folder = directory.folder
+    if kind is Kind.SKILL:
+        parts = command.file.split("/")[-2:-1]
+    else:
+        parts = command.file.removesuffix(folder.suffix).split("/")
+    given = fields.get("name")
+    name = " ".join(given.split()) if isinstance(given, str) and kind is not Kind.COMMAND else ""
+    hint = fields.get("argument-hint")
+    if isinstance(hint, tuple):  # `argument-hint: [file]` is a list in YAML
+        hint = f"[{', '.join(item for item in hint if isinstance(item, str))}]"
+    invocable = kind is Kind.SKILL or (source == "claude" and kind is Kind.COMMAND)
+    hidden = _says(fields, "user-invocable", "false") or _says(fields, "user-invokable", "false")
+    problems = command.problems
+    if kind is Kind.SKILL:
+        problems += tuple(_skill_problems(name, command, description))
+    return command._replace(
+        name=_shortened(name, MAX_NAME) or ":".join(parts),
+        problems=problems,
+        kind=kind,
+        source=source,
+        scope=Scope.USER if directory.follow_links else Scope.PROJECT,
+        namespace=":".join(parts[:-1]),
+        argument_hint=_shortened(_one_line(hint), MAX_DESCRIPTION) or None,
+        user_invocable=not hidden,
+        model_invocable=invocable
+        and bool(description)
+        and not _says(fields, "disable-model-invocation", "true"),
+    )
+
+
+def _skill_problems(name: str, command: Command, description: str) -> Iterator[str]:
+    """Yield what the specification of Agent Skills finds wrong with a skill."""
+    *_, folder, file = command.path.split("/")
+    if file != SKILL_FILES[0]:
+        yield f"the file is named {file}, and most agents read only {SKILL_FILES[0]}"
+    normal = unicodedata.normalize("NFKC", name[: MAX_NAME + 1])
+    if not name:
+        yield "it has no name in its front matter"
+    elif (
+        len(normal) > MAX_SKILL_NAME
+        or normal != normal.lower()
+        or not all(part.isalnum() for part in normal.split("-"))
+    ):
+        yield f"the name is not 1 to {MAX_SKILL_NAME} lower-case letters, digits, single hyphens"
+    elif normal != unicodedata.normalize("NFKC", folder):
+        yield f"the name {quote(name)} is not that of its folder"
+    if not description:
+        yield "it has no description in its front matter, so no model is offered it"
+    elif len(description) > MAX_SKILL_DESCRIPTION:
+        yield f"the description is longer than {MAX_SKILL_DESCRIPTION} characters"
+
+
+def _says(fields: Mapping[str, Value], key: str, word: str) -> bool:
+    """Whether the field KEY is WORD, "true" or "false", as a truth value or in quotes."""
+    return str(fields.get(key)).lower() == word
 
 
 def _tags(value: Value) -> Iterator[str]:
@@ -138,5 +259,8 @@ def file_label(folder: str, file: str) -> str:
 
 def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:
     """Pair the odd names and descriptions of COMMANDS with their form in text."""
-    names = (text for one in commands for text in (one.name, one.path, one.folder))
-    return labels(show, names) + labels(prose, [one.description for one in commands])
+    names = [text for one in commands for text in (one.name, one.path, one.folder)]
+    names += [text for one in commands for text in (one.namespace, one.shadowed_by or "")]
+    texts = [text for one in commands for text in (one.description, *one.problems)]
+    texts += [one.argument_hint or "" for one in commands]
+    return labels(show, names) + labels(prose, texts)

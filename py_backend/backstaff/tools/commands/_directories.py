@@ -8,21 +8,29 @@ An absolute path that leads into the project belongs to the project all the same
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from backstaff.errors import NotADirectory, NotAFile, NotFound, OutsideRoot, PathError, ToolError
 from backstaff.fs.budget import Budget
-from backstaff.fs.entry import Kind, names_in
+from backstaff.fs.entry import Kind as EntryKind
+from backstaff.fs.entry import names_in
 from backstaff.fs.file import Content, not_a_file, read, regular
 from backstaff.fs.root import Place, Root
 from backstaff.render.names import quote
 from backstaff.tool import Context
+from backstaff.tools.commands._conventions import MARKDOWN, Folder, Kind, folders
 
 TABLE = "list_commands"
-SUFFIX = ".md"
-README = "README.md"
+SUFFIX = MARKDOWN
+ALL = "all"
 DIRECTORY_NOT_FOUND = "DIRECTORY_NOT_FOUND"
 """The contract's error code where no directory of commands exists."""
+MORE_KEYS = (
+    *("kind", "source", "scope", "namespace", "argument_hint"),
+    *("user_invocable", "model_invocable", "shadowed_by", "problems"),
+)
+"""The facts of a command in the data where `sources` is set. The contract has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,38 +39,83 @@ class Settings:
 
     `directory` is a directory or a list of them, relative to the root or absolute (`~` is the
     user's home). If two hold a command of the same name, the first in the list counts.
+
+    `sources` adds what other agents know: "all", or some of the kinds "skill", "command" and
+    "prompt". Without it, the tools do what the contract says and no more.
     """
 
     directory: str | tuple[str, ...] = ".claude/commands"
+    sources: str | tuple[str, ...] = field(default=(), metadata={"choices": (ALL, *Kind)})
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The setting as a list."""
+        """The directories as a list."""
         return (self.directory,) if isinstance(self.directory, str) else self.directory
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds that `sources` adds."""
+        given = (self.sources,) if isinstance(self.sources, str) else self.sources
+        return tuple(Kind) if ALL in given else given
 
     @property
     def several(self) -> bool:
         """Whether answers have to say which directory a command comes from."""
-        return len(self.directories) > 1
+        return bool(self.kinds) or len(self.directories) > 1
+
+    @property
+    def more_keys(self) -> tuple[str, ...]:
+        """The facts that data hold besides those of the contract's folders."""
+        return MORE_KEYS if self.kinds else ()
 
 
-@dataclass(frozen=True, slots=True)
-class CommandDirectory:
-    """An open directory of commands.
+class CommandDirectory(NamedTuple):
+    """An open directory of commands, or one below it.
 
-    `label` is its path in the settings: `~/.claude/commands`. The links in it stay within `root`,
-    unless `follow_links` is true: then they may lead anywhere.
+    `path` is its real path, and `relative` that from the project's `root`. `prefix` is its path
+    below the folder: "" for the folder itself, `git/` for one below. The links in it stay within
+    the root, unless `follow_links` is true: then they may lead anywhere.
     """
 
-    label: str
-    place: Place
-    descriptor: int
+    folder: Folder
     root: Root
     follow_links: bool
+    path: str
+    relative: str
+    descriptor: int
+    prefix: str = ""
+
+    @property
+    def label(self) -> str:
+        """The path of the folder in the settings: `~/.claude/commands`."""
+        return self.folder.label
 
     def files(self, budget: Budget) -> list[str]:
         """Return the names of the command files, in no order. Raises `PathError`."""
-        return list(filter(is_command_file, names_in(self.descriptor, budget)))
+        return list(filter(self.folder.wants, names_in(self.descriptor, budget)))
+
+    def below(self, path: str, descriptor: int) -> "CommandDirectory":
+        """Return the directory PATH below this one, "git", which is open as DESCRIPTOR."""
+        return CommandDirectory(
+            self.folder,
+            self.root,
+            self.follow_links,
+            f"{self.path.rstrip('/')}/{path}",
+            f"{self.relative}/{path}",
+            descriptor,
+            f"{self.prefix}{path}/",
+        )
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator["CommandDirectory"]:
+        """Open the directory PATH below this one, through links as they may lead.
+
+        Raises `PathError`.
+        """
+        text = f"{self.path if self.follow_links else self.relative}/{path}"
+        with ExitStack() as stack:
+            found = _open(self.folder, text, self.root, stack)
+            yield found._replace(prefix=f"{self.prefix}{path}/")
 
     def status(self, file: str) -> os.stat_result:
         """Return the status of FILE or of its target. Raises `PathError`."""
@@ -73,7 +126,14 @@ class CommandDirectory:
                 return target.status
 
     def read(self, file: str, most: int) -> Content:
-        """Read at most MOST bytes of FILE or of its target. Raises `PathError`."""
+        """Read at most MOST bytes of FILE, `a.md` or `git/a.md`, or of its target.
+
+        Raises `PathError`.
+        """
+        if "/" in file:
+            parent, _, name = file.rpartition("/")
+            with self.opened(parent) as directory:
+                return directory.read(name, most)
         try:
             return read(file, self.descriptor, most, follow=self.follow_links)
         except NotAFile as error:
@@ -86,10 +146,10 @@ class CommandDirectory:
 
         Raises another `PathError` if the link cannot be followed.
         """
-        if error.kind != Kind.SYMLINK:
+        if error.kind != EntryKind.SYMLINK:
             raise error
-        with self.root.resolve(f"{self.place.relative}/{file}") as target:
-            if target.kind is not Kind.FILE:
+        with self.root.resolve(f"{self.relative}/{file}") as target:
+            if target.kind is not EntryKind.FILE:
                 raise not_a_file(target.kind)
             yield target
 
@@ -100,37 +160,41 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
 
     Raises DIRECTORY_NOT_FOUND if none can be opened.
     """
+    settings = context.settings
     with ExitStack() as stack:
         opened, problems, warnings = [], [], []
-        for label in context.settings.directories:
+        for folder in folders(settings.directories, settings.kinds):
             try:
-                opened.append(_open(label, context.root, stack))
+                path = os.path.expanduser(folder.label)  # pathlib raises for an unknown user
+                opened.append(_open(folder, path, context.root, stack))
             except PathError as error:
-                problems.append(problem := _problem(label, error))
+                problems.append(problem := _problem(folder.label, error))
                 # Not everyone has commands of their own, so a missing directory is normal.
                 if not isinstance(error, NotFound):
                     warnings.append(f"Commands directory {problem}")
         if not opened:
             listed = ", ".join(problems)
             said = f"Commands directory {listed}" if problems else "No directory is set"
+            if settings.kinds:
+                said = "Neither the project nor the user has a folder of commands or skills"
             raise ToolError(DIRECTORY_NOT_FOUND, f"{said}; see 'directory' in [tools.{TABLE}]")
         yield opened, warnings
 
 
-def is_command_file(name: str) -> bool:
-    """Whether a file of this NAME would be a command (contract: filtering rules)."""
-    return name.endswith(SUFFIX) and not name.startswith(".") and name != README
+def _open(folder: Folder, path: str, root: Root, stack: ExitStack) -> CommandDirectory:
+    """Open the directory PATH for FOLDER; the STACK closes it. Raises `PathError`.
 
-
-def _open(label: str, root: Root, stack: ExitStack) -> CommandDirectory:
-    path, follow_links = os.path.expanduser(label), False  # pathlib raises for an unknown user
+    A `~` in PATH is a name like any other: a project may hold one.
+    """
+    place_root, follow_links = root, False
     if path.startswith("/"):
         own = stack.enter_context(Root(path))
         path = own.path
         if root.within(own.components) is None:
-            path, root, follow_links = "", own, True
-    place = stack.enter_context(root.directory(path))
-    return CommandDirectory(label, place, place.listing(), root, follow_links)
+            path, place_root, follow_links = "", own, True
+    place = stack.enter_context(place_root.directory(path))
+    listing = place.listing()
+    return CommandDirectory(folder, root, follow_links, place.path, place.relative, listing)
 
 
 def _problem(label: str, error: PathError) -> str:

@@ -16,6 +16,7 @@ import codecs
 import json
 import os
 import re
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.search import suggestions
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tools.commands._catalog import read_catalog
 from backstaff.tools.commands._command import (
     HEAD_BYTES,
     Command,
@@ -34,12 +36,12 @@ from backstaff.tools.commands._command import (
     command_of,
     file_label,
 )
+from backstaff.tools.commands._conventions import Folder
 from backstaff.tools.commands._directories import (
     SUFFIX,
     TABLE,
     CommandDirectory,
     Settings,
-    is_command_file,
     open_directories,
 )
 
@@ -69,20 +71,24 @@ class Arguments:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Find the command, read its file, and return metadata and content."""
-    files = _possible_files(arguments.command_name)
+    name, budget, more = arguments.command_name, context.budget, context.settings.more_keys
+    files = [] if more and name else _possible_files(name)
     with open_directories(context) as (directories, _):
-        command, content = _find(arguments.command_name, files, directories, context.budget)
+        if more:
+            command, content = _find_anywhere(name, directories, budget)
+        else:
+            command, content = _find(name, files, directories, budget)
     # The bytes of a last character that is cut in two are dropped.
     text, _ = codecs.utf_8_decode(content.head, "replace", content.whole)
     text, cut = text.removeprefix("\ufeff"), not content.whole
     while len(json.dumps(text)) > MAX_JSON_BYTES:
         text, cut = text[: len(text) // 2], True
-    warnings, cut_note = [command.warning()] if command.problem else [], ""
+    warnings, cut_note = [command.warning()] if command.problems else [], ""
     if cut:
         cut_note = f"the file has {command.size} bytes, and this is only how it begins"
         warnings.append(f"{file_label(command.folder, command.file)} is cut: {cut_note}")
     whole = {"name": command.name, "content": text, "truncated": cut}
-    data = command.facts(*OUTPUT, "modified_epoch", "folder", "is_dependency")
+    data = command.facts(*OUTPUT, "modified_epoch", "folder", "is_dependency", *more)
     output = command.facts(*OUTPUT, *["folder"] * context.settings.several)
     shown, complete = _text(command, text, cut_note, context.text_limit(DEFAULT_TEXT_BYTES))
     return Result(
@@ -107,7 +113,7 @@ def _possible_files(name: str) -> list[str]:
     else:
         files = [name + SUFFIX] + [name] * name.endswith(SUFFIX)
         if short := [file for file in files if len(os.fsencode(file)) <= MAX_NAME_BYTES]:
-            return list(filter(is_command_file, short))
+            return list(filter(Folder("").wants, short))
         problem = "is longer than a file's name can be"
     raise ToolError(INVALID_COMMAND_NAME, f"Argument 'command_name' {problem}")
 
@@ -128,27 +134,57 @@ def _find(
                 continue
             return command_of(file, directory, content.first(HEAD_BYTES))[0], content
     if failures:
-        first = failures[0]
-        faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR)
-        code = first.code if first.code in faults else COMMAND_NOT_FOUND
-        raise ToolError(code, f"Command {quote(name)} cannot be read: {first.message}")
-
+        raise _cannot_be_read(name, failures[0])
     known: set[str] = set()
-    nearest: list[str] = []
     for directory in directories:
         with suppress(PathError):
             known.update(file.removesuffix(SUFFIX) for file in directory.files(budget))
+    raise _not_found(name, known, budget)
+
+
+def _find_anywhere(
+    name: str, directories: Sequence[CommandDirectory], budget: Budget
+) -> tuple[Command, Content]:
+    """Read the command NAME, `deploy` or `git:commit`, or the one whose path that is.
+
+    The path, as list_commands tells it, names one that is shadowed. It is compared with the paths
+    found, and never opened.
+    """
+    everything = read_catalog(directories, (), budget).everything
+    # What cannot be read stands last of its name.
+    found = [one for one in everything if one.path == name]
+    for wanted in (name, name.removesuffix(SUFFIX)):
+        found += [one for one in everything if one.name == wanted and not one.shadowed_by]
+    if not found:
+        raise _not_found(name, {one.name for one in everything}, budget)
+    by_label = {directory.label: directory for directory in directories}
+    directory = by_label[found[0].folder]
+    try:
+        content = directory.read(found[0].file, MAX_CONTENT_BYTES)
+    except PathError as error:
+        raise _cannot_be_read(name, error) from error
+    return found[0], content
+
+
+def _cannot_be_read(name: str, error: PathError) -> ToolError:
+    faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR)
+    code = error.code if error.code in faults else COMMAND_NOT_FOUND
+    return ToolError(code, f"Command {quote(name)} cannot be read: {error.message}")
+
+
+def _not_found(name: str, known: Collection[str], budget: Budget) -> ToolError:
+    """Return the error for NAME, with the nearest of the names KNOWN."""
+    nearest: list[str] = []
     with suppress(DeadlineExceeded):
         wanted, at_most = name.removesuffix(SUFFIX), budget.at_most(suggestions.SECONDS)
         nearest = suggestions.similar(wanted, sorted(known), at_most, LEAST_SIMILARITY)
     hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
-    message = f"Command {quote(name)} not found{hint}"
-    raise ToolError(COMMAND_NOT_FOUND, message, nearest=nearest)
+    return ToolError(COMMAND_NOT_FOUND, f"Command {quote(name)} not found{hint}", nearest=nearest)
 
 
 def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:
     """Return the head, a blank line and as many lines of CONTENT as fit, and whether all did."""
-    warning = f"Warning: {prose(command.problem)}\n" if command.problem else ""
+    warning = f"Warning: {prose('; '.join(command.problems))}\n" if command.problems else ""
     head = (
         f"Command: {show(command.name)}\n"
         f"File: {show(command.path)} ({show_size(command.size)}, {command.last_modified})\n"

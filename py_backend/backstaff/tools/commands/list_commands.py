@@ -10,6 +10,11 @@ The contract leaves some cases open. A description is one line of at most 200 ch
 read, are skipped with a warning. A file with broken front matter is listed with a warning, even if
 it calls itself a dependency. A page after the last is empty. When the time is up, the answer counts
 only the commands found so far, and says so.
+
+With the setting `sources` the list also holds what other agents know: skills, commands in
+sub-folders and in TOML, prompts. Its data then say more of each (`MORE_KEYS`). Of several with one
+name the first counts, and `shadowed_by` of the others is its path. A file that cannot be read is
+listed with its problem.
 """
 
 import json
@@ -51,7 +56,8 @@ def run(arguments: Arguments, context: Context) -> Result:
         "has_next": number < pages,
         "has_prev": number > 1,
     }
-    rows = [command.facts(*OUTPUT, "modified_epoch", "path", "folder") for command in page]
+    keys = (*OUTPUT, "modified_epoch", "path", "folder", *context.settings.more_keys)
+    rows = [command.facts(*keys) for command in page]
     output = [command.facts(*OUTPUT, *["folder"] * several) for command in page]
 
     warnings = catalog.warnings(page)

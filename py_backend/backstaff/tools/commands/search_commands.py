@@ -125,7 +125,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         commands = catalog.commands
         matches = _best(commands, words, directories, most, budget)
         catalog.complete &= not budget.expired()
-    results = [match.facts("path", "folder") for match in matches]
+    results = [match.facts("path", "folder", *context.settings.more_keys) for match in matches]
     output = [match.facts(*["folder"] * several) for match in matches]
 
     among = f"({len(commands)} searched)"
