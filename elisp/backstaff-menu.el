@@ -34,6 +34,9 @@
 (defvar backstaff-menu--new nil
   "Non-nil if the menu is what started the server.")
 
+(defvar backstaff-menu--letter nil
+  "The key of the toolset that the user chose last.")
+
 (defvar backstaff-menu--tool nil
   "The definition of the tool that the user chose last.")
 
@@ -83,21 +86,39 @@ as in the definition of a menu."
                'transient--parse-suffix)
              prefix `(,key ,command ,@slots))))
 
+(defun backstaff-menu--stack ()
+  "Return the slots of an entry whose menu returns to this one when it is quit."
+  (list :transient (if (fboundp 'transient--do-stack) 'transient--do-stack
+                     'transient--do-replace)))
+
+(defun backstaff-menu--toolset-entries (_)
+  "Return an entry for each toolset; its key is the first of the keys of its tools."
+  (let ((toolsets nil))
+    (pcase-dolist (`(,key . ,tool) (backstaff-menu--tools-with-keys backstaff-menu--tools))
+      (cl-pushnew (car (split-string (plist-get tool :id) "/"))
+                  (alist-get (substring key 0 1) toolsets nil nil #'equal)
+                  :test #'equal))
+    (mapcar (pcase-lambda (`(,letter . ,names))
+              (apply #'backstaff-menu--entry 'backstaff letter (list "toolset" letter)
+                     (lambda () (backstaff-menu-toolset letter))
+                     :description (string-join (reverse names) ", ")
+                     (backstaff-menu--stack)))
+            (reverse toolsets))))
+
 (defun backstaff-menu--tool-entries (_)
-  "Return an entry for each tool."
-  (mapcar (pcase-lambda (`(,key . ,tool))
-            (backstaff-menu--entry
-             'backstaff key (list (plist-get tool :id))
-             (lambda () (backstaff-menu-tool tool))
-             :description
-             (concat (plist-get tool :id)
-                     (pcase (plist-get tool :policy)
-                       (:deny (propertize " denied" 'face 'warning))
-                       (:prompt (propertize " asks first" 'face 'warning))))
-             ;; Quitting the second menu returns to the first.
-             :transient (if (fboundp 'transient--do-stack) 'transient--do-stack
-                          'transient--do-replace)))
-          (backstaff-menu--tools-with-keys backstaff-menu--tools)))
+  "Return an entry for each tool of the chosen toolset."
+  (cl-loop for (key . tool) in (backstaff-menu--tools-with-keys backstaff-menu--tools)
+           when (string-prefix-p backstaff-menu--letter key)
+           collect (let ((tool tool))
+                     (apply #'backstaff-menu--entry
+                            'backstaff-menu-toolset (substring key 1) (list (plist-get tool :id))
+                            (lambda () (backstaff-menu-tool tool))
+                            :description
+                            (concat (plist-get tool :id)
+                                    (pcase (plist-get tool :policy)
+                                      (:deny (propertize " denied" 'face 'warning))
+                                      (:prompt (propertize " asks first" 'face 'warning))))
+                            (backstaff-menu--stack)))))
 
 (defun backstaff-menu--argument-entries (_)
   "Return an entry for each argument of the chosen tool."
@@ -250,7 +271,7 @@ Where the server does not start, say what to do about it."
    ["Tools"
     :if backstaff-menu--works-p
     :class transient-column
-    :setup-children backstaff-menu--tool-entries]
+    :setup-children backstaff-menu--toolset-entries]
    ["Server"
     ("x" "Run a tool" backstaff-run-tool :if backstaff-menu--works-p)
     ("g" "Fetch tools" backstaff)
@@ -265,6 +286,15 @@ Where the server does not start, say what to do about it."
   (setq backstaff-menu--new (null (backstaff-server-status)))
   (backstaff-menu--fetch-tools)
   (transient-setup 'backstaff))
+
+(transient-define-prefix backstaff-menu-toolset (letter)
+  "Choose a tool of the toolset whose key is LETTER."
+  ["Tools"
+   :class transient-column
+   :setup-children backstaff-menu--tool-entries]
+  (interactive (list backstaff-menu--letter))
+  (setq backstaff-menu--letter letter)
+  (transient-setup 'backstaff-menu-toolset))
 
 (transient-define-prefix backstaff-menu-tool (tool)
   "Choose arguments for TOOL, a definition, and run it."

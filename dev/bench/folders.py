@@ -20,7 +20,7 @@ MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is made: files in flat folders and in rows, directories in a tree, skills, …"""
+    """How much is made: files in flat folders and in rows, directories in a tree, and so on."""
 
     flat: tuple[int, ...] = (1_000, 10_000, 100_000, 200_000)
     rows: int = 50_000
