@@ -115,7 +115,7 @@ It runs in a project that holds TREE."
       '(progn (require 'backstaff-menu) (message "Here"))
     (backstaff-terminal-tests-wait-for "^Here$")
     (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
-    (let ((screen (backstaff-terminal-tests-wait-for " Wt workspace/tree")))
+    (let ((screen (backstaff-terminal-tests-wait-for " W workspace")))
       (should (cl-some (apply-partially #'string-prefix-p "Backstaff ") screen))
       (dolist (entry '(" l List a directory" " Ad agent-q/directory_tree" " p Tools for gptel"))
         (should (cl-some (apply-partially #'string-search entry) screen))))))
