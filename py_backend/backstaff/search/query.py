@@ -4,7 +4,7 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 `parse_node.py`, because its characters appear there in order.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -14,7 +14,8 @@ from typing import Self
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
-from backstaff.search.ranking import best, subsequence
+from backstaff.search.guesses import elsewhere, misspelt, nearest, some_words
+from backstaff.search.ranking import Found, How, best, subsequence
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
@@ -121,32 +122,98 @@ class Query:
 
 @dataclass(slots=True)
 class Matches:
-    """The paths of an index that match a query, by their positions."""
+    """The paths of an index that match a query, by their positions, and the guesses beside them."""
 
     index: Index
     query: Query
     positions: Sequence[int]
-    _ranked: Sequence[int] = field(default=())
+    _ranked: Sequence[Found] = field(default=())
+    _guesses: Sequence[Found] | None = None
 
     def __len__(self) -> int:
         """Count the matches."""
         return len(self.positions)
 
-    def best(self, count: int, budget: Budget) -> list[str]:
-        """Return the COUNT best paths, the best first. Raises `DeadlineExceeded`.
+    def best(self, count: int, heat: Mapping[str, float], budget: Budget) -> list[tuple[How, str]]:
+        """Return the COUNT best paths, the best first, and how each was found. HEAT breaks ties.
 
-        All matches of a glob are equally good, so they keep the order of the index.
+        All matches of a glob are equally good, so they keep the order of the index. Raises
+        `DeadlineExceeded`.
         """
+        paths = self.index.paths
         if self.query.globs is not None:
-            ranked = self.positions
-        else:
-            ranked = self._ranked  # read once: another call may replace it meanwhile
-            if len(ranked) < min(count, len(self.positions)):
-                index, query = self.index, self.query
-                paths = index.folded if query.ignore_case else index.paths
-                most = max(count, MIN_RANKED)
-                ranked = self._ranked = best(query.words, paths, self.positions, most, budget)
-        return [self.index.paths[position] for position in ranked[:count]]
+            return [(How.GLOB, paths[position]) for position in self.positions[:count]]
+        ranked = self._ranked  # read once: another call may replace it meanwhile
+        if len(ranked) < min(count, len(self.positions)):
+            words, folded = self.query.words, self.index.folded
+            compared = folded if self.query.ignore_case else paths
+            most = max(count, MIN_RANKED)
+            ranked = best(words, compared, paths, self.positions, heat, most, budget)
+            self._ranked = ranked
+        if self.query.kind is SearchKind.FUZZY:
+            if self._guesses is None:
+                self._guesses = list(self._guess(ranked, heat, budget))
+            ranked = merged(ranked, self._guesses)
+        return [(how, paths[position]) for how, position in ranked[:count]]
+
+    def guesses(self) -> int:
+        """The number of guesses of `best` that match in no other way."""
+        matching = set(self.positions)
+        return sum(position not in matching for _, position in self._guesses or ())
+
+    def _guess(
+        self, ranked: Sequence[Found], heat: Mapping[str, float], budget: Budget
+    ) -> Iterator[Found]:
+        """Yield guesses where few of the RANKED matches are close ones."""
+        index, query = self.index, self.query
+        originals, folded, text = index.paths, index.folded, query.text
+
+        def order(position: int) -> tuple[float, int]:
+            return -heat.get(originals[position], 0.0), len(originals[position])
+
+        known = {position for how, position in ranked if how in CLOSE}
+        steps: list[tuple[How, Callable[[], Iterable[int]]]] = []
+        if not known and len(query.words) == 1:
+            word = query.words[0].casefold()
+            steps.append((How.SPELLING, lambda: misspelt(word, folded, order, budget)))
+        if not query.ignore_case:
+            steps.append((How.CASE, lambda: self._without_case(heat, budget)))
+        if not known:
+            path = text.strip().casefold()
+            steps.append((How.FOLDER, lambda: elsewhere(path, folded, order, budget)))
+            if not ranked or not query.ignore_case or len(query.words) > 1:
+                steps.append((How.WORDS, lambda: some_words(text, folded, order, budget)))
+            if not ranked:
+                steps.append((How.NEAREST, lambda: nearest(text, folded, order, budget)))
+        for how, guess in steps:
+            if len(known) >= FEW:
+                return
+            for position in guess():
+                if position not in known:
+                    known.add(position)
+                    yield how, position
+
+    def _without_case(self, heat: Mapping[str, float], budget: Budget) -> Sequence[int]:
+        query = Query(self.query.text.lower(), SearchKind.SUBSTRING, tuple(self.query.text.casefold().split()), True, None)
+        query = Query.parse(self.query.text.lower(), SearchKind.FUZZY)
+        matches = query.match(self.index, budget)
+        ranked = best(query.words, self.index.folded, self.index.paths, matches.positions, heat, MIN_RANKED, budget)
+        return [position for how, position in ranked if how in CLOSE][:20]
+
+
+CLOSE = (How.NAME, How.PATH, How.INITIALS)
+FEW = 5
+
+
+def merged(ranked: Sequence[Found], guesses: Sequence[Found]) -> list[Found]:
+    """RANKED with GUESSES: those of the spelling go before all that match in scattered pieces."""
+    early = [one for one in guesses if one[0] is How.SPELLING]
+    there = {position for _, position in early}
+    close = [one for one in ranked if one[0] in CLOSE]
+    far = [one for one in ranked[len(close) :] if one[1] not in there]
+    there.update(position for _, position in ranked)
+    late = [one for one in guesses if one[1] not in there]
+    return [*close, *early, *far, *late]
 
 
 def parse_glob(text: str) -> Globs:

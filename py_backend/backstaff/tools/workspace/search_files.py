@@ -173,7 +173,7 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
     try:
         same = (one for one in _LATEST if one.index is index and one.query == query)
         matches = next(same, None) or query.match(index, budget)
-        page = matches.best(asked.offset + asked.max_results, budget)
+        page = [path for _, path in matches.best(asked.offset + asked.max_results, {}, budget)]
     except DeadlineExceeded as error:
         among = f"the query was compared with {len(index.paths)} paths"
         problem = f"The time was up while {among}: give a simpler query, or a directory as path"
