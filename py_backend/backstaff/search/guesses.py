@@ -1,18 +1,21 @@
 """Guesses: which files a query may mean that matches none, or only scattered letters.
 
-Each step is tried while few files are known; `search.query` puts the guesses in their places.
+`search.query` tries one step after the other while few files are known:
 
-    SPELLING  `prnitf`           one edit away from the name `printf.c`
-    CASE      `DirEntry`         matches `dir_entry.rs` without regard to case
-    FOLDER    `app/tree.py`      the name `lib/tree.py` in another directory
-    WORDS     `parsing of tests` some of the words, or of the parts of a CamelCase one, in any form
-    NEAREST   `pasrer_tests`     the names that share most pairs of letters
+    SPELLING  `prnitf`         the name `printf.c` holds it but for one edit
+    CASE      `DirEntry`       matches `dir_entry.rs` without regard to case
+    FOLDER    `app/tree.py`    is the name of `lib/tree.py`, in another directory
+    WORDS     `parses HTML`    some of its words, in any form, stand in `html/parser.c`
+    NEAREST   `pasrer_tests`   has many pairs of letters that `parser_test.c` has
+
+What each step finds on the histories of nine projects, as mean reciprocal rank, stands in
+docs/design.md; `python -m dev.bench.find` measures it anew.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from heapq import nsmallest
-from math import log
 
 from backstaff.fs.budget import Budget
 from backstaff.search.stems import stem
@@ -20,83 +23,108 @@ from backstaff.search.suggestions import most_similar
 
 MOST = 20
 """The most guesses of one step."""
-SHORTEST = 5
-"""The shortest word whose spelling is doubted: a shorter one is one edit from too many others."""
-LONGEST = 64
-NAME_FACTOR = 2.0
+SHORTEST, LONGEST = 5, 64
+"""The characters of a word whose spelling is doubted: others are one edit from many a name."""
+SHORTEST_STEM = 3
+NAME_FACTOR = 1.5
 """How much more a word counts in a name than in the path before it."""
+HEAT_FACTOR = 3.0
+"""How much more a file counts that is edited most of all."""
 
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
 
-Order = Callable[[int], tuple[object, ...]]
-"""What decides among guesses that are equally good."""
 
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What TEXT may mean among PATHS; FOLDED are the same in small letters.
 
-def misspelt(word: str, paths: Sequence[str], order: Order, budget: Budget) -> list[int]:
-    """The positions in PATHS whose name holds WORD but for one edit.
-
-    An edit is a letter that is missing, is new or is another one, or two that are swapped. The
-    names that are all of the word come first, then those that it begins.
+    HEAT says how much some of them were edited of late, and decides among guesses that are equally
+    good. Each method returns the positions of at most `MOST` paths, and raises `DeadlineExceeded`.
     """
-    if not SHORTEST <= len(word) <= LONGEST or "/" in word:
-        return []
-    # One edit leaves the letters before it or those behind it as they are.
-    middle = (len(word) - 1) // 2
-    first, last = word[:middle], word[middle + 1 :]
-    edits = "|".join(_edits(word))
-    one_edit = re.compile(rf"(?P<whole>^(?:{edits})(?=$|\.[^.]*$))|(?P<start>^(?:{edits}))|{edits}")
 
-    def scored() -> Iterator[tuple[int, tuple[object, ...], int]]:
-        for position, path in enumerate(budget.checked(paths)):
-            if (first in path or last in path) and (found := one_edit.search(_name(path))):
-                rank = 0 if found["whole"] is not None else 1 if found["start"] is not None else 2
-                yield rank, order(position), position
+    text: str
+    paths: Sequence[str]
+    folded: Sequence[str]
+    heat: Mapping[str, float]
+    budget: Budget
+    hottest: float = field(init=False)
 
-    return [position for *_, position in nsmallest(MOST, scored())]
+    def __post_init__(self) -> None:
+        """Find the most edited file."""
+        object.__setattr__(self, "hottest", max(self.heat.values(), default=1.0))
+
+    def misspelt(self) -> list[int]:
+        """Names that hold the text but for one edit: the whole names first, then the beginnings.
+
+        An edit is a character that is missing, is new or is another one, or two that are swapped.
+        """
+        text = self.text.casefold()
+        if not SHORTEST <= len(text) <= LONGEST or "/" in text:
+            return []
+        # Any edit leaves the characters before the middle or those behind it as they were.
+        middle = (len(text) - 1) // 2
+        first, last = text[:middle], text[middle + 1 :]
+        edits = "|".join(_edits(text))
+        search = re.compile(rf"(?P<begins>^)?(?:{edits})(?P<ends>(?:\.[^.]*)?$)?").search
+
+        def ranks() -> Iterator[tuple[float, int]]:
+            for position, path in enumerate(self.budget.checked(self.folded)):
+                if (first in path or last in path) and (found := search(_name(path))):
+                    begins, ends = found["begins"] is not None, found["ends"] is not None
+                    yield -begins - (begins and ends), position
+
+        return self._best(ranks())
+
+    def elsewhere(self) -> list[int]:
+        """Files with the last name in the text; those first that lie below more of its folders."""
+        *folders, name = self.text.strip().casefold().rstrip("/").split("/")
+        if not (folders and name):
+            return []
+
+        def ranks() -> Iterator[tuple[float, int]]:
+            for position, path in enumerate(self.budget.checked(self.folded)):
+                if name in path and name in (found := _name(path), found.rpartition(".")[0]):
+                    yield -len(set(folders).intersection(path.split("/"))), position
+
+        return self._best(ranks())
+
+    def some_words(self) -> list[int]:
+        """Paths with stems of some of the words; `DirEntry` counts as two."""
+        scores: dict[int, float] = {}
+        stems = dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text))
+        for one in stems:
+            for position, path in enumerate(self.budget.checked(self.folded)):
+                if len(one) >= SHORTEST_STEM and one in path:
+                    worth = NAME_FACTOR if one in _name(path) else 1.0
+                    scores[position] = scores.get(position, 0.0) + worth
+        # Of many files that share a word, most are never edited.
+        heat, most = self.heat, self.hottest
+        return self._best(
+            (-score * (1 + HEAT_FACTOR * heat.get(self.paths[position], 0.0) / most), position)
+            for position, score in scores.items()
+        )
+
+    def nearest(self) -> list[int]:
+        """Names that share the most pairs of characters with the last one in the text."""
+        return most_similar(self.text, self.paths, self.budget)
+
+    def _best(self, ranks: Iterator[tuple[float, int]]) -> list[int]:
+        """The positions of the lowest RANKS; of equals the most edited, then the shortest path."""
+        keys = (
+            (rank, -self.heat.get(path := self.paths[position], 0.0), len(path), position)
+            for rank, position in self.budget.checked(ranks)
+        )
+        return [position for *_, position in nsmallest(MOST, keys)]
 
 
-def _edits(word: str) -> Iterator[str]:
-    """Yield regexes that together match WORD after one edit."""
-    for at, letter in enumerate(word):
-        before, behind = re.escape(word[:at]), re.escape(word[at + 1 :])
-        yield f"{before}[^/]?{behind}"  # another one, or none
-        yield f"{before}[^/]{re.escape(letter)}{behind}"
+def _edits(text: str) -> Iterator[str]:
+    """Yield regexes that together match TEXT after one edit."""
+    for at, character in enumerate(text):
+        before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
+        yield f"{before}.?{behind}"  # another one, or none
+        yield f"{before}.{re.escape(character)}{behind}"
         if behind:
-            yield before + re.escape(word[at + 1] + letter + word[at + 2 :])
-
-
-def elsewhere(text: str, paths: Sequence[str], order: Order, budget: Budget) -> list[int]:
-    """The positions in PATHS with the last name in TEXT, below as many of its directories as can be."""
-    *folders, name = text.rstrip("/").split("/")
-    if not folders or not name:
-        return []
-    wanted, end = set(folders), f"/{name}"
-
-    def scored() -> Iterator[tuple[int, tuple[object, ...], int]]:
-        for position, path in enumerate(budget.checked(paths)):
-            if name in path and (f"/{path}".endswith(end) or f"/{path}".rpartition(".")[0].endswith(end)):
-                yield -len(wanted.intersection(path.split("/"))), order(position), position
-
-    return [position for *_, position in nsmallest(MOST, scored())]
-
-
-def some_words(text: str, paths: Sequence[str], order: Order, budget: Budget) -> list[int]:
-    """The positions in PATHS that hold stems of words in TEXT, the rarest and most of them first."""
-    stems = dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(text))
-    scores: dict[int, float] = {}
-    for one in (one for one in stems if len(one) > 2):
-        held = [n for n, path in enumerate(budget.checked(paths)) if one in path]
-        rarity = log(1 + len(paths) / (len(held) or 1))
-        for position in held:
-            in_name = one in _name(paths[position])
-            scores[position] = scores.get(position, 0.0) + rarity * (NAME_FACTOR if in_name else 1.0)
-    scored = ((-round(score, 9), order(position), position) for position, score in scores.items())
-    return [position for *_, position in nsmallest(MOST, budget.checked(scored))]
-
-
-def nearest(text: str, paths: Sequence[str], order: Order, budget: Budget) -> list[int]:
-    """The positions in PATHS of the names that are most similar to the last one in TEXT."""
-    return most_similar(text, paths, budget)
+            yield before + re.escape(text[at + 1] + character + text[at + 2 :])
 
 
 def _name(path: str) -> str:

@@ -14,13 +14,15 @@ from typing import Self
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
-from backstaff.search.guesses import elsewhere, misspelt, nearest, some_words
-from backstaff.search.ranking import Found, How, best, subsequence
+from backstaff.search.guesses import MOST, Guesses
+from backstaff.search.ranking import CLOSE, Found, How, Ranking, subsequence
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MIN_RANKED = 300
 """Matches ranked at once: the next pages of an answer then need no ranking."""
+FEW = 5
+"""Close matches of which there need to be fewer for guesses to be made."""
 BATCH = 4096
 """Paths between two looks at the clock. Matching that many takes about a millisecond."""
 
@@ -145,46 +147,38 @@ class Matches:
             return [(How.GLOB, paths[position]) for position in self.positions[:count]]
         ranked = self._ranked  # read once: another call may replace it meanwhile
         if len(ranked) < min(count, len(self.positions)):
-            words, folded = self.query.words, self.index.folded
-            compared = folded if self.query.ignore_case else paths
-            most = max(count, MIN_RANKED)
-            ranked = best(words, compared, paths, self.positions, heat, most, budget)
-            self._ranked = ranked
+            compared = self.index.folded if self.query.ignore_case else paths
+            ranking = Ranking(self.query.words, compared, paths, heat)
+            ranked = self._ranked = ranking.best(self.positions, max(count, MIN_RANKED), budget)
         if self.query.kind is SearchKind.FUZZY:
             if self._guesses is None:
                 self._guesses = list(self._guess(ranked, heat, budget))
-            ranked = merged(ranked, self._guesses)
+            ranked = _merged(ranked, self._guesses)
         return [(how, paths[position]) for how, position in ranked[:count]]
 
     def guesses(self) -> int:
         """The number of guesses of `best` that match in no other way."""
-        matching = set(self.positions)
+        matching = set(self.positions) if self._guesses else set()
         return sum(position not in matching for _, position in self._guesses or ())
 
     def _guess(
         self, ranked: Sequence[Found], heat: Mapping[str, float], budget: Budget
     ) -> Iterator[Found]:
-        """Yield guesses where few of the RANKED matches are close ones."""
+        """Yield guesses, while fewer than `FEW` of the RANKED matches and of them are close."""
         index, query = self.index, self.query
-        originals, folded, text = index.paths, index.folded, query.text
-
-        def order(position: int) -> tuple[float, int]:
-            return -heat.get(originals[position], 0.0), len(originals[position])
-
         known = {position for how, position in ranked if how in CLOSE}
-        steps: list[tuple[How, Callable[[], Iterable[int]]]] = []
-        if not known and len(query.words) == 1:
-            word = query.words[0].casefold()
-            steps.append((How.SPELLING, lambda: misspelt(word, folded, order, budget)))
+        guesses = Guesses(query.text, index.paths, index.folded, heat, budget)
+        steps: list[tuple[How, Callable[[], Sequence[int]]]] = []
         if not query.ignore_case:
             steps.append((How.CASE, lambda: self._without_case(heat, budget)))
+        if not known and len(query.words) == 1:
+            steps.append((How.SPELLING, guesses.misspelt))
         if not known:
-            path = text.strip().casefold()
-            steps.append((How.FOLDER, lambda: elsewhere(path, folded, order, budget)))
-            if not ranked or not query.ignore_case or len(query.words) > 1:
-                steps.append((How.WORDS, lambda: some_words(text, folded, order, budget)))
+            steps.append((How.FOLDER, guesses.elsewhere))
+            if not ranked or len(query.words) > 1 or not query.ignore_case:
+                steps.append((How.WORDS, guesses.some_words))
             if not ranked:
-                steps.append((How.NEAREST, lambda: nearest(text, folded, order, budget)))
+                steps.append((How.NEAREST, guesses.nearest))
         for how, guess in steps:
             if len(known) >= FEW:
                 return
@@ -194,26 +188,23 @@ class Matches:
                     yield how, position
 
     def _without_case(self, heat: Mapping[str, float], budget: Budget) -> Sequence[int]:
-        query = Query(self.query.text.lower(), SearchKind.SUBSTRING, tuple(self.query.text.casefold().split()), True, None)
+        """The best positions that match closely without regard to case."""
         query = Query.parse(self.query.text.lower(), SearchKind.FUZZY)
-        matches = query.match(self.index, budget)
-        ranked = best(query.words, self.index.folded, self.index.paths, matches.positions, heat, MIN_RANKED, budget)
-        return [position for how, position in ranked if how in CLOSE][:20]
+        found, index = query.match(self.index, budget).positions, self.index
+        ranking = Ranking(query.words, index.folded, index.paths, heat)
+        ranked = ranking.best(found, MOST, budget)
+        return [position for how, position in ranked if how in CLOSE]
 
 
-CLOSE = (How.NAME, How.PATH, How.INITIALS)
-FEW = 5
-
-
-def merged(ranked: Sequence[Found], guesses: Sequence[Found]) -> list[Found]:
-    """RANKED with GUESSES: those of the spelling go before all that match in scattered pieces."""
-    early = [one for one in guesses if one[0] is How.SPELLING]
-    there = {position for _, position in early}
+def _merged(ranked: Sequence[Found], guesses: Sequence[Found]) -> Sequence[Found]:
+    """RANKED with GUESSES: a word in another case or with an edit says more than scattered pieces."""
+    if not guesses:
+        return ranked
+    early = [one for one in guesses if one[0] in (How.CASE, How.SPELLING)]
     close = [one for one in ranked if one[0] in CLOSE]
-    far = [one for one in ranked[len(close) :] if one[1] not in there]
-    there.update(position for _, position in ranked)
-    late = [one for one in guesses if one[1] not in there]
-    return [*close, *early, *far, *late]
+    order = dict.fromkeys(position for _, position in (*close, *early, *ranked, *guesses))
+    how = {position: how for how, position in (*reversed(guesses), *ranked, *early)}
+    return [(how[position], position) for position in order]
 
 
 def parse_glob(text: str) -> Globs:

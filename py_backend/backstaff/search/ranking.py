@@ -7,7 +7,7 @@ Each word of a query scores a path by the best of these classes that applies:
     WORD_START        `tree` in `my_tree.py`       after a character that is no letter or digit
     IN_NAME           `tree` in `subtree.py`
     IN_PATH           `tree` in `trees/leaf.py`
-    INITIALS_IN_NAME  `tree` in `testReeds.py`     in pieces, each from the start of a word
+    INITIALS_IN_NAME  `tree` in `testReeds.py`     in pieces that begin words: te-st, Ree-ds
     INITIALS_IN_PATH  `tree` in `tests/reed.py`
     GAPS_IN_NAME      `tree` in `top_refs_eel.py`  its characters in order, others between them
     GAPS_IN_PATH      `tree` in `to/refs/eel.py`
@@ -19,9 +19,9 @@ its position.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nsmallest
-from operator import itemgetter
 
 from backstaff.fs.budget import Budget
 
@@ -29,14 +29,11 @@ WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
 INITIALS_IN_NAME, INITIALS_IN_PATH, GAPS_IN_NAME, GAPS_IN_PATH = range(5, 9)
 
 MOST_INITIALS = 32
-"""Characters of a word that is looked for in pieces: a longer one costs their square."""
-
-Score = tuple[int, int]
-"""The class of a match and its gaps. Less is better."""
+"""The longest word that is looked for in pieces. The time grows with the square of its length."""
 
 
 class How(StrEnum):
-    """How a file was found, from the surest step to the wildest guess."""
+    """How a file was found. `search.guesses` has the steps that are not here."""
 
     GLOB = "glob"
     NAME = "name"
@@ -51,108 +48,116 @@ class How(StrEnum):
     NEAREST = "nearest"
 
 
+STEPS = {
+    How.NAME: (WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME),
+    How.PATH: (IN_PATH,),
+    How.INITIALS: (INITIALS_IN_NAME,),
+    How.PIECES: (INITIALS_IN_PATH,),
+    How.LETTERS: (GAPS_IN_NAME, GAPS_IN_PATH),
+}
+"""The classes of each step, in order. The step of a path is that of its worst word."""
+CLOSE = (How.NAME, How.PATH, How.INITIALS)
+"""So surely found that nothing needs to be guessed."""
+
+_HOW = list(STEPS)
+_STEP = [step for step, classes in enumerate(STEPS.values()) for _ in classes]
+
 Found = tuple[How, int]
 """How a path was found, and its position."""
+Scorer = Callable[[str, str, str], tuple[int, int]]
+"""From a path, its name and the path before its case was folded: the class and the gaps."""
 
-STEPS = (How.NAME, How.PATH, How.INITIALS, How.PIECES, How.LETTERS)
-_STEP_OF_CLASS = (0, 0, 0, 0, 1, 2, 3, 4, 4)
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Ranks PATHS for WORDS. ORIGINALS are the paths before their case was folded, if it was.
 
-def best(
-    words: Sequence[str],
-    paths: Sequence[str],
-    originals: Sequence[str],
-    matching: Sequence[int],
-    heat: Mapping[str, float],
-    count: int,
-    budget: Budget,
-) -> list[tuple[How, int]]:
-    """Return how, and which of the MATCHING positions in PATHS are the COUNT best.
-
-    The ORIGINALS are the PATHS before their case was folded; HEAT tells how much some of them were
-    edited of late. Raises `DeadlineExceeded`.
+    HEAT says how much some of the originals were edited of late.
     """
-    initials = [_initials(word, smart=paths is not originals) for word in words]
-    scorers = [_scorer(word, pieces) for word, pieces in zip(words, initials, strict=True)]
 
-    def key(position: int) -> tuple[int, int, int, float, int, int]:
-        path, original = paths[position], originals[position]
-        name = path[path.rfind("/") + 1 :]
-        edits = -heat.get(original, 0.0)
-        if len(scorers) == 1:
-            kind, gaps = scorers[0](path, name, original)
-            return _STEP_OF_CLASS[kind], kind, gaps, edits, len(path), position
-        scores = [score(path, name, original) for score in scorers]
-        step = max(_STEP_OF_CLASS[kind] for kind, _ in scores)
-        kinds, gaps = (sum(map(itemgetter(n), scores)) for n in (0, 1))
-        return step, kinds, gaps, edits, len(path), position
+    words: Sequence[str]
+    paths: Sequence[str]
+    originals: Sequence[str]
+    heat: Mapping[str, float]
 
-    if len(words) == 1:
-        matching = _enough(words[0], paths, originals, matching, initials[0], count, budget)
-    found = nsmallest(count, map(key, budget.checked(matching)))
-    return [(STEPS[step], position) for step, *_, position in found]
+    def best(self, matching: Sequence[int], count: int, budget: Budget) -> list[Found]:
+        """Return the COUNT best of the MATCHING positions. Raises `DeadlineExceeded`."""
+        paths, originals, heat = self.paths, self.originals, self.heat
+        pieces = [_in_pieces(word, ignore_case=paths is not originals) for word in self.words]
+        scorers = [_scorer(*each) for each in zip(self.words, pieces, strict=True)]
+
+        def key(position: int) -> tuple[int, int, int, float, int, int]:
+            path, original = paths[position], originals[position]
+            name = path[path.rfind("/") + 1 :]
+            heat_here = -heat.get(original, 0.0) if heat else 0.0
+            if len(scorers) == 1:
+                kind, gaps = scorers[0](path, name, original)
+                return _STEP[kind], kind, gaps, heat_here, len(path), position
+            kinds, all_gaps = zip(*[score(path, name, original) for score in scorers], strict=True)
+            step = _STEP[max(kinds)]
+            return step, sum(kinds), sum(all_gaps), heat_here, len(path), position
+
+        if len(self.words) == 1:
+            matching = self._in_early_steps(matching, pieces[0], count, budget)
+        ranked = nsmallest(count, map(key, budget.checked(matching)))
+        return [(_HOW[step], position) for step, *_, position in ranked]
+
+    def _in_early_steps(
+        self, matching: Sequence[int], pieces: re.Pattern[str], count: int, budget: Budget
+    ) -> Sequence[int]:
+        """The positions of MATCHING in the steps that make COUNT; later ones are slow to score."""
+        paths, originals, (word,) = self.paths, self.originals, self.words
+        in_pieces, in_order = pieces.search, subsequence(word).match
+        whole: list[int] = []
+        in_name: list[int] = []
+        others: list[int] = []
+        for position in budget.checked(matching):
+            path = paths[position]
+            if word in path:
+                whole.append(position)
+            elif in_order(path, path.rfind("/") + 1):
+                in_name.append(position)
+            else:
+                others.append(position)
+        if len(whole) >= count:
+            return whole
+        early = [
+            position
+            for position in budget.checked(in_name)
+            if in_pieces(path := originals[position], path.rfind("/") + 1)
+        ]
+        if len(whole) + len(early) >= count:
+            return [*whole, *early]
+        late = [position for position in budget.checked(others) if in_pieces(originals[position])]
+        found = [*whole, *in_name, *late]
+        return found if len(found) >= count else matching
 
 
-def _enough(
-    word: str,
-    paths: Sequence[str],
-    originals: Sequence[str],
-    matching: Sequence[int],
-    pieces: re.Pattern[str] | None,
-    count: int,
-    budget: Budget,
-) -> Sequence[int]:
-    """The positions of MATCHING among which the COUNT best are: a later step is slow to score."""
-    whole = [position for position in budget.checked(matching) if word in paths[position]]
-    if len(whole) >= count or len(whole) == len(matching):
-        return whole
-    if pieces is None:
-        return matching
-    in_pieces, there = pieces.search, set(whole)
-    early = [
-        position
-        for position in budget.checked(matching)
-        if position in there or in_pieces(originals[position])
-    ]
-    if len(early) >= count:
-        return early
-    there, in_order = set(early), subsequence(word).match
-    early = [
-        position
-        for position in budget.checked(matching)
-        if position in there or in_order(path := paths[position], path.rfind("/") + 1)
-    ]
-    return early if len(early) >= count else matching
-
-
-def _scorer(
-    word: str, pieces: re.Pattern[str] | None
-) -> Callable[[str, str, str], Score]:
-    """Make a function that scores how well WORD matches a path, its name and the original path."""
+def _scorer(word: str, pieces: re.Pattern[str]) -> Scorer:
+    """Make a function that scores how well WORD matches. PIECES are those of `_in_pieces`."""
     match_with_gaps = subsequence(word, grouped=True).match
     at_word_start = re.compile(rf"[\W_]{re.escape(word)}").search
 
-    def gaps(match: re.Match[str] | None) -> int:
-        # Each group holds the characters of one gap, possibly none.
-        return len(match.groups()) - match.groups().count("") if match else 0
+    def whole(name: str) -> int:
+        at = name.find(word)
+        if at < 0:
+            return IN_PATH
+        if at == 0:
+            return WHOLE_NAME if word in (name, name.rpartition(".")[0]) else NAME_PREFIX
+        return WORD_START if at_word_start(name) else IN_NAME
 
-    def score(path: str, name: str, original: str) -> Score:
+    def score(path: str, name: str, original: str) -> tuple[int, int]:
         if word in path:
-            at = name.find(word)
-            if at < 0:
-                return IN_PATH, 0
-            if at == 0:
-                is_whole = word in (name, name.rpartition(".")[0])
-                return (WHOLE_NAME if is_whole else NAME_PREFIX), 0
-            return (WORD_START if at_word_start(name) else IN_NAME), 0
-        if pieces is not None:
-            if match := pieces.search(original, original.rfind("/") + 1):
-                return INITIALS_IN_NAME, gaps(match)
-            if match := pieces.search(original):
-                return INITIALS_IN_PATH, gaps(match)
-        if match := match_with_gaps(name):
-            return GAPS_IN_NAME, gaps(match)
-        return GAPS_IN_PATH, gaps(match_with_gaps(path))
+            return whole(name), 0
+        if pieces.search(original, original.rfind("/") + 1):
+            return INITIALS_IN_NAME, 0
+        if found := pieces.search(original):
+            return INITIALS_IN_PATH, len(found.groups()) - found.groups().count(None)
+        found, kind = match_with_gaps(name), GAPS_IN_NAME
+        if found is None:
+            found, kind = match_with_gaps(path), GAPS_IN_PATH
+        # Each group holds the characters of one gap, possibly none.
+        return kind, len(found.groups()) - found.groups().count("") if found else 0
 
     return score
 
@@ -167,28 +172,30 @@ def subsequence(word: str, *, grouped: bool = False) -> re.Pattern[str]:
     return re.compile(f"[^{first}]*+{first}" + "".join(map(gap.format, others)))
 
 
-def _initials(word: str, *, smart: bool) -> re.Pattern[str] | None:
-    """Compile a regex for WORD in pieces, each from the start of a word; each gap is a group.
+def _in_pieces(word: str, *, ignore_case: bool) -> re.Pattern[str]:
+    r"""Compile a regex for WORD in pieces that begin words; each gap that is left is a group.
 
-    `fs` becomes, in short, `\\bf(?>s|(.*?)\\bs)`, where a capital in CamelCase is a start, too. The
-    next character counts before a later start, and nothing is tried again. SMART, case is no matter.
+    `fs` becomes `\bf(?>s|(.*?)\bs)`, where `\b` stands for the start of a word, as in CamelCase or
+    snake_case. If the next character follows at once, that is taken, and nothing is tried again.
     """
-    if len(word) > MOST_INITIALS:
-        return None
 
     def either(character: str) -> str:
-        capital = character.upper() if smart else character
-        return f"[{character}{capital}]" if capital != character and len(capital) == 1 else re.escape(character)
+        capital = character.upper() if ignore_case else character
+        both = capital != character and len(capital) == 1
+        return f"[{character}{capital}]" if both else re.escape(character)
 
     def start(character: str) -> str:
-        if character.isdigit():
-            return rf"(?<!\d){character}"
-        if not character.isalpha():
+        if not character.isalnum():
             return re.escape(character)
-        capital = character.upper() if smart else character
-        camel = rf"|(?<=[a-z0-9]){capital}|{capital}(?=[a-z])" if "A" <= capital <= "Z" else ""
-        return rf"(?:(?<![^\W_]){either(character)}{camel})"
+        # The character stands first, so that `re` finds the places to look at quickly.
+        capital = character.upper()
+        camel = rf"|(?<=[a-z0-9]{capital})|(?<={capital})(?=[a-z])" if "A" <= capital <= "Z" else ""
+        return rf"{either(character)}(?:(?<![^\W_].){camel})"
 
-    first, *others = word
-    rest = (f"(?>{either(one)}|(.*?){start(one)})" for one in others)
-    return re.compile(start(first) + "".join(rest), re.DOTALL)
+    if len(word) > MOST_INITIALS:
+        return _NOWHERE
+    parts = [f"(?>{either(one)}|(.*?){start(one)})" for one in word[1:]]
+    return re.compile(start(word[0]) + "".join(parts), re.DOTALL)
+
+
+_NOWHERE = re.compile(r"(?!)")
