@@ -5,13 +5,14 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import compress
 from typing import Self
 
-from backstaff.errors import ErrorCode, ToolError
+from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.search.guesses import MOST, Guesses
@@ -21,6 +22,8 @@ MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MIN_RANKED = 300
 """Matches ranked at once: the next pages of an answer then need no ranking."""
+GUESS_SECONDS = 1.0
+"""How long all guesses may take."""
 FEW = 5
 """Close matches of which there need to be fewer for guesses to be made."""
 BATCH = 4096
@@ -130,13 +133,15 @@ class Matches:
     query: Query
     positions: Sequence[int]
     _ranked: Sequence[Found] = field(default=())
-    _guesses: Sequence[Found] | None = None
+    _guesses: list[Found] | None = None
 
     def __len__(self) -> int:
         """Count the matches."""
         return len(self.positions)
 
-    def best(self, count: int, heat: Mapping[str, float], budget: Budget) -> list[tuple[How, str]]:
+    def best(
+        self, count: int, budget: Budget, heat: Mapping[str, float] = {}
+    ) -> list[tuple[How, str]]:
         """Return the COUNT best paths, the best first, and how each was found. HEAT breaks ties.
 
         All matches of a glob are equally good, so they keep the order of the index. Raises
@@ -152,7 +157,10 @@ class Matches:
             ranked = self._ranked = ranking.best(self.positions, max(count, MIN_RANKED), budget)
         if self.query.kind is SearchKind.FUZZY:
             if self._guesses is None:
-                self._guesses = list(self._guess(ranked, heat, budget))
+                guesses: list[Found] = []
+                self._guesses = guesses
+                with suppress(DeadlineExceeded):
+                    guesses += self._guess(ranked, heat, budget.at_most(GUESS_SECONDS))
             ranked = _merged(ranked, self._guesses)
         return [(how, paths[position]) for how, position in ranked[:count]]
 
@@ -197,7 +205,7 @@ class Matches:
 
 
 def _merged(ranked: Sequence[Found], guesses: Sequence[Found]) -> Sequence[Found]:
-    """RANKED with GUESSES: a word in another case or with an edit says more than scattered pieces."""
+    """RANKED with GUESSES: a word in another case or with an edit goes before scattered pieces."""
     if not guesses:
         return ranked
     early = [one for one in guesses if one[0] in (How.CASE, How.SPELLING)]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat, starmap
 
 import pytest
 from hypothesis import example, given
@@ -12,6 +12,7 @@ from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.search import query as query_module
 from backstaff.search.query import Index, Query
+from backstaff.search.ranking import STEPS, How
 from tests.py.fs.glob_model import fits, segments_of
 
 ENDLESS = Budget()
@@ -32,11 +33,17 @@ def index_of(given: Sequence[str]) -> Index:
 
 
 def told_by(query: Query, index: Index) -> list[str]:
-    """The paths that QUERY finds in INDEX, sorted."""
+    """The paths of INDEX that match QUERY, sorted; the answer has them all, and none twice."""
     matches = query.match(index, ENDLESS)
-    found = matches.best(len(index.paths) + 1, ENDLESS)
-    assert len(found) == len(matches)
-    return sorted(found)
+    found = [path for _, path in matches.best(len(index.paths) + 1, ENDLESS)]
+    matching = sorted(index.paths[position] for position in matches.positions)
+    assert set(matching) <= set(found)
+    assert len(set(found)) == len(found) == len(matches) + matches.guesses()
+    return matching
+
+
+def paths_of(found: Sequence[tuple[How, str]]) -> list[str]:
+    return [path for _, path in found]
 
 
 def is_within(query: str, path: str) -> bool:
@@ -68,7 +75,7 @@ def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
     index = index_of(given)
     segments = segments_of(text.removeprefix("./"))
     told = [one for one in index.paths if fits(segments, one.split("/"))]
-    assert query.match(index, ENDLESS).best(len(given), ENDLESS) == told
+    assert paths_of(query.match(index, ENDLESS).best(len(given), ENDLESS)) == told
 
 
 @given(paths, queries, st.integers(1, 12))
@@ -80,44 +87,92 @@ def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int
         assert query.match(index_of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
 
 
-def badness(words: list[str], path: str) -> tuple[int, int, int]:
-    """How bad a match PATH is, as the tool has it."""
-    name = path.rpartition("/")[2]
-    ways = [way_of(one, name, path) for one in words]
-    texts = [name if way == 5 else path for way in ways]
-    gaps = (gaps_of(*each) for each in zip(words, texts, ways, strict=True))
-    return sum(ways), sum(gaps), len(path)
+def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int, int]:
+    """How bad a match PATH is, as the tool has it. SMART, case is no matter."""
+    folded = path.lower() if smart else path
+    ways = [way_of(one, path, folded, smart=smart) for one in words]
+    gaps = sum(starmap(gaps_of, zip(words, ways, repeat(path), repeat(folded), repeat(smart))))
+    steps = (0, 0, 0, 0, 1, 2, 3, 4, 4)
+    return steps[max(ways)], sum(ways), gaps, len(path)
 
 
-def way_of(one: str, name: str, path: str) -> int:
+def way_of(one: str, path: str, folded: str, *, smart: bool) -> int:
+    name = folded.rpartition("/")[2]
     ways = (
         one in {name, name.rpartition(".")[0]},
         name.startswith(one),
         re.search(rf"[\W_]{re.escape(one)}", name),
         one in name,
-        one in path,
+        one in folded,
+        jumps(one, path, path.rfind("/") + 1, smart=smart) is not None,
+        jumps(one, path, 0, smart=smart) is not None,
         is_within(one, name),
     )
     return next((way for way, holds in enumerate(ways) if holds), len(ways))
 
 
-def gaps_of(one: str, text: str, way: int) -> int:
-    """Where each character is first after the one before: how often that is not next to it."""
+def jumps(one: str, path: str, begin: int, *, smart: bool) -> int | None:
+    """In how many jumps the characters of ONE are read, each to the start of a word; None: never.
+
+    The next character is read where it follows, else at the next start of a word that is it.
+    """
+
+    def same(at: int, character: str) -> bool:
+        return at < len(path) and (path[at].lower() if smart else path[at]) == character
+
+    def is_start(at: int) -> bool:
+        here, before, after = path[at], path[:at][-1:], path[at + 1 :][:1]
+        camel = here.isupper() and (before.islower() or after.islower())
+        return not here.isalnum() or not before.isalnum() or camel
+
+    for first in (at for at in range(begin, len(path)) if same(at, one[0]) and is_start(at)):
+        at: int | None = first
+        jumped = 0
+        for character in one[1:]:
+            after = (at or 0) + 1
+            if same(after, character):
+                at = after
+                continue
+            starts = (n for n in range(after, len(path)) if same(n, character) and is_start(n))
+            at, jumped = next(starts, None), jumped + 1
+            if at is None:
+                break
+        if at is not None:
+            return jumped
+    return None
+
+
+def gaps_of(one: str, way: int, path: str, folded: str, smart: bool) -> int:  # noqa: FBT001
+    """In pieces of a path: the jumps. Scattered: how often a first next letter is not the next."""
+    if way == 6:
+        return jumps(one, path, 0, smart=smart) or 0
+    text = folded.rpartition("/")[2] if way == 7 else folded
     places = [text.find(one[0])]
     for character in one[1:]:
         places.append(text.find(character, places[-1] + 1))
-    return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 5 else 0
+    return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 7 else 0
 
 
 @example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring")  # all as good
+@example(["a/xByb", "a/bAb", "aB/b", "Abb/ab"], "ab", "fuzzy")
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -> None:
     query, index = Query.parse(text, kind), index_of(given)
-    smart = str if text != text.lower() else str.lower
-    told = query.match(index, ENDLESS).best(len(given), ENDLESS)
+    smart = text == text.lower()
     inside = is_within if kind == "fuzzy" else is_part
-    wanted = [one for one in index.paths if all(inside(a, smart(one)) for a in text.split())]
-    assert told == sorted(wanted, key=lambda one: badness(text.split(), smart(one)))
+    wanted = [
+        one
+        for one in index.paths
+        if all(inside(a, one.lower() if smart else one) for a in text.split())
+    ]
+    matching = query.match(index, ENDLESS)
+    told = [
+        path for how, path in matching.best(len(given), ENDLESS) if path in wanted and how in STEPS
+    ]
+    expected = sorted(wanted, key=lambda one: badness(text.split(), one, smart=smart))
+    assert told == [path for path in expected if path in told]
+    guessed = set(wanted) - set(told)
+    assert all(badness(text.split(), one, smart=smart)[0] > 2 for one in guessed)
 
 
 asked = st.lists(st.tuples(queries, st.sampled_from(["fuzzy", "substring"])), max_size=4)
@@ -199,4 +254,69 @@ def test_word_in_the_path_goes_before_gaps_in_the_name() -> None:
     gaps = [f"{number}/a_bc" for number in range(query_module.MIN_RANKED)]
     index = index_of([*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"])
     best = Query.parse("abc", "fuzzy").match(index, ENDLESS).best(2, ENDLESS)
-    assert best == ["abc/x", "0/a_bc"]
+    assert best == [(How.PATH, "abc/x"), (How.INITIALS, "0/a_bc")]
+
+
+# ---------------------------------------------------------------------------- steps and guesses
+
+
+FILES = (
+    *("src/printf.c", "src/dir_entry.rs", "src/config.rs", "lib/tree/walk.py", "app/Config.md"),
+    *("src/search_files.py", "docs/search.md", "html/parser.c", "tests/parse_html.py"),
+    *("a/p/r/i/n/t.f", "web/haDialogBox.ts", "web/ha-dialog-bar.ts"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "how", "first"),
+    [
+        ("walk", "name", "lib/tree/walk.py"),
+        ("tree", "path", "lib/tree/walk.py"),
+        ("sfp", "initials", "src/search_files.py"),
+        ("hadb", "initials", "web/haDialogBox.ts"),
+        ("htmpar", "pieces", "html/parser.c"),
+        ("prnitf", "spelling", "src/printf.c"),
+        ("prinf", "spelling", "src/printf.c"),
+        ("printtf", "spelling", "src/printf.c"),
+        ("prontf", "spelling", "src/printf.c"),
+        ("DirEntry", "case", "src/dir_entry.rs"),
+        ("Config", "name", "app/Config.md"),
+        ("app/walk.py", "folder", "lib/tree/walk.py"),
+        ("parsing the HTML", "words", "tests/parse_html.py"),
+        ("parse_hmlt.pyx", "nearest", "tests/parse_html.py"),
+        ("wlky", "letters", "lib/tree/walk.py"),
+    ],
+)
+def test_file_is_found_by_the_surest_step(query: str, how: str, first: str) -> None:
+    found = Query.parse(query, "fuzzy").match(Index(FILES), ENDLESS).best(50, ENDLESS)
+    assert found[0] == (how, first)
+
+
+def test_guess_never_stands_among_close_matches() -> None:
+    found = Query.parse("Config", "fuzzy").match(Index(FILES), ENDLESS).best(50, ENDLESS)
+    assert found == [(How.NAME, "app/Config.md"), (How.CASE, "src/config.rs")]
+    many = Index([f"{number}/Config" for number in range(5)] + ["config.rs"])
+    found = Query.parse("Config", "fuzzy").match(many, ENDLESS).best(50, ENDLESS)
+    assert [how for how, _ in found] == [How.NAME] * 5
+
+
+@pytest.mark.parametrize("kind", ["substring", "glob"])
+def test_nothing_is_guessed_where_the_query_is_literal(kind: str) -> None:
+    for query in ("prnitf", "DirEntry", "app/walk.py", "parsing HTML"):
+        assert not Query.parse(query, kind).match(Index(FILES), ENDLESS).best(50, ENDLESS)
+
+
+@given(paths, queries, st.integers(0, 12))
+def test_answer_is_the_same_each_time_and_for_each_page(
+    given: list[str], text: str, few: int
+) -> None:
+    query = Query.parse(text, "fuzzy")
+    whole = query.match(Index(given), ENDLESS).best(99, ENDLESS)
+    assert query.match(Index(given), ENDLESS).best(99, ENDLESS) == whole
+    assert query.match(Index(given), ENDLESS).best(few, ENDLESS) == whole[:few]
+
+
+def test_equals_stand_by_their_edits() -> None:
+    index, heat = Index(["a/index.ts", "bb/index.ts", "ccc/index.ts"]), {"ccc/index.ts": 0.5}
+    found = Query.parse("index", "fuzzy").match(index, ENDLESS).best(3, ENDLESS, heat)
+    assert paths_of(found) == ["ccc/index.ts", "a/index.ts", "bb/index.ts"]
