@@ -42,10 +42,14 @@ HERE = Path(__file__).resolve().parents[2]
 LISP = Path(__file__).parent / "emacs" / "bench-find.el"
 SHORTEST_STEM = 5
 
-_NO_SOURCE = re.compile(r"\.(lock|sum|svg|png|snap|ya?ml|toml|json)$|(^|/)(\.|changelog|news)", re.I)
+_NO_SOURCE = re.compile(
+    r"\.(lock|sum|svg|png|snap|ya?ml|toml|json)$|(^|/)(\.|changelog|news)", re.IGNORECASE
+)
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_]+")
 _TYPE = re.compile(r"\b(?:class|struct|enum|trait|interface|type|protocol|record) +([A-Z]\w{2,})")
-_COMMON = frozenset(("with", "from", "this", "that", "when", "into", "merge", "make", "only", "also"))
+_COMMON = frozenset(
+    ("with", "from", "this", "that", "when", "into", "merge", "make", "only", "also")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,11 @@ def questions(before: Path, latest: Sequence[Commit], paths: Sequence[str]) -> I
         (commit.subject, meant)
         for commit in latest
         if 0 < len(commit.files) <= MOST_FILES
-        and (meant := [path for path in commit.files if path in there and not _NO_SOURCE.search(path)])
+        and (
+            meant := [
+                path for path in commit.files if path in there and not _NO_SOURCE.search(path)
+            ]
+        )
     ]
     for subject, meant in sources[:: max(1, len(sources) // SAMPLED)][:SAMPLED]:
         chance = random.Random(f"{subject} {meant}")  # noqa: S311 - no secret
@@ -137,16 +145,38 @@ def questions(before: Path, latest: Sequence[Commit], paths: Sequence[str]) -> I
         text = git(before, "show", f"HEAD:./{path}") if path.endswith(_TYPED) else ""
         for kind, query in _queries(path, text, sorted(there), chance):
             yield Question(kind, query, frozenset((path,)))
-        words = list(dict.fromkeys(
-            word.lower() for word in re.findall(r"[A-Za-z][a-z_]{3,}", subject) if word.lower() not in _COMMON
-        ))
-        for kind, count in (("one subject word", 1), ("two subject words", 2), ("four subject words", 4)):
+        words = list(
+            dict.fromkeys(
+                word.lower()
+                for word in re.findall(r"[A-Za-z][a-z_]{3,}", subject)
+                if word.lower() not in _COMMON
+            )
+        )
+        for kind, count in (
+            ("one subject word", 1),
+            ("two subject words", 2),
+            ("four subject words", 4),
+        ):
             if len(words) >= count:
                 chosen = sorted(chance.sample(words, count), key=words.index)
                 yield Question(kind, " ".join(chosen), frozenset(meant))
 
 
-_TYPED = (".py", ".rs", ".go", ".ts", ".tsx", ".js", ".java", ".c", ".h", ".cc", ".cpp", ".rb", ".ex")
+_TYPED = (
+    ".py",
+    ".rs",
+    ".go",
+    ".ts",
+    ".tsx",
+    ".js",
+    ".java",
+    ".c",
+    ".h",
+    ".cc",
+    ".cpp",
+    ".rb",
+    ".ex",
+)
 
 
 def _queries(
@@ -167,7 +197,10 @@ def _queries(
             yield "wrong folder/name", f"{chance.choice(others)}/{name}"
         yield "glued", folder[:3].lower() + stem[:5].lower()
         start = chance.randrange(max(1, len(letters) - 3))
-        yield "two fragments", f"{stem.lower()[start:][:5].strip('-_.') or letters} {folder[:4].lower()}"
+        yield (
+            "two fragments",
+            f"{stem.lower()[start:][:5].strip('-_.') or letters} {folder[:4].lower()}",
+        )
     if len(words) >= 3:  # noqa: PLR2004 - two letters are no query
         yield "initials", "".join(word[0] for word in words)
     elif len(words) == 2:  # noqa: PLR2004

@@ -122,7 +122,7 @@ def _edits(text: str) -> Iterator[str]:
     for at, character in enumerate(text):
         before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
         yield f"{before}.?{behind}"  # another one, or none
-        yield f"{before}.{re.escape(character)}{behind}"
+        yield rf"{before}[^\W_]{re.escape(character)}{behind}"  # a new `_` is no misspelling
         if behind:
             yield before + re.escape(text[at + 1] + character + text[at + 2 :])
 

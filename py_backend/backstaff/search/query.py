@@ -179,9 +179,9 @@ class Matches:
         steps: list[tuple[How, Callable[[], Sequence[int]]]] = []
         if not query.ignore_case:
             steps.append((How.CASE, lambda: self._without_case(heat, budget)))
-        if not known and len(query.words) == 1:
-            steps.append((How.SPELLING, guesses.misspelt))
         if not known:
+            if len(query.words) == 1 and sum(how is How.INITIALS for how, _ in ranked) < FEW:
+                steps.append((How.SPELLING, guesses.misspelt))
             steps.append((How.FOLDER, guesses.elsewhere))
             if not ranked or len(query.words) > 1 or not query.ignore_case:
                 steps.append((How.WORDS, guesses.some_words))
@@ -197,15 +197,16 @@ class Matches:
 
     def _without_case(self, heat: Mapping[str, float], budget: Budget) -> Sequence[int]:
         """The best positions that match closely without regard to case."""
-        query = Query.parse(self.query.text.lower(), SearchKind.FUZZY)
+        words = tuple(word.casefold() for word in self.query.words)
+        query = Query(self.query.text, SearchKind.FUZZY, words, ignore_case=True, globs=None)
         found, index = query.match(self.index, budget).positions, self.index
         ranking = Ranking(query.words, index.folded, index.paths, heat)
         ranked = ranking.best(found, MOST, budget)
-        return [position for how, position in ranked if how in CLOSE]
+        return [position for how, position in ranked if how in (*CLOSE, How.INITIALS)]
 
 
 def _merged(ranked: Sequence[Found], guesses: Sequence[Found]) -> Sequence[Found]:
-    """RANKED with GUESSES: a word in another case or with an edit goes before scattered pieces."""
+    """RANKED with GUESSES: a word in another case or with an edit goes before one in pieces."""
     if not guesses:
         return ranked
     early = [one for one in guesses if one[0] in (How.CASE, How.SPELLING)]

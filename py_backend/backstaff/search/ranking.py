@@ -56,7 +56,7 @@ STEPS = {
     How.LETTERS: (GAPS_IN_NAME, GAPS_IN_PATH),
 }
 """The classes of each step, in order. The step of a path is that of its worst word."""
-CLOSE = (How.NAME, How.PATH, How.INITIALS)
+CLOSE = (How.NAME, How.PATH)
 """So surely found that nothing needs to be guessed."""
 
 _HOW = list(STEPS)

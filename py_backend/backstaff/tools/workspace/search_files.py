@@ -12,10 +12,10 @@ fuzzy       the characters of each word stand in the path, in their order, with 
             answer goes in steps, and names the step (`how`) of each file:
             name      each word stands in the name
             path      each word stands in the path
+            case      `DirEntry` in dir_entry.rs: few match with their capitals
+            spelling  none matches whole, and the name holds the word but for one edit
             initials  each word, in pieces that begin words of the name: `sfp` in search_files.py
-            case, spelling, where no step above finds anything: `DirEntry` in dir_entry.rs; the
-                      name holds the word but for one edit, `prnitf` for printf.c
-            pieces    as initials, but in the whole path; then letters, scattered anywhere
+            pieces    the same in the whole path; letters: they stand anywhere, in their order
             folder, words, nearest, where little is found: the name in another folder; some of the
                       words; names that are alike
 
