@@ -152,7 +152,10 @@ def _scorer(word: str, pieces: re.Pattern[str]) -> Scorer:
         if pieces.search(original, original.rfind("/") + 1):
             return INITIALS_IN_NAME, 0
         if found := pieces.search(original):
-            return INITIALS_IN_PATH, len(found.groups()) - found.groups().count(None)
+            # A directory and the beginning of the name, glued together, is what people type.
+            starts = {end for _, end in found.regs[1:]}
+            jumps = len(found.groups()) - found.groups().count(None)
+            return INITIALS_IN_PATH, 2 * jumps - (original.rfind("/") + 1 in starts)
         found, kind = match_with_gaps(name), GAPS_IN_NAME
         if found is None:
             found, kind = match_with_gaps(path), GAPS_IN_PATH

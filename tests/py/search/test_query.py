@@ -111,8 +111,10 @@ def way_of(one: str, path: str, folded: str, *, smart: bool) -> int:
     return next((way for way, holds in enumerate(ways) if holds), len(ways))
 
 
-def jumps(one: str, path: str, begin: int, *, smart: bool) -> int | None:
-    """In how many jumps the characters of ONE are read, each to the start of a word; None: never.
+def jumps(one: str, path: str, begin: int, *, smart: bool) -> list[int] | None:
+    """The places that the characters of ONE are read after jumps to the start of a word.
+
+    It is None if they cannot be read so.
 
     The next character is read where it follows, else at the next start of a word that is it.
     """
@@ -127,25 +129,26 @@ def jumps(one: str, path: str, begin: int, *, smart: bool) -> int | None:
 
     for first in (at for at in range(begin, len(path)) if same(at, one[0]) and is_start(at)):
         at: int | None = first
-        jumped = 0
+        jumped: list[int] = []
         for character in one[1:]:
             after = (at or 0) + 1
             if same(after, character):
                 at = after
                 continue
             starts = (n for n in range(after, len(path)) if same(n, character) and is_start(n))
-            at, jumped = next(starts, None), jumped + 1
-            if at is None:
+            if (at := next(starts, None)) is None:
                 break
+            jumped.append(at)
         if at is not None:
             return jumped
     return None
 
 
 def gaps_of(one: str, way: int, path: str, folded: str, smart: bool) -> int:  # noqa: FBT001
-    """In pieces of a path: the jumps. Scattered: how often a first next letter is not the next."""
+    """In pieces of a path: the jumps, those to the name's start cost less. Scattered: how often a first next letter is not the next."""
     if way == 6:
-        return jumps(one, path, 0, smart=smart) or 0
+        places = jumps(one, path, 0, smart=smart) or []
+        return 2 * len(places) - (path.rfind("/") + 1 in places)
     text = folded.rpartition("/")[2] if way == 7 else folded
     places = [text.find(one[0])]
     for character in one[1:]:

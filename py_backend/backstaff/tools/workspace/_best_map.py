@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
-from math import inf
+from math import inf, sqrt
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.project_files import Closed, ProjectFiles
@@ -222,7 +222,7 @@ def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Direc
     for here in start.walk():
         if here.closed:
             continue
-        depth = here.path.count("/") + 1
+        depth = sqrt(here.path.count("/") + 1)
         urgency = DIRECTORY_SHARE * weight(here.heat, here.total) / depth if here.path else inf
         for rank, name in enumerate(here.ranked()[:most] or [""]):
             wanted = weight(here.hot.get(name, 0.0), 1) if rank or not here.path else inf
