@@ -121,7 +121,7 @@ def _edits(text: str) -> Iterator[str]:
     """Yield regexes that together match TEXT after one edit."""
     for at, character in enumerate(text):
         before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
-        yield f"{before}.?{behind}"  # another one, or none
+        yield rf"{before}[^\W_]?{behind}"  # another one, or none
         yield rf"{before}[^\W_]{re.escape(character)}{behind}"  # a new `_` is no misspelling
         if behind:
             yield before + re.escape(text[at + 1] + character + text[at + 2 :])

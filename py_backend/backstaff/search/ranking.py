@@ -30,6 +30,8 @@ INITIALS_IN_NAME, INITIALS_IN_PATH, GAPS_IN_NAME, GAPS_IN_PATH = range(5, 9)
 
 MOST_INITIALS = 32
 """The longest word that is looked for in pieces. The time grows with the square of its length."""
+SHORT = 5
+"""The longest word that may be nothing but initials."""
 
 
 class How(StrEnum):
@@ -64,6 +66,8 @@ _STEP = [step for step, classes in enumerate(STEPS.values()) for _ in classes]
 
 Found = tuple[How, int]
 """How a path was found, and its position."""
+Pieces = Callable[[str, int], re.Match[str] | None]
+"""From a path before its case was folded, and where to begin: a word in pieces."""
 Scorer = Callable[[str, str, str], tuple[int, int]]
 """From a path, its name and the path before its case was folded: the class and the gaps."""
 
@@ -103,11 +107,11 @@ class Ranking:
         return [(_HOW[step], position) for step, *_, position in ranked]
 
     def _in_early_steps(
-        self, matching: Sequence[int], pieces: re.Pattern[str], count: int, budget: Budget
+        self, matching: Sequence[int], pieces: Pieces, count: int, budget: Budget
     ) -> Sequence[int]:
         """The positions of MATCHING in the steps that make COUNT; later ones are slow to score."""
         paths, originals, (word,) = self.paths, self.originals, self.words
-        in_pieces, in_order = pieces.search, subsequence(word).match
+        in_order = subsequence(word).match
         whole: list[int] = []
         in_name: list[int] = []
         others: list[int] = []
@@ -124,16 +128,16 @@ class Ranking:
         early = [
             position
             for position in budget.checked(in_name)
-            if in_pieces(path := originals[position], path.rfind("/") + 1)
+            if pieces(path := originals[position], path.rfind("/") + 1)
         ]
         if len(whole) + len(early) >= count:
             return [*whole, *early]
-        late = [position for position in budget.checked(others) if in_pieces(originals[position])]
+        late = [position for position in budget.checked(others) if pieces(originals[position], 0)]
         found = [*whole, *in_name, *late]
         return found if len(found) >= count else matching
 
 
-def _scorer(word: str, pieces: re.Pattern[str]) -> Scorer:
+def _scorer(word: str, pieces: Pieces) -> Scorer:
     """Make a function that scores how well WORD matches. PIECES are those of `_in_pieces`."""
     match_with_gaps = subsequence(word, grouped=True).match
     at_word_start = re.compile(rf"[\W_]{re.escape(word)}").search
@@ -149,13 +153,13 @@ def _scorer(word: str, pieces: re.Pattern[str]) -> Scorer:
     def score(path: str, name: str, original: str) -> tuple[int, int]:
         if word in path:
             return whole(name), 0
-        if pieces.search(original, original.rfind("/") + 1):
+        at = original.rfind("/") + 1
+        if pieces(original, at):
             return INITIALS_IN_NAME, 0
-        if found := pieces.search(original):
+        if found := pieces(original, 0):
             # A directory and the beginning of the name, glued together, is what people type.
             starts = {end for _, end in found.regs[1:]}
-            jumps = len(found.groups()) - found.groups().count(None)
-            return INITIALS_IN_PATH, 2 * jumps - (original.rfind("/") + 1 in starts)
+            return INITIALS_IN_PATH, 2 * _jumps(found) - (at in starts)
         found, kind = match_with_gaps(name), GAPS_IN_NAME
         if found is None:
             found, kind = match_with_gaps(path), GAPS_IN_PATH
@@ -175,11 +179,12 @@ def subsequence(word: str, *, grouped: bool = False) -> re.Pattern[str]:
     return re.compile(f"[^{first}]*+{first}" + "".join(map(gap.format, others)))
 
 
-def _in_pieces(word: str, *, ignore_case: bool) -> re.Pattern[str]:
-    r"""Compile a regex for WORD in pieces that begin words; each gap that is left is a group.
+def _in_pieces(word: str, *, ignore_case: bool) -> Pieces:
+    r"""Make a function that finds WORD in pieces that begin words; each gap is a group.
 
     `fs` becomes `\bf(?>s|(.*?)\bs)`, where `\b` stands for the start of a word, as in CamelCase or
-    snake_case. If the next character follows at once, that is taken, and nothing is tried again.
+    snake_case. If the next character follows at once, that is taken, and nothing is tried again. The
+    pieces of a long word have three characters on average, or they are there by accident.
     """
 
     def either(character: str) -> str:
@@ -196,9 +201,17 @@ def _in_pieces(word: str, *, ignore_case: bool) -> re.Pattern[str]:
         return rf"{either(character)}(?:(?<![^\W_].){camel})"
 
     if len(word) > MOST_INITIALS:
-        return _NOWHERE
+        return lambda _path, _at: None
     parts = [f"(?>{either(one)}|(.*?){start(one)})" for one in word[1:]]
-    return re.compile(start(word[0]) + "".join(parts), re.DOTALL)
+    search = re.compile(start(word[0]) + "".join(parts), re.DOTALL).search
+    most = len(word) if len(word) <= SHORT else len(word) // 3
+
+    def find(path: str, at: int) -> re.Match[str] | None:
+        found = search(path, at)
+        return found if found and _jumps(found) <= most else None
+
+    return find
 
 
-_NOWHERE = re.compile(r"(?!)")
+def _jumps(found: re.Match[str]) -> int:
+    return len(found.groups()) - found.groups().count(None)
