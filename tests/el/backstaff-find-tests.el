@@ -154,7 +154,7 @@
 
 (ert-deftest backstaff-find-file-offers-what-may-be-meant-and-says-why ()
   (backstaff-view-test-project backstaff-find-tests-tree
-    (dolist (case '(("prasre.c" "src/parser.c" "similar name")
+    (dolist (case '(("pasers.h" "src/parser.c" "similar name")
                     ("paresr" "src/parser.c" "other spelling")
                     ("PrintTree" "src/print_tree.c" "other case")
                     ("lib/parser.c" "src/parser.c" "other directory")
@@ -390,12 +390,12 @@
     (let ((recentf-mode t)
           (recentf-list (list (expand-file-name "README.md") "/elsewhere/x.c"
                               (expand-file-name "gone.c")
-                              (expand-file-name "src/parser.o"))))
+                              (expand-file-name "src/binary.o"))))
       (find-file-noselect "tests/test_parser.c")
       (find-file "src/print_tree.c")
       (backstaff-find-tests-at-prompt ""
         (should (equal (backstaff-find-tests-completions)
-                       '("tests/test_parser.c" "README.md" "src/parser.o" ".gitignore"
+                       '("tests/test_parser.c" "README.md" "src/binary.o" ".gitignore"
                          "src/parser.c" "src/print_tree.c"))))
       (backstaff-find-tests-narrowing #'car
         (should (equal (backstaff-find-tests-type "") "tests/test_parser.c"))))))

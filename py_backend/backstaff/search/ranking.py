@@ -183,8 +183,8 @@ def _in_pieces(word: str, *, ignore_case: bool) -> Pieces:
     r"""Make a function that finds WORD in pieces that begin words; each gap is a group.
 
     `fs` becomes `\bf(?>s|(.*?)\bs)`, where `\b` stands for the start of a word, as in CamelCase or
-    snake_case. If the next character follows at once, that is taken, and nothing is tried again. The
-    pieces of a long word have three characters on average, or they are there by accident.
+    snake_case. If the next character follows at once, that is taken, and nothing is tried again.
+    Pieces of fewer than three characters on average are no accident only in a short word.
     """
 
     def either(character: str) -> str:

@@ -169,7 +169,7 @@ class Line:
 
 
 def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Budget) -> list[Line]:
-    """The best map of START whose COST is at most ROOM; if that is too little, the first line alone.
+    """The best map of START whose COST is at most ROOM; at least its first line.
 
     The lines are in the order of their paths, so that of START is the first. PREFIX is the path of
     START with a slash at its end, or "". When the time is up, the map shows less.
@@ -229,7 +229,7 @@ def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Direc
             yield -min(urgency, wanted), rank, here.path, here, name
 
 
-def _line(
+def _line(  # noqa: PLR0913, PLR0917 - what a line is made of
     here: Directory,
     names: Sequence[str],
     opened: Collection[Directory],

@@ -29,7 +29,7 @@ from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import (
     Cost,
     Directory,
@@ -464,5 +464,5 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=("filesystem", "navigation"),
+    categories=(ESSENTIAL, "filesystem", "navigation"),
 )

@@ -42,7 +42,7 @@ from backstaff.search import suggestions
 from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
 from backstaff.search.ranking import How
 from backstaff.search.suggestions import Searched
-from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 
 DEFAULT_TEXT_BYTES = 1 << 20
@@ -314,5 +314,5 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=("filesystem", "navigation", "search"),
+    categories=(ESSENTIAL, "filesystem", "navigation", "search"),
 )
