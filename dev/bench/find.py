@@ -246,7 +246,7 @@ def _backstaff(
     for one in asked:
         arguments: dict[str, object] = {"query": one.query, "max_results": MOST}
         reply = server.call("workspace/search_files", arguments, {"json": True})
-        found = reply.data.get("files", [])
+        found = (reply.data or {}).get("files", [])
         yield found if isinstance(found, list) else []
 
 

@@ -145,7 +145,10 @@ def jumps(one: str, path: str, begin: int, *, smart: bool) -> list[int] | None:
 
 
 def gaps_of(one: str, way: int, path: str, folded: str, smart: bool) -> int:  # noqa: FBT001
-    """In pieces of a path: the jumps, those to the name's start cost less. Scattered: how often a first next letter is not the next."""
+    """In pieces of a path: the jumps, of which one to the name's start costs less.
+
+    Scattered: how often the first such letter is not the next one.
+    """
     if way == 6:
         places = jumps(one, path, 0, smart=smart) or []
         return 2 * len(places) - (path.rfind("/") + 1 in places)

@@ -88,7 +88,7 @@ TEST_COMMANDS = (
     *(("pyproject.toml", rb"pytest", "pytest"), ("setup.cfg", rb"pytest", "pytest")),
     *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
     *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
-    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test"), ("cask", rb"", "cask exec")),
+    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test"))),
     *(("build.gradle", rb"", "gradle test"), ("build.gradle.kts", rb"", "gradle test")),
     *(
         ("pom.xml", rb"", "mvn test"),
@@ -146,8 +146,8 @@ class Facts:
 
     `prefix` is the path of the start with a slash, or "". `branch` is None without git or if git
     cannot name it, and "" where HEAD is detached. `tests` are directories with the number of files
-    in them, and a program starts in one of `entries`. `complete` is false where the time was up. `more`
-    is the advice on seeing more; `call` lists all files, for those that no answer has room for.
+    in them, and a program starts in one of `entries`. `complete` is false where the time was up.
+    `more` is the advice on seeing more; `call` lists all files, for those that no answer has room for.
     """
 
     name: str
