@@ -4,7 +4,18 @@ SHORTEST = 3
 """The characters that remain at least."""
 
 _ENDINGS = (
-    *("ments", "ment", "ings", "ing", "ions", "ion", "ers", "er", "ors", "or"),
+    *(
+        "ments",
+        "ment",  # codespell:ignore ment
+        "ings",
+        "ing",
+        "ions",
+        "ion",
+        "ers",
+        "er",
+        "ors",
+        "or",
+    ),
     *("ies", "es", "ed", "s"),
 )
 _VOWELS = tuple("aeiou")

@@ -282,7 +282,7 @@ FILES = (
         ("hadb", "initials", "web/haDialogBox.ts"),
         ("htmpar", "pieces", "html/parser.c"),
         ("prnitf", "spelling", "src/printf.c"),
-        ("prinf", "spelling", "src/printf.c"),
+        ("prntf", "spelling", "src/printf.c"),
         ("printtf", "spelling", "src/printf.c"),
         ("prontf", "spelling", "src/printf.c"),
         ("DirEntry", "case", "src/dir_entry.rs"),

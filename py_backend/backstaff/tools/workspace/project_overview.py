@@ -88,7 +88,7 @@ TEST_COMMANDS = (
     *(("pyproject.toml", rb"pytest", "pytest"), ("setup.cfg", rb"pytest", "pytest")),
     *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
     *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
-    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test"))),
+    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test")),
     *(("build.gradle", rb"", "gradle test"), ("build.gradle.kts", rb"", "gradle test")),
     *(
         ("pom.xml", rb"", "mvn test"),
