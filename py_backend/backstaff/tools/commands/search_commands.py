@@ -65,6 +65,7 @@ FIT_SCORES = {
     A_FORM: 0.85,
     "is like a word of": 0.5,
     "stands in": 1.0,
+    "has a form in": 0.4,
 }
 """And by the way in which it matches there, in the words of a reason."""
 
@@ -96,9 +97,9 @@ class Match(NamedTuple):
         mean = sum(scores) / len(self.words)
         return round((1 - NAME_SHARE) * mean + NAME_SHARE * share, 3)
 
-    def with_content(self, words: Iterable[str]) -> "Match":
-        """Add hits in the content for WORDS."""
-        in_content = dict.fromkeys(words, ("content", "stands in"))
+    def with_content(self, words: Iterable[str], fit: str = "stands in") -> "Match":
+        """Add hits in the content for WORDS, which match there by FIT."""
+        in_content = dict.fromkeys(words, ("content", fit))
         return self._replace(hits={**self.hits, **in_content})
 
     def reason(self) -> str:
@@ -208,9 +209,9 @@ def _best(
         except PathError:
             continue
         body = _folded(parse(content.head, whole=content.whole).body())
-        matches[position] = match.with_content(
-            word for word in missing if word in body or f" {stem(word)}" in body
-        )
+        forms = [word for word in missing if word not in body and f" {stem(word)}" in body]
+        whole = match.with_content(word for word in missing if word in body)
+        matches[position] = whole.with_content(forms, "has a form in")
     return ranked()
 
 

@@ -147,7 +147,8 @@ class Facts:
     `prefix` is the path of the start with a slash, or "". `branch` is None without git or if git
     cannot name it, and "" where HEAD is detached. `tests` are directories with the number of files
     in them, and a program starts in one of `entries`. `complete` is false where the time was up.
-    `more` is the advice on seeing more; `call` lists all files, for those that no answer has room for.
+    `more` is the advice on seeing more; `call` lists all files, for those that no answer has room
+    for.
     """
 
     name: str
