@@ -52,7 +52,7 @@ MIN_SECONDS = 0.5
 """The time that the map has in any case."""
 HALF_LIFE = 200
 """Commits after which an edit counts half as much."""
-MOST_BYTES = 8
+MOST_BYTES = 5
 """More bytes than a token has on average: a caller's limit below that many is the closer one."""
 EDITED = 8
 """The most files named as edited lately."""
