@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from backstaff.server import Reply, Server
+from backstaff.tools.workspace.search_files import HEADINGS
 
 Call = tuple[str, dict[str, object]]
 """A tool and its arguments."""
