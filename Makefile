@@ -148,11 +148,12 @@ fix: setup ## correct and format the Python code as far as ruff can
 golden: setup ## write the golden cases anew; review the difference like code
 	@$(BIN)/python tests/golden/regenerate.py
 
-# CLONES are work trees of git, of which an overview is to show what people edit; by default this one.
+# CLONES are work trees of git, of which an overview is to show what people edit, and a search to find it; by default this one.
 bench: setup ## measure every promised row beside its peer; draw docs/speed.svg
 	@dev/setup bench
 	@$(BIN)/python -m dev.bench
 	@$(BIN)/python -m dev.bench.overview $(CLONES)
+	@$(BIN)/python -m dev.bench.find $(CLONES)
 
 libraries: setup ## make py_backend/libraries.zip anew from dev/libraries.txt
 	@$(BIN)/python dev/libraries.py

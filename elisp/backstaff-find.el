@@ -28,6 +28,11 @@
 (defvar ivy-sort-functions-alist)
 (defvar icomplete-compute-delay)
 
+(defconst backstaff-find--guesses
+  '(:case "other case" :spelling "other spelling" :folder "other directory"
+    :words "some words" :nearest "similar name")
+  "What an interface shows beside a file that does not match, by how it was found.")
+
 (defvar backstaff-find-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "SPC") #'self-insert-command)
@@ -43,8 +48,10 @@
   "Visit FILE, a path below the project ROOT.
 Interactively, find it by a part of its name.  The completions are the files
 that match, the best first; files that git ignores are omitted.  Other letters
-may stand between those of a word, and words may come in any order.  Case
-counts for words with a capital letter.  RET after input that is not a file's
+may stand between those of a word, and words may come in any order: \"sfp\"
+finds search_files.py.  Where little matches, the files that may be meant
+follow, with a word on each: a misspelt name, another case or directory, some
+of the words.  RET after input that is not a file's
 name visits the best match.  Before any input, files that were visited lately
 come first.  Ivy and Helm match and rank the files in their own way."
   (interactive (let ((root (backstaff-command-project)))
@@ -60,6 +67,7 @@ come first.  Ivy and Helm match and rank the files in their own way."
   (let ((default-directory root)
         (recent (backstaff-find--recent root))
         (paths (make-hash-table :test #'equal)) ; by label
+        (guesses (make-hash-table :test #'equal)) ; what to show beside a label
         (minibuffer nil)
         (overlay nil)                   ; shows counts before the prompt
         (requested nil)                 ; the last input sent to the server
@@ -79,6 +87,12 @@ come first.  Ivy and Helm match and rank the files in their own way."
            (let ((table (backstaff-names-labels reply))
                  (data (plist-get reply :data))
                  (lately (and (string-blank-p input) recent)))
+             (clrhash guesses)
+             (cl-loop for file in (plist-get data :files)
+                      for how in (plist-get data :how)
+                      for guess = (plist-get backstaff-find--guesses how)
+                      when guess do (puthash (gethash file table file)
+                                             (concat "  " guess) guesses))
              (setq requested input answered input
                    labels (cl-loop
                            for file in (append (and (eql (plist-get data :offset) 0) lately)
@@ -129,7 +143,9 @@ come first.  Ivy and Helm match and rank the files in their own way."
            (or (gethash text paths) (gethash (car labels) paths)))
          (table (string predicate action)
            (pcase action
-             ('metadata '(metadata (category . project-file)
+             ('metadata `(metadata (category . project-file)
+                                   (annotation-function
+                                    . ,(lambda (label) (gethash label guesses)))
                                    (display-sort-function . identity)
                                    (cycle-sort-function . identity)))
              (`(boundaries . ,_) nil)

@@ -5,8 +5,9 @@
 ;;; Commentary:
 
 ;; `backstaff-gptel-register' makes the tools known to gptel, where the menu
-;; and `gptel-tools' choose among them, together with a preset named backstaff
-;; that adds all of them to a request:
+;; and `gptel-tools' choose among them, together with two presets.  The preset
+;; backstaff adds the few tools that a model needs to a request, as each costs
+;; tokens in every turn; backstaff-all adds all that were registered:
 ;;
 ;;   (backstaff-gptel-register)                    all tools
 ;;   (backstaff-gptel-register "workspace")        those of one toolset
@@ -16,6 +17,7 @@
 
 ;;; Code:
 
+(require 'cl-lib)
 (require 'backstaff-agent)
 
 (declare-function gptel-make-tool "ext:gptel-request" (&rest slots))
@@ -32,24 +34,33 @@ when it is applied.  `backstaff-gptel-register' looks at this."
 (defun backstaff-gptel-register (&optional toolsets)
   "Make the tools of TOOLSETS known to gptel and return them.
 TOOLSETS is the name of a toolset, a list of names, or nil for all.  They
-are in the category \"backstaff\", and so is the preset that adds them.
+are in the category \"backstaff\".  The preset `backstaff' adds those of
+them that are essential, or all if none is; `backstaff-all' adds all.
 
 Tools under the policy `prompt' ask for confirmation in gptel; tools under
 `deny' are left out.
 
 Never signal an error: where there are no tools, warn and return nil."
   (interactive)
-  (let ((tools (backstaff-agent-or-warn
-                'gptel
-                "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
-                (lambda ()
-                  (mapcar #'backstaff-gptel--make-tool (backstaff-agent-tools toolsets))))))
+  (let* ((essential nil)
+         (tools (backstaff-agent-or-warn
+                 'gptel
+                 "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
+                 (lambda ()
+                   (cl-loop for described in (backstaff-agent-tools toolsets)
+                            for tool = (backstaff-gptel--make-tool described)
+                            collect tool
+                            when (memq :essential (plist-get described :categories))
+                            do (push tool essential))))))
     (when (and tools (fboundp 'gptel-make-preset))
-      (apply #'gptel-make-preset 'backstaff
-             :description "Look around the project, change nothing"
-             :tools (list :append tools)
-             (and backstaff-gptel-skills
-                  (list :system (list :function #'backstaff-gptel--with-skills)))))
+      (pcase-dolist (`(,name ,description ,added)
+                     `((backstaff "Look around the project, change nothing"
+                                  ,(or (nreverse essential) tools))
+                       (backstaff-all "Look around the project with every tool of Backstaff"
+                                      ,tools)))
+        (apply #'gptel-make-preset name :description description :tools (list :append added)
+               (and backstaff-gptel-skills
+                    (list :system (list :function #'backstaff-gptel--with-skills))))))
     (when (and tools (called-interactively-p 'interactive))
       (message "gptel has %d tools of Backstaff, and the preset of that name"
                (length tools)))

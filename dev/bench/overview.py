@@ -12,7 +12,6 @@ overview may take: a tree indented by two blanks, depth first, and the JSON of w
 
 import argparse
 import re
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -21,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from backstaff.registry import discover
+from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Server
 from backstaff.settings import Settings
+from dev.bench.history import clone_before, commits, files
 
 MOST_EDITED = 50
 NEXT_COMMITS = 30
@@ -83,17 +84,14 @@ def _mean(shares: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 def _measured(clone: Path, sizes: Sequence[int]) -> list[tuple[str, int, str, Shares]]:
     """A row for each size and form: the project, the tokens, the form, its two pairs of shares."""
-    commits = _commits(clone, "--first-parent", "-m")
-    files = _files(clone)
-    touched = Counter(path for commit in _commits(clone) for path in commit if path in files)
+    late = commits(clone, "--first-parent", "-m", f"-n{NEXT_COMMITS + 1}")[:-1]
+    there = files(clone)
+    touched = Counter(path for commit in commits(clone) for path in commit.files if path in there)
     edited = sorted(touched, key=lambda path: (-touched[path], path))[:MOST_EDITED]
     with tempfile.TemporaryDirectory(prefix="backstaff-bench-") as folder:
-        before = Path(folder, clone.name)
-        late = min(NEXT_COMMITS, len(commits) - 1)
-        _git(clone, "clone", "-q", "--shared", "--no-checkout", ".", str(before))
-        _git(before, "reset", "-q", f"HEAD~{late}")
-        there = _plant(before)
-        coming = sorted({path for commit in commits[:late] for path in commit if path in there})
+        before = clone_before(clone, len(late), Path(folder))
+        known = files(before)
+        coming = sorted({path for commit in late for path in commit.files if path in known})
         return [
             (
                 clone.name,
@@ -106,40 +104,8 @@ def _measured(clone: Path, sizes: Sequence[int]) -> list[tuple[str, int, str, Sh
         ]
 
 
-def _plant(clone: Path) -> set[str]:
-    """Make what is tracked in CLONE, but empty: only names are measured."""
-    files = _files(clone)
-    for path in files:
-        file = clone / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    return files
-
-
 def _parent(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-# ---------------------------------------------------------------------------- git
-
-
-def _git(folder: Path, *words: str) -> str:
-    command = ["git", "-C", str(folder), *words]
-    answer = subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - our own words
-    return answer.stdout.decode("utf-8", "surrogateescape")
-
-
-def _commits(clone: Path, *options: str) -> list[list[str]]:
-    """The files of each commit, the latest first."""
-    log = _git(clone, "log", *options, "--name-only", "--no-renames", "--format=%x01", "-z")
-    return [
-        [path.strip("\n") for path in commit.split("\0") if path.strip("\n")]
-        for commit in log.split("\1")[1:]
-    ]
-
-
-def _files(clone: Path) -> set[str]:
-    return set(_git(clone, "ls-files", "-z").split("\0")) - {""}
 
 
 # ---------------------------------------------------------------------------- forms
@@ -155,7 +121,7 @@ def _call(tool: str, arguments: dict[str, object], root: Path) -> Any:  # noqa: 
 
 def _overview(root: Path, tokens: int) -> Shown:
     reply = _call("workspace/project_overview", {"max_tokens": tokens}, root)
-    if len(reply.text.encode()) > tokens * BYTES_A_TOKEN:
+    if estimated(reply.text) > tokens:
         raise SystemExit(f"{root}: the overview passes its budget of {tokens} tokens")
     lines = reply.data["map"]
     opened = {_relative(line["path"]) for line in lines}
@@ -174,11 +140,11 @@ def _joined(path: str, name: str) -> str:
 
 def _tree(root: Path, tokens: int) -> Shown:
     """A tree of what is tracked, directories first, two blanks a level, cut to whole lines."""
-    text, rows, room = "", [], int(tokens * BYTES_A_TOKEN)
-    for path, is_directory in _depth_first(_files(root)):
+    taken, rows = 0.0, []
+    for path, is_directory in _depth_first(files(root)):
         name = path.rpartition("/")[2] + ("/" if is_directory else "")
-        text += "  " * path.count("/") + name + "\n"
-        if len(text.encode(errors="replace")) > room:
+        taken += estimated("  " * path.count("/") + name + "\n")
+        if taken > tokens:
             break
         rows.append((path, is_directory))
     return Shown(
@@ -187,12 +153,12 @@ def _tree(root: Path, tokens: int) -> Shown:
     )
 
 
-def _depth_first(files: set[str]) -> list[tuple[str, bool]]:
-    """Every directory and file of FILES with whether it is a directory, in the order of a tree."""
+def _depth_first(paths: set[str]) -> list[tuple[str, bool]]:
+    """Every directory and file of PATHS with whether it is a directory, in the order of a tree."""
     directories = {
-        "/".join(path.split("/")[:n]) for path in files for n in range(1, path.count("/") + 1)
+        "/".join(path.split("/")[:n]) for path in paths for n in range(1, path.count("/") + 1)
     }
-    rows = [(path, True) for path in directories] + [(path, False) for path in files]
+    rows = [(path, True) for path in directories] + [(path, False) for path in paths]
 
     def order(row: tuple[str, bool]) -> list[tuple[bool, str]]:
         *above, last = row[0].split("/")

@@ -27,6 +27,13 @@ __all__ = [
 Arguments = TypeVar("Arguments")
 
 
+ESSENTIAL = "essential"
+"""The category of the few tools that an agent is offered unless it is told otherwise.
+
+Each definition costs tokens in every turn. These do all that a model needs in a project.
+"""
+
+
 class ResultKind(StrEnum):
     """Kinds of results, so that a client can choose a view."""
 

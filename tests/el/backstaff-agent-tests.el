@@ -76,7 +76,7 @@
                do (should-not (string-match-p ids (plist-get tool :description)))
                do (dolist (parameter (plist-get tool :arguments))
                     (should-not (string-match-p ids (plist-get parameter :description))))))
-    (should (string-match-p "; tree shows what is around it"
+    (should (string-match-p "not by content (regexp_search does that)"
                             (plist-get (backstaff-agent-tests-tool "workspace/search_files")
                                        :description)))
     (should (equal (plist-get (backstaff-agent-tests-tool "forge/list_directory") :description)

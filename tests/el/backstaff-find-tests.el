@@ -12,7 +12,7 @@
 (defconst backstaff-find-tests-tree
   '((".gitignore" . "*.o\n")
     ("README.md" . "")
-    ("src" . (("parser.c" . "") ("parser.o" . "") ("print_tree.c" . "")))
+    ("src" . (("parser.c" . "") ("binary.o" . "") ("print_tree.c" . "")))
     ("tests" . (("test_parser.c" . ""))))
   "A project in which several names are alike.")
 
@@ -162,15 +162,32 @@
 (ert-deftest backstaff-find-file-says-why-nothing-matches ()
   (backstaff-view-test-project backstaff-find-tests-tree
     (should (equal (backstaff-find-tests-problem "zzzz") "No file matches"))
-    (let ((problem (backstaff-find-tests-problem "parser.o")))
+    (let ((problem (backstaff-find-tests-problem "binary.o")))
       (should (string-prefix-p "No file matches; 1 ignored file matches" problem))
       (should-not (string-match-p "include_ignored" problem)))
-    (should (string-match-p "nearest names: src/parser\\.c"
-                            (backstaff-find-tests-problem "parsing.c")))
     (should (equal (car (last (backstaff-view-test-messages
                                 (backstaff-find-tests-at-prompt "zzzz"
                                   (should-not (backstaff-find-tests-completions))))))
                    "No file matches"))))
+
+(ert-deftest backstaff-find-file-offers-what-may-be-meant-and-says-why ()
+  (backstaff-view-test-project backstaff-find-tests-tree
+    (dolist (case '(("pasers.h" "src/parser.c" "similar name")
+                    ("parsxr" "src/parser.c" "other spelling")
+                    ("PrintTree" "src/print_tree.c" "other case")
+                    ("lib/parser.c" "src/parser.c" "other directory")
+                    ("printing SPC trees" "src/print_tree.c" "some words")
+                    ("parser" "src/parser.c" nil)))
+      (pcase-let ((`(,keys ,file ,guess) case))
+        (backstaff-find-tests-at-prompt keys
+          (let ((first (car (backstaff-find-tests-completions))))
+            (should (equal first file))
+            (should (equal (funcall (cdr (assq 'annotation-function
+                                               (cdr (completion-metadata
+                                                     "" minibuffer-completion-table nil))))
+                                    first)
+                           (and guess (concat "  " guess))))))
+        (should (equal (backstaff-find-tests-type (concat keys " RET")) file))))))
 
 (ert-deftest backstaff-find-file-says-what-is-wrong ()
   (backstaff-view-test-project backstaff-find-tests-tree
@@ -391,12 +408,12 @@
     (let ((recentf-mode t)
           (recentf-list (list (expand-file-name "README.md") "/elsewhere/x.c"
                               (expand-file-name "gone.c")
-                              (expand-file-name "src/parser.o"))))
+                              (expand-file-name "src/binary.o"))))
       (find-file-noselect "tests/test_parser.c")
       (find-file "src/print_tree.c")
       (backstaff-find-tests-at-prompt ""
         (should (equal (backstaff-find-tests-completions)
-                       '("tests/test_parser.c" "README.md" "src/parser.o" ".gitignore"
+                       '("tests/test_parser.c" "README.md" "src/binary.o" ".gitignore"
                          "src/parser.c" "src/print_tree.c"))))
       (backstaff-find-tests-narrowing #'car
         (should (equal (backstaff-find-tests-type "") "tests/test_parser.c"))))))

@@ -117,10 +117,18 @@ SETTINGS are the server's, a string, or nil."
         (should (equal names (mapcar (lambda (tool) (plist-get tool :name))
                                      (backstaff-agent-tools toolsets))))))))
 
-(ert-deftest backstaff-gptel-makes-a-preset ()
+(ert-deftest backstaff-gptel-makes-a-preset-of-the-five-best-and-one-of-all ()
   (backstaff-gptel-tests-with-tools nil
-    (let ((tools (backstaff-gptel-register)))
-      (should (equal (plist-get (gptel-get-preset 'backstaff) :tools) (list :append tools))))))
+    (cl-flet ((names (preset) (mapcar #'gptel-tool-name
+                                      (plist-get (plist-get (gptel-get-preset preset) :tools)
+                                                 :append))))
+      (let ((tools (backstaff-gptel-register)))
+        (should (equal (names 'backstaff-all) (mapcar #'gptel-tool-name tools)))
+        (should (equal (sort (names 'backstaff) #'string<)
+                       '("project_overview" "regexp_search" "tree" "workspace_read_file"
+                         "workspace_search_files"))))
+      (backstaff-gptel-register "forge")
+      (should (equal (names 'backstaff) (names 'backstaff-all))))))
 
 
 (defun backstaff-gptel-tests-system (message)

@@ -41,6 +41,7 @@
                    '("types:         3 .c, 1 .md, 1 other"
                      "read first:    README.md"
                      "build:         Makefile"
+                     "start:         src/main.c"
                      "./ Makefile README.md src/(3)"
                      "src/ main.c"
                      "src/deep/ a.c b.c")))

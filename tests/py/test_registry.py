@@ -1,5 +1,6 @@
 """The registry: it finds every tool, and no improper one."""
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import pytest
 from backstaff import tools
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.registry import Registry, discover, table
-from backstaff.tool import Tool
+from backstaff.render.tokens import tokens
+from backstaff.tool import ESSENTIAL, Tool
 from tests.py.epc import DEADLINE
 from tests.py.servers import saying, tool
 
@@ -280,3 +282,14 @@ def test_models_are_told_every_argument_whole() -> None:
             assert "default" not in argument or "default" in text, (tool_id, text)
             for limit in ("minimum", "maximum"):
                 assert limit not in argument or str(argument[limit]) in text, (tool_id, text)
+
+
+def test_essential_tools_are_few_and_cost_little_in_each_turn() -> None:
+    told: list[Any] = discover().definitions()
+    essential = [one for one in told if ESSENTIAL in one["categories"]]
+    texts = [one["model"] | {"parameters": one["parameters"]} for one in essential]
+    for text in texts:
+        del text["arguments"]  # which no model gets
+    assert len(texts) == 5
+    # Counted with o200k, an array of tools for OpenAI's interface has 1,500.
+    assert tokens(json.dumps(texts)) <= 1750

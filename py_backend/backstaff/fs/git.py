@@ -10,6 +10,7 @@ A failure is an answer, too: a `NoGit`, and the caller does without.
 """
 
 import os
+import re
 import stat
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -129,7 +130,8 @@ class Repository:
 
     `depth` says how many levels the directory lies below the top of the work tree. `index` and
     `exclude` (info/exclude) are paths as git names them, absolute or relative to the directory;
-    `excludes_file` (core.excludesFile) is absolute or relative to the top, or empty. A `foreign`
+    `excludes_file` (core.excludesFile) is absolute or relative to the top, or empty. `head` is the
+    latest commit, "" before the first. A `foreign`
     repository lies outside of the work tree and does not name it. A `.git` that came with a project
     can lead to any repository of the user's, whose branch and history are not the project's.
     """
@@ -142,6 +144,7 @@ class Repository:
     excludes_file: str
     ignore_case: bool
     foreign: bool = False
+    head: str = ""
 
     def branch(self, budget: Budget) -> str | NoGit:
         """The name of the branch, even before its first commit; "" if HEAD is detached."""
@@ -170,7 +173,7 @@ class Repository:
         """The files below the directory that the MOST latest commits touched, the latest first.
 
         Paths are relative to the directory; files that are gone are among them. A commit with none,
-        such as a merge, is an empty list.
+        such as a merge, is an empty list, and so is one of a bot.
         """
         if self.foreign:
             return NoGit.ELSEWHERE
@@ -249,11 +252,15 @@ _QUESTION = (
     *("--git-path", "info/exclude"),
     "--absolute-git-dir",
     "--show-toplevel",
+    *("--default", "HEAD"),  # before the first commit, git prints nothing for it
 )
 _KEYS = r"^core\.(excludesfile|ignorecase|worktree)$"
 _SETTINGS = ("config", "-z", "--show-scope", "--type=path", "--get-regexp", _KEYS)
 _OF_THE_USER = ("global", "system")
-_EACH_COMMIT = "--format=tformat:%x00%H%x00"
+_EACH_COMMIT = "--format=tformat:%x00%an%x00"
+_BOT = re.compile(
+    rb"\bbot\b|(dependa|renovate-)bot|^(renovate|github-actions|pre-commit-ci)", re.IGNORECASE
+)
 _TRUE = ("", "true", "yes", "on", "1")
 
 
@@ -267,9 +274,9 @@ def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit
     inside, *facts = [line.replace("\0", "\n") for line in lines]
     if inside != "true":
         return NoGit.NO_WORK_TREE
-    if len(facts) != 5:  # noqa: PLR2004 - the five that are asked for
+    if len(facts) not in (5, 6):
         return NoGit.BROKEN
-    up, index, exclude, git_directory, top = facts
+    up, index, exclude, git_directory, top, *head = facts
     settings: list[tuple[str, str, str]] = []
     parts = iter(values.split("\0")[:-1])
     for scope, setting in zip(parts, parts, strict=False):  # such as "global", "core.worktree\n/a"
@@ -292,6 +299,7 @@ def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit
         excludes_file=mine[-1] if mine else default_excludes(),
         ignore_case=core.get("core.ignorecase", "no").lower() in _TRUE,
         foreign=not _is_own(git_directory, top, core.get("core.worktree", "")),
+        head="".join(head),
     )
 
 
@@ -356,15 +364,16 @@ def _is_program(path: str) -> bool:
 def _commits(answer: bytes) -> Iterator[list[str]]:
     """Yield the paths of each commit in the output of `git log -z --name-only` (`_EACH_COMMIT`).
 
-    Between its NULs stand: nothing, the commit, nothing, then the paths, the first after a newline.
-    A path is never empty, so no name of a file can pass for a commit.
+    Between its NULs stand: nothing, the author, nothing, then the paths, the first after a newline.
+    A path is never empty, so no name of a file can pass for an author.
     """
     parts = iter(answer.split(b"\0"))
     next(parts)
-    for _commit in parts:
+    for author in parts:
         next(parts, None)
         files = [os.fsdecode(part) for part in iter(lambda: next(parts, b""), b"")]
-        yield [files[0].removeprefix("\n"), *files[1:]] if files else []
+        told = files and not _BOT.search(author)
+        yield [files[0].removeprefix("\n"), *files[1:]] if told else []
 
 
 @dataclass(slots=True)

@@ -18,12 +18,13 @@ class PackedPaths(Sequence[str]):
 
     __slots__ = ("_latest", "_length", "_starts", "_texts")
 
-    def __init__(self) -> None:
-        """Hold nothing yet."""
-        self._texts: list[str] = []
-        self._starts: list[int] = []
-        """The position of the first path in each text."""
-        self._length = 0
+    def __init__(
+        self, texts: list[str] | None = None, starts: list[int] | None = None, length: int = 0
+    ) -> None:
+        """Hold nothing yet; or TEXTS, with the positions at which they start, and their LENGTH."""
+        self._texts = texts or []
+        self._starts = starts or []
+        self._length = length
         self._latest: tuple[int, Sequence[str]] = (0, ())
         """The position of the first path in the text that was read last, and its paths."""
 
@@ -70,20 +71,32 @@ class PackedPaths(Sequence[str]):
             self._latest = first, paths
         return paths[at - first]
 
-    def folded(self, start: int, stop: int) -> list[str]:
-        """The paths from START to STOP with Unicode's case folding: `Straße` becomes `strasse`."""
-        return self._between(start, min(stop, self._length), fold=True)
+    def folded(self) -> Self:
+        """The same paths with Unicode's case folding: `Straße` becomes `strasse`."""
+        # ASCII has a quicker way. NUL is in no path, and folding keeps it.
+        texts = [text.lower() if text.isascii() else text.casefold() for text in self._texts]
+        return type(self)(texts, self._starts, self._length)
+
+    def picked(self, positions: Sequence[int]) -> list[str]:
+        """The paths at POSITIONS, which ascend: a third of the time of one after the other."""
+        picked: list[str] = []
+        first, end, number, paths = 0, 0, -1, list[str]()
+        for position in positions:
+            if position >= end:
+                number = bisect_right(self._starts, position, number + 1) - 1
+                first, paths = self._starts[number], self._texts[number].split("\0")
+                end = first + len(paths)
+            picked.append(paths[position - first])
+        return picked
 
     def __iter__(self) -> Iterator[str]:
         """Yield all paths."""
         return chain.from_iterable(text.split("\0") for text in self._texts)
 
-    def _between(self, start: int, stop: int, *, fold: bool = False) -> list[str]:
+    def _between(self, start: int, stop: int) -> list[str]:
         if start >= stop:
             return []
         first = bisect_right(self._starts, start) - 1
         text = "\0".join(self._texts[first : bisect_left(self._starts, stop)])
-        if fold:  # ASCII has a quicker way. NUL is in no path, and folding keeps it.
-            text = text.lower() if text.isascii() else text.casefold()
         before = self._starts[first]
         return text.split("\0")[start - before : stop - before]

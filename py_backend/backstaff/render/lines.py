@@ -47,7 +47,7 @@ def cut(
     return text, shown
 
 
-def fitting(sizes: Iterable[int], room: int) -> int:
+def fitting(sizes: Iterable[float], room: float) -> int:
     """How many of the first SIZES fit in ROOM together: two of 3, 4 and 5 in 8."""
     return sum(1 for _ in takewhile(lambda total: total <= room, accumulate(sizes)))
 

@@ -4,24 +4,36 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 `parse_node.py`, because its characters appear there in order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from itertools import compress
+from types import MappingProxyType
 from typing import Self
 
-from backstaff.errors import ErrorCode, ToolError
+from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.packed import PackedPaths
-from backstaff.search.ranking import best, subsequence
+from backstaff.search.guesses import MOST, Guesses
+from backstaff.search.ranking import CLOSE, Found, How, Ranking, subsequence
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
 MIN_RANKED = 300
 """Matches ranked at once: the next pages of an answer then need no ranking."""
-BATCH = 1024
+GUESS_SECONDS = 1.0
+"""How long all guesses may take."""
+FEW = 5
+"""Close matches of which there need to be fewer for guesses to be made."""
+BATCH = 4096
 """Paths between two looks at the clock. Matching that many takes about a millisecond."""
+
+Heat = Mapping[str, float]
+"""How much some paths were edited of late."""
+NO_HEAT: Heat = MappingProxyType({})
 
 
 class SearchKind(StrEnum):
@@ -30,6 +42,28 @@ class SearchKind(StrEnum):
     FUZZY = "fuzzy"
     SUBSTRING = "substring"
     GLOB = "glob"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The paths to search, in the order that breaks ties."""
+
+    paths: PackedPaths
+
+    @cached_property
+    def folded(self) -> PackedPaths:
+        """The same paths with case folded."""
+        return self.paths.folded()
+
+    def best(
+        self, query: "Query", positions: Sequence[int], heat: Heat, count: int, budget: Budget
+    ) -> list[Found]:
+        """Return the COUNT best of the matching POSITIONS. Raises `DeadlineExceeded`."""
+        originals = self.paths.picked(positions)
+        compared = self.folded.picked(positions) if query.ignore_case else originals
+        ranking = Ranking(query.words, compared, originals, heat)
+        found = ranking.best(range(len(positions)), count, budget)
+        return [(how, positions[number]) for how, number in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,63 +97,122 @@ class Query:
             raise _invalid(f"has {len(words)} words, more than {MAX_WORDS}")
         return cls(text, SearchKind(kind), words, ignore_case, None)
 
-    def match(self, paths: PackedPaths, budget: Budget) -> "Matches":
-        """Find those of PATHS that match. Raises `DeadlineExceeded`."""
+    def match(self, index: Index, budget: Budget) -> "Matches":
+        """Find the paths of INDEX that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
-            return Matches(paths, self, self.globs.files(paths, budget))
-        positions: list[int] = []
-        texts: list[str] = []
+            return Matches(index, self, self.globs.files(index.paths, budget))
+        paths = index.folded if self.ignore_case else index.paths
+        found: Sequence[int] = range(len(paths))
         # The longest word first: it leaves the fewest paths for the others.
-        tests = [self._test(word) for word in sorted(self.words, key=len, reverse=True)]
-        for start in range(0, len(paths), BATCH):
-            budget.check()
-            stop = start + BATCH
-            batch = paths.folded(start, stop) if self.ignore_case else paths[start:stop]
-            found: Sequence[int] = range(start, start + len(batch))
-            for test in tests:
-                holds = list(map(test, batch))
-                found, batch = list(compress(found, holds)), list(compress(batch, holds))
-            positions += found
-            texts += batch
-        return Matches(paths, self, positions, texts)
+        for word in sorted(self.words, key=len, reverse=True):
+            found = self._with_word(word, paths, found, budget)
+        return Matches(index, self, found)
 
-    def _test(self, word: str) -> Callable[[str], object]:
-        """A function that says whether WORD matches a path."""
-        if self.kind is SearchKind.SUBSTRING:
-            return lambda path: word in path
-        return subsequence(word).match
+    def _with_word(
+        self, word: str, paths: Sequence[str], candidates: Sequence[int], budget: Budget
+    ) -> list[int]:
+        """Keep the CANDIDATES, positions in PATHS, whose path matches WORD."""
+        found: list[int] = []
+        matches = subsequence(word).match
+        for start in range(0, len(candidates), BATCH):
+            budget.check()
+            batch = candidates[start : start + BATCH]
+            if isinstance(candidates, range):
+                texts = paths[start : start + BATCH]
+            else:
+                texts = [paths[position] for position in batch]
+            holds: Iterable[object] = (
+                [word in text for text in texts]
+                if self.kind is SearchKind.SUBSTRING
+                else map(matches, texts)
+            )
+            found += compress(batch, holds)
+        return found
 
 
 @dataclass(slots=True)
 class Matches:
-    """Those of `paths` that match a query, by their `positions`.
+    """The paths of an index that match a query, by their positions, and the guesses beside them."""
 
-    `texts` are what was compared with the words: the same paths, folded where case does not matter.
-    """
-
-    paths: PackedPaths
+    index: Index
     query: Query
     positions: Sequence[int]
-    texts: Sequence[str] = ()
-    _ranked: Sequence[int] = field(default=())
+    _ranked: Sequence[Found] = field(default=())
+    _guesses: list[Found] | None = None
 
     def __len__(self) -> int:
         """Count the matches."""
         return len(self.positions)
 
-    def best(self, count: int, budget: Budget) -> list[str]:
-        """Return the COUNT best paths, the best first. Raises `DeadlineExceeded`.
+    def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> list[tuple[How, str]]:
+        """Return the COUNT best paths, the best first, and how each was found. HEAT breaks ties.
 
-        All matches of a glob are equally good, so they keep their order.
+        All matches of a glob are equally good, so they keep the order of the index. Raises
+        `DeadlineExceeded`.
         """
+        paths = self.index.paths
         if self.query.globs is not None:
-            ranked = self.positions
-        else:
-            ranked = self._ranked  # read once: another call may replace it meanwhile
-            if len(ranked) < min(count, len(self.positions)):
-                order = best(self.query.words, self.texts, max(count, MIN_RANKED), budget)
-                ranked = self._ranked = [self.positions[number] for number in order]
-        return [self.paths[position] for position in ranked[:count]]
+            return [(How.GLOB, paths[position]) for position in self.positions[:count]]
+        ranked = self._ranked  # read once: another call may replace it meanwhile
+        if len(ranked) < min(count, len(self.positions)):
+            most = max(count, MIN_RANKED)
+            ranked = self._ranked = self.index.best(self.query, self.positions, heat, most, budget)
+        if self.query.kind is SearchKind.FUZZY:
+            if self._guesses is None:
+                guesses: list[Found] = []
+                self._guesses = guesses
+                with suppress(DeadlineExceeded):
+                    guesses += self._guess(ranked, heat, budget.at_most(GUESS_SECONDS))
+            ranked = _merged(ranked, self._guesses)
+        return [(how, paths[position]) for how, position in ranked[:count]]
+
+    def guesses(self) -> int:
+        """The number of guesses of `best` that match in no other way."""
+        matching = set(self.positions) if self._guesses else set()
+        return sum(position not in matching for _, position in self._guesses or ())
+
+    def _guess(self, ranked: Sequence[Found], heat: Heat, budget: Budget) -> Iterator[Found]:
+        """Yield guesses, while fewer than `FEW` of the RANKED matches and of them are close."""
+        index, query = self.index, self.query
+        known = {position for how, position in ranked if how in CLOSE}
+        guesses = Guesses(query.text, index.paths, index.folded, heat, budget)
+        steps: list[tuple[How, Callable[[], Sequence[int]]]] = []
+        if not query.ignore_case:
+            steps.append((How.CASE, lambda: self._without_case(heat, budget)))
+        if not known:
+            if len(query.words) == 1 and sum(how is How.INITIALS for how, _ in ranked) < FEW:
+                steps.append((How.SPELLING, guesses.misspelt))
+            steps.append((How.FOLDER, guesses.elsewhere))
+            if not ranked or len(query.words) > 1 or not query.ignore_case:
+                steps.append((How.WORDS, guesses.some_words))
+            if not ranked:
+                steps.append((How.NEAREST, guesses.nearest))
+        for how, guess in steps:
+            if len(known) >= FEW:
+                return
+            for position in guess():
+                if position not in known:
+                    known.add(position)
+                    yield how, position
+
+    def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
+        """The best positions that match closely without regard to case."""
+        words = tuple(word.casefold() for word in self.query.words)
+        query = Query(self.query.text, SearchKind.FUZZY, words, ignore_case=True, globs=None)
+        found = query.match(self.index, budget).positions
+        ranked = self.index.best(query, found, heat, MOST, budget)
+        return [position for how, position in ranked if how in (*CLOSE, How.INITIALS)]
+
+
+def _merged(ranked: Sequence[Found], guesses: Sequence[Found]) -> Sequence[Found]:
+    """RANKED with GUESSES: a word in another case or with an edit goes before one in pieces."""
+    if not guesses:
+        return ranked
+    early = [one for one in guesses if one[0] in (How.CASE, How.SPELLING)]
+    close = [one for one in ranked if one[0] in CLOSE]
+    order = dict.fromkeys(position for _, position in (*close, *early, *ranked, *guesses))
+    how = {position: how for how, position in (*reversed(guesses), *ranked, *early)}
+    return [(how[position], position) for position in order]
 
 
 def parse_glob(text: str) -> Globs:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from backstaff.server import Reply, Server
+from backstaff.tools.workspace.search_files import HEADINGS
 
 Call = tuple[str, dict[str, object]]
 """A tool and its arguments."""
@@ -285,6 +286,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (rf"a glob is about the whole path: {_QUOTED} matches", _other_words),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
+    (rf"^({'|'.join(HEADINGS.values())})$", _nothing),
     (r"^more: offset=(\d+)", _offset),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (r"^not searched: .*\d+ in ((?:\S+/ ?)+)", _by_rule),

@@ -28,9 +28,9 @@ def test_packed_paths_read_as_a_list(
         assert packed[at] == plain[at]
     for start, stop, step in slices:
         assert packed[start:stop:step] == plain[start:stop:step]
-        if start >= 0:
-            folded = [path.casefold() for path in plain[start : max(stop, 0)]]
-            assert packed.folded(start, max(stop, 0)) == folded
+    assert list(packed.folded()) == [path.casefold() for path in plain]
+    every_third = range(0, len(plain), 3)
+    assert packed.picked(every_third) == plain[::3]
 
 
 @pytest.mark.parametrize("at", [-3, 2])

@@ -1,7 +1,8 @@
 """What matches a query among paths, and in which order."""
 
 import re
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import pairwise, repeat
 
 import pytest
 from hypothesis import example, given
@@ -11,7 +12,8 @@ from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.packed import PackedPaths
 from backstaff.search import query as query_module
-from backstaff.search.query import Query
+from backstaff.search.query import Index, Query
+from backstaff.search.ranking import STEPS, How
 from tests.py.fs.glob_model import fits, segments_of
 
 ENDLESS = Budget()
@@ -27,12 +29,22 @@ paths = st.lists(
 queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
-def told_by(query: Query, among: PackedPaths) -> list[str]:
-    """The paths that QUERY finds in AMONG, sorted."""
-    matches = query.match(among, ENDLESS)
-    found = matches.best(len(among) + 1, ENDLESS)
-    assert len(found) == len(matches)
-    return sorted(found)
+def index_of(given: Sequence[str]) -> Index:
+    return Index(PackedPaths.of(given))
+
+
+def told_by(query: Query, index: Index) -> list[str]:
+    """The paths of INDEX that match QUERY, sorted; the answer has them all, and none twice."""
+    matches = query.match(index, ENDLESS)
+    found = [path for _, path in matches.best(len(index.paths) + 1, ENDLESS)]
+    matching = sorted(index.paths[position] for position in matches.positions)
+    assert set(matching) <= set(found)
+    assert len(set(found)) == len(found) == len(matches) + matches.guesses()
+    return matching
+
+
+def paths_of(found: Sequence[tuple[How, str]]) -> list[str]:
+    return [path for _, path in found]
 
 
 def is_within(query: str, path: str) -> bool:
@@ -47,11 +59,11 @@ def is_part(query: str, path: str) -> bool:
 
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
-    query, among = Query.parse(text, kind), PackedPaths.of(given)
+    query, index = Query.parse(text, kind), index_of(given)
     smart = str if text != text.lower() else str.lower
     inside = is_within if kind == "fuzzy" else is_part
-    assert told_by(query, among) == sorted(
-        one for one in among if all(inside(part, smart(one)) for part in text.split())
+    assert told_by(query, index) == sorted(
+        one for one in index.paths if all(inside(part, smart(one)) for part in text.split())
     )
 
 
@@ -61,59 +73,113 @@ def test_glob_matches_as_the_model_does(given: list[str], text: str) -> None:
         query = Query.parse(text, "glob")
     except ToolError:
         return
-    among = PackedPaths.of(given)
+    index = index_of(given)
     segments = segments_of(text.removeprefix("./"))
-    told = [one for one in among if fits(segments, one.split("/"))]
-    assert query.match(among, ENDLESS).best(len(given), ENDLESS) == told
+    told = [one for one in index.paths if fits(segments, one.split("/"))]
+    assert paths_of(query.match(index, ENDLESS).best(len(given), ENDLESS)) == told
 
 
 @given(paths, queries, st.integers(1, 12))
 def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int) -> None:
-    query, among = Query.parse(text, "fuzzy"), PackedPaths.of(given)
-    everything = query.match(among, ENDLESS).best(len(given), ENDLESS)
+    query, index = Query.parse(text, "fuzzy"), index_of(given)
+    everything = query.match(index, ENDLESS).best(len(given), ENDLESS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query_module, "MIN_RANKED", 0)
-        assert query.match(PackedPaths.of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
+        assert query.match(index_of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
 
 
-def badness(words: list[str], path: str) -> tuple[int, int, int]:
-    """How bad a match PATH is, as the tool has it."""
-    name = path.rpartition("/")[2]
-    ways = [way_of(one, name, path) for one in words]
-    texts = [name if way == 5 else path for way in ways]
-    gaps = (gaps_of(*each) for each in zip(words, texts, ways, strict=True))
-    return sum(ways), sum(gaps), len(path)
+def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int, int]:
+    """How bad a match PATH is, as the tool has it. SMART, case is no matter."""
+    folded = path.lower() if smart else path
+    ways = [way_of(one, path, folded, smart=smart) for one in words]
+    gaps = sum(map(gaps_of, words, ways, repeat(path), repeat(folded), repeat(smart)))
+    steps = (0, 0, 0, 0, 1, 2, 3, 4, 4)
+    return steps[max(ways)], sum(ways), gaps, len(path)
 
 
-def way_of(one: str, name: str, path: str) -> int:
+def way_of(one: str, path: str, folded: str, *, smart: bool) -> int:
+    name = folded.rpartition("/")[2]
     ways = (
         one in {name, name.rpartition(".")[0]},
         name.startswith(one),
         re.search(rf"[\W_]{re.escape(one)}", name),
         one in name,
-        one in path,
+        one in folded,
+        jumps(one, path, path.rfind("/") + 1, smart=smart) is not None,
+        jumps(one, path, 0, smart=smart) is not None,
         is_within(one, name),
     )
     return next((way for way, holds in enumerate(ways) if holds), len(ways))
 
 
-def gaps_of(one: str, text: str, way: int) -> int:
-    """Where each character is first after the one before: how often that is not next to it."""
+def jumps(one: str, path: str, begin: int, *, smart: bool) -> list[int] | None:
+    """The places that the characters of ONE are read after jumps to the start of a word.
+
+    It is None if they cannot be read so.
+
+    The next character is read where it follows, else at the next start of a word that is it.
+    """
+
+    def same(at: int, character: str) -> bool:
+        return at < len(path) and (path[at].lower() if smart else path[at]) == character
+
+    def is_start(at: int) -> bool:
+        here, before, after = path[at], path[:at][-1:], path[at + 1 :][:1]
+        camel = here.isupper() and (before.islower() or after.islower())
+        return not here.isalnum() or not before.isalnum() or camel
+
+    for first in (at for at in range(begin, len(path)) if same(at, one[0]) and is_start(at)):
+        at: int | None = first
+        jumped: list[int] = []
+        for character in one[1:]:
+            after = (at or 0) + 1
+            if same(after, character):
+                at = after
+                continue
+            starts = (n for n in range(after, len(path)) if same(n, character) and is_start(n))
+            if (at := next(starts, None)) is None:
+                break
+            jumped.append(at)
+        if at is not None:
+            return jumped
+    return None
+
+
+def gaps_of(one: str, way: int, path: str, folded: str, smart: bool) -> int:  # noqa: FBT001
+    """In pieces of a path: the jumps, of which one to the name's start costs less.
+
+    Scattered: how often the first such letter is not the next one.
+    """
+    if way == 6:
+        places = jumps(one, path, 0, smart=smart) or []
+        return 2 * len(places) - (path.rfind("/") + 1 in places)
+    text = folded.rpartition("/")[2] if way == 7 else folded
     places = [text.find(one[0])]
     for character in one[1:]:
         places.append(text.find(character, places[-1] + 1))
-    return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 5 else 0
+    return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 7 else 0
 
 
 @example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring")  # all as good
+@example(["a/xByb", "a/bAb", "aB/b", "Abb/ab"], "ab", "fuzzy")
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -> None:
-    query, among = Query.parse(text, kind), PackedPaths.of(given)
-    smart = str if text != text.lower() else str.lower
-    told = query.match(among, ENDLESS).best(len(given), ENDLESS)
+    query, index = Query.parse(text, kind), index_of(given)
+    smart = text == text.lower()
     inside = is_within if kind == "fuzzy" else is_part
-    wanted = [one for one in among if all(inside(a, smart(one)) for a in text.split())]
-    assert told == sorted(wanted, key=lambda one: badness(text.split(), smart(one)))
+    wanted = [
+        one
+        for one in index.paths
+        if all(inside(a, one.lower() if smart else one) for a in text.split())
+    ]
+    matching = query.match(index, ENDLESS)
+    told = [
+        path for how, path in matching.best(len(given), ENDLESS) if path in wanted and how in STEPS
+    ]
+    expected = sorted(wanted, key=lambda one: badness(text.split(), one, smart=smart))
+    assert told == [path for path in expected if path in told]
+    guessed = set(wanted) - set(told)
+    assert all(badness(text.split(), one, smart=smart)[0] > 1 for one in guessed)
 
 
 asked = st.lists(st.tuples(queries, st.sampled_from(["fuzzy", "substring"])), max_size=4)
@@ -123,33 +189,33 @@ asked = st.lists(st.tuples(queries, st.sampled_from(["fuzzy", "substring"])), ma
 def test_what_was_asked_before_makes_no_difference(
     given: list[str], texts: list[tuple[str, str]]
 ) -> None:
-    among = PackedPaths.of(given)
+    index = index_of(given)
     for text, kind in texts:
         for size in range(1, len(text) + 1):
             if text[:size].strip():
                 query = Query.parse(text[:size], kind)
-                assert told_by(query, among) == told_by(query, PackedPaths.of(given))
+                assert told_by(query, index) == told_by(query, index_of(given))
 
 
 @pytest.mark.parametrize(
     ("first", "second"), [("a b", "a"), ("ab", "a"), ("a", "b"), ("ab", "AB"), ("ab", "abc")]
 )
 def test_search_after_another_finds_the_same(first: str, second: str) -> None:
-    among = PackedPaths.of(["a", "ab", "a_b", "AB", "A", "b", "abc", "a_b_c"])
+    index = index_of(["a", "ab", "a_b", "AB", "A", "b", "abc", "a_b_c"])
     for kind in ("substring", "fuzzy"):
-        told_by(Query.parse(first, "substring"), among)
+        told_by(Query.parse(first, "substring"), index)
         query = Query.parse(second, kind)
-        assert told_by(query, among) == told_by(query, PackedPaths.of(among))
+        assert told_by(query, index) == told_by(query, index_of(index.paths))
 
 
 @given(paths, st.integers(1, 200), st.sampled_from(["fuzzy", "substring"]))
 def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kind: str) -> None:
     given = [*given, *("/".join(["ab"] * depth) for depth in (2, 20, times))]
-    among = PackedPaths.of(sorted(set(given)))
+    index = index_of(sorted(set(given)))
     inside = is_within if kind == "fuzzy" else is_part
     for word in ("ab" * times, "b/a" * times):
-        told = told_by(Query.parse(word, kind), among)
-        assert told == sorted(one for one in among if inside(word, one.lower()))
+        told = told_by(Query.parse(word, kind), index)
+        assert told == sorted(one for one in index.paths if inside(word, one.lower()))
 
 
 @pytest.mark.parametrize(
@@ -163,10 +229,10 @@ def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kin
     ],
 )
 def test_search_ends_with_its_time(text: str, kind: str) -> None:
-    among, over = PackedPaths.of(["ab" * 50, "a b"]), Budget(deadline=0)
+    index, over = index_of(["ab" * 50, "a b"]), Budget(deadline=0)
     with pytest.raises(DeadlineExceeded):
-        Query.parse(text, kind).match(among, over)
-    found = Query.parse(text, kind).match(among, ENDLESS)
+        Query.parse(text, kind).match(index, over)
+    found = Query.parse(text, kind).match(index, ENDLESS)
     assert found
     if kind != "glob":
         with pytest.raises(DeadlineExceeded):
@@ -175,9 +241,7 @@ def test_search_ends_with_its_time(text: str, kind: str) -> None:
 
 
 def test_smaller_page_asked_for_meanwhile_does_not_shorten_this_one() -> None:
-    matches = Query.parse("a", "fuzzy").match(
-        PackedPaths.of([f"a{n}" for n in range(1000)]), ENDLESS
-    )
+    matches = Query.parse("a", "fuzzy").match(index_of([f"a{n}" for n in range(1000)]), ENDLESS)
     whole = matches.best(1000, ENDLESS)
     matches.best(5, ENDLESS)
     assert matches.best(1000, ENDLESS) == whole
@@ -190,11 +254,76 @@ def test_query_with_a_nul_is_refused() -> None:
 
 
 def test_nothing_is_found_among_no_paths() -> None:
-    assert len(Query.parse("a", "fuzzy").match(PackedPaths.of([]), ENDLESS)) == 0
+    assert len(Query.parse("a", "fuzzy").match(index_of([]), ENDLESS)) == 0
 
 
 def test_word_in_the_path_goes_before_gaps_in_the_name() -> None:
     gaps = [f"{number}/a_bc" for number in range(query_module.MIN_RANKED)]
-    among = PackedPaths.of([*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"])
-    best = Query.parse("abc", "fuzzy").match(among, ENDLESS).best(2, ENDLESS)
-    assert best == ["abc/x", "0/a_bc"]
+    index = index_of([*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"])
+    best = Query.parse("abc", "fuzzy").match(index, ENDLESS).best(2, ENDLESS)
+    assert best == [(How.PATH, "abc/x"), (How.INITIALS, "0/a_bc")]
+
+
+# ---------------------------------------------------------------------------- steps and guesses
+
+
+FILES = (
+    *("src/printf.c", "src/dir_entry.rs", "src/config.rs", "lib/tree/walk.py", "app/Config.md"),
+    *("src/search_files.py", "docs/search.md", "html/parser.c", "tests/parse_html.py"),
+    *("a/p/r/i/n/t.f", "web/haDialogBox.ts", "web/ha-dialog-bar.ts"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "how", "first"),
+    [
+        ("walk", "name", "lib/tree/walk.py"),
+        ("tree", "path", "lib/tree/walk.py"),
+        ("sfp", "initials", "src/search_files.py"),
+        ("hadb", "initials", "web/haDialogBox.ts"),
+        ("htmpar", "pieces", "html/parser.c"),
+        ("prnitf", "spelling", "src/printf.c"),
+        ("prntf", "spelling", "src/printf.c"),
+        ("printtf", "spelling", "src/printf.c"),
+        ("prontf", "spelling", "src/printf.c"),
+        ("DirEntry", "case", "src/dir_entry.rs"),
+        ("Config", "name", "app/Config.md"),
+        ("app/walk.py", "folder", "lib/tree/walk.py"),
+        ("parsing the HTML", "words", "tests/parse_html.py"),
+        ("saerch_filex.pyc", "nearest", "src/search_files.py"),
+        ("wlky", "letters", "lib/tree/walk.py"),
+    ],
+)
+def test_file_is_found_by_the_surest_step(query: str, how: str, first: str) -> None:
+    found = Query.parse(query, "fuzzy").match(index_of(FILES), ENDLESS).best(50, ENDLESS)
+    assert found[0] == (how, first)
+
+
+def test_guess_never_stands_among_close_matches() -> None:
+    found = Query.parse("Config", "fuzzy").match(index_of(FILES), ENDLESS).best(50, ENDLESS)
+    assert found == [(How.NAME, "app/Config.md"), (How.CASE, "src/config.rs")]
+    many = index_of([f"{number}/Config" for number in range(5)] + ["config.rs"])
+    found = Query.parse("Config", "fuzzy").match(many, ENDLESS).best(50, ENDLESS)
+    assert [how for how, _ in found] == [How.NAME] * 5
+
+
+@pytest.mark.parametrize("kind", ["substring", "glob"])
+def test_nothing_is_guessed_where_the_query_is_literal(kind: str) -> None:
+    for query in ("prnitf", "DirEntry", "app/walk.py", "parsing HTML"):
+        assert not Query.parse(query, kind).match(index_of(FILES), ENDLESS).best(50, ENDLESS)
+
+
+@given(paths, queries, st.integers(0, 12))
+def test_answer_is_the_same_each_time_and_for_each_page(
+    given: list[str], text: str, few: int
+) -> None:
+    query = Query.parse(text, "fuzzy")
+    whole = query.match(index_of(given), ENDLESS).best(99, ENDLESS)
+    assert query.match(index_of(given), ENDLESS).best(99, ENDLESS) == whole
+    assert query.match(index_of(given), ENDLESS).best(few, ENDLESS) == whole[:few]
+
+
+def test_equals_stand_by_their_edits() -> None:
+    index, heat = index_of(["a/index.ts", "bb/index.ts", "ccc/index.ts"]), {"ccc/index.ts": 0.5}
+    found = Query.parse("index", "fuzzy").match(index, ENDLESS).best(3, ENDLESS, heat)
+    assert paths_of(found) == ["ccc/index.ts", "a/index.ts", "bb/index.ts"]

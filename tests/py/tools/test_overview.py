@@ -19,6 +19,7 @@ from backstaff.fs.git import NoGit
 from backstaff.fs.handles import DEEPEST
 from backstaff.fs.packed import PackedPaths
 from backstaff.fs.project_files import Directory, ProjectFiles
+from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
 from backstaff.tools.workspace.project_overview import TOOL
@@ -234,7 +235,7 @@ def test_map_is_true_and_within_its_budget(
             assert least > tokens
             reply = overview(root, max_tokens=least)
             tokens = least
-        assert len(reply.text.encode()) <= tokens * 2.5
+        assert estimated(reply.text) <= tokens
         assert OUTSIDE not in reply.text
         check(reply, root, files)
         assert overview(root, max_tokens=tokens).text == reply.text
@@ -274,7 +275,7 @@ def test_more_tokens_never_pass_the_budget_either(
             files.add(path)
     reply = overview(root, max_tokens=tokens)
     if reply.ok:
-        assert len(reply.text.encode()) <= tokens * 2.5
+        assert estimated(reply.text) <= tokens
         check(reply, root, files)
 
 
@@ -320,6 +321,9 @@ def test_data_say_what_the_text_says(tree: Plant) -> None:
         "types": [{"kind": ".py", "files": 2}, {"kind": ".md", "files": 1}],
         "read_first": ["README.md"],
         "build": [],
+        "test_commands": [],
+        "tests": [],
+        "start": [],
         "edited": [],
         "named": 3,
         "notes": [],
@@ -518,7 +522,7 @@ def test_hot_directory_is_opened_before_larger_ones() -> None:
         files |= {f"l{n}/p{m}": [f"{x}.c" for x in range(9)] for m in range(4)}
     files |= {"hot": ["h.c"], "hot/sub": ["s.c"]}
     start = _best_map.build_tree(project(files), {"hot/h.c": 1.0, "hot/sub/s.c": 5.0}, Budget())
-    named = [line.directory.path for line in _best_map.best_map(start, 130, "", Budget())]
+    named = [line.directory.path for line in _best_map.best_map(start, 60, estimated, "", Budget())]
     assert named[1:3] == ["hot", "hot/sub"], named
 
 
@@ -541,10 +545,10 @@ def random_project(seed: int) -> ProjectFiles:
 @pytest.mark.parametrize("seed", [*range(20), 326, 673, 1143, 1279])
 def test_map_fits_in_any_room_that_is_of_use(seed: int) -> None:
     start = _best_map.build_tree(random_project(seed), {}, Budget())
-    minimum = _best_map.minimum_size(start, "")
+    minimum = _best_map.minimum_cost(start, estimated, "")
     for room in (minimum, minimum + 3, minimum + 20, minimum + 60):
-        found = _best_map.best_map(start, room, "", Budget())
-        assert sum(len(line.text) for line in found) <= room, room
+        found = _best_map.best_map(start, room, estimated, "", Budget())
+        assert sum(estimated(line.text) for line in found) <= room, room
 
 
 def test_too_few_tokens_are_refused_with_what_is_enough(tree: Plant) -> None:
@@ -568,9 +572,66 @@ def test_limit_of_the_caller_counts_too(tree: Plant) -> None:
         reply = overview(root, context, max_tokens=4000)
         assert reply.ok
         assert len(reply.text.encode()) <= 700
-    assert len(overview(root, {"max_output_bytes": 90_000}, max_tokens=400).text.encode()) <= 1000
+    assert estimated(overview(root, {"max_output_bytes": 90_000}, max_tokens=400).text) <= 400
     refused = overview(root, {"max_output_bytes": 100}, max_tokens=4000)
     assert code(refused) == "REPLY_TOO_LARGE"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{0:x}{0:o}ab.png",
+        "\u6587\u4ef6{}.txt",
+        "2026-03-{:04}.log.gz",
+        "\U0001f600{}.md",
+        "_-+={}.@~",
+    ],
+)
+def test_budget_holds_for_names_that_are_no_words(tree: Plant, name: str) -> None:
+    root = tree({f"d{n % 7}/{name.format(7919 * n)}": "" for n in range(300)})
+    for tokens in (150, 500):
+        assert estimated(overview(root, max_tokens=tokens).text) <= tokens
+
+
+def test_head_tells_how_tests_run_and_where_programs_start(tree: Plant) -> None:
+    root = tree(
+        {
+            "pyproject.toml": "[tool.pytest.ini_options]\n",
+            "Makefile": "all:\n\ntest: all\n\tpytest\n",
+            "package.json": '{"scripts": {"build": "x"}}',
+            "src/app/__main__.py": "",
+            "src/app/util.py": "",
+            "tests/unit/test_util.py": "",
+            "tests/main.py": "",
+            "docs/contributing.rst": "",
+            "docs/Makefile": "test:\n",
+        }
+    )
+    text = overview(root).text
+    assert "\nread first: docs/contributing.rst\n" in text
+    assert "\nbuild: Makefile package.json pyproject.toml\n" in text
+    assert "\ntest: `make test` `pytest` tests/(2)\n" in text
+    assert "\nstart: src/app/__main__.py\n" in text
+    data = overview(root).data
+    assert isinstance(data, dict)
+    assert data["test_commands"] == ["make test", "pytest"]
+    assert data["tests"] == [{"path": "tests", "files": 2}]
+
+
+def test_build_file_that_is_no_file_runs_no_tests(tree: Plant) -> None:
+    root = tree({"Makefile": {"link": "/etc/passwd"}, "package.json": '{"tests": {}}', "a": ""})
+    text = overview(root).text
+    assert "make test" not in text
+    assert "`npm test`" not in text
+
+
+def test_edited_lately_leaves_out_what_changes_along(repository: Path) -> None:
+    for name in ("CHANGES.md", "uv.lock", ".github/workflows/x.yml", "package.json", "src/a.py"):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "all")
+    assert "edited lately: src/a.py\n" in overview(repository).text
 
 
 def test_many_directories_are_counted_where_they_have_no_room(tree: Plant) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from backstaff.fs.budget import Budget
 from backstaff.render.names import show
 from backstaff.search import suggestions
+from backstaff.search.ranking import How
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.fs.repositories import alone, git
@@ -49,7 +50,9 @@ def rows(reply: Reply) -> list[str]:
 
 
 def notes(reply: Reply) -> list[str]:
-    return [line for line in reply.text.splitlines() if line.startswith("[")]
+    headings = [f"[{heading}]" for heading in search_files.HEADINGS.values()]
+    lines = reply.text.splitlines()
+    return [line for line in lines if line.startswith("[") and line not in headings]
 
 
 # ---------------------------------------------------------------------------- what is found
@@ -88,7 +91,12 @@ def test_substring_allows_no_gaps(tree: Plant) -> None:
 
 def test_capital_letter_makes_case_count(tree: Plant) -> None:
     root = tree(PROJECT)
-    assert found(root, "Tree") == ["docs/Tree.md"]
+    assert found(root, "Tree", kind="substring") == ["docs/Tree.md"]
+    assert found(root, "Tree")[:2] == ["docs/Tree.md", "src/tree.py"]
+    assert search(root, "Tree").text.startswith(
+        "1 file matches 'Tree' (fuzzy, the best first; 8 searched in ./)\n"
+        "[in the name]\ndocs/Tree.md\n[in another case]\nsrc/tree.py\n"
+    )
     assert found(root, "README") == found(root, "readme") == ["README.md"]
 
 
@@ -161,6 +169,48 @@ def test_names_of_any_bytes_are_found(tree: Plant) -> None:
     assert found(root, "\udce9") == ["na\udce9.txt"]
 
 
+def test_file_is_marked_with_the_step_that_found_it(tree: Plant) -> None:
+    root = tree(PROJECT)
+    reply = search(root, "tree")
+    assert reply.text.splitlines()[1:] == [
+        "[in the name]",
+        *("src/tree.py", "docs/Tree.md", "src/tree_map.py", "src/map_tree.py", "src/subtree.py"),
+        *("[in the path]", "src/tree/walk.py"),
+        *("[beginnings of words in the name]", "src/tokens_read_early.py"),
+    ]
+    assert data_of(reply)["how"] == [*["name"] * 5, "path", "initials"]
+    second = search(root, "tree", offset=5)
+    assert second.text.splitlines()[1] == "[in the path]"
+    assert data_of(search(root, "**", kind="glob", max_results=2))["how"] == ["glob", "glob"]
+
+
+def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
+    root = tree({"lib/walk.py": "", "app/x": ""})
+    reply = search(root, "app/walk.py")
+    assert reply.text == (
+        "No file matches 'app/walk.py' (fuzzy; 2 searched in ./)\n"
+        "[in another directory]\nlib/walk.py\n[some of the words]\napp/x\n"
+    )
+    assert data_of(reply)["total"] == 2
+    page = search(root, "app/walk.py", max_results=1)
+    assert notes(page) == ["[1 more: offset=1]"]
+    assert found(root, "app/walk.py", offset=1) == ["app/x"]
+
+
+def test_of_equals_the_file_edited_of_late_comes_first(tree: Plant) -> None:
+    root = tree({"a/index.ts": "", "b/index.ts": "", "c/lock/yarn.lock": "", "d/index.lock": ""})
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "all")
+    assert found(root, "index.ts") == ["a/index.ts", "b/index.ts"]
+    (root / "b/index.ts").write_text("x")
+    git(root, "commit", "-q", "-a", "-m", "b")
+    assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
+    (root / "a/index.ts").write_text("x")
+    git(root, "-c", "user.name=dependabot[bot]", "commit", "-q", "-a", "-m", "by a bot")
+    assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
+
+
 # ---------------------------------------------------------------------------- pages and text
 
 
@@ -186,7 +236,9 @@ def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
     answer = search_files.Answer(
         search_files.Arguments("f", ".", "fuzzy", False, 50, 0),  # noqa: FBT003
         ".",
+        [How.NAME] * 50,
         [f"folder/file{number}" for number in range(50)],
+        70,
         70,
         100,
         (),
@@ -247,6 +299,7 @@ def test_json_is_the_data(tree: Plant) -> None:
         "kind": "fuzzy",
         "path": ".",
         "files": ["a"],
+        "how": ["name"],
         "total": 1,
         "searched": 2,
         "offset": 0,
@@ -331,7 +384,7 @@ def test_what_is_said_in_the_text_is_no_warning_too(tree: Plant) -> None:
         assert "repositories of their own" in notes(reply)[-1]
 
 
-@pytest.mark.parametrize(("query", "kind"), [("parser2.py", "fuzzy"), ("**/PARSER.py", "glob")])
+@pytest.mark.parametrize(("query", "kind"), [("parser2.py", "substring"), ("**/PARSER.py", "glob")])
 def test_reasons_are_looked_for_only_in_time(
     tree: Plant, monkeypatch: pytest.MonkeyPatch, query: str, kind: str
 ) -> None:
@@ -341,9 +394,18 @@ def test_reasons_are_looked_for_only_in_time(
     assert not notes(search(root, query, kind=kind))
 
 
+def test_guesses_are_made_only_in_time(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree({"src/parser.py": ""})
+    monkeypatch.setattr("backstaff.search.query.GUESS_SECONDS", -1)
+    assert found(root, "parsxr.py") == []
+    assert found(root, "parse") == ["src/parser.py"]
+
+
 def test_nearest_names_are_told(tree: Plant) -> None:
     root = tree({"src/parser.py": "", "src/walker.py": "", "doc/a b.txt": ""})
-    assert notes(search(root, "parser2.py")) == ["[the nearest names: src/parser.py]"]
+    assert notes(search(root, "parser2.py", kind="substring")) == [
+        "[the nearest names: src/parser.py]"
+    ]
     assert notes(search(root, "a bc.txt", kind="glob")) == ['[the nearest names: "doc/a b.txt"]']
     assert notes(search(root, "qqq")) == []
 

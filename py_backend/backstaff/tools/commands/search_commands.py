@@ -2,8 +2,8 @@
 
 How a command is scored. The query is split into words; case and punctuation do not matter. A word
 scores by the best field that holds it (`FIELD_SCORES`), times the way in which it matches there
-(`FIT_SCORES`). A word that is only spelt much like a word of the name counts, too. In the content,
-the first 64 KiB are searched.
+(`FIT_SCORES`). A word in another form counts, as `validating` for `validate` (`search.stems`), and
+one that is only spelt much like a word of the name. In the content, the first 64 KiB are searched.
 
 A command matches if it holds at least half of the words. Its score is the mean over all words,
 times 0.95, plus 0.05 times the share of the name's words that are in the query: so a name that is
@@ -27,6 +27,7 @@ from backstaff.frontmatter.block import parse
 from backstaff.fs.budget import Budget
 from backstaff.render.lines import bracketed, fitted, left_out, plural
 from backstaff.render.names import quote
+from backstaff.search.stems import stem
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
@@ -56,12 +57,15 @@ INVALID_QUERY = "INVALID_QUERY"
 
 FIELD_SCORES = {"name": 1.0, "title": 0.75, "description": 0.65, "tags": 0.6, "content": 0.4}
 """What a word scores by the field that holds it."""
+A_FORM = "is a form of a word of"
 FIT_SCORES = {
     "is a word of": 1.0,
     "begins a word of": 0.9,
     "is part of": 0.8,
+    A_FORM: 0.85,
     "is like a word of": 0.5,
     "stands in": 1.0,
+    "has a form in": 0.4,
 }
 """And by the way in which it matches there, in the words of a reason."""
 
@@ -93,9 +97,9 @@ class Match(NamedTuple):
         mean = sum(scores) / len(self.words)
         return round((1 - NAME_SHARE) * mean + NAME_SHARE * share, 3)
 
-    def with_content(self, words: Iterable[str]) -> "Match":
-        """Add hits in the content for WORDS."""
-        in_content = dict.fromkeys(words, ("content", "stands in"))
+    def with_content(self, words: Iterable[str], fit: str = "stands in") -> "Match":
+        """Add hits in the content for WORDS, which match there by FIT."""
+        in_content = dict.fromkeys(words, ("content", fit))
         return self._replace(hits={**self.hits, **in_content})
 
     def reason(self) -> str:
@@ -205,7 +209,9 @@ def _best(
         except PathError:
             continue
         body = _folded(parse(content.head, whole=content.whole).body())
-        matches[position] = match.with_content(word for word in missing if word in body)
+        forms = [word for word in missing if word not in body and f" {stem(word)}" in body]
+        whole = match.with_content(word for word in missing if word in body)
+        matches[position] = whole.with_content(forms, "has a form in")
     return ranked()
 
 
@@ -218,14 +224,23 @@ def _match(command: Command, words: Sequence[str]) -> Match:
         "tags": _folded(" ".join(command.tags)),
     }
     name_words = _WORD.findall(texts["name"])
+    stems = {field: _stems(text) for field, text in texts.items()}
     hits: dict[str, tuple[str, str]] = {}
     for word in words:
         found = [(field, _fit(word, text)) for field, text in texts.items() if word in text]
+        if not found:
+            form = stem(word)
+            found = [(field, A_FORM) for field, those in stems.items() if form in those]
         if found:
             hits[word] = max(found, key=lambda hit: FIELD_SCORES[hit[0]] * FIT_SCORES[hit[1]])
         elif len(word) >= SHORTEST_SIMILAR and any(_similar(word, other) for other in name_words):
             hits[word] = "name", "is like a word of"
     return Match(command, words, hits)
+
+
+@lru_cache(maxsize=1 << 14)  # the same commands are searched again
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(map(stem, _WORD.findall(text)))
 
 
 def _fit(word: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""A map of a project within a number of bytes: the directories that matter most, one to a line.
+"""A map of a project within a number of tokens: the directories that matter most, one to a line.
 
 A line holds the path of a directory, the names of some files in it, the number of its other files
 by their kind, and the directories below it that have no line of their own:
@@ -22,15 +22,15 @@ a name in it for each file. Ties are broken by path, so the same project gives t
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
-from math import inf
+from math import inf, sqrt
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.project_files import Closed, ProjectFiles
-from backstaff.render.lines import fitting, size
+from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
 
 HEAT_SHARE = 0.8
@@ -43,9 +43,14 @@ SKIPPED = 10
 """So many directories or files that have no room are left out for less urgent ones that have."""
 SPARE = 0.01
 """The part of the room that may stay empty."""
+LEAST_COST = 0.8
+"""What a name takes at least."""
 MOST_KINDS = 2
 MIN_DIRECTORIES = 5
 """Directories that the first line of the smallest map names."""
+
+Cost = Callable[[str], float]
+"""The part of the room that a text takes."""
 
 _KIND = re.compile(r"(?<=.)\.\w{1,12}\Z", re.ASCII | re.DOTALL)
 _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
@@ -163,35 +168,35 @@ class Line:
     text: str
 
 
-def best_map(start: Directory, room: int, prefix: str, budget: Budget) -> list[Line]:
-    """The best map of START in ROOM bytes. If they are too few, it is the first line alone.
+def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Budget) -> list[Line]:
+    """The best map of START whose COST is at most ROOM; at least its first line.
 
     The lines are in the order of their paths, so that of START is the first. PREFIX is the path of
     START with a slash at its end, or "". When the time is up, the map shows less.
     """
-    labels_room = int(room * LABELS_SHARE)
-    first_room = min(labels_room, room - _bare_size(start, prefix))  # it must fit in any case
+    labels_room = room * LABELS_SHARE
+    first_room = min(labels_room, room - _bare_cost(start, cost, prefix))  # it must fit in any case
 
     def lines(count: int) -> list[Line]:
         shown: dict[Directory, list[str]] = {start: []}
         for *_, here, name in items[:count]:
             shown.setdefault(here, []).extend([name] if name else [])
         return [
-            _line(here, names, shown, first_room if here is start else labels_room, prefix)
+            _line(here, names, shown, first_room if here is start else labels_room, cost, prefix)
             for here, names in shown.items()
         ]
 
-    def taken(count: int) -> int:
-        return sum(size(line.text) for line in lines(count))
+    def taken(count: int) -> float:
+        return sum(cost(line.text) for line in lines(count))
 
-    items = nsmallest(room // 2, budget.within(_items(start, room // 2)))
+    most_items = max(int(room / LEAST_COST), 0)
+    items = nsmallest(most_items, budget.within(_items(start, most_items)))
     fitting_items = 0
     for _ in range(SKIPPED + 1):
         free = room - taken(fitting_items)
         if free < room * SPARE or budget.expired():
             break
-        # An item takes two bytes or more.
-        most = min(len(items), fitting_items + free // 2 + 1)
+        most = min(len(items), fitting_items + int(free / LEAST_COST) + 1)
         fitting_items += bisect_right(range(fitting_items + 1, most + 1), room, key=taken)
         if fitting_items == len(items):
             break
@@ -217,15 +222,20 @@ def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Direc
     for here in start.walk():
         if here.closed:
             continue
-        depth = here.path.count("/") + 1
+        depth = sqrt(here.path.count("/") + 1)
         urgency = DIRECTORY_SHARE * weight(here.heat, here.total) / depth if here.path else inf
         for rank, name in enumerate(here.ranked()[:most] or [""]):
             wanted = weight(here.hot.get(name, 0.0), 1) if rank or not here.path else inf
             yield -min(urgency, wanted), rank, here.path, here, name
 
 
-def _line(
-    here: Directory, names: Sequence[str], opened: Collection[Directory], room: int, prefix: str
+def _line(  # noqa: PLR0913, PLR0917 - what a line is made of
+    here: Directory,
+    names: Sequence[str],
+    opened: Collection[Directory],
+    room: float,
+    cost: Cost,
+    prefix: str,
 ) -> Line:
     """The line of HERE with these NAMES, and with as many directories not OPENED as have ROOM.
 
@@ -233,7 +243,7 @@ def _line(
     """
     names = sorted(names)
     others = [one for one in here.below if not here.path or one not in opened]
-    count = fitting((size(one.label) + 1 for one in others), room)
+    count = fitting((cost(one.label) for one in others), room)
     collapsed = sorted(others[:count], key=lambda one: one.path)
     rest = [one.total for one in others[count:] if one not in opened]
     omitted = commonest(here.kinds - Counter(map(kind_of_name, names)), MOST_KINDS)
@@ -248,17 +258,17 @@ def _line(
     return Line(here, names, omitted, collapsed, (len(rest), sum(rest)), text)
 
 
-def minimum_size(start: Directory, prefix: str) -> int:
-    """The bytes of the smallest map that is of use: its first line names a few directories."""
-    labels = sum(size(one.label) + 1 for one in start.below[:MIN_DIRECTORIES])
-    return _bare_size(start, prefix) + labels
+def minimum_cost(start: Directory, cost: Cost, prefix: str) -> float:
+    """The cost of the smallest map that is of use: its first line names a few directories."""
+    labels = sum(cost(one.label) for one in start.below[:MIN_DIRECTORIES])
+    return _bare_cost(start, cost, prefix) + labels
 
 
-def _bare_size(start: Directory, prefix: str) -> int:
-    """The bytes of a first line that names nothing."""
+def _bare_cost(start: Directory, cost: Cost, prefix: str) -> float:
+    """The cost of a first line that names nothing."""
     omitted = commonest(start.kinds, MOST_KINDS)
     counts = "".join(f" +{number} {kind}" for kind, number in omitted)
-    return size(f"{_beginning(prefix)}{counts} +{len(start.below)} dirs ({start.total})\n")
+    return cost(f"{_beginning(prefix)}{counts} +{len(start.below)} dirs ({start.total})\n")
 
 
 def _beginning(path: str) -> str:

@@ -6,33 +6,39 @@ that matter most, a line each, the others by their names and the number of files
 line says how many files are not named and how to see them. Ignored files are neither named nor
 counted.
 
-`max_tokens` is enforced in bytes, 2.5 to a token: the vocabularies that were measured make fewer
-tokens of lines with paths. Weight comes from the git history where there is one, else from the
-number of files. The same project gives the same text.
+`max_tokens` is enforced by an estimate that is safe for names of any script (`render.tokens`), and
+the caller's limit in bytes besides. Weight comes from the git history where there is one, else from
+the number of files. The same project gives the same text.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import ceil
 from pathlib import PurePath
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.budget import Budget
+from backstaff.fs.edits import Edits, edits
+from backstaff.fs.file import read
 from backstaff.fs.git import NoGit
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fitting, plural, size
 from backstaff.render.names import labels, show, word
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.render.tokens import tokens
+from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import (
+    Cost,
     Directory,
     Line,
     best_map,
     build_tree,
     commonest,
     map_word,
-    minimum_size,
+    minimum_cost,
 )
 from backstaff.tools.workspace._refusals import refusal
 
@@ -44,8 +50,10 @@ WALK_SHARE = 0.5
 """The part of the time for counting files; the rest is for the map."""
 MIN_SECONDS = 0.5
 """The time that the map has in any case."""
-BULK = 100
-"""A commit of more files, such as an import, is no sign of where people work."""
+HALF_LIFE = 200
+"""Commits after which an edit counts half as much."""
+MOST_BYTES = 5
+"""More bytes than a token has on average: a caller's limit below that many is the closer one."""
 EDITED = 8
 """The most files named as edited lately."""
 HEAD_SHARE = 0.3
@@ -55,7 +63,7 @@ KINDS = 6
 READ_FIRST = frozenset(
     (
         *("readme", "agents", "claude", "contributing", "architecture"),
-        *("design", "hacking", "development", "overview"),
+        *("design", "hacking", "development", "overview", "building", "getting_started"),
     )
 )
 PROSE = ("", "md", "rst", "txt", "org", "adoc")
@@ -69,6 +77,41 @@ BUILD = frozenset(
         *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj"),
         *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
     )
+)
+DOCUMENTS = (".github", "doc", "docs")
+TESTS = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
+MOST_TESTS, MOST_ENTRIES, ENTRY_DEPTH = 3, 5, 3
+MAX_MANIFEST = 1 << 18
+TEST_COMMANDS = (
+    *(("makefile", rb"^test *:", "make test"), ("makefile", rb"^check *:", "make check")),
+    *(("justfile", rb"^test\b", "just test"), ("package.json", rb'"test" *:', "npm test")),
+    *(("pyproject.toml", rb"pytest", "pytest"), ("setup.cfg", rb"pytest", "pytest")),
+    *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
+    *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
+    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test")),
+    *(("build.gradle", rb"", "gradle test"), ("build.gradle.kts", rb"", "gradle test")),
+    *(
+        ("pom.xml", rb"", "mvn test"),
+        ("rakefile", rb"", "rake test"),
+        ("deno.json", rb"", "deno test"),
+    ),
+    *(("dune-project", rb"", "dune test"), ("stack.yaml", rb"", "stack test")),
+    *(("build.zig", rb"", "zig build test"), ("package.swift", rb"", "swift test")),
+)
+"""A build file at the top, what it holds if so, and the command."""
+_ENTRY = re.compile(
+    r"(^|/)(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
+    r"|lib\.rs|index\.(ts|js|tsx|mjs)|cli\.(py|ts|js)|server\.(py|ts|js|c|go)|early-init\.el|init\.el"
+    r"|application\.ex|program\.cs)$|^bin/[^./]+$",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
+    r"|benchmarks?|\.[^/]+)/",
+    re.IGNORECASE,
+)
+_ALONG = re.compile(
+    r"^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$", re.IGNORECASE
 )
 BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
 
@@ -102,8 +145,10 @@ class Facts:
     """The contents of an overview. Paths are relative to the root, like all that are shown.
 
     `prefix` is the path of the start with a slash, or "". `branch` is None without git or if git
-    cannot name it, and "" where HEAD is detached. `complete` is false where the time was up. `more`
-    is the advice on seeing more; `call` lists all files, for those that no answer has room for.
+    cannot name it, and "" where HEAD is detached. `tests` are directories with the number of files
+    in them, and a program starts in one of `entries`. `complete` is false where the time was up.
+    `more` is the advice on seeing more; `call` lists all files, for those that no answer has room
+    for.
     """
 
     name: str
@@ -113,6 +158,9 @@ class Facts:
     types: Counter[str]
     read_first: Sequence[str]
     build: Sequence[str]
+    test_commands: Sequence[str]
+    tests: Sequence[tuple[str, int]]
+    entries: Sequence[str]
     edited: Sequence[str]
     notes: Sequence[str]
     warnings: tuple[str, ...]
@@ -120,18 +168,17 @@ class Facts:
     more: str
     call: str | None
 
-    @property
-    def minimum(self) -> int:
-        """The bytes of the shortest overview that is of use."""
-        frame = size(_title(self)) + size(_tail(self, None))
-        return frame + minimum_size(self.start, self.prefix)
+    def minimum(self, cost: Cost) -> float:
+        """The cost of the shortest overview that is of use."""
+        frame = cost(_title(self)) + cost(_tail(self, None))
+        return frame + minimum_cost(self.start, cost, self.prefix)
 
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Count the files of the directory, and show as much as the limit has room for."""
-    allowed = arguments.max_tokens * 5 // 2
-    limit = min(allowed, context.text_limit(allowed))
-    raisable = limit == allowed and arguments.max_tokens < MOST_TOKENS
+    room = arguments.max_tokens
+    limit = context.text_limit(room * MOST_BYTES)
+    raisable = limit >= room * MOST_BYTES and room < MOST_TOKENS
     try:
         with context.root.directory(arguments.path) as place:
             facts = _facts(place, context, None if raisable else limit)
@@ -140,16 +187,20 @@ def run(arguments: Arguments, context: Context) -> Result:
     except DeadlineExceeded as error:
         words = "When the files were counted, the time was up: give a directory as path"
         raise DeadlineExceeded(words) from error
-    if allowed < facts.minimum:
-        words = f"{arguments.max_tokens} is too small: the least that is of use here is"
-        problem = f"Argument 'max_tokens': {words} {-(-facts.minimum * 2 // 5)}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, problem)
-    if limit < facts.minimum:
-        problem = f"The overview has at least {facts.minimum} bytes, more than the {limit} allowed"
+    if room < (least := facts.minimum(tokens)):
+        words = f"{room} is too small: the least that is of use here is {ceil(least)}"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'max_tokens': {words}")
+    if limit < (least := facts.minimum(size)):
+        problem = f"The overview has at least {ceil(least)} bytes, more than the {limit} allowed"
         raise ToolError(ErrorCode.REPLY_TOO_LARGE, problem)
-    head = _head(facts, limit)
-    room = limit - size(head) - size(_tail(facts, None))
-    found = best_map(facts.start, room, facts.prefix, context.budget.at_least(MIN_SECONDS))
+
+    def cost(text: str) -> float:
+        # A text that costs no more than the room has no more bytes than the limit either.
+        return max(tokens(text), size(text) * room / limit)
+
+    head = _head(facts, room, cost)
+    left = room - cost(head) - cost(_tail(facts, None))
+    found = best_map(facts.start, left, cost, facts.prefix, context.budget.at_least(MIN_SECONDS))
     hides = _named(found) < facts.start.total or any(line.folded[0] for line in found)
     return Result(
         text="".join((head, *(line.text for line in found), _tail(facts, found))),
@@ -166,17 +217,22 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _facts(place: Place, context: Context, highest: int | None) -> Facts:
     """Count the files in PLACE. HIGHEST is the limit in bytes, if max_tokens cannot raise it."""
     found = project_files(place, context.budget.share(WALK_SHARE))
-    branch, commits, warnings = _history(found, context.budget.share(WALK_SHARE))
+    git_budget = context.budget.share(WALK_SHARE)
+    branch, known, warnings = _history(place, found, git_budget)
     budget = context.budget.at_least(MIN_SECONDS)
-    start = build_tree(found, Counter(chain.from_iterable(commits)), budget)
+    start = build_tree(found, known.heat, budget)
     prefix = place.prefix
     types: Counter[str] = Counter()
+    tests: list[tuple[str, int]] = []
     for here in budget.checked(start.walk()):
         types.update(here.kinds)
+        if here.path.rpartition("/")[2].lower() in TESTS and here.total:
+            tests.append((prefix + here.path, here.total))
+    shallow = [path for path in budget.within(found.paths) if path.count("/") <= ENTRY_DEPTH]
     build = [
-        prefix + path
-        for path in budget.within(found.paths)
-        if path.count("/") <= 1 and _is_build(path.lower())
+        path
+        for path in shallow
+        if path.count("/") <= 1 and _is_build(path.lower()) and not _ASIDE.search(path)
     ]
     return Facts(
         name=PurePath(context.root.path).name or "/",
@@ -184,9 +240,12 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
         branch=branch,
         start=start,
         types=types,
-        read_first=[prefix + name for name in budget.within(start.names) if _is_read_first(name)],
-        build=build,
-        edited=[prefix + path for path in _edited(commits, start)],
+        read_first=[prefix + path for path in shallow if _is_read_first(path)],
+        build=[prefix + path for path in build],
+        test_commands=list(_test_commands(place, build)),
+        tests=sorted(tests, key=lambda one: (-one[1], one[0]))[:MOST_TESTS],
+        entries=[prefix + path for path in _entries(shallow, known.heat)],
+        edited=[prefix + path for path in _edited(known.commits, start)],
         notes=list(_notes(found)),
         warnings=tuple(warnings),
         complete=not found.expired,
@@ -195,38 +254,67 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
     )
 
 
-def _history(found: ProjectFiles, budget: Budget) -> tuple[str | None, list[list[str]], list[str]]:
-    """The branch, the files of the latest commits, and a warning if a failure hides either."""
+def _history(
+    place: Place, found: ProjectFiles, budget: Budget
+) -> tuple[str | None, Edits, list[str]]:
+    """The branch, what people edited, and a warning if a failure hides either."""
     repository = found.repository
     branch: str | None = None
-    commits: list[list[str]] | NoGit
+    if not isinstance(repository, NoGit):
+        named = repository.branch(budget)
+        branch = None if isinstance(named, NoGit) else named
+    known = edits(place, repository, COMMITS, HALF_LIFE, budget)
     if isinstance(repository, NoGit):
-        commits = repository
         expected = repository in (NoGit.ABSENT, NoGit.NO_WORK_TREE)
     else:
-        named, commits = repository.branch(budget), repository.commits(COMMITS, budget)
-        branch = None if isinstance(named, NoGit) else named
         # A repository without a commit has no history, and git calls that a failure.
-        expected = commits is NoGit.BROKEN
-    if isinstance(commits, NoGit):
-        return branch, [], [] if expected else [f"Nothing is known of edits: {commits}"]
-    return branch, [files if len(files) <= BULK else [] for files in commits], []
+        expected = known.unknown in (None, NoGit.BROKEN)
+    if expected:
+        return branch, known, []
+    return branch, known, [f"Nothing is known of edits: {known.unknown}"]
+
+
+def _test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
+    """Yield what runs the tests, as the build files at the top tell: `make test`, `pytest`."""
+    for path in build:
+        for name, told, command in TEST_COMMANDS:
+            if path.lower() != name:
+                continue
+            try:
+                content = read(path, place.listing(), MAX_MANIFEST).head if told else b""
+            except PathError:
+                continue
+            if re.search(told, content, re.MULTILINE):
+                yield f"`{command}`"
+
+
+def _entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
+    """Files among PATHS where a program starts; those first that lie higher up."""
+    found = [path for path in paths if _ENTRY.search(path) and not _ASIDE.search(path)]
+    found.sort(key=lambda path: (path.count("/"), -heat.get(path, 0.0), path))
+    return found[:MOST_ENTRIES]
 
 
 def _is_build(path: str) -> bool:
     return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
 
 
-def _is_read_first(name: str) -> bool:
-    stem, _, extension = name.lower().partition(".")
-    return stem in READ_FIRST and extension in PROSE
+def _is_read_first(path: str) -> bool:
+    folder, _, name = path.lower().rpartition("/")
+    stem, _, extension = name.partition(".")
+    here = not folder or (folder in DOCUMENTS and stem != "readme")
+    return here and stem in READ_FIRST and extension in PROSE
 
 
-def _edited(commits: list[list[str]], start: Directory) -> list[str]:
-    """The remaining files that the latest commits touched most often; of equals, the latest."""
+def _edited(commits: Sequence[Sequence[str]], start: Directory) -> list[str]:
+    """The remaining files that the latest commits touched most often; of equals, the latest.
+
+    What many a change touches along with others, such as a changelog, says little.
+    """
     touched = Counter(chain.from_iterable(map(sorted, commits[:LATE_COMMITS])))
     there = {f"{here.path}/{name}".removeprefix("/") for here in start.walk() for name in here.hot}
-    return [path for path, _ in touched.most_common() if path in there][:EDITED]
+    names = (path for path, _ in touched.most_common() if path in there)
+    return [path for path in names if not (_is_build(path.lower()) or _ALONG.search(path))][:EDITED]
 
 
 def _notes(found: ProjectFiles) -> Iterator[str]:
@@ -246,18 +334,24 @@ def _notes(found: ProjectFiles) -> Iterator[str]:
 # ---------------------------------------------------------------------------- text
 
 
-def _head(facts: Facts, limit: int) -> str:
+def _head(facts: Facts, limit: int, cost: Cost) -> str:
     """The title, and as many of the kinds and lists of files as have room."""
-    room = min(int(limit * HEAD_SHARE), limit - facts.minimum)
-    lists = {"read first": facts.read_first, "build": facts.build, "edited lately": facts.edited}
-    rows = [(label, paths) for label, paths in lists.items() if paths]
-    types = _types_line(facts.types, room // (len(rows) + 1))
+    room = min(limit * HEAD_SHARE, limit - facts.minimum(cost))
+    lists = {
+        "read first": list(map(word, facts.read_first)),
+        "build": list(map(word, facts.build)),
+        "test": [*facts.test_commands, *(f"{word(path)}/({n})" for path, n in facts.tests)],
+        "start": list(map(word, facts.entries)),
+        "edited lately": list(map(word, facts.edited)),
+    }
+    rows = [(label, words) for label, words in lists.items() if words]
+    types = _types_line(facts.types, room / (len(rows) + 1), cost)
     lines = [_title(facts), types]
-    room -= size(types)
-    for number, (label, paths) in enumerate(rows):
-        line = _row(label, paths, room // (len(rows) - number))
+    room -= cost(types)
+    for number, (label, words) in enumerate(rows):
+        line = _row(label, words, room / (len(rows) - number), cost)
         lines.append(line)
-        room -= size(line)
+        room -= cost(line)
     return "".join(lines)
 
 
@@ -274,20 +368,19 @@ def _title(facts: Facts) -> str:
     return f"# {where}  {git}, {counted}\n"
 
 
-def _types_line(types: Counter[str], room: int) -> str:
+def _types_line(types: Counter[str], room: float, cost: Cost) -> str:
     """The counts of as many kinds as have ROOM: `types: 9 .py, 3 .md, 2 other`."""
     for most in range(KINDS, 0, -1):
         found = commonest(types, most)
         line = "types: " + ", ".join(f"{n} {kind or 'other'}" for kind, n in found) + "\n"
-        if found and found[0][0] and size(line) <= room:
+        if found and found[0][0] and cost(line) <= room:
             return line
     return ""
 
 
-def _row(label: str, paths: Sequence[str], room: int) -> str:
-    """A line of as many PATHS as have ROOM; empty if the first has none."""
-    words = [word(path) for path in paths]
-    shown = fitting((size(one) + 1 for one in words), room - size(label) - 2)
+def _row(label: str, words: Sequence[str], room: float, cost: Cost) -> str:
+    """A line of as many WORDS as have ROOM, with commas where a word is a command."""
+    shown = fitting((cost(f"{one} ") for one in words), room - cost(f"{label}:\n"))
     return f"{label}: {' '.join(words[:shown])}\n" if shown else ""
 
 
@@ -320,6 +413,9 @@ def _data(facts: Facts, found: Sequence[Line]) -> dict[str, object]:
         "types": [{"kind": kind or None, "files": count} for kind, count in types],
         "read_first": facts.read_first,
         "build": facts.build,
+        "test_commands": [command.strip("`") for command in facts.test_commands],
+        "tests": [{"path": path, "files": count} for path, count in facts.tests],
+        "start": facts.entries,
         "edited": facts.edited,
         "named": _named(found),
         "notes": facts.notes,
@@ -334,6 +430,7 @@ def _named(found: Sequence[Line]) -> int:
 def _names(facts: Facts, found: Sequence[Line]) -> Iterator[str]:
     """Yield every name and path in the data."""
     yield from (facts.name, facts.branch or "", *facts.read_first, *facts.build, *facts.edited)
+    yield from (*facts.entries, *(path for path, _ in facts.tests))
     for line in found:
         yield (facts.prefix + line.directory.path).rstrip("/")
         yield from line.names
@@ -368,5 +465,5 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=("filesystem", "navigation"),
+    categories=(ESSENTIAL, "filesystem", "navigation"),
 )

@@ -36,7 +36,7 @@ from backstaff.reading.text import Taker, Whole, read
 from backstaff.render.lines import fitting, plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show
 from backstaff.search import suggestions
-from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 
 DEFAULT_TEXT_BYTES = 2 << 20
@@ -320,7 +320,10 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=("filesystem",),
+    categories=(
+        ESSENTIAL,
+        "filesystem",
+    ),
     reads_content=True,
     settings=Settings,
     table=TABLE,

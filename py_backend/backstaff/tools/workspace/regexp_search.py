@@ -40,7 +40,7 @@ from backstaff.search import suggestions
 from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, translated
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan
 from backstaff.search.suggestions import Searched
-from backstaff.tool import Context, Result, ResultKind, Tool, argument
+from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
 from backstaff.tools.workspace._refusals import refusal
@@ -620,7 +620,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
-    categories=("filesystem", "navigation", "search"),
+    categories=(ESSENTIAL, "filesystem", "navigation", "search"),
     reads_content=True,
     settings=Settings,
     table="regexp_search",

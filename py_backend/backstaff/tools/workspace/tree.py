@@ -54,7 +54,7 @@ from backstaff.render.lines import (
     some_of,
 )
 from backstaff.render.names import labels, literal, quote, show, word, words
-from backstaff.tool import Context, LeftOut, Result, ResultKind, Tool, argument
+from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 MAX_LEFT_OUT = 100
@@ -457,5 +457,5 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TREE,
-    categories=("filesystem", "navigation"),
+    categories=(ESSENTIAL, "filesystem", "navigation"),
 )

@@ -1,0 +1,67 @@
+"""Edits: which files people worked on of late, as git's history tells.
+
+A commit of a bot says nothing of people, and one of many files, such as an import, nothing of where
+they work. Lock files and generated ones change along with others. So none of these count.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from backstaff.fs.budget import Budget
+from backstaff.fs.git import NoGit, Repository
+from backstaff.fs.root import Place
+
+BULK = 100
+"""The most files of a commit that counts."""
+MAX_KEPT = 8
+
+_MADE = re.compile(
+    r"(^|/)(dist|vendor|node_modules|third_party|__snapshots__)/|[._-]min\.(js|css)$|\.(lock|snap|map)$"
+    r"|(^|/)(go\.sum|(package-lock|npm-shrinkwrap)\.json|pnpm-lock\.yaml|gradle\.lockfile)$"
+    r"|(\.pb|_pb2|[._-]generated)\.\w+$|(^|/)zz_generated[^/]*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """The files that each commit touched, the latest first, and their `heat`.
+
+    Paths are relative to the place; files that are gone are among them. `unknown` says why git
+    tells nothing.
+    """
+
+    commits: Sequence[Sequence[str]] = ()
+    heat: Mapping[str, float] = field(default_factory=dict)
+    unknown: NoGit | None = None
+
+
+def edits(
+    place: Place, repository: Repository | NoGit, most: int, half_life: int, budget: Budget
+) -> Edits:
+    """The edits below PLACE in the MOST latest commits; the last answers are kept.
+
+    The heat of a file is the sum over its commits of 0.5 ** (n / HALF_LIFE) for the nth latest.
+    """
+    if isinstance(repository, NoGit):
+        return Edits(unknown=repository)
+    key = (place.path, repository.head, most, half_life)
+    if key not in _KEPT:
+        told = repository.commits(most, budget)
+        if isinstance(told, NoGit):
+            return Edits(unknown=told)
+        commits = [[file for file in files if not _MADE.search(file)] for files in told]
+        commits = [files for files in commits if 0 < len(files) <= BULK]
+        heat: dict[str, float] = {}
+        for number, files in enumerate(commits):
+            for file in files:
+                heat[file] = heat.get(file, 0.0) + 0.5 ** (number / half_life)
+        if len(_KEPT) >= MAX_KEPT:
+            _KEPT.clear()
+        _KEPT[key] = Edits(commits, heat)
+    return _KEPT[key]
+
+
+_KEPT: dict[tuple[str, str, int, int], Edits] = {}
+"""By the path of the place and the commit, whose history never changes."""

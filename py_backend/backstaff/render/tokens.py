@@ -1,0 +1,55 @@
+"""How many tokens a model makes of a text with paths, estimated from above without a vocabulary.
+
+Words cost little, and all else costs much: `project_overview.py` is 4 tokens, and 12 hexadecimal
+digits are 8. The weights are fitted to the vocabularies o200k and cl100k. On the overviews of 14
+repositories the estimate is 1.03 to 1.25 times the truth; with 2.5 bytes a token that was 1.1 to
+1.5. For names of digits, hexadecimal, base64, Chinese or emoji it is .94 to 1.7 times that.
+"""
+
+import re
+from functools import lru_cache
+
+_PIECES = re.compile(
+    r"(?P<word>[A-Z]?[a-z]+|[A-Z]+(?![a-z]))|(?P<digits>[0-9]+)|(?P<marks>[!-/:-@\[-`{-~]+)"
+    r"|(?P<control>[\x00-\x1f\x7f])|(?P<emoji>[\U00010000-\U0010ffff])|(?P<wide>[\u3000-\uffff])|."
+)
+_VOWEL = re.compile(r"[aeiouyAEIOUY]")
+_HARD = re.compile(r"[0-9][A-Za-z]|[A-Za-z][0-9]")
+
+WORD, LONGER = 5, 7
+"""The letters that a word of one token has, and those of each token more."""
+LETTERS, DIGITS = 1.35, 3
+"""Letters in a token where they make no word, and digits in one."""
+MARK, RUN = 0.75, 0.65
+"""Tokens of a mark, and of each in a run of them."""
+EMOJI, WIDE, OTHER = 2.8, 2.1, 0.9
+"""Tokens of a character beyond 16 bits, of one as in Chinese, and of one of another script."""
+SAFETY = 1.08
+
+
+def tokens(text: str) -> float:
+    """The tokens of TEXT. Blanks cost nothing: they belong to the words behind them."""
+    return sum(map(_tokens, text.split(" ")))
+
+
+@lru_cache(maxsize=1 << 16)  # a text is estimated again with a word more
+def _tokens(text: str) -> float:
+    total = 0.0
+    for piece in _PIECES.finditer(text):
+        kind, length = piece.lastgroup, len(piece[0])
+        match kind:
+            case "word":
+                beside = text[max(0, piece.start() - 1) : piece.end() + 1]
+                if length > 1 and (_HARD.search(beside) or not _VOWEL.search(piece[0])):
+                    total += length / LETTERS
+                else:
+                    total += 1 + max(0, length - WORD) // LONGER
+            case "digits":
+                total += -(-length // DIGITS)
+            case "marks":
+                total += MARK if length == 1 else RUN * length
+            case "control":
+                total += 1
+            case _:
+                total += {"emoji": EMOJI, "wide": WIDE}.get(kind or "", OTHER)
+    return total * SAFETY

@@ -1,0 +1,131 @@
+"""Guesses: which files a query may mean that matches none, or only scattered letters.
+
+`search.query` tries one step after the other while few files are known:
+
+    SPELLING  `prnitf`         the name `printf.c` holds it but for one edit
+    CASE      `DirEntry`       matches `dir_entry.rs` without regard to case
+    FOLDER    `app/tree.py`    is the name of `lib/tree.py`, in another directory
+    WORDS     `parses HTML`    some of its words, in any form, stand in `html/parser.c`
+    NEAREST   `pasrer_tests`   has many pairs of letters that `parser_test.c` has
+
+What each step finds on the histories of nine projects, as mean reciprocal rank, stands in
+docs/design.md; `python -m dev.bench.find` measures it anew.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+
+from backstaff.fs.budget import Budget
+from backstaff.search.stems import stem
+from backstaff.search.suggestions import most_similar
+
+MOST = 20
+"""The most guesses of one step."""
+SHORTEST, LONGEST = 5, 64
+"""The characters of a word whose spelling is doubted: others are one edit from many a name."""
+SHORTEST_STEM = 3
+NAME_FACTOR = 1.5
+"""How much more a word counts in a name than in the path before it."""
+HEAT_FACTOR = 3.0
+"""How much more a file counts that is edited most of all."""
+
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What TEXT may mean among PATHS; FOLDED are the same in small letters.
+
+    HEAT says how much some of them were edited of late, and decides among guesses that are equally
+    good. Each method returns the positions of at most `MOST` paths, and raises `DeadlineExceeded`.
+    """
+
+    text: str
+    paths: Sequence[str]
+    folded: Sequence[str]
+    heat: Mapping[str, float]
+    budget: Budget
+    hottest: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the most edited file."""
+        object.__setattr__(self, "hottest", max(self.heat.values(), default=1.0))
+
+    def misspelt(self) -> list[int]:
+        """Names that hold the text but for one edit: the whole names first, then the beginnings.
+
+        An edit is a character that is missing, is new or is another one, or two that are swapped.
+        """
+        text = self.text.casefold()
+        if not SHORTEST <= len(text) <= LONGEST or "/" in text:
+            return []
+        # Any edit leaves the characters before the middle or those behind it as they were.
+        middle = (len(text) - 1) // 2
+        first, last = text[:middle], text[middle + 1 :]
+        edits = "|".join(_edits(text))
+        search = re.compile(rf"(?P<begins>^)?(?:{edits})(?P<ends>(?:\.[^.]*)?$)?").search
+
+        def ranks() -> Iterator[tuple[float, int]]:
+            for position, path in enumerate(self.budget.checked(self.folded)):
+                if (first in path or last in path) and (found := search(_name(path))):
+                    begins, ends = found["begins"] is not None, found["ends"] is not None
+                    yield -begins - (begins and ends), position
+
+        return self._best(ranks())
+
+    def elsewhere(self) -> list[int]:
+        """Files with the last name in the text; those first that lie below more of its folders."""
+        *folders, name = self.text.strip().casefold().rstrip("/").split("/")
+        if not (folders and name):
+            return []
+
+        def ranks() -> Iterator[tuple[float, int]]:
+            for position, path in enumerate(self.budget.checked(self.folded)):
+                if name in path and name in (found := _name(path), found.rpartition(".")[0]):
+                    yield -len(set(folders).intersection(path.split("/"))), position
+
+        return self._best(ranks())
+
+    def some_words(self) -> list[int]:
+        """Paths with stems of some of the words; `DirEntry` counts as two."""
+        scores: dict[int, float] = {}
+        stems = dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text))
+        for one in stems:
+            for position, path in enumerate(self.budget.checked(self.folded)):
+                if len(one) >= SHORTEST_STEM and one in path:
+                    worth = NAME_FACTOR if one in _name(path) else 1.0
+                    scores[position] = scores.get(position, 0.0) + worth
+        # Of many files that share a word, most are never edited.
+        heat, most = self.heat, self.hottest
+        return self._best(
+            (-score * (1 + HEAT_FACTOR * heat.get(self.paths[position], 0.0) / most), position)
+            for position, score in scores.items()
+        )
+
+    def nearest(self) -> list[int]:
+        """Names that share the most pairs of characters with the last one in the text."""
+        return most_similar(self.text, self.paths, self.budget)
+
+    def _best(self, ranks: Iterator[tuple[float, int]]) -> list[int]:
+        """The positions of the lowest RANKS; of equals the most edited, then the shortest path."""
+        keys = (
+            (rank, -self.heat.get(path := self.paths[position], 0.0), len(path), position)
+            for rank, position in self.budget.checked(ranks)
+        )
+        return [position for *_, position in nsmallest(MOST, keys)]
+
+
+def _edits(text: str) -> Iterator[str]:
+    """Yield regexes that together match TEXT after one edit."""
+    for at, character in enumerate(text):
+        before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
+        yield rf"{before}[^\W_]?{behind}"  # another one, or none
+        yield rf"{before}[^\W_]{re.escape(character)}{behind}"  # a new `_` is no misspelling
+        if behind:
+            yield before + re.escape(text[at + 1] + character + text[at + 2 :])
+
+
+def _name(path: str) -> str:
+    return path[path.rfind("/") + 1 :]
