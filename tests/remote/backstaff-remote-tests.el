@@ -15,7 +15,9 @@
 
 (ert-deftest backstaff-remote-every-tool-answers-as-it-does-here ()
   (backstaff-remote-test-both-ways
-    (dolist (tool (backstaff-tools))
+    ;; The tools of Emacs itself answer from buffers, wherever the root is.
+    (dolist (tool (cl-remove-if (lambda (tool) (backstaff-lisp-tools-find (plist-get tool :id)))
+                                (backstaff-tools)))
       (let* ((id (plist-get tool :id))
              (arguments (backstaff-test-fitting-arguments tool))
              (here (backstaff-call id arguments (list :root root)))
