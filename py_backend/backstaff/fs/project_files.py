@@ -242,9 +242,9 @@ class _ProjectWalk:
     ignored: int = 0
     rules_cut: bool = False
     _tracked: TrackedFiles = field(init=False)
-    _inherited: dict[str, tuple[Ignore, bool, _Watch]] = field(init=False)
-    """For each directory ahead: the rules from above, whether these ignore all that is in it, and
-    the watch of its parent."""
+    _ahead: list[tuple[Ignore, bool, _Watch]] = field(init=False)
+    """For each directory ahead, the next one last: the rules from above, whether these ignore all
+    that is in it, and the watch of its parent."""
     watches: dict[str, _Watch] = field(default_factory=lambda: {"": _Watch()})
     """The watches of all directories that hold directories or rules, by path."""
     above: _Watch = field(default_factory=_Watch)
@@ -255,7 +255,7 @@ class _ProjectWalk:
         """Begin with the rules from above the start."""
         known = self.tracked_or_not
         self._tracked = TrackedFiles() if isinstance(known, NoGit) else known
-        self._inherited = {"": (self.sources.ignore, self.sources.ignored, self.above)}
+        self._ahead = [(self.sources.ignore, self.sources.ignored, self.above)]
         self.rules_cut = any(not rules.whole for rules, _ in self.sources.ignore.layers)
 
     def run(self) -> ProjectFiles:
@@ -279,11 +279,13 @@ class _ProjectWalk:
 
     def _arrange(self, directory: int, path: str) -> Sequence[Named]:
         """Note the files in the open DIRECTORY; return the directories to enter."""
-        inherited, all_ignored, above = self._inherited.pop(path)
+        ignore, all_ignored, above = self._ahead[-1]
         prefix = f"{path}/" if path else ""
-        above.stamps.append(settled(HANDLES.status(directory), self._begun))
+        stamp = settled(HANDLES.status(directory), self._begun)
         files, directories, links, _ = groups_in(directory, self.budget)
-        ignore, has_dot_git, has_rules = inherited, False, False
+        self._ahead.pop()  # only now: a directory that could not be read is noted with it
+        above.stamps.append(stamp)
+        has_dot_git, has_rules = False, False
         for names in (files, directories, links):  # special files belong to no project
             names.sort()
             if names and names[0] <= FILE:  # else all sort after the two that are looked for
@@ -308,9 +310,14 @@ class _ProjectWalk:
         if directories:
             watch = self._watch(path, above)
             watch.names += directories
-            for name in directories:
-                below = ignore.below(name) if ignore.layers else ignore
-                self._inherited[prefix + name] = (below, all_ignored or name in kept, watch)
+            self._ahead += [
+                (
+                    ignore.below(name) if ignore.layers else ignore,
+                    all_ignored or name in kept,
+                    watch,
+                )
+                for name in reversed(directories)
+            ]
         first, end = self.paths.add(prefix, sorted(files + links) if links else files)
         new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
         self.directories.append(new(Directory, (path, first, end, links, None)))
@@ -408,7 +415,7 @@ class _ProjectWalk:
         # Only a change of permissions changes the stamp. After other failures, the next walk tries
         # again.
         watched = status is not None and isinstance(problem, PermissionRefused)
-        *_, above = self._inherited.pop(step.path)
+        *_, above = self._ahead.pop()
         above.stamps.append(settled(status, now) if status and watched else UNSETTLED)
         self._close(step.path, Closed.UNREADABLE)
 

@@ -4,7 +4,7 @@ A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod`
 `parse_node.py`, because its characters appear there in order.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -28,8 +28,8 @@ GUESS_SECONDS = 1.0
 """How long all guesses may take."""
 FEW = 5
 """Close matches of which there need to be fewer for guesses to be made."""
-BATCH = 4096
-"""Paths between two looks at the clock. Matching that many takes about a millisecond."""
+BATCH = 1024
+"""Paths between two looks at the clock. Matching that many takes less than a millisecond."""
 
 Heat = Mapping[str, float]
 """How much some paths were edited of late."""
@@ -52,7 +52,7 @@ class Index:
 
     @cached_property
     def folded(self) -> PackedPaths:
-        """The same paths with case folded."""
+        """The same paths with their case folded, for guesses."""
         return self.paths.folded()
 
     def best(
@@ -60,7 +60,7 @@ class Index:
     ) -> list[Found]:
         """Return the COUNT best of the matching POSITIONS. Raises `DeadlineExceeded`."""
         originals = self.paths.picked(positions)
-        compared = self.folded.picked(positions) if query.ignore_case else originals
+        compared = list(map(str.casefold, originals)) if query.ignore_case else originals
         ranking = Ranking(query.words, compared, originals, heat)
         found = ranking.best(range(len(positions)), count, budget)
         return [(how, positions[number]) for how, number in found]
@@ -101,33 +101,24 @@ class Query:
         """Find the paths of INDEX that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
-        paths = index.folded if self.ignore_case else index.paths
-        found: Sequence[int] = range(len(paths))
+        paths, positions = index.paths, list[int]()
         # The longest word first: it leaves the fewest paths for the others.
-        for word in sorted(self.words, key=len, reverse=True):
-            found = self._with_word(word, paths, found, budget)
-        return Matches(index, self, found)
-
-    def _with_word(
-        self, word: str, paths: Sequence[str], candidates: Sequence[int], budget: Budget
-    ) -> list[int]:
-        """Keep the CANDIDATES, positions in PATHS, whose path matches WORD."""
-        found: list[int] = []
-        matches = subsequence(word).match
-        for start in range(0, len(candidates), BATCH):
+        *first, last = map(self._test, sorted(self.words, key=len, reverse=True))
+        for start in range(0, len(paths), BATCH):
             budget.check()
-            batch = candidates[start : start + BATCH]
-            if isinstance(candidates, range):
-                texts = paths[start : start + BATCH]
-            else:
-                texts = [paths[position] for position in batch]
-            holds: Iterable[object] = (
-                [word in text for text in texts]
-                if self.kind is SearchKind.SUBSTRING
-                else map(matches, texts)
-            )
-            found += compress(batch, holds)
-        return found
+            batch = paths.batch(start, start + BATCH, fold=self.ignore_case)
+            found: Sequence[int] = range(start, start + len(batch))
+            for test in first:
+                holds = list(map(test, batch))
+                found, batch = list(compress(found, holds)), list(compress(batch, holds))
+            positions += compress(found, map(last, batch))
+        return Matches(index, self, positions)
+
+    def _test(self, word: str) -> Callable[[str], object]:
+        """A function that says whether WORD matches a path."""
+        if self.kind is SearchKind.SUBSTRING:
+            return lambda path: word in path
+        return subsequence(word).match
 
 
 @dataclass(slots=True)

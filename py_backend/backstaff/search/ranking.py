@@ -124,7 +124,9 @@ class Ranking:
             else:
                 others.append(position)
         if len(whole) >= count:
-            return whole
+            # A letter or two stand in most paths, and in many names.
+            named = [at for at in whole if paths[at].find(word, paths[at].rfind("/") + 1) >= 0]
+            return named if len(named) >= count else whole
         early = [
             position
             for position in budget.checked(in_name)
