@@ -21,7 +21,7 @@ from enum import StrEnum
 from stat import S_ISDIR
 from typing import NamedTuple
 
-from backstaff.errors import PathError, PermissionRefused, Unreachable, path_error
+from backstaff.errors import PathError, PermissionRefused, Unreachable
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, lstat_or_none
 from backstaff.fs.file import read
@@ -439,28 +439,24 @@ class _Kept:
         """Whether a walk of the open DIRECTORY would find the same."""
         if sources != self.sources or index != self.index or index == UNSETTLED:
             return False
-        if stamp_of(HANDLES.status(directory)) != self.start:
-            return False
-
         def compare(opened: int, path: str) -> Sequence[Named]:
             watch = self.watches[path]
             for first in range(0, len(watch.names), _AT_ONCE):
                 if budget.expired():
                     break
                 names = watch.names[first : first + _AT_ONCE]
-                try:
-                    stamps = list(map(stamp_of, HANDLES.lstats(names, opened)))
-                except OSError as error:
-                    raise path_error(error) from error  # one of them is gone
+                stamps = list(map(stamp_of, HANDLES.lstats(names, opened)))
                 if stamps != watch.stamps[first : first + _AT_ONCE]:
                     raise Unreachable("it has changed")
             return [(name, _DIRECTORY) for name in watch.entered]
 
         try:
+            if stamp_of(HANDLES.status(directory)) != self.start:
+                return False
             with Walk(directory, compare, budget) as walk:
                 for _, problem in walk.enter_all():
                     raise problem
-        except PathError:
+        except (OSError, PathError):
             return False
         return not walk.expired
 

@@ -146,6 +146,8 @@ class Walk:
                 entries = self.arrange(directory, path)
             except DeadlineExceeded:
                 entries, self.expired = (), True
+            except OSError as error:  # a network's file system can refuse an open directory
+                raise path_error(error) from error
         except BaseException:
             HANDLES.close(directory)
             raise

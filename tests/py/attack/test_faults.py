@@ -74,6 +74,8 @@ def failing_at(step: int, number: int) -> Iterator[list[str]]:
     """Let the STEP-th question to the system fail with error NUMBER; yields what failed, if any."""
     left, failed = [step], list[str]()
     real = {name: getattr(os, name) for name in STEPS}
+    # These are bound to the class, as the walk calls them for every directory.
+    bound = {name: getattr(Descriptors, name) for name in ("scan", "status", "duplicate")}
 
     def failing(name: str) -> Callable[..., Any]:
         def ask(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
@@ -81,15 +83,19 @@ def failing_at(step: int, number: int) -> Iterator[list[str]]:
             if left[0] == -1:
                 failed.append(name)
                 raise OSError(number, os.strerror(number))
-            return real[name](*arguments, **options)
+            return (real | bound)[name](*arguments, **options)
 
         return ask
 
     for name in STEPS:
         setattr(os, name, failing(name))
+    for name in bound:
+        setattr(Descriptors, name, staticmethod(failing(name)))
     try:
         yield failed
     finally:
+        for name, function in bound.items():
+            setattr(Descriptors, name, staticmethod(function))
         for name, function in real.items():
             setattr(os, name, function)
 

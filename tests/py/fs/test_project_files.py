@@ -235,6 +235,26 @@ def test_hidden_directory_that_could_not_be_read_stays_hidden(
     assert files(found_in(root)) == [".gitignore", "y", "b/kept"]
 
 
+def test_directory_that_opens_but_cannot_be_read_is_told_and_tried_again(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({"a/x": "", "b/c/y": "", "z": ""})
+    settle(root)
+    scan = Descriptors.scan
+
+    def fail(directory: int) -> "os._ScandirIterator[str]":
+        if os.path.samestat(os.fstat(directory), (root / "b").stat()):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return scan(directory)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Descriptors, "scan", staticmethod(fail))
+        found = found_in(root)
+        assert found.closed(Closed.UNREADABLE) == ["b"]
+        assert files(found) == ["z", "a/x"]
+    assert files(found_in(root)) == ["z", "a/x", "b/c/y"]
+
+
 def test_directory_that_becomes_a_repository_is_entered_no_longer(tree: Plant) -> None:
     root = tree({"a/x": "", "y": ""})
     git(root, "init", "-q")
