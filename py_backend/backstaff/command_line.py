@@ -29,7 +29,11 @@ MCP_TOOLS = (
     "commands/list_commands",
     "commands/get_command",
 )
-"""The tools that MCP clients get by default: each definition costs a model tokens at every turn."""
+"""The tools that MCP clients get by default: each definition costs a model tokens at every turn.
+
+These are the essential ones, which gptel's preset has as well, and two for commands. They are named
+here, as to ask every tool for its categories would import all. A test compares them.
+"""
 LEAST_OUTPUT_BYTES = 1024
 
 

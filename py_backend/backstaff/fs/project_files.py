@@ -439,6 +439,7 @@ class _Kept:
         """Whether a walk of the open DIRECTORY would find the same."""
         if sources != self.sources or index != self.index or index == UNSETTLED:
             return False
+
         def compare(opened: int, path: str) -> Sequence[Named]:
             watch = self.watches[path]
             for first in range(0, len(watch.names), _AT_ONCE):

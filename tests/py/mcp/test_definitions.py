@@ -8,6 +8,7 @@ import pytest
 
 from backstaff.command_line import MCP_TOOLS
 from backstaff.registry import discover
+from backstaff.tool import ESSENTIAL
 from tests.py.mcp.session import Session
 from tests.py.servers import server_at
 
@@ -31,6 +32,11 @@ def test_default_tools_cost_a_model_fewer_than_1500_tokens() -> None:
     sizes = {tool["name"]: len(json.dumps(tool, separators=(",", ":"))) for tool in told}
     assert len(sizes) == 7
     assert sum(sizes.values()) / BYTES_A_TOKEN < MAX_TOKENS, sizes
+
+
+def test_default_tools_are_the_essential_ones_and_two_for_commands() -> None:
+    essential = {i for i, tool in discover().by_id.items() if ESSENTIAL in tool.categories}
+    assert essential == {i for i in MCP_TOOLS if not i.startswith("commands/")}
 
 
 def test_names_fit_every_client_and_are_those_that_agents_in_emacs_know() -> None:

@@ -92,7 +92,7 @@ class Arguments:
         "Search what git ignores, too, and repositories within.", default=False
     )
     max_results: int = argument(
-        "How many paths to return.", default=50, minimum=1, maximum=MAX_RESULTS
+        "Paths to return.", default=50, minimum=1, maximum=MAX_RESULTS
     )
     offset: int = argument(
         "How many of the first to skip: the next page's offset is in the answer.",
@@ -308,8 +308,8 @@ def _count(text: str, kind: str, index: Index, budget: Budget) -> int:
 TOOL = Tool(
     description=(
         "Find files by NAME or path, not by content (workspace/regexp_search does that): the best"
-        " first, without what git ignores. If few match, the nearest are told. Takes words,"
-        " initials ('sfp' for search_files.py), misspelt names, class names."
+        " first, without what git ignores. If few match, the nearest follow. Takes words,"
+        " initials ('rfw' for read_from_wire.py), misspellings."
     ),
     arguments=Arguments,
     run=run,
