@@ -91,9 +91,7 @@ class Arguments:
     include_ignored: bool = argument(
         "Search what git ignores, too, and repositories within.", default=False
     )
-    max_results: int = argument(
-        "Paths to return.", default=50, minimum=1, maximum=MAX_RESULTS
-    )
+    max_results: int = argument("Paths to return.", default=50, minimum=1, maximum=MAX_RESULTS)
     offset: int = argument(
         "How many of the first to skip: the next page's offset is in the answer.",
         default=0,
