@@ -99,10 +99,8 @@ come first.  Ivy and Helm match and rank the files in their own way."
                                                (seq-difference (plist-get data :files) lately))
                            for label = (if (member file lately) (backstaff-names-show file)
                                          (gethash file table file))
-                           ;; Emacs marks a file with changes by a link such as ".#a.c".
-                           unless (string-match-p "\\(?:\\`\\|/\\)\\.#[^/]*\\'" file)
                            do (puthash label file paths)
-                           and collect label))))
+                           collect label))))
          (show (reply)
            (let ((shown (length (note requested reply)))
                  (total (or (plist-get (plist-get reply :data) :total) 0)))

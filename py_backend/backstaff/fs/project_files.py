@@ -6,8 +6,9 @@ hide it. Without git or a work tree, the `.gitignore` files from the root downwa
 user's own rules; a repository further down starts with no rules but its own.
 
 A repository within a work tree is one closed directory, as for git; it can be walked by itself.
-`.git` and special files never belong to a project, and links are leaves. Rules are read wherever
-git reads them, which can be above the root. Nothing else is read there, and no answer shows them.
+`.git` and special files never belong to a project, nor do the links by which Emacs locks files that
+it has changed. Other links are leaves. Rules are read wherever git reads them, which can be above
+the root. Nothing else is read there, and no answer shows them.
 
 The files are kept for the next call (`_Kept`). That call compares the time stamps of all
 directories and rules with those on the disk, and walks again if any differs. So no answer is
@@ -37,6 +38,7 @@ MAX_KEPT = 500_000
 """Files of all projects that are kept: 500,000 take 45 MB with the stamps of their directories."""
 
 _DOT_GIT = ".git"
+_LOCK = ".#"
 _POINTER = b"gitdir: "
 _BRANCH = b"ref: refs/heads/"
 _DIRECTORY = Kind.DIRECTORY
@@ -302,6 +304,7 @@ class _ProjectWalk:
             ignore = Ignore()  # the rules start anew in a repository that is entered
         kept: frozenset[str] = frozenset()
         if not self.sources.include_ignored:
+            links = self._without_locks(links, prefix) if links else links
             own = has_rules or self._tracked.left_out
             ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
             if all_ignored or ignore.layers:
@@ -322,6 +325,11 @@ class _ProjectWalk:
         new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
         self.directories.append(new(Directory, (path, first, end, links, None)))
         return [(name, _DIRECTORY) for name in directories] if directories else ()
+
+    def _without_locks(self, links: list[str], prefix: str) -> list[str]:
+        """LINKS but for those such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
+        tracked = self._tracked
+        return [one for one in links if not one.startswith(_LOCK) or tracked.has(prefix + one)]
 
     def _close(self, path: str, why: Closed) -> None:
         """Note the directory PATH, which is not entered because of WHY."""

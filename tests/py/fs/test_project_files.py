@@ -235,6 +235,18 @@ def test_hidden_directory_that_could_not_be_read_stays_hidden(
     assert files(found_in(root)) == [".gitignore", "y", "b/kept"]
 
 
+def test_locks_of_emacs_are_no_files_of_a_project(tree: Plant) -> None:
+    root = tree({"a.py": "", "d/b.py": "", "d/.#file": ""})
+    for lock in (".#a.py", "d/.#b.py"):
+        (root / lock).symlink_to("me@host.1:2")
+    (root / "d/link").symlink_to("b.py")
+    assert files(found_in(root)) == ["a.py", "d/.#file", "d/b.py", "d/link"]
+    git(root, "init", "-q")
+    git(root, "add", "d/.#b.py")
+    settle(root)
+    assert files(found_in(root)) == ["a.py", "d/.#b.py", "d/.#file", "d/b.py", "d/link"]
+
+
 def test_directory_that_opens_but_cannot_be_read_is_told_and_tried_again(
     tree: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

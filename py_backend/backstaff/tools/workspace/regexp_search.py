@@ -295,9 +295,7 @@ def _choose(  # noqa: PLR0913, PLR0917  # all that decides
             continue
         if named := EXCLUDED.intersection(project.names(directory)):
             by_name.update(named)
-        # Emacs's lock on a file is a link that leads nowhere, and nobody misses it.
-        if out := named.union(name for name in directory.links if name.startswith(".#")):
-            paths = [one for one in paths if one.rpartition("/")[2] not in out]
+            paths = [one for one in paths if one.rpartition("/")[2] not in named]
         files += paths
     files += [one for one in new if EXCLUDED.isdisjoint(one.split("/"))]
     for globs, keep in ((exclude, False), (include, True)):
