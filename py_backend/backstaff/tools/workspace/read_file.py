@@ -308,7 +308,8 @@ def _nearest(path: str, context: Context) -> list[str]:
     try:
         with context.root.directory(".") as place:
             found = project_files(place, budget, include_ignored=False).paths
-        return suggestions.similar(path, [*found, *context.unsaved], budget)
+        # Most unsaved texts are of files that exist, too.
+        return suggestions.similar(path, list(dict.fromkeys([*found, *context.unsaved])), budget)
     except (DeadlineExceeded, PathError):
         return []
 
