@@ -68,6 +68,13 @@
     (unless (looking-at-p (regexp-quote (manual-hash)))
       (ert-fail "docs/backstaff.texi is out of date: make manual"))))
 
+;; Nor does each makeinfo write the same.
+(ert-deftest backstaff-docs-info-file-is-that-of-the-texinfo ()
+  (with-temp-buffer
+    (insert-file-contents (manual-info-file "dir"))
+    (unless (search-forward (manual-info-hash) nil t)
+      (ert-fail "elisp/backstaff.info is out of date: make manual, where makeinfo is installed"))))
+
 (ert-deftest backstaff-docs-lisp-can-be-read ()
   (dolist (code (backstaff-docs-blocks "emacs-lisp"))
     (should (read (format "(progn %s)" code)))))
