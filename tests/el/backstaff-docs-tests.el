@@ -14,6 +14,8 @@
 (declare-function manual-insert "ext:manual" ())
 (declare-function manual-file "ext:manual" (name))
 (declare-function manual-hash "ext:manual" ())
+(declare-function manual-info-file "ext:manual" (name))
+(declare-function manual-info-hash "ext:manual" ())
 (load (expand-file-name "dev/manual.el" backstaff-test-repository) nil t)
 
 (defun backstaff-docs-blocks (language)
