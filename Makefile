@@ -32,7 +32,7 @@ unexport PYTHONPATH PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-py test-el test-agent-q test-remote test-emacs30 torture fuzz soak read-files read-edits lint \
     types layers floors compile fix golden libraries package release test-install bench bench-remote record-remote \
-    manual info film screenshots draw clean
+    manual film screenshots draw clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -174,14 +174,12 @@ record-remote: setup ## write docs/remote.txt anew: a tree at 80 ms, by a tool a
 	@trap '' PIPE; SESSION=1 $(WITH_HOST) $(COMPILED) -l dev/bench-remote.el -f bench-remote-batch \
 	    >docs/remote.txt
 
-# Tools, commands, keys and options go from the code into the manual, and that into Texinfo.
-manual: setup ## write the reference in README and docs/backstaff.org anew, and docs/backstaff.texi
+# Tools, commands, keys and options go from the code into the manual, that into Texinfo, and that into
+# Info. The Info file is committed, so that nobody who installs the package needs makeinfo.
+manual: setup ## write the reference in README and docs/backstaff.org anew, the Texinfo and the Info file
+	@dev/setup info
 	@$(BIN)/python -m dev.reference
 	@$(BARE) -l dev/manual.el -f manual-batch
-
-info: ## make docs/backstaff.info and docs/dir, for Info in Emacs; needs makeinfo alone
-	@command -v makeinfo >/dev/null && command -v install-info >/dev/null || dev/setup info
-	@cd docs && makeinfo --no-split backstaff.texi && rm -f dir && install-info backstaff.info dir
 
 film: setup ## draw docs/backstaff.svg anew, the moving picture in the README
 	@$(BIN)/python -m dev.film
@@ -198,5 +196,5 @@ draw: setup
 	    $(EMACS) -q --no-site-file -l dev/batch.el -L elisp -l dev/screenshots.el -f screenshots-draw
 
 clean: ## remove all that make has made
-	rm -rf .venv .cache .hypothesis .import_linter_cache dist docs/backstaff.info docs/dir
+	rm -rf .venv .cache .hypothesis .import_linter_cache dist
 	find . -name .git -prune -o \( -name __pycache__ -o -name '*.elc' \) -print0 | xargs -0 rm -rf

@@ -7,11 +7,14 @@
 ;; `make manual' runs this on docs/backstaff.org.  Commands, keys and options
 ;; come from the Elisp itself: each has its room there, between a line BEGIN
 ;; and a line END, and what stands between is never written by hand.  Then Org
-;; makes docs/backstaff.texi of it.
+;; makes docs/backstaff.texi of it, and makeinfo elisp/backstaff.info of that.
+;; The Info file is beside the Lisp, and so is the file `dir' that package
+;; managers look for: every way of installing the package brings both along.
 ;;
 ;; What Org makes differs from one version of it to the next.  So that
 ;; any Emacs can tell whether the Texinfo is that of the manual, its first line
-;; holds the manual's hash.
+;; holds the manual's hash.  For the same reason `dir' holds the hash of the
+;; Texinfo and the Info file.
 
 ;;; Code:
 
@@ -225,8 +228,44 @@ All but the first stand four columns deeper."
     (format "@c Made by `make manual' from backstaff.org, whose SHA-1 is %s\n"
             (secure-hash 'sha1 (current-buffer)))))
 
+(defun manual-info-file (name)
+  "Return the file NAME beside the Lisp."
+  (expand-file-name name (expand-file-name "elisp/" manual-project)))
+
+(defun manual-info-hash ()
+  "Return the line that marks `dir' with the SHA-1 of Texinfo and Info file."
+  (with-temp-buffer
+    (set-buffer-multibyte nil)
+    (insert-file-contents-literally (manual-file "backstaff.texi"))
+    (insert-file-contents-literally (manual-info-file "backstaff.info"))
+    (format "Made by `make manual'; the SHA-1 of backstaff.info and backstaff.texi is %s\n"
+            (secure-hash 'sha1 (current-buffer)))))
+
+(defun manual-run (program &rest arguments)
+  "Run PROGRAM with ARGUMENTS beside the Lisp; an error shows what it prints."
+  (with-temp-buffer
+    (setq default-directory (manual-info-file ""))
+    (unless (eq 0 (apply #'call-process program nil t nil arguments))
+      (error "%s: %s" program (buffer-string)))))
+
+(defun manual-write-info ()
+  "Write the Info file and `dir', which Emacs reads to offer it."
+  (let ((directory (manual-info-file "dir"))
+        (exec-path (append exec-path '("/usr/sbin"))))
+    (manual-run "makeinfo" "--no-split" "--output=backstaff.info" (manual-file "backstaff.texi"))
+    ;; What install-info finds, it keeps.
+    (when (file-exists-p directory)
+      (delete-file directory))
+    (manual-run "install-info" "backstaff.info" "dir")
+    (with-temp-file directory
+      (insert-file-contents directory)
+      ;; Info shows nothing of what stands above the first node.
+      (search-forward "\n\^_")
+      (backward-char)
+      (insert (manual-info-hash)))))
+
 (defun manual-batch ()
-  "Write the reference into the manual, and then the Texinfo."
+  "Write the reference into the manual, then the Texinfo, then the Info file."
   (let ((coding-system-for-write 'utf-8-unix)
         (org-export-with-broken-links nil)
         (org-confirm-babel-evaluate nil))
@@ -240,7 +279,10 @@ All but the first stand four columns deeper."
           ;; The first line has to be Texinfo's own.
           (goto-char (point-min))
           (forward-line)
-          (insert (manual-hash)))))))
+          (insert (manual-hash)))))
+    (if (executable-find "makeinfo")
+        (manual-write-info)
+      (message "manual: WITHOUT elisp/backstaff.info: makeinfo is missing (Debian: texinfo)"))))
 
 (provide 'manual)
 ;;; manual.el ends here

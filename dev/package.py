@@ -1,16 +1,13 @@
 """Makes dist/backstaff-VERSION.tar, a package for Emacs: `M-x package-install-file`.
 
 The recipe for MELPA lists the files, and MELPA's rules place them. So the recipe is the only list
-of a package's files. The manual becomes an Info file, where makeinfo is installed.
+of a package's files.
 """
 
 import io
 import re
-import shutil
-import subprocess
 import sys
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,29 +58,11 @@ def definition() -> str:
     )
 
 
-def info(manual: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of what Emacs shows of MANUAL with C-h i."""
-    if not (shutil.which("makeinfo") and shutil.which("install-info")):
-        print("package: WITHOUT the manual in Info: makeinfo is missing (Debian: texinfo)")
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        made, directory = Path(folder, f"{manual.stem}.info"), Path(folder, "dir")
-        for command in (
-            ["makeinfo", "--no-split", str(manual), "-o", str(made)],
-            ["install-info", f"--dir-file={directory}", str(made)],
-        ):
-            subprocess.run(command, check=True)
-        yield made.name, made.read_bytes()
-        yield directory.name, directory.read_bytes()
-
-
 def make(folder: Path) -> Path:
     """Make the package in FOLDER and return it. The same files make the same bytes."""
     name = f"backstaff-{header('Version')}"
     files = {place: path.read_bytes() for place, path in contents()}
     files["backstaff-pkg.el"] = definition().encode()
-    for manual in PROJECT.glob("docs/backstaff.texi"):
-        files.update(info(manual))
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f"{name}.tar"
     with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as archive:

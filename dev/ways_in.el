@@ -51,8 +51,13 @@ its manual must be found."
                                                   backstaff-python-package-directory))
                  "Agent-Q's file in Lisp comes along")
   (when manual
-    (info-initialize)
-    (ways-in-check (Info-find-file "backstaff" t) "Info has the manual"))
+    ;; As C-h i d m Backstaff RET does.
+    (info)
+    (Info-directory)
+    (ways-in-check (= 1 (how-many "^\\* Backstaff:" (point-min)))
+                   "Info's directory has the manual once")
+    (Info-menu "Backstaff")
+    (ways-in-check (search-forward "M-x backstaff-doctor" nil t) "Info shows the manual"))
   (with-current-buffer (backstaff-doctor)
     (with-timeout (30 (ways-in-check nil (concat "the doctor is done:\n" (buffer-string))))
       (while (string-match-p "Still checking" (buffer-string))

@@ -31,7 +31,6 @@ KEPT = PROJECT / ".cache/ways-in"
 PEERS = PROJECT / ".cache/peers"
 LEFT_BEHIND = {".git", ".venv", ".cache", "dist", "__pycache__", "bench"}
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-MANUAL = (PROJECT / "docs/backstaff.texi").exists() and bool(shutil.which("makeinfo"))
 ACTIVATE = "(package-initialize)"
 
 
@@ -188,11 +187,6 @@ def url(place: Place) -> str:
     return string(place.repository.as_uri())
 
 
-def documented(*words: str) -> str:
-    """Return the words of a recipe that are about the manual, if there is one."""
-    return " ".join(words) if (PROJECT / "docs/backstaff.texi").exists() else ""
-
-
 def package_file(place: Place) -> str:
     package = make(place.folder)
     emacs(place, ACTIVATE, f"(package-install-file {string(package)})")
@@ -200,8 +194,7 @@ def package_file(place: Place) -> str:
 
 
 def package_vc(place: Place) -> str:
-    doc = documented(":doc", '"docs/backstaff.texi"')
-    spec = f'(backstaff :url {url(place)} :lisp-dir "elisp" {doc})'
+    spec = f'(backstaff :url {url(place)} :lisp-dir "elisp")'
     emacs(place, ACTIVATE, f"(package-vc-install '{spec})")
     return ACTIVATE
 
@@ -322,12 +315,10 @@ def elpaca(place: Place) -> str:
 
 
 def clone(place: Place) -> str:
-    lisp, docs = (string(place.repository / name) for name in ("elisp", "docs"))
-    if MANUAL:
-        run(place, "make", "--silent", "-C", str(place.repository), "info")
+    lisp = string(place.repository / "elisp")
     return (
         f"(progn (add-to-list 'load-path {lisp}) (require 'backstaff)"
-        f"  (add-to-list 'Info-default-directory-list {docs}))"
+        f"  (add-to-list 'Info-default-directory-list {lisp}))"
     )
 
 
@@ -368,11 +359,10 @@ WAYS = (
     Way("package-install-file", "M-x package-install-file RET dist/backstaff-….tar", package_file),
     Way("melpa", "M-x package-install RET backstaff", melpa),
     Way("package-vc-install", "a form", package_vc, since=29),
-    # In Emacs 30 its `:vc` knows no `:doc`, so it makes no manual.
-    Way("use-package :vc", "a form in init.el", use_package, since=30, manual=False),
+    Way("use-package :vc", "a form in init.el", use_package, since=30),
     Way("straight", "a form in init.el", straight, peer="straight.el"),
     Way("elpaca", "a form in init.el", elpaca, peer="elpaca"),
-    Way("load-path", "git clone, make info, 3 lines in init.el", clone, compiled=False),
+    Way("load-path", "git clone, 3 lines in init.el", clone, compiled=False),
     Way("pip", "pip install; Lisp alone", pip, compiled=False, manual=False),
     Way("pipx", "pipx install; Lisp alone", pipx, compiled=False, manual=False),
     Way("uv", "uv tool install; Lisp alone", uv, compiled=False, manual=False),
@@ -390,8 +380,7 @@ def first_answer(way: Way) -> tuple[str, str]:
         place = Place(Path(folder))
         plant(place)
         lines = way.install(place)
-        manual = MANUAL and way.manual and (not way.peer or (PEERS / way.peer).exists())
-        flags = " ".join("t" if flag else "nil" for flag in (way.compiled, manual))
+        flags = " ".join("t" if flag else "nil" for flag in (way.compiled, way.manual))
         session = f"(ways-in-session {flags})"
         told = emacs(place, lines, f"(load {string(PROJECT / 'dev/ways_in.el')} nil t)", session)
         seconds, program = re.findall(r"(?m)^(?:answer|program) (.+)$", told)

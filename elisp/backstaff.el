@@ -75,6 +75,10 @@
 (autoload 'backstaff-agent-q-call "backstaff-agent-q")
 (autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
 
+;; Package managers look for an Info file in the package's top folder only.  In what package-vc clones,
+;; it is beside this file.  The form stands in the autoloads alone: loading this file changes nothing.
+;;;###autoload (when load-file-name (eval-after-load 'info `(progn (info-initialize) (add-to-list 'Info-directory-list ,(directory-file-name (file-name-directory load-file-name))))))
+
 
 ;;; Options
 

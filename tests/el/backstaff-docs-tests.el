@@ -14,6 +14,8 @@
 (declare-function manual-insert "ext:manual" ())
 (declare-function manual-file "ext:manual" (name))
 (declare-function manual-hash "ext:manual" ())
+(declare-function manual-info-file "ext:manual" (name))
+(declare-function manual-info-hash "ext:manual" ())
 (load (expand-file-name "dev/manual.el" backstaff-test-repository) nil t)
 
 (defun backstaff-docs-blocks (language)
@@ -67,6 +69,13 @@
     (forward-line)
     (unless (looking-at-p (regexp-quote (manual-hash)))
       (ert-fail "docs/backstaff.texi is out of date: make manual"))))
+
+;; Nor does each makeinfo write the same.
+(ert-deftest backstaff-docs-info-file-is-that-of-the-texinfo ()
+  (with-temp-buffer
+    (insert-file-contents (manual-info-file "dir"))
+    (unless (search-forward (manual-info-hash) nil t)
+      (ert-fail "elisp/backstaff.info is out of date: make manual, where makeinfo is installed"))))
 
 (ert-deftest backstaff-docs-lisp-can-be-read ()
   (dolist (code (backstaff-docs-blocks "emacs-lisp"))

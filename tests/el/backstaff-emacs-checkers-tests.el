@@ -348,9 +348,11 @@ What is promised is 50 ms, but the machine of the tests may be busy."
                (list buffer (buffer-name) (point) (point-min) (point-max)
                      major-mode (buffer-modified-p) (buffer-chars-modified-tick)
                      (overlays-in (point-min) (point-max)))))
-           ;; The log and what eglot notes of its messages are not the user's.
+           ;; The logs are not the user's: ours, eglot's of its messages, and that of the native
+           ;; compiler, which works beside us on whatever a new home has not compiled.
            (cl-remove-if (lambda (buffer)
-                           (string-match-p "\\` \\|\\`\\*\\(EGLOT\\|backstaff\\|Messages\\)"
+                           (string-match-p (concat "\\` \\|\\`\\*\\(?:EGLOT\\|backstaff\\|Messages"
+                                                   "\\|Native-compile\\|Async-native-compile\\)")
                                            (buffer-name buffer)))
                          (buffer-list)))))
 

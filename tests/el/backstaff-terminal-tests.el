@@ -117,7 +117,8 @@ It runs in a project that holds TREE."
     (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
     (let ((screen (backstaff-terminal-tests-wait-for " W workspace")))
       (should (cl-some (apply-partially #'string-prefix-p "Backstaff ") screen))
-      (dolist (entry '(" l List a directory" " Ad agent-q/directory_tree" " p Tools for gptel"))
+      ;; The last entry of the longest column, and one of each of the others.
+      (dolist (entry '(" k Find a command" " A agent-q" " p Tools for gptel"))
         (should (cl-some (apply-partially #'string-search entry) screen))))))
 
 (ert-deftest backstaff-terminal-shows-the-report-of-the-doctor ()
