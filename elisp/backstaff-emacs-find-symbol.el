@@ -21,8 +21,8 @@
 ;;; Code:
 
 (require 'backstaff-emacs)
-(require 'url-util)
 
+(declare-function url-unhex-string "url-util" (str &optional allow-newlines))
 (declare-function eglot-managed-p "ext:eglot" ())
 (declare-function eglot-current-server "ext:eglot" ())
 (declare-function eglot--TextDocumentPositionParams "ext:eglot" ())
@@ -195,6 +195,7 @@ FINISH gets the places, or DONE a failure, within SECONDS."
 (defun backstaff-emacs-find-symbol--lsp-place (location)
   "Return (NAME LINE) of LOCATION, a Location or LocationLink of a language server.
 NAME is nil if it is in no file."
+  (require 'url-util)  ; eglot has loaded it; else it would take as long as all of a first call
   (let ((uri (or (plist-get location :uri) (plist-get location :targetUri)))
         (range (or (plist-get location :range) (plist-get location :targetSelectionRange))))
     (list (and (string-prefix-p "file://" uri)
