@@ -127,7 +127,7 @@ PATH is that of the file."
   "Ask the language server of BUFFER for WHAT of SYMBOL, which stands at POSITION.
 FINISH gets the places, or DONE a failure, within SECONDS."
   (with-current-buffer buffer
-    (let* ((server (eglot-current-server))
+    (let* ((server (and (fboundp 'eglot-current-server) (eglot-current-server)))
            (fail (lambda (code format &rest values)
                    (funcall done (list :code code
                                        :message (apply #'format format values)))))
@@ -139,7 +139,8 @@ FINISH gets the places, or DONE a failure, within SECONDS."
                          (save-restriction
                            (widen)
                            (goto-char position)
-                           (eglot--TextDocumentPositionParams)))
+                           (and (fboundp 'eglot--TextDocumentPositionParams)
+                                (eglot--TextDocumentPositionParams))))
                        more)
                ;; While the server has not been told of the last changes, the request waits
                ;; for eglot to do so.  The name is new, as one of the same would replace this.
@@ -180,7 +181,8 @@ FINISH gets the places, or DONE a failure, within SECONDS."
                    (lambda ()
                      (when (and (buffer-live-p buffer) (not (current-idle-time)))
                        (with-current-buffer buffer
-                         (when (and (eglot-managed-p) (jsonrpc-running-p server))
+                         (when (and (eglot-managed-p) (jsonrpc-running-p server)
+                                    (fboundp 'eglot--signal-textDocument/didChange))
                            (eglot--signal-textDocument/didChange)))))))))
 
 (defun backstaff-emacs-find-symbol--request (&rest arguments)
