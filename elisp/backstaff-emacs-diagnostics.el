@@ -17,7 +17,10 @@
 ;; those on one line, one whose message is a part of another's is the same.
 ;;
 ;; No checker is started: what the last check found is shown, and whether one is under
-;; way.
+;; way.  "No problems" is said only where a check has ended.  Else the first line says why
+;; nothing was checked:
+;;
+;;   Not checked: no checker runs in: README.md
 
 ;;; Code:
 
@@ -66,23 +69,25 @@
          (files (cl-remove-if-not within (backstaff-emacs-buffers roots) :key #'car))
          (wanted (memq (intern (concat ":" (plist-get arguments :severity)))
                        (reverse backstaff-emacs-diagnostics--severities)))
-         (found nil) (unchecked nil) (waiting nil))
+         (found nil) (unchecked nil) (waiting nil) (checked nil))
     (pcase-dolist (`(,path . ,buffer) files)
       (pcase-let ((`(,state . ,problems)
                    (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
         (pcase state
           ('unchecked (push path unchecked))
-          ('waiting (push path waiting)))
+          ('waiting (push path waiting))
+          (_ (setq checked t)))
         (setq found (nconc problems found))))
     (setq found (cl-remove-if-not
-                 (lambda (problem)
-                   (and (memq (plist-get problem :severity) wanted)
-                        (funcall within (plist-get problem :path))))
+                 (lambda (problem) (funcall within (plist-get problem :path)))
                  (backstaff-emacs-diagnostics--once
-                  (nconc (backstaff-emacs-diagnostics--of-lsp roots) found))))
+                  (nconc (backstaff-emacs-diagnostics--of-lsp roots) found)))
+          ;; A language server tells lsp-mode of files, too, that are not open.
+          checked (or checked found)
+          found (cl-remove-if-not
+                 (lambda (problem) (memq (plist-get problem :severity) wanted)) found))
     (backstaff-emacs-diagnostics--result
-     found (nreverse unchecked) (nreverse waiting)
-     (and (null files) (not (equal scope "")) scope)
+     found checked (nreverse unchecked) (nreverse waiting) (and (null files) scope)
      (plist-get arguments :max-results) (plist-get context :limit))))
 
 (defun backstaff-emacs-diagnostics--problem (path line column severity message source)
@@ -225,31 +230,44 @@ A checker may tell of other files; they count if they are below one of ROOTS."
     (if (string-empty-p one) (string-empty-p other)
       (string-match-p (regexp-quote one) other))))
 
-(defun backstaff-emacs-diagnostics--result (found unchecked waiting closed most limit)
+(defun backstaff-emacs-diagnostics--result
+    (found checked unchecked waiting closed most limit)
   "Return the result that shows MOST of the problems FOUND in LIMIT bytes.
-UNCHECKED and WAITING are paths of files.  CLOSED is nil, or the path that was
-asked for if no file there is open."
+CHECKED is nil where no check has ended.  UNCHECKED and WAITING are paths of
+files.  CLOSED is nil, or the path that was asked for if no file there is open;
+\"\" is the whole project."
   (let* ((count (lambda (severity noun)
                   (let ((number (cl-count severity found
                                           :key (lambda (one) (plist-get one :severity)))))
                     (and (> number 0) (list (backstaff-emacs-plural number noun))))))
          (files (length (seq-uniq (mapcar (lambda (one) (plist-get one :path)) found))))
-         (head (if (null found) "No problems\n"
+         (named (lambda (what paths)
+                  (and paths
+                       (list (format "%s: %s" what
+                                     (backstaff-emacs-some
+                                      (mapcar #'backstaff-names-show paths)
+                                      (min 500 (/ limit 4))))))))
+         (notes (append (funcall named "no checker runs in" unchecked)
+                        (funcall named "a check is under way in" waiting)
+                        (and closed (not (equal closed ""))
+                             (list (format "%s is not open" (backstaff-names-show closed))))))
+         (head (cond
+                ((not checked)
+                 (prog1 (format "Not checked: %s\n"
+                                (string-join (or notes '("no file of the project is open"))
+                                             "; "))
+                   (setq notes nil)))
+                ((null found) "No problems\n")
+                (t
                  (format "%s in %s: %s\n" (backstaff-emacs-plural (length found) "problem")
                          (backstaff-emacs-plural files "file")
                          (string-join (append (funcall count :error "error")
                                               (funcall count :warning "warning")
                                               (funcall count :note "note"))
-                                      ", "))))
-         (named (lambda (what paths)
-                  (and paths
-                       (format "[%s: %s]\n" what
-                               (backstaff-emacs-some
-                                (mapcar #'backstaff-names-show paths) (min 500 (/ limit 4)))))))
-         (notes (concat (funcall named "no checker runs in" unchecked)
-                        (funcall named "a check is under way in" waiting)
-                        (and closed (funcall named "no open file is" (list closed)))
-                        "[only files that are open in Emacs are checked]\n"))
+                                      ", ")))))
+         (notes (mapconcat (lambda (note) (format "[%s]\n" note))
+                           (append notes '("only files that are open in Emacs are checked"))
+                           ""))
          (lines (backstaff-emacs-fitting
                  (mapcar (lambda (one)
                            (format "%s:%d:%d %s %s [%s]"

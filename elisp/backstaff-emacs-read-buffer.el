@@ -80,8 +80,8 @@ Fail if there is none, or if it belongs to no root."
  emacs/context names buffers, workspace/read_file reads files" shown shown))
           ((backstaff-emacs-hidden-p buffer)
            (backstaff-lisp-tools-fail
-            "SANDBOX_VIOLATION" "Buffer %s is Emacs's own or holds secrets: no tool reads it"
-            shown))
+            "SANDBOX_VIOLATION"
+            "Buffer %s is Emacs's own or holds secrets: no emacs tool reads its buffer" shown))
           ((not (or (backstaff-emacs-path buffer roots)
                     (backstaff-emacs-directory buffer roots)))
            (backstaff-lisp-tools-fail

@@ -159,7 +159,7 @@ Emacs itself is elsewhere."
   [DIR]  src/\n    [DIR]  tools/\n      [FILE] c.lisp (0.0 KB)\n"
                            root (file-name-nondirectory (directory-file-name root)))))
     (should (equal (backstaff-chain-call "get_project_root")
-                   (format "Project root: %s\n\nDetection method: Explicitly configured" root)))))
+                   (format "Project root: %s\n\nDetection method: Given by the client (no .git and no .asd file found there)" root)))))
 
 (ert-deftest backstaff-chain-answers-in-the-filter-too ()
   (backstaff-chain-with-lisp '(("a.txt" . "x"))

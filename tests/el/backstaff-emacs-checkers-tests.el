@@ -68,18 +68,31 @@
 (ert-deftest backstaff-emacs-diagnostics-without-a-checker-say-so ()
   (backstaff-test-with-buffers '(("a.txt" . "x") ("src" ("b.txt" . "x")))
     (should (equal (backstaff-emacs-tests-text "diagnostics")
-                   (concat "No problems\n" backstaff-emacs-checkers-tests-open)))
+                   (concat "Not checked: no file of the project is open\n"
+                           backstaff-emacs-checkers-tests-open)))
     (backstaff-emacs-tests-visit "a.txt")
     (backstaff-emacs-tests-visit "src/b.txt")
     (should (equal (backstaff-emacs-tests-text "diagnostics")
-                   (concat "No problems\n[no checker runs in: a.txt, src/b.txt]\n"
+                   (concat "Not checked: no checker runs in: a.txt, src/b.txt\n"
                            backstaff-emacs-checkers-tests-open)))
     (should (equal (backstaff-emacs-tests-text "diagnostics" :path "src/")
+                   (concat "Not checked: no checker runs in: src/b.txt\n"
+                           backstaff-emacs-checkers-tests-open)))
+    (dolist (path '("src/c.txt" "no/such/file.py"))
+      (should (equal (backstaff-emacs-tests-text "diagnostics" :path path)
+                     (format "Not checked: %s is not open\n%s" path
+                             backstaff-emacs-checkers-tests-open))))
+    ;; A check that found nothing in one file says nothing of the other.
+    (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
+      (backstaff-emacs-checkers-tests-flymake))
+    (should (equal (backstaff-emacs-tests-text "diagnostics")
                    (concat "No problems\n[no checker runs in: src/b.txt]\n"
                            backstaff-emacs-checkers-tests-open)))
-    (should (equal (backstaff-emacs-tests-text "diagnostics" :path "src/c.txt")
-                   (concat "No problems\n[no open file is: src/c.txt]\n"
-                           backstaff-emacs-checkers-tests-open)))))
+    ;; Nor is a problem too slight to be shown a lack of checks.
+    (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
+      (backstaff-emacs-checkers-tests-flymake '(1 2 :note "n")))
+    (should (equal (backstaff-emacs-tests-text "diagnostics" :path "a.txt")
+                   (concat "No problems\n" backstaff-emacs-checkers-tests-open)))))
 
 (ert-deftest backstaff-emacs-diagnostics-of-flymake-alone ()
   (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n") ("b.txt" . "x"))
@@ -113,7 +126,7 @@
       (flymake-mode 1)
       (flymake-start)
       (should (equal (backstaff-emacs-tests-text "diagnostics" :path "b.txt")
-                     (concat "No problems\n[a check is under way in: b.txt]\n"
+                     (concat "Not checked: a check is under way in: b.txt\n"
                              backstaff-emacs-checkers-tests-open))))))
 
 (ert-deftest backstaff-emacs-diagnostics-of-flycheck-alone-and-of-both ()

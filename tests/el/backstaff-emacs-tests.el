@@ -471,7 +471,7 @@ has to approve first"))))))
               (should (equal (backstaff-emacs-tests-error "diagnostics" :path path)
                              (list "SANDBOX_VIOLATION"
                                    (format "Path '%s' is outside the workspace" path))))
-            (should (string-match-p (format "no open file is: %s" path)
+            (should (string-match-p (format "\\`Not checked: %s is not open$" path)
                                     (backstaff-emacs-tests-text "diagnostics" :path path))))
           (should (equal (car (backstaff-emacs-tests-error "find_symbol" :symbol "x" :path path))
                          (if refused "SANDBOX_VIOLATION" "NOT_FOUND")))))

@@ -24,7 +24,9 @@ class Arguments:
 
 def run(_: Arguments, context: Context) -> Result:
     """Name the root, and the entry in it that decided the method."""
-    method, words, marker = "configured", "Explicitly configured", None
+    # Whether a setting or a buffer's directory decided, only the client knows.
+    words = "Given by the client (no .git and no .asd file found there)"
+    method, marker = "configured", None
     with opened(context.root, ".", "Directory") as place:
         status = lstat_or_none(".git", place.directory)
         kind = kind_of(status) if status else None

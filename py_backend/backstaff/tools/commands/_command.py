@@ -64,6 +64,11 @@ class Command(NamedTuple):
         return f"{self.directory.rstrip('/')}/{self.file.rpartition('/')[2]}"
 
     @property
+    def label(self) -> str:
+        """The path of its file as answers show it: `.claude/skills/a/SKILL.md`, `~/.claude/...`."""
+        return f"{self.folder.rstrip('/')}/{self.file}"
+
+    @property
     def last_modified(self) -> str:
         """The time of modification: `2025-11-15T10:00:00.000Z`."""
         return utc(self.modified_ns)
@@ -78,14 +83,21 @@ class Command(NamedTuple):
         return {key: getattr(self, key) for key in keys}
 
     def summary(self, *, several: bool) -> str:
-        """Return `deploy: Roll out`, or with SEVERAL directories `deploy (docs): Roll out`."""
-        folder = f" ({show(self.folder)}{', shadowed' * bool(self.shadowed_by)})" if several else ""
-        description = _shortened(self.description, MAX_DESCRIPTION)
-        return f"{word(self.name)}{folder}: {prose(description)}"
+        """Return `deploy: Roll out`, or with SEVERAL directories `deploy (docs): Roll out`.
+
+        A shadowed one is shown with its path, which get_command takes: its name means another. The
+        contract's folders have no place for problems in a row.
+        """
+        where = f"{show(self.label)}, shadowed" if self.shadowed_by else show(self.folder)
+        folder = f" ({where})" if several else ""
+        description = prose(_shortened(self.description, MAX_DESCRIPTION))
+        marked = self.problems if self.source else ()
+        mark = f" [problem: {prose('; '.join(marked))}]" if marked else ""
+        return f"{word(self.name)}{folder}: {description}{mark}"
 
     def warning(self) -> str:
         """Return the problems with the name of the file."""
-        return f"{file_label(self.folder, self.file)}: {'; '.join(self.problems)}"
+        return f"{quote(self.label)}: {'; '.join(self.problems)}"
 
 
 def command_of(file: str, directory: CommandDirectory, content: Content) -> tuple[Command, bool]:
@@ -261,6 +273,7 @@ def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:
     """Pair the odd names and descriptions of COMMANDS with their form in text."""
     names = [text for one in commands for text in (one.name, one.path, one.folder)]
     names += [text for one in commands for text in (one.namespace, one.shadowed_by or "")]
+    names += [one.label for one in commands if one.shadowed_by]
     texts = [text for one in commands for text in (one.description, *one.problems)]
     texts += [one.argument_hint or "" for one in commands]
     return labels(show, names) + labels(prose, texts)

@@ -147,12 +147,13 @@ def _find_anywhere(
 ) -> tuple[Command, Content]:
     """Read the command NAME, `deploy` or `git:commit`, or the one whose path that is.
 
-    The path, as list_commands tells it, names one that is shadowed. It is compared with the paths
-    found, and never opened.
+    The path names one that is shadowed: as list_commands shows it, `.claude/skills/a/SKILL.md` or
+    `~/.claude/skills/a/SKILL.md`, or absolute as in the data. It is compared with the paths found,
+    and never opened.
     """
     everything = read_catalog(directories, (), budget).everything
     # What cannot be read stands last of its name.
-    found = [one for one in everything if one.path == name]
+    found = [one for one in everything if name in (one.path, one.label)]
     for wanted in (name, name.removesuffix(SUFFIX)):
         found += [one for one in everything if one.name == wanted and not one.shadowed_by]
     if not found:

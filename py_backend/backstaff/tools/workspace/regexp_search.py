@@ -37,7 +37,7 @@ from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, fitting, plural, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search import suggestions
-from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, translated
+from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, from_posix, translated
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan
 from backstaff.search.suggestions import Searched
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
@@ -181,7 +181,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     except PathError as error:
         raise refusal(error, asked.root_path) from error
     except DeadlineExceeded as error:
-        raise _timeout(scan, round((budget.deadline - start) * 1000)) from error
+        raise _timeout(scan, asked.timeout_ms, (budget.deadline - start) * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
 
@@ -228,8 +228,12 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     return ToolError(INVALID_REGEX, message)
 
 
-def _timeout(scan: Scan, milliseconds: int) -> ToolError:
-    """The error that says how far the search came (search 5)."""
+def _timeout(scan: Scan, asked: int, had: float) -> ToolError:
+    """The error that says how far the search came (search 5), and what helps.
+
+    ASKED is timeout_ms, and HAD the milliseconds that there were: the caller's deadline may allow
+    no more, and then a higher timeout_ms would change nothing.
+    """
     if number := scan.waits_for or scan.looked_at:
         how_far = (
             f"the search had come to file {number:,} of {len(scan.files):,},"
@@ -238,8 +242,12 @@ def _timeout(scan: Scan, milliseconds: int) -> ToolError:
         )
     else:
         how_far = "no file was searched yet"
-    remedy = "give a root_path or include, a simpler pattern, or a higher timeout_ms"
-    message = f"When the time was up ({milliseconds} ms), {how_far}; {remedy}"
+    limit, remedy = f"{round(had)} ms", "give a root_path or include, or a simpler pattern"
+    if round(had) < asked:
+        limit += f": the caller waits no longer, whatever timeout_ms {asked} says"
+    elif asked < MAX_TIMEOUT_MS:
+        remedy = "give a root_path or include, a simpler pattern, or a higher timeout_ms"
+    message = f"When the time was up ({limit}), {how_far}; {remedy}"
     return ToolError(TIMEOUT, message)
 
 
@@ -364,6 +372,8 @@ class Near:
             yield escaped, flags, "with the pattern as text: literal=true"
         if not literal and (python := from_emacs(pattern)) != pattern and "\\" in pattern:
             yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
+        if not literal and (python := from_posix(pattern)) != pattern:
+            yield python, flags, f"with its POSIX classes: in Python it is /{visible(python)}/"
         between = re.fullmatch(r"/(.+)/([gimsu]*)", pattern)
         if not literal and between:
             words = "without the slashes around the pattern"
