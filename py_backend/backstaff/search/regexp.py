@@ -66,19 +66,19 @@ _ANCHORS = dict.fromkeys((r"\<", r"\>", r"\_<", r"\_>"), r"\b") | {r"\`": r"\A",
 """What Emacs writes for the ends of words, symbols and texts."""
 
 
-_POSIX_CLASSES = {
-    "alpha": r"[^\W\d_]",
-    "alnum": r"[^\W_]",
+_POSIX = {
+    "alpha": "a-zA-Z",
+    "alnum": "a-zA-Z0-9",
+    "blank": r" \t",
     "digit": r"\d",
-    "word": r"\w",
+    "lower": "a-z",
+    "punct": r"!-/:-@\[-`{-~",
     "space": r"\s",
-    "blank": r"[ \t]",
-    "upper": "[A-Z]",
-    "lower": "[a-z]",
-    "xdigit": "[0-9A-Fa-f]",
-    "punct": r"[!-/:-@[-`{-~]",
+    "upper": "A-Z",
+    "word": r"\w",
+    "xdigit": "0-9A-Fa-f",
 }
-"""What stands alone in brackets in POSIX, such as `[[:alpha:]]`, in the words of Python."""
+"""What the classes of POSIX and Emacs are within Python's brackets; letters are those of ASCII."""
 
 
 class BadRegexp(ValueError):
@@ -122,24 +122,12 @@ def from_emacs(pattern: str) -> str:
             return f"\\{part}"
         return part[1:] if part[1] in "(){}|" else _ANCHORS.get(part, part)
 
-    return re.sub(r"\\_?.|[(){}|]", python, pattern, flags=re.DOTALL)
+    return from_posix(re.sub(r"\\_?.|[(){}|]", python, pattern, flags=re.DOTALL))
 
 
 def from_posix(pattern: str) -> str:
-    r"""PATTERN with its POSIX classes in the words of Python: `[[:alpha:]]+` becomes `[^\W\d_]+`.
-
-    Among other characters in brackets, a letter is one of ASCII: `[[:alpha:]_]` is `[A-Za-z_]`, as
-    Python's sets cannot hold another that is negated.
-    """
-
-    def python(found: re.Match[str]) -> str:
-        return _POSIX_CLASSES.get(found[1], found[0])
-
-    def part(found: re.Match[str]) -> str:
-        return _POSIX_IN_SETS.get(found[1], found[0])
-
-    alone = re.sub(r"\[\[:([a-z]+):\]\]", python, pattern)
-    return re.sub(r"\[:([a-z]+):\]", part, alone)
+    r"""PATTERN with POSIX classes in the words of Python: `[[:digit:]_]+` becomes `[\d_]+`."""
+    return re.sub(r"\[:([a-z]+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
 
 
 def _character(found: re.Match[str]) -> str:

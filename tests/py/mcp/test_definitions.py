@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from backstaff.tool import ESSENTIAL
 from tests.py.mcp.session import Session
 from tests.py.servers import server_at
 
+DOCS = Path(__file__).parents[3] / "docs"
 MAX_TOKENS = 1500
 BYTES_A_TOKEN = 4
 """Of English in JSON. A real tokenizer (o200k) counts a tenth fewer tokens in these definitions."""
@@ -25,13 +27,34 @@ def listed(*ids: str) -> list[dict[str, Any]]:
     return list(session.result("tools/list")["tools"])
 
 
-def test_default_tools_cost_a_model_fewer_than_1500_tokens() -> None:
+def sizes_told(*ids: str) -> dict[str, int]:
+    """The bytes of the definition of each tool of these IDS, as a model reads it."""
     # Clients hand on these three fields of each tool; annotations are for the client itself.
     seen = ("name", "description", "inputSchema")
-    told = [{key: tool[key] for key in seen} for tool in listed(*MCP_TOOLS)]
-    sizes = {tool["name"]: len(json.dumps(tool, separators=(",", ":"))) for tool in told}
+    told = [{key: tool[key] for key in seen} for tool in listed(*ids)]
+    return {tool["name"]: len(json.dumps(tool, separators=(",", ":"))) for tool in told}
+
+
+def test_default_tools_cost_a_model_fewer_than_1500_tokens() -> None:
+    sizes = sizes_told(*MCP_TOOLS)
     assert len(sizes) == 7
     assert sum(sizes.values()) / BYTES_A_TOKEN < MAX_TOKENS, sizes
+
+
+def test_pages_tell_what_the_tools_cost() -> None:
+    """Within a twentieth. Gptel writes some thirty bytes more around each."""
+    by_id = discover().by_id
+    essential = [i for i, tool in by_id.items() if ESSENTIAL in tool.categories]
+    row = r"=@backstaff= \| [^|]+ \| about ([\d,]+)"
+    for page, told, ids, around in (
+        ("mcp.md", r"definitions cost about ([\d,]+) tokens", MCP_TOOLS, 0),
+        ("backstaff.org", row, essential, 30),
+        ("backstaff.org", r"without those of Emacs ([\d,]+)", tuple(by_id), 30),
+    ):
+        found = re.search(told, (DOCS / page).read_text("utf-8"))
+        assert found, told
+        tokens = (sum(sizes_told(*ids).values()) + around * len(ids)) / BYTES_A_TOKEN
+        assert int(found[1].replace(",", "")) == pytest.approx(tokens, rel=0.05), told
 
 
 def test_default_tools_are_the_essential_ones_and_two_for_commands() -> None:

@@ -69,10 +69,25 @@ def code(reply: Reply) -> object:
         ({".git/": None, "a.asd": ""}, "git", "Git repository root (.git directory)", ".git"),
         ({".git": "gitdir: /x"}, "git", "Git repository root (.git file)", ".git"),
         ({".git": {"link": "x"}}, "git", "Git repository root (.git symlink)", ".git"),
-        ({".git": {"fifo": True}}, "configured", "Given by the client (no .git and no .asd file found there)", None),
+        (
+            {".git": {"fifo": True}},
+            "configured",
+            "Given by the client (no .git and no .asd file found there)",
+            None,
+        ),
         ({"z.asd": "", "a.asd": ""}, "asdf", "ASDF system directory", "a.asd"),
-        ({"a.asd/": None, "src/b.asd": ""}, "configured", "Given by the client (no .git and no .asd file found there)", None),
-        ({"inner/.git/": None}, "configured", "Given by the client (no .git and no .asd file found there)", None),
+        (
+            {"a.asd/": None, "src/b.asd": ""},
+            "configured",
+            "Given by the client (no .git and no .asd file found there)",
+            None,
+        ),
+        (
+            {"inner/.git/": None},
+            "configured",
+            "Given by the client (no .git and no .asd file found there)",
+            None,
+        ),
     ],
 )
 def test_root_says_how_it_is_known(
@@ -86,7 +101,10 @@ def test_root_says_how_it_is_known(
 
 def test_root_below_a_repository_is_not_that_repository(tree: Plant) -> None:
     root = tree({".git/": None, "src/a": ""})
-    assert "Given by the client (no .git and no .asd file found there)" in asked(root / "src", "get_project_root").text
+    assert (
+        "Given by the client (no .git and no .asd file found there)"
+        in asked(root / "src", "get_project_root").text
+    )
 
 
 def test_root_is_the_trusted_sides_whatever_a_model_says(tree: Plant) -> None:

@@ -498,6 +498,17 @@ def test_line_of_more_than_the_limit_goes_on_at_a_byte(root: Path) -> None:
     assert found(reply)["cut_lines"] == [1]
 
 
+@pytest.mark.parametrize("start", [7, 8, 9_999_999])
+def test_byte_past_the_end_of_its_line_is_told(root: Path, start: int) -> None:
+    server = write(root, "日日x\ny".encode())
+    reply = server.call(TOOL, {"path": "a", "max_lines": 1, "start_byte": start})
+    head = f"a: line 1 of 2 from byte {start}\n1\t"
+    assert reply.text == f"{head}[the line has only 7 bytes]\n[more: start_line=2]\n"
+    assert found(reply)["content"] == ""
+    reply = server.call(TOOL, {"path": "a", "start_byte": start})
+    assert reply.text.endswith("1\t[the line has only 7 bytes]\n2\ty\n")
+
+
 @pytest.mark.parametrize(
     ("start", "content"), [(1, "日x\ny"), (3, "日x\ny"), (4, "x\ny"), (7, "\ny"), (9, "\ny")]
 )

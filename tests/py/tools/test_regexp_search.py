@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
 from backstaff.search import regexp
-from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, translated
+from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, from_posix, translated
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -354,6 +354,29 @@ def test_error_of_the_deadline_names_the_file_that_takes_long(tree: Plant) -> No
     assert "file 2 of 3, b, with 2 matches so far" in reply.text
 
 
+def test_error_of_the_deadline_advises_what_helps(tree: Plant) -> None:
+    root = tree({"b": HOPELESS})
+    places = "give a root_path or include"
+
+    def error(timeout_ms: int, deadline_ms: int) -> str:
+        context = {"root": str(root), "deadline_ms": deadline_ms}
+        asked = {"pattern": "(a+)+(?=c)", "timeout_ms": timeout_ms}
+        reply = SERVER.call(TOOL, asked, context)
+        assert (reply.error or {})["code"] == "TIMEOUT"
+        return reply.text
+
+    text = error(300, 10_000)
+    assert "(300 ms), " in text
+    assert f"; {places}, a simpler pattern, or a higher timeout_ms" in text
+    # The caller's deadline ends it, so a higher timeout_ms would change nothing.
+    text = error(20_000, 400)
+    limit = re.search(r"\((\d+) ms: the caller waits no longer, whatever timeout_ms 20000 ", text)
+    assert limit
+    assert int(limit[1]) <= 400
+    assert f"; {places}, or a simpler pattern" in text
+    assert "higher" not in text
+
+
 def test_cancelled_search_ends_its_process(tree: Plant) -> None:
     root = tree({"b": HOPELESS})
     with Regexp("x", ignore_case=False, budget=Budget()) as asked:
@@ -453,6 +476,29 @@ def test_regexp_of_emacs_is_told_in_the_words_of_python(emacs: str, python: str)
 def test_regexp_of_emacs_that_would_match_is_a_hint(tree: Plant) -> None:
     reply = search(tree({"a": "foo\n", "b": "bar\n"}), r"\(foo\|bar\)")
     assert "2 files match as Emacs's regexp: in Python it is /(foo|bar)/" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "python"),
+    [
+        ("[[:alpha:]]+_x", "[a-zA-Z]+_x"),
+        ("([^[:space:][:digit:]]+)_x", r"([^\s\d]+)_x"),
+        ("[[:punct:]]x", r"[!-/:-@\[-`{-~]x"),
+        (r"\([[:alpha:]]\)_x", r"([a-zA-Z])_x"),
+    ],
+)
+def test_posix_class_is_told_in_the_words_of_python(tree: Plant, pattern: str, python: str) -> None:
+    root = tree({"a": "the row_x\n", "b": "row"})
+    told = re.search(
+        r"\[1 file matches .*: (?:in Python it is )?/(.*)/\]", search(root, pattern).text
+    )
+    assert told
+    assert told[1] == python
+    assert [one[0] for one in found(root, python)] == ["a"]
+
+
+def test_word_between_colons_that_is_no_class_is_left_alone() -> None:
+    assert from_posix("[:no:][[:alpha:]") == "[:no:][a-zA-Z"
 
 
 # ---------------------------------------------------------------------------- the text

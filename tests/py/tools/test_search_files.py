@@ -322,6 +322,11 @@ def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:
     ]
 
 
+@pytest.mark.parametrize("query", ["*.py", "**/*.py"])
+def test_glob_that_is_not_said_to_be_one_is_told(tree: Plant, query: str) -> None:
+    assert notes(search(tree(PROJECT), query)) == ["[6 files match '**/*.py' as a glob: kind=glob]"]
+
+
 def test_glob_that_would_match_in_another_case_is_told(tree: Plant) -> None:
     root = tree({"src/Read.ME": "", "src/b": ""})
     for glob in ("src/read.me", "SRC/R*.me"):

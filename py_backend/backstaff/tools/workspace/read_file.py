@@ -73,10 +73,14 @@ class Arguments:
 
 @dataclass(slots=True)
 class Line:
-    """The first characters of a line of the window; `left` bytes of it, in UTF-8, follow them."""
+    """The first characters of a line of the window; `left` bytes of it, in UTF-8, follow them.
+
+    `before` bytes of it, which `start_byte` skips, go before them.
+    """
 
     text: str = ""
     left: int = 0
+    before: int = 0
 
     def add(self, piece: str, most: int) -> None:
         """Add PIECE to the line, but keep no more than MOST bytes of it."""
@@ -93,7 +97,7 @@ class Line:
         text = _first(self.text, most)
         if len(text) == len(self.text):
             return self
-        return Line(text, self.left + size(self.text) - size(text))
+        return Line(text, self.left + size(self.text) - size(text), self.before)
 
 
 @dataclass(slots=True)
@@ -122,6 +126,7 @@ class Window:
                 if self.skip and not position:
                     whole = piece.encode()
                     piece = whole[self.skip :].decode(errors="ignore")  # noqa: PLW2901  # its rest
+                    self.lines[0].before += len(whole) - size(piece)
                     self.skip = max(0, self.skip - len(whole))
                 self.lines[position].add(piece, LINE_BYTES if position else self.limit)
         return last < self.start + self.count
@@ -232,6 +237,8 @@ class Page:
         end = ""
         if line.left and alone and not line.text:
             end = f"[+{line.left} bytes left out for a limit of {self.limit} bytes]"
+        elif self.arguments.start_byte and not (at or line.text or line.left):
+            end = f"[the line has only {plural(line.before, 'byte')}]"
         elif line.left:
             end = f"[+{line.left} bytes: start_line={number} max_lines=1"
             skipped = 0 if at else self.arguments.start_byte

@@ -370,10 +370,12 @@ class Near:
             )
         if not literal and (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
             yield escaped, flags, "with the pattern as text: literal=true"
-        if not literal and (python := from_emacs(pattern)) != pattern and "\\" in pattern:
+        posix = pattern if literal else from_posix(pattern)
+        if posix != pattern:
+            yield posix, flags, f"with the classes in Python's words: /{visible(posix)}/"
+        python = pattern if literal or "\\" not in pattern else from_emacs(pattern)
+        if python not in {pattern, posix}:
             yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
-        if not literal and (python := from_posix(pattern)) != pattern:
-            yield python, flags, f"with its POSIX classes: in Python it is /{visible(python)}/"
         between = re.fullmatch(r"/(.+)/([gimsu]*)", pattern)
         if not literal and between:
             words = "without the slashes around the pattern"

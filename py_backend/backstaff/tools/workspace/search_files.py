@@ -283,8 +283,12 @@ def _reason(query: Query, index: Index, searched: Searched) -> str | None:
         count := _count(text.lower(), query.kind, index, budget)
     ):
         reason = f"{_matching(count)} without regard to case: {quote(text.lower(), None)}"
-    elif set("*?[{") & set(text) and (count := _count(text, SearchKind.GLOB, index, budget)):
-        reason = f"{_matching(count)} {quote(text, None)} as a glob: kind=glob"
+    elif set("*?[{") & set(text):
+        # A glob is about the whole path, so `*.py` may find nothing where `**/*.py` does.
+        for glob in dict.fromkeys((text, f"**/{text}")):
+            if count := _count(glob, SearchKind.GLOB, index, budget):
+                reason = f"{_matching(count)} {quote(glob, None)} as a glob: kind=glob"
+                break
     if reason or query.kind is SearchKind.FUZZY:  # whose guesses are in the answer
         return reason
     return suggestions.nearest_names(text, searched)

@@ -23,12 +23,14 @@ nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from backstaff.errors import (
+    DeadlineExceeded,
     ErrorCode,
     InvalidPath,
     NotADirectory,
@@ -54,6 +56,7 @@ from backstaff.render.lines import (
     some_of,
 )
 from backstaff.render.names import labels, literal, quote, show, word, words
+from backstaff.search import suggestions
 from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
@@ -99,7 +102,8 @@ class Tree:
     walk stopped early, `last` holds the paths of the last node and of all nodes above it: children
     of these directories may be missing. `unopened` says that the last node is a directory.
     `closed` are the paths of directories that were counted, but not opened.
-    `left_out` are the names among `DEFAULT_EXCLUDES` that were found.
+    `left_out` are the names among `DEFAULT_EXCLUDES` that were found, and `excluded` the first
+    paths that `exclude` names. `useless` says which of its patterns do not do what they should.
     """
 
     root: Node
@@ -115,6 +119,8 @@ class Tree:
     closed: list[str] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+    useless: list[str] = field(default_factory=list)
 
     def close(self, walk: Walk, step: Step, node: Node) -> None:
         """Leave NODE, at which the WALK makes this STEP, without children; count them if asked."""
@@ -144,6 +150,8 @@ def run(arguments: Arguments, context: Context) -> Result:
             if place.through_link or place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
             tree = _grow(place, arguments, excluded, context)
+            tree.useless += _useless_patterns(arguments.exclude)
+            tree.useless += _too_shallow(tree, arguments.exclude, context.budget)
     except PathError as error:
         raise _refusal(error, arguments.path) from error
     text, is_whole = _text(tree, arguments, context.text_limit(DEFAULT_TEXT_BYTES))
@@ -174,7 +182,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         | {"missing": missing, "closed": closed},
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
-        warnings=(*warnings, *_useless_patterns(arguments.exclude)),
+        warnings=(*warnings, *tree.useless),
         labels=lambda: _labels(tree.root),
     )
 
@@ -205,6 +213,38 @@ def _useless_patterns(patterns: Sequence[str]) -> Iterator[str]:
         if found:
             more = f" (one of {len(found)} such patterns)" if len(found) > 1 else ""
             yield f"exclude {quote(found[0])}{more} {problem}"
+
+
+def _too_shallow(tree: Tree, patterns: Sequence[str], budget: Budget) -> Iterator[str]:
+    """A warning if a pattern excludes nothing, but would in any directory: `*.py` for `**/*.py`.
+
+    Nothing is said where more was excluded than TREE remembers.
+    """
+    if not patterns or len(tree.excluded) == MAX_ENTRIES:
+        return
+    shown, ahead = list[str](), [tree.root]
+    while ahead:
+        children = ahead.pop().get("children", [])
+        shown += [child["path"] for child in children]
+        ahead += children
+    found: list[tuple[str, str, int]] = []
+    with suppress(DeadlineExceeded):
+        budget = budget.at_most(suggestions.SECONDS)
+        for pattern in patterns:
+            deeper = f"**/{pattern.removeprefix('./')}"
+            try:
+                here, below = compile_globs((pattern,)), compile_globs((deeper,))
+            except BadGlob:  # it became too long
+                continue
+            count = sum(map(below.match, budget.checked(shown)))
+            if count and not any(map(here.match, budget.checked(tree.excluded))):
+                found.append((pattern, deeper, count))
+    if found:
+        pattern, deeper, count = found[0]
+        more = f" (one of {len(found)} such patterns)" if len(found) > 1 else ""
+        why = "excludes nothing, as a glob is about the whole path"
+        matches = f"{quote(deeper, None)} matches {plural(count, 'name')} shown"
+        yield f"exclude {quote(pattern)}{more} {why}: {matches}"
 
 
 def _refusal(error: PathError, path: str) -> ToolError:
@@ -314,6 +354,8 @@ def _arranger(  # noqa: PLR0913, PLR0917  # all that the closure needs
                 names = [name for name in names if name not in ruled_out]
             if excluded and (hidden := excluded.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
+                room = MAX_ENTRIES - len(tree.excluded)
+                tree.excluded += [prefix + name for name in islice(hidden, room)]
             order = None if "".join(names).isascii() else _utf_16  # for ASCII they are the same
             room = arguments.max_entries - tree.scanned - len(found)
             found += zip(nsmallest(room, names, key=order), repeat(kind))
@@ -449,7 +491,7 @@ def _notes(
         yield f"left out by rule: {shown_names}; give one as path to see it"
     if tree.unreadable:
         yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
-    yield from _useless_patterns(asked.exclude)
+    yield from tree.useless
 
 
 TOOL = Tool(

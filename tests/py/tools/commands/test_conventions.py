@@ -1,6 +1,7 @@
 """Skills, commands and prompts of every convention: which are found, and what is said of each."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -271,9 +272,42 @@ def test_the_project_s_go_before_the_user_s_and_skills_before_commands(
         ("plain", "~/.claude/skills", f"{root}/.agents/skills/plain/SKILL.md"),
     ]
     text = everything.listing(page_size=100).text
-    assert "\ndeploy (.claude/commands, shadowed): Shadowed by the skill.\n" in text
+    assert "\ndeploy (.claude/commands/deploy.md, shadowed): Shadowed by the skill.\n" in text
+    assert "\nplain (~/.claude/skills/plain/SKILL.md, shadowed): " in text
     mine = str(home / ".claude/skills/plain/SKILL.md")
     assert "Shadowed by the project's" in everything.call(GET, command_name=mine).text
+
+
+def test_a_shadowed_one_can_be_got_by_the_path_that_its_row_shows(everything: Project) -> None:
+    found = everything.call(SEARCH, query="deploy plain", max_results=100)
+    texts = everything.listing(page_size=100).text, found.text
+    shadowed = [row for row in all_rows(everything) if row["shadowed_by"]]
+    for text in texts:
+        shown = re.findall(r"^.*?\((\S+), shadowed\): ", text, re.MULTILINE)
+        assert len(shown) >= 3
+        for path in shown:
+            reply = everything.call(GET, command_name=path)
+            metadata = output(reply)["metadata"]
+            assert metadata["path"] in [row["path"] for row in shadowed]
+            assert metadata["path"].endswith(path.removeprefix("~"))
+    # Compared, and never opened: no other way to write the path counts.
+    for path in ("./.claude/commands/deploy.md", ".claude/skills/../commands/deploy.md"):
+        assert (everything.call(GET, command_name=path).error or {})["code"] == "COMMAND_NOT_FOUND"
+
+
+def test_a_row_is_marked_with_what_is_wrong_with_the_command(project: Project, home: Path) -> None:
+    del home
+    files = {".claude/skills/a/SKILL.md": head("name: b\ndescription: Do it.")}
+    plant(project.root, files | {".claude/commands/c.md": "---\ntags: [\n---\nText."})
+    assert "problem" not in project.listing().text.split("[1 warning")[0]
+    project.sources = "all"
+    for reply in (project.listing(), project.call(SEARCH, query="b do")):
+        problem = "the name 'b' is not that of its folder"
+        assert f"b (.claude/skills): Do it. [problem: {problem}]" in reply.text
+    (row,) = [row for row in all_rows(project) if row["name"] == "c"]
+    assert (
+        f"c (.claude/commands): Text. [problem: {row['problems'][0]}]\n" in project.listing().text
+    )
 
 
 def test_a_dependency_is_hidden_and_can_be_got(project: Project, home: Path) -> None:
