@@ -219,8 +219,9 @@ def _include_ignored(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
     yield same(answer, include_ignored=True)
 
 
-def _as_glob(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
-    yield same(answer, kind="glob")
+def _as_glob(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
+    text = json.loads(found[1]) if found[1].startswith('"') else found[1][1:-1]
+    yield same(answer, query=text, kind="glob")
 
 
 def _other_words(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
@@ -281,9 +282,10 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"repositories of their own, to be searched by giving one as path: (.*)", _repositories),
     (r"git ignores all .*: workspace/search_files with include_ignored finds it", _ignored),
     (r"ignored files? match(?:es)?: include_ignored shows", _include_ignored),
-    (r"as a glob: kind=glob", _as_glob),
+    (rf"{_QUOTED} as a glob: kind=glob", _as_glob),
     (rf"without regard to case: {_QUOTED}", _other_words),
-    (rf"a glob is about the whole path: {_QUOTED} matches", _other_words),
+    (rf"a glob is about the whole path: {_QUOTED} matches \d+ files?$", _other_words),
+    (r"^exclude .* excludes nothing, as a glob is about the whole path", _nothing),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
     (rf"^({'|'.join(HEADINGS.values())})$", _nothing),
