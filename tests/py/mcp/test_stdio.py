@@ -40,6 +40,7 @@ def collected(_, __):
     return Result(text=str(gc.isenabled()), data={{}})
 
 command_line.discover = lambda: registry_of(collected=collected, hang=hang, noisy=noisy)
+stdio.FINISH_S = 0.5
 command_line.main(["mcp", "--root", "/", "--toolsets", "test"])
 """
 
