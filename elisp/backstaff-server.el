@@ -527,7 +527,7 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
   (backstaff-epc-cancel (car handle) (cdr handle)))
 
 (defvar backstaff-server--model-names nil
-  "An alist of the ids of tools and their names for models, of the last description.
+  "An alist of the ids of tools and their names for models.
 It outlives the server, as agents keep the tools that they were given.")
 
 (defun backstaff-server-model-name (id)

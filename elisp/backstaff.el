@@ -370,7 +370,7 @@ another package's process filter."
   (funcall backstaff-approval-function (backstaff--method id) args))
 
 (defun backstaff--refusal (id context)
-  "Return the reply to a call of the tool ID in CONTEXT that the user did not approve."
+  "Return the reply to a call of ID in CONTEXT that the user did not approve."
   (let ((id (backstaff--method id)))
     (backstaff--error-reply
      id "APPROVAL_REFUSED"

@@ -50,7 +50,7 @@ class Registry:
         self._ids = {self.model_name(tool_id): tool_id for tool_id in tools_by_id} | self.aliases
 
     def id_of(self, name: str) -> str | None:
-        """Return the id of the tool NAME, an id or a bare or model's name; None if there is none."""
+        """Return the id of the tool NAME, an id or a bare or model's name, or None."""
         tool_id = self._ids.get(name, name)
         return tool_id if tool_id in self.by_id else None
 

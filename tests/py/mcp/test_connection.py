@@ -318,8 +318,8 @@ def test_failure_of_a_tool_is_a_text_for_the_model(
 
 def test_unknown_tool_is_an_error_that_names_the_known_ones(folder: Path) -> None:
     session = Session(server_at(folder), ["workspace/tree"])
-    # What is not offered is unknown, and an id is no name.
-    for name in ("nothing", "list_directory", "workspace/tree", "", None, 7, ["tree"]):
+    # What is not offered is unknown.
+    for name in ("nothing", "list_directory", "agent-q/list_directory", "", None, 7, ["tree"]):
         code, message = session.error("tools/call", {"name": name})
         assert code == INVALID_PARAMS
         assert "(there are tree)" in message
@@ -360,7 +360,7 @@ def test_policy_hides_a_tool_and_refuses_its_call(folder: Path) -> None:
     assert "workspace_read_file" in names
     assert names.isdisjoint({"tree", "list_directory", "read_file"})
     denied = session.call("tree", {"path": "."})
-    assert text(denied) == "Error: The policy of this server denies the tool workspace/tree"
+    assert text(denied) == "Error: The policy of this server denies the tool tree"
     asks = session.call("list_directory", {"path": ".", "approved": True})
     assert text(asks).startswith("Error: The tool agent-q/list_directory needs the approval")
     assert denied["isError"] is asks["isError"] is True

@@ -21,6 +21,7 @@ import gc, os, sys, threading
 gc.disable()  # as __main__ does
 sys.path[:0] = [{str(SOURCE)!r}, {str(SOURCE.parent)!r}]
 from backstaff import command_line
+from backstaff.mcp import stdio
 from backstaff.tool import Result
 from tests.py.servers import registry_of
 

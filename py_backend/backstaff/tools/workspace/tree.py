@@ -394,7 +394,7 @@ def _text(tree: Tree, asked: Arguments, context: Context) -> tuple[str, bool]:
     head = f"Tree of {show(tree.root['path'] + '/')} with {totals}, itself included\n"
 
     def text(shown: Sequence[_Line], left_out: int | None) -> str:
-        notes = bracketed(_notes(tree, asked, limit, shown, left_out, context.named))
+        notes = bracketed(_notes(tree, asked, context, shown, left_out))
         return "".join((head, *map(_Line.text, shown), notes))
 
     lines = list(_lines(tree.root, tree))
@@ -418,15 +418,15 @@ def _text(tree: Tree, asked: Arguments, context: Context) -> tuple[str, bool]:
 def _notes(
     tree: Tree,
     asked: Arguments,
-    limit: int,
+    context: Context,
     shown: Sequence[_Line],
     left_out: int | None,
-    named: Callable[[str], str],
 ) -> Iterator[str]:
     """Say why names are missing, and how to see them.
 
     LEFT_OUT is the number of lines that are not SHOWN, or None where the text is whole.
     """
+    root, limit = tree.root["path"], context.text_limit(DEFAULT_TEXT_BYTES)
     if tree.limit_reached:
         raisable = asked.max_entries < MAX_ENTRIES
         more = f"; raise it (at most {MAX_ENTRIES})" if raisable else ""
@@ -435,7 +435,6 @@ def _notes(
         yield "stopped as the time was up: exclude more, or give a directory as path"
     if left_out:
         yield omitted(plural(left_out, "more line"), limit, "give a directory as path")
-    root = tree.root["path"]
     short = [line for line in shown if line.missing != 0]
     if any(line.path != root for line in short) or (short and asked.max_depth > 1):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
@@ -443,7 +442,8 @@ def _notes(
     elif short and (left_out is not None or asked.max_entries == MAX_ENTRIES):
         # This tool shows no more of the root's line, but workspace/search_files does.
         last = short[0].words[-1] if short[0].words else "/"
-        call_for_all = all_files(root, "**" if last.endswith(("/", "/…")) else "*", limit, named)
+        query = "**" if last.endswith(("/", "/…")) else "*"
+        call_for_all = all_files(root, query, limit, context.named)
         if call_for_all:
             yield f"all files: {call_for_all}"
     if tree.depth_cut or tree.unopened:
