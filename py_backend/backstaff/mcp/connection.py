@@ -130,7 +130,6 @@ class Connection:
             self._read(line)
             self._keep(piece)
 
-    @property
     def busy(self) -> bool:
         """Whether an answer to a call has still to be sent."""
         return bool(self._unsent)

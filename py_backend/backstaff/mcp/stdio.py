@@ -29,11 +29,12 @@ def serve(server: Server, offer: Offer) -> int:
     incoming, outgoing, send = streams.claim()
     connection = Connection(server, offer, send, Workers())
     try:
-        while data := os.read(incoming, READ_BYTES):
-            connection.receive(data)
+        try:
+            while data := os.read(incoming, READ_BYTES):
+                connection.receive(data)
+        except BrokenPipeError:
+            logger.info("the client stopped reading")
         _finish(connection, outgoing)
-    except BrokenPipeError:
-        logger.info("the client stopped reading")
     except KeyboardInterrupt:  # some clients interrupt a server before they close its stdin
         return EXIT_INTERRUPTED
     return 0
@@ -42,15 +43,17 @@ def serve(server: Server, offer: Offer) -> int:
 def _finish(connection: Connection, outgoing: int) -> None:
     """Wait for the answers to the last calls, as in `printf ... | backstaff mcp`.
 
-    It ends at once when nobody can read OUTGOING any more, as for a client that was killed.
+    The wait is over when nobody can read OUTGOING any more, as for a client that was killed. What
+    still runs then is cancelled, so that no process that matches for it outlives the server.
     """
     reader = select.poll()
     reader.register(outgoing, 0)  # errors are told without being asked for
     until = time.monotonic() + FINISH_S
-    while connection.busy:
-        if time.monotonic() > until:
-            logger.warning("stdin has ended, and the last calls got no answer in time")
-            return
-        if reader.poll(CHECK_MS):
-            logger.info("the client was gone before the last answers")
-            return
+    while connection.busy() and time.monotonic() < until and not reader.poll(CHECK_MS):
+        pass
+    if connection.busy():
+        logger.info("stdin has ended, and the last calls are cancelled")
+        connection.close()
+        until = time.monotonic() + GRACE_S
+        while connection.busy() and time.monotonic() < until:
+            time.sleep(CHECK_MS / 1000)
