@@ -334,7 +334,7 @@ def test_tool_that_is_offered_may_be_called_by_its_id(tree: Plant) -> None:
 @pytest.mark.parametrize("structured", [False, True])
 def test_answers_name_tools_as_the_model_knows_them(tree: Plant, *, structured: bool) -> None:
     root = tree({"workspace/tree": "workspace/tree\n" * 300, "d/f": ""})
-    (root / "odd").write_bytes(b"caf\xe9 caf\xe9\n")
+    (root / "odd").write_bytes(b"\xe9t\xe9\n")
     session = Session(server_at(root), structured=structured, max_output_bytes=1024)
     said = {
         "is a directory: tree shows what is in it": ("workspace_read_file", {"path": "d"}),
