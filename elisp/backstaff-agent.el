@@ -203,7 +203,8 @@ Signal a `user-error' if the server lists nothing.  The text has at most
 (defun backstaff-agent--catalog (skills)
   "Return the text about SKILLS, a list of lines, within the limit for agents."
   (let* ((head "Skills, each with its file. When a task fits one, first read it with get_command,\
- and do as it says. The files that it names are beside its own.\n")
+ and do as it says. The files that it names are beside its own; no tool here reads those of a skill\
+ outside the project.\n")
          (room (and backstaff-agent-max-output-bytes
                     (- backstaff-agent-max-output-bytes (string-bytes head) 80)))
          (fitting (cl-loop for skill in skills

@@ -59,6 +59,10 @@
 (defconst backstaff-emacs-find-symbol--most 100
   "How many places are shown.")
 
+(defconst backstaff-emacs-find-symbol--search
+  (backstaff-lisp-tools-name "workspace/regexp_search")
+  "The tool that finds what no back end knows.")
+
 (defconst backstaff-emacs-find-symbol--seconds 5
   "How long a back end may take, unless the caller waits less.")
 
@@ -79,9 +83,10 @@
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
           ((not open)
            (backstaff-lisp-tools-fail
-            "NOT_FOUND" "%s in Emacs, so nothing there knows it: use workspace/regexp_search"
+            "NOT_FOUND" "%s in Emacs, so nothing there knows it: use %s"
             (if (equal relative "") "No file of the project is open"
-              (format "File %s is not open" (backstaff-emacs-quote path)))))
+              (format "File %s is not open" (backstaff-emacs-quote path)))
+            backstaff-emacs-find-symbol--search))
           ;; Eglot and others would ask the host for the true names of files.
           ((file-remote-p (plist-get context :root))
            (backstaff-emacs-find-symbol--none "for a file on another host")))
@@ -103,8 +108,8 @@
 (defun backstaff-emacs-find-symbol--none (where)
   "Fail, as no back end can be asked WHERE."
   (backstaff-lisp-tools-fail
-   "NO_BACKEND" "No back end here: Emacs knows no way to find symbols %s; use workspace/regexp_search"
-   where))
+   "NO_BACKEND" "No back end here: Emacs knows no way to find symbols %s; use %s"
+   where backstaff-emacs-find-symbol--search))
 
 (defun backstaff-emacs-find-symbol--position (buffer symbol line path)
   "Return where SYMBOL stands in BUFFER, on LINE if that is given, or nil.
@@ -149,7 +154,7 @@ FINISH gets the places, or DONE a failure, within SECONDS."
                :timeout-fn
                (lambda ()
                  (funcall fail "TIMEOUT" "The language server gave no answer within %s seconds;\
- try again, or use workspace/regexp_search" seconds))
+ try again, or use %s" seconds backstaff-emacs-find-symbol--search))
                :error-fn
                (lambda (problem)
                  (funcall fail "BACKEND_FAILED" "The language server refused: %s"
@@ -167,11 +172,12 @@ FINISH gets the places, or DONE a failure, within SECONDS."
  cannot be used: %s" (backstaff-names-prose (error-message-string problem))))))))))
       (cond ((not (and server (jsonrpc-running-p server)))
              (backstaff-lisp-tools-fail
-              "BACKEND_FAILED" "The language server has ended: use workspace/regexp_search"))
+              "BACKEND_FAILED" "The language server has ended: use %s"
+              backstaff-emacs-find-symbol--search))
             ((not position)
              (backstaff-lisp-tools-fail
               "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
- that has it, or use workspace/regexp_search" (backstaff-emacs-quote symbol)))
+ that has it, or use %s" (backstaff-emacs-quote symbol) backstaff-emacs-find-symbol--search))
             ((eq what :references)
              (funcall request :textDocument/references
                       '(:context (:includeDeclaration t))))
@@ -236,7 +242,7 @@ POSITION may be nil.  FINISH gets the places within SECONDS."
     (when backstaff-emacs-find-symbol--stopped
       (backstaff-lisp-tools-fail
        "NO_BACKEND" "No back end here: the one of this buffer would %s for an answer;\
- use workspace/regexp_search" backstaff-emacs-find-symbol--stopped))
+ use %s" backstaff-emacs-find-symbol--stopped backstaff-emacs-find-symbol--search))
     (funcall finish (format "the xref back end %s" (backstaff-names-show
                                                      (format "%s" backend)))
              (mapcar #'backstaff-emacs-find-symbol--xref-place items))))
@@ -418,11 +424,13 @@ Then call CLOSE."
                  (- limit (string-bytes head) 120)))
          (left (- total (length lines))))
     (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
-                        (and (> left 0) (format "[%d more: use workspace/regexp_search]\n" left))
+                        (and (> left 0) (format "[%d more: use %s]\n" left
+                                                backstaff-emacs-find-symbol--search))
                         (and (> outside 0)
                              (format "[%d outside the workspace left out]\n" outside))
                         (and (zerop total) (zerop outside)
-                             "[workspace/regexp_search may find more]\n"))
+                             (format "[%s may find more]\n"
+                                     backstaff-emacs-find-symbol--search)))
           :truncated (> left 0)
           :data (list :places (seq-take places (length lines)) :total total
                       :outside outside :back-end (plist-get call :by)))))

@@ -77,7 +77,9 @@ Fail if there is none, or if it belongs to no root."
     (cond ((null buffer)
            (backstaff-lisp-tools-fail
             "NOT_FOUND" "There is no buffer %s, and no buffer visits a file %s below the root;\
- emacs/context names buffers, workspace/read_file reads files" shown shown))
+ %s names buffers, %s reads files" shown shown
+            (backstaff-lisp-tools-name "emacs/context")
+            (backstaff-lisp-tools-name "workspace/read_file")))
           ((backstaff-emacs-hidden-p buffer)
            (backstaff-lisp-tools-fail
             "SANDBOX_VIOLATION"

@@ -27,7 +27,9 @@
 (defcustom backstaff-gptel-skills nil
   "Whether gptel's preset tells of the skills of the project and the user.
 If non-nil, the preset adds `backstaff-skills-catalog' to the system message
-when it is applied.  `backstaff-gptel-register' looks at this."
+when it is applied, and the tool get_command, which reads a skill.  It does
+neither where the policy denies that tool.  `backstaff-gptel-register' looks
+at this."
   :type 'boolean :group 'backstaff)
 
 ;;;###autoload
@@ -38,11 +40,13 @@ are in the category \"backstaff\".  The preset `backstaff' adds those of
 them that are essential, or all if none is; `backstaff-all' adds all.
 
 Tools under the policy `prompt' ask for confirmation in gptel; tools under
-`deny' are left out.
+`deny' are left out.  But gptel has no public way to forget a tool: one that
+a new policy denies stays in its menu, and answers that it is denied, until
+Emacs is started anew.
 
 Never signal an error: where there are no tools, warn and return nil."
   (interactive)
-  (let* ((essential nil)
+  (let* ((essential nil) (reader nil)
          (tools (backstaff-agent-or-warn
                  'gptel
                  "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
@@ -51,20 +55,36 @@ Never signal an error: where there are no tools, warn and return nil."
                             for tool = (backstaff-gptel--make-tool described)
                             collect tool
                             when (memq :essential (plist-get described :categories))
-                            do (push tool essential))))))
+                            do (push tool essential)
+                            when (equal (plist-get described :id) "commands/get_command")
+                            do (setq reader tool)
+                            ;; A model that is told of skills has to read them.
+                            finally
+                            (setq reader (and backstaff-gptel-skills
+                                              (or reader
+                                                  (backstaff-gptel--make-reader)))))))))
     (when (and tools (fboundp 'gptel-make-preset))
       (pcase-dolist (`(,name ,description ,added)
                      `((backstaff "Look around the project, change nothing"
                                   ,(or (nreverse essential) tools))
                        (backstaff-all "Look around the project with every tool of Backstaff"
                                       ,tools)))
+        (when (and reader (not (memq reader added)))
+          (setq added (append added (list reader))))
         (apply #'gptel-make-preset name :description description :tools (list :append added)
-               (and backstaff-gptel-skills
+               (and reader
                     (list :system (list :function #'backstaff-gptel--with-skills))))))
     (when (and tools (called-interactively-p 'interactive))
       (message "gptel has %d tools of Backstaff, and the preset of that name"
                (length tools)))
     tools))
+
+(defun backstaff-gptel--make-reader ()
+  "Make the tool that reads a skill known to gptel and return gptel's, if any.
+There is none where the policy denies it."
+  (when-let ((described (cl-find "commands/get_command" (backstaff-agent-tools)
+                                 :key (lambda (tool) (plist-get tool :id)) :test #'equal)))
+    (backstaff-gptel--make-tool described)))
 
 (defun backstaff-gptel--with-skills (system)
   "Return SYSTEM, gptel's system message, with the catalog of skills behind it.

@@ -24,7 +24,8 @@
 ;;
 ;; A result is a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
 ;; `:code' and `:message'.  The function may also signal a failure with
-;; `backstaff-lisp-tools-fail'.
+;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool names it
+;; with `backstaff-lisp-tools-name', as models know tools by other names than people.
 
 ;;; Code:
 
@@ -48,6 +49,25 @@ The server lets the policy name these ids, too.")
   "End the call of a tool with CODE and a message, FORMAT with VALUES."
   (signal 'backstaff-lisp-tools-failure (list code (apply #'format format values))))
 
+(defun backstaff-lisp-tools-name (id)
+  "Return ID of a tool so that a text with it names the tool as its reader does.
+People read the id, models read their own name for the tool."
+  (propertize id 'backstaff-lisp-tools-id id))
+
+(defun backstaff-lisp-tools--named (text for-model)
+  "Return TEXT without properties; FOR-MODEL says that a model reads it.
+Only what `backstaff-lisp-tools-name' put there changes, and no content."
+  (let ((from 0) (parts nil))
+    (while (< from (length text))
+      (let ((id (get-text-property from 'backstaff-lisp-tools-id text))
+            (to (next-single-property-change from 'backstaff-lisp-tools-id text
+                                             (length text))))
+        (push (if (and id for-model) (backstaff-server-model-name id)
+                (substring-no-properties text from to))
+              parts)
+        (setq from to)))
+    (apply #'concat (nreverse parts))))
+
 (defun backstaff-lisp-tools-find (id)
   "Return the definition of the tool ID, or nil if Lisp has none of that id."
   (pcase (assoc id backstaff-lisp-tools)
@@ -70,7 +90,8 @@ The server lets the policy name these ids, too.")
   "Return the arguments of the server's method `check' for a call of TOOL.
 ARGS and CONTEXT are as in `backstaff-call'."
   (list (backstaff-lisp-tools--sent tool) args
-        (and (plist-get context :approved) '(:approved t))))
+        (append (and (plist-get context :approved) '(:approved t))
+                (and (plist-get context :text-only) '(:for-model t)))))
 
 (defun backstaff-lisp-tools--run (tool checked context timeout callback)
   "Run TOOL and call CALLBACK with the reply, once, now or later.
@@ -110,8 +131,9 @@ the caller waits for TIMEOUT seconds, or without end if that is nil."
 WARNINGS are those of the arguments.  The call took ELAPSED milliseconds, and
 with TEXT-ONLY nobody reads the data."
   (let* ((code (plist-get result :code))
-         (message (plist-get result :message))
-         (text (if code (concat "Error: " message) (plist-get result :text)))
+         (message (backstaff-lisp-tools--named (plist-get result :message) text-only))
+         (text (if code (concat "Error: " message)
+                 (backstaff-lisp-tools--named (plist-get result :text) text-only)))
          (clipped (backstaff-lisp-tools-clipped text limit)))
     `(:ok ,(not code) :tool ,(plist-get tool :id) :text ,clipped
       :data ,(and (not text-only) (plist-get result :data))

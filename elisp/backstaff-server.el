@@ -526,16 +526,29 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
   "Cancel the asynchronous call HANDLE; return nil if it had ended before."
   (backstaff-epc-cancel (car handle) (cdr handle)))
 
+(defvar backstaff-server--model-names nil
+  "An alist of the ids of tools and their names for models.
+It outlives the server, as agents keep the tools that they were given.")
+
+(defun backstaff-server-model-name (id)
+  "Return the name that models know of the tool ID; ID if none was described."
+  (alist-get id backstaff-server--model-names id nil #'equal))
+
 (defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.
 It describes the tools of DEFINITIONS, which are Emacs's own, as well.
 Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (or (backstaff-server-definitions server)
-        (setf (backstaff-server-definitions server)
-              (backstaff-epc-call (backstaff-server-connection server)
-                                  'describe (and definitions (list definitions))
-                                  :timeout timeout)))))
+        (let ((tools (backstaff-epc-call (backstaff-server-connection server)
+                                         'describe (and definitions (list definitions))
+                                         :timeout timeout)))
+          (setq backstaff-server--model-names
+                (mapcar (lambda (tool)
+                          (cons (plist-get tool :id)
+                                (plist-get (plist-get tool :model) :name)))
+                        tools))
+          (setf (backstaff-server-definitions server) tools)))))
 
 ;;;###autoload
 (defun backstaff-stop ()

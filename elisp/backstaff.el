@@ -232,7 +232,7 @@ is lost or sends no reply."
           reply
         (pcase (backstaff--ask id args)
           (:unasked reply)
-          ('nil (backstaff--refusal id))
+          ('nil (backstaff--refusal id context))
           (_ (setq context (plist-put context :approved t))
              (call)))))))
 
@@ -327,7 +327,7 @@ Return a handle for `backstaff-cancel'."
                         (backstaff--ask id args))
                     (quit nil))
              (:unasked (funcall callback reply))
-             ('nil (funcall callback (backstaff--refusal id)))
+             ('nil (funcall callback (backstaff--refusal id context)))
              (_ (try #'start (plist-put context :approved t))))))
       (condition-case problem
           (start (backstaff--context context))
@@ -369,11 +369,13 @@ another package's process filter."
   "Ask `backstaff-approval-function' about the tool ID with ARGS."
   (funcall backstaff-approval-function (backstaff--method id) args))
 
-(defun backstaff--refusal (id)
-  "Return the reply to a call of the tool ID that the user did not approve."
-  (backstaff--error-reply
-   id "APPROVAL_REFUSED"
-   (format "The user did not approve of the call of %s" (backstaff--method id))))
+(defun backstaff--refusal (id context)
+  "Return the reply to a call of ID in CONTEXT that the user did not approve."
+  (let ((id (backstaff--method id)))
+    (backstaff--error-reply
+     id "APPROVAL_REFUSED"
+     (format "The user did not approve of the call of %s"
+             (if (plist-get context :text-only) (backstaff-server-model-name id) id)))))
 
 
 ;;; Text and definitions

@@ -16,7 +16,7 @@ from backstaff.registry import CLIENT_TOOLS, Registry, discover
 from backstaff.render.canonical import to_json
 from backstaff.render.names import visible
 from backstaff.server import Server, enable_garbage_collection
-from backstaff.settings import Settings, default_file, load
+from backstaff.settings import Settings, Verdict, default_file, load
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
@@ -126,6 +126,13 @@ def _mcp(options: argparse.Namespace) -> int:
         max_output_bytes=options.max_output_bytes,
         structured=options.structured,
     )
+    for tool_id in offer.tools:
+        match server.settings.policy.verdict(tool_id):
+            case Verdict.DENY:
+                print(f"backstaff: {tool_id} is left out: the policy denies it", file=sys.stderr)
+            case Verdict.PROMPT:
+                problem = "the policy wants a person's approval, which nobody can give over MCP"
+                print(f"backstaff: {tool_id} is left out: {problem}", file=sys.stderr)
     return _until_the_client_ends(serve, server, offer)
 
 

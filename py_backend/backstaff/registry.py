@@ -34,7 +34,7 @@ AGENT_Q = "agent-q/"
 
 
 class Registry:
-    """Every tool, by id, and the unambiguous bare names: `list_directory`, `tree`."""
+    """Every tool, by id, by the unambiguous bare names, `tree`, and by the names for models."""
 
     def __init__(self, tools_by_id: Mapping[str, Tool[Any]]) -> None:
         """Keep the tools by id; the last part of each id is the tool's name."""
@@ -47,10 +47,11 @@ class Registry:
             for name, ids in owners.items()
             if len(ids) == 1 or ids[0].startswith(AGENT_Q)
         }
+        self._ids = {self.model_name(tool_id): tool_id for tool_id in tools_by_id} | self.aliases
 
     def id_of(self, name: str) -> str | None:
-        """Return the id of the tool NAME, an id or a bare name; None if there is none."""
-        tool_id = self.aliases.get(name, name)
+        """Return the id of the tool NAME, an id or a bare or model's name, or None."""
+        tool_id = self._ids.get(name, name)
         return tool_id if tool_id in self.by_id else None
 
     def content_readers(self) -> list[str]:

@@ -5,7 +5,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,7 +88,8 @@ def failure(tool: str, error: ToolError) -> Reply:
 class Call:
     """One call with its decoded context; the tool's arguments are still as they came.
 
-    The keys of the context are the fields that `argument` declares.
+    The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
+    the answer is a model's, and names tools as models know them.
     """
 
     tool_id: str
@@ -101,6 +102,7 @@ class Call:
     approved: bool = argument(absent=False)
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
+    for_model: bool = argument(absent=False)
     left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
     count_closed: bool = argument(absent=False)
     after: str = argument(absent="")
@@ -112,9 +114,19 @@ class Call:
 class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
 
-    def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
-        """Serve the REGISTRY's tools with SETTINGS; ROOT is an absolute path."""
+    def __init__(
+        self,
+        registry: Registry,
+        settings: Settings,
+        root: str,
+        model_name: Callable[[str], str] | None = None,
+    ) -> None:
+        """Serve the REGISTRY's tools with SETTINGS; ROOT is an absolute path.
+
+        MODEL_NAME tells how models call a tool; by default as the registry says.
+        """
         self.registry = registry
+        self._model_name = model_name or registry.model_name
         self.settings = settings
         self.root = root
         self.texts = UnsavedTexts()
@@ -177,12 +189,14 @@ class Server:
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
+        # Models know tools by other names than people and programs.
+        named = self._model_name if call.for_model or call.text_only else str
         match self.settings.policy.verdict(call.tool_id):  # SRD FR-LD-DEF-05
             case Verdict.DENY:
-                message = f"The policy of this server denies the tool {call.tool_id}"
+                message = f"The policy of this server denies the tool {named(call.tool_id)}"
                 raise ToolError(ErrorCode.POLICY_DENIED, message)
             case Verdict.PROMPT if not call.approved:
-                message = f"The tool {call.tool_id} needs the approval of a person first"
+                message = f"The tool {named(call.tool_id)} needs the approval of a person first"
                 raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
         tool = self.registry.by_id[call.tool_id]
         with Root(os.fspath(call.root or self.root)) as root:
@@ -199,6 +213,7 @@ class Server:
                 max_output_bytes=call.max_output_bytes,
                 available_capacity_bytes=call.available_capacity_bytes,
                 text_only=call.text_only,
+                named=named,
                 left_out=LeftOut(call.left_out),
                 count_closed=call.count_closed,
                 after=call.after,
@@ -244,7 +259,8 @@ class Server:
         from backstaff.client_tools import client_tools  # as in `definitions`
 
         (tool_id, tool), *_ = client_tools([definition]).items()
-        server = Server(Registry({tool_id: tool}), self.settings, self.root)
+        registry = Registry({tool_id: tool})
+        server = Server(registry, self.settings, self.root, self.registry.model_name)
         return server.call(tool_id, arguments, context)
 
     def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:

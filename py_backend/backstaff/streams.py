@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 
 
-def claim() -> tuple[int, Callable[[bytes], None]]:
-    """Return the descriptor to read requests from, and a function that writes a whole answer.
+def claim() -> tuple[int, int, Callable[[bytes], None]]:
+    """Return the descriptors of requests and of answers, and a function that writes a whole answer.
 
     Only the main thread calls this, and once. A stray `print`, also a child's, goes to stderr from
     here on, and nothing else can read what the client sends.
@@ -23,4 +23,4 @@ def claim() -> tuple[int, Callable[[bytes], None]]:
             outgoing.write(data)
             outgoing.flush()
 
-    return incoming, send
+    return incoming, outgoing.fileno(), send

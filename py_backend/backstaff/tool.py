@@ -64,7 +64,9 @@ class Context:
 
     `max_output_bytes` bounds the text (None: the tool's own default); `available_capacity_bytes`
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
-    With `text_only` nobody reads the data, and a tool need not make it. A person may choose what
+    With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id
+    of a tool into the name that the caller knows; sentences that point to a tool go through it, as
+    in `f"{context.named('workspace/tree')} shows what is in it"`. A person may choose what
     workspace/tree leaves out, and have it count what closed directories hold (`count_closed`); to a
     model it keeps its contract. `after` is the last entry that a
     view has of a listing by name, such as "src/" or "a.c": the next page begins behind it.
@@ -79,6 +81,7 @@ class Context:
     max_output_bytes: int | None = None
     available_capacity_bytes: int | None = None
     text_only: bool = False
+    named: Callable[[str], str] = str
     left_out: LeftOut = LeftOut.CONTRACT
     count_closed: bool = False
     after: str = ""

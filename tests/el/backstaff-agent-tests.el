@@ -82,6 +82,37 @@
     (should (equal (plist-get (backstaff-agent-tests-tool "forge/list_directory") :description)
                    "List directory entries"))))
 
+(ert-deftest backstaff-agent-answers-name-tools-as-the-model-knows-them ()
+  (backstaff-agent-tests-with-project '(("a" . "x"))
+    (pcase-dolist (`(,id ,args ,for-models ,for-people)
+                   '(("workspace/read_file" (:path ".")
+                      "tree shows what is in it" "workspace/tree shows what is in it")
+                     ("emacs/read_buffer" (:buffer "workspace/tree")
+                      "no buffer 'workspace/tree'.*; emacs_context names buffers, workspace_read_file reads"
+                      "; emacs/context names buffers, workspace/read_file reads")
+                     ("emacs/find_symbol" (:symbol "x" :path "workspace/tree")
+                      "'workspace/tree' is not open.*: use regexp_search"
+                      ": use workspace/regexp_search")))
+      (ert-info (id)
+        (backstaff-agent-tools)
+        (let ((text (car (backstaff-test-answers (backstaff-agent-tests-calling id args)))))
+          (should (string-match-p for-models text))
+          (should-not (text-properties-at 0 text)))
+        (let ((message (plist-get (plist-get (backstaff-call id args) :error) :message)))
+          (should (string-match-p for-people message)))))))
+
+(ert-deftest backstaff-agent-policy-names-tools-as-the-model-knows-them ()
+  (backstaff-agent-tests-with-settings
+      "[policy]\ndeny = [\"emacs/context\"]\nprompt = [\"workspace/read_file\"]\n"
+    (backstaff-agent-tools)
+    (let ((backstaff-approval-function (lambda (_id _args) nil)))
+      (pcase-dolist (`(,id . ,said)
+                     '(("emacs/context" . "denies the tool emacs_context\\'")
+                       ("workspace/read_file" . "of the call of workspace_read_file\\'")))
+        (should (string-match-p said (car (backstaff-test-answers
+                                           (backstaff-agent-tests-calling
+                                            id '(:path "a"))))))))))
+
 (ert-deftest backstaff-agent-every-argument-is-told-whole ()
   (backstaff-agent-tests-with-project nil
     (dolist (tool (backstaff-agent-tools))

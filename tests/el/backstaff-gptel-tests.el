@@ -157,6 +157,25 @@ SETTINGS are the server's, a string, or nil."
                 (should (equal (backstaff-gptel-tests-system none) catalog)))
               (should (equal (backstaff-gptel-tests-system '("a" "b")) '("a" "b"))))))))))
 
+(ert-deftest backstaff-gptel-preset-with-skills-has-the-tool-that-reads-them ()
+  (cl-flet ((names (preset)
+              (mapcar #'gptel-tool-name
+                      (plist-get (plist-get (gptel-get-preset preset) :tools) :append))))
+    (backstaff-gptel-tests-with-tools nil
+      (let ((backstaff-gptel-skills t))
+        (dolist (toolsets '(nil ("workspace") "commands" "forge"))
+          (backstaff-gptel-register toolsets)
+          (dolist (preset '(backstaff backstaff-all))
+            (should (equal (cl-count "get_command" (names preset) :test #'equal) 1))))
+        (backstaff-gptel-register)
+        (should (equal (length (names 'backstaff)) 6))))
+    ;; What tells of skills that cannot be read leads nowhere.
+    (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/get_command\"]\n"
+      (let ((backstaff-gptel-skills t))
+        (backstaff-gptel-register)
+        (should-not (member "get_command" (names 'backstaff)))
+        (should-not (plist-member (gptel-get-preset 'backstaff) :system))))))
+
 (ert-deftest backstaff-gptel-preset-goes-on-without-skills ()
   (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/list_commands\"]\n"
     (let ((backstaff-gptel-skills t)
@@ -438,7 +457,7 @@ Connection: close\r\nContent-Length: %d\r\n\r\n%s" (length body) body))
               (cl-loop for words in '("^Not saved yet: a\\.txt$"
                                       "\\`\"?\\*backstaff shell\\*\"? in \\./: lines 1-2 of 2\n1\t\\$ make"
                                       "^\\[no checker runs in: src/b\\.txt\\]$"
-                                      "No back end here: .*use workspace/regexp_search")
+                                      "No back end here: .*use regexp_search")
                        for text in told
                        do (should (string-match-p words text)))))
         (delete-process model)

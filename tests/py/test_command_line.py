@@ -62,6 +62,12 @@ def test_call_prints_text(root: Path) -> None:
     assert done.stdout.endswith("(0.0 KB)\n")
 
 
+def test_call_takes_the_name_that_models_know_and_answers_with_ids(root: Path) -> None:
+    done = call(root, "workspace_read_file", {"path": "d"})
+    assert done.returncode == 1
+    assert "workspace/tree shows what is in it" in done.stdout
+
+
 def test_call_prints_json(root: Path) -> None:
     done = call(root, "get_file_info", {"path": "f"}, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")

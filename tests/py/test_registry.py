@@ -164,6 +164,13 @@ def test_bare_name_of_several_is_agent_q_s() -> None:
     assert registry("a/one", "agent-q/one", "z/one").aliases == {"one": "agent-q/one"}
 
 
+def test_name_for_models_is_accepted() -> None:
+    found = registry("a/one", "agent-q/one", "a-b/two")
+    for tool_id in found.by_id:
+        assert found.id_of(found.model_name(tool_id)) == tool_id
+    assert found.id_of("a_one") == "a/one"
+
+
 def test_bare_name_of_several_others_is_nobody_s() -> None:
     found = registry("a/one", "b/one")
     assert found.aliases == {}

@@ -101,13 +101,16 @@ class Connection:
         self._send_line = send
         self._line = bytearray()
         # A tool that the policy holds back is not listed, but a call of it is told why.
-        self._ids = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
+        names = {server.registry.model_name(tool_id): tool_id for tool_id in offer.tools}
+        # Some text that a model reads, such as a skill, may call a tool by its id.
+        self._ids = names | {tool_id: tool_id for tool_id in offer.tools}
         self._listed = {
             name: tool_id
-            for name, tool_id in self._ids.items()
+            for name, tool_id in names.items()
             if server.settings.policy.verdict(tool_id) is Verdict.ALLOW
         }
         self._running: set[_RunningCall] = set()
+        self._unsent: set[_RunningCall] = set()
         self._telling = threading.Lock()
         self._tells_progress = False
         both: dict[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
@@ -126,6 +129,10 @@ class Connection:
             line, self._line = bytes(self._line), bytearray()
             self._read(line)
             self._keep(piece)
+
+    def busy(self) -> bool:
+        """Whether an answer to a call has still to be sent."""
+        return bool(self._unsent)
 
     def close(self) -> None:
         """Stop the running calls, as the client is gone."""
@@ -250,6 +257,7 @@ class Connection:
         context = {
             "max_output_bytes": self._offer.max_output_bytes,
             "text_only": not self._offer.structured,
+            "for_model": True,
         }
         running = _RunningCall(
             connection=self,
@@ -259,6 +267,7 @@ class Connection:
             token=_name(meta.get("progressToken")),
             since=time.monotonic(),
         )
+        self._unsent.add(running)
         self._running.add(running)
         if not self.workers.submit(running):
             running.reject()
@@ -289,6 +298,8 @@ class Connection:
             self._send(running.uid, result=_whole(result) if running.stateless else result)
         except OSError as error:
             logger.info("the client went before the answer to %s: %s", running.uid, error)
+        finally:
+            self._unsent.discard(running)
 
     def _result(self, reply: Reply) -> dict[str, object]:
         reply = self._with_note(reply)
@@ -333,6 +344,7 @@ class Connection:
             for call in [call for call in self._running if call.uid == uid]:
                 call.cancelled.set()
                 self._running.remove(call)  # nothing more may be sent about it
+                self._unsent.discard(call)
 
     # ------------------------------------------------------------------------ progress
 

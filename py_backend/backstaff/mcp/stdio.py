@@ -2,27 +2,58 @@
 
 import logging
 import os
+import select
+import time
 
 from backstaff import streams
+from backstaff.fs.budget import DEFAULT_DEADLINE_MS
 from backstaff.mcp.connection import Connection, Offer
 from backstaff.server import Server
-from backstaff.workers import Workers
+from backstaff.workers import GRACE_S, Workers
 
 logger = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 16
 EXIT_INTERRUPTED = 130
+FINISH_S = DEFAULT_DEADLINE_MS / 1000 + GRACE_S
+"""Seconds for the last calls when stdin has ended: as many as a call that starts now may take."""
+CHECK_MS = 20
+"""Milliseconds between two looks at whether the last calls are answered."""
 
 
 def serve(server: Server, offer: Offer) -> int:
-    """Serve until stdin ends; return the exit status. Only the main thread calls this, and once."""
-    incoming, send = streams.claim()
+    """Serve until stdin ends and what was asked is answered; return the exit status.
+
+    Only the main thread calls this, and once.
+    """
+    incoming, outgoing, send = streams.claim()
     connection = Connection(server, offer, send, Workers())
     try:
-        while data := os.read(incoming, READ_BYTES):
-            connection.receive(data)
-    except BrokenPipeError:
-        logger.info("the client stopped reading")
+        try:
+            while data := os.read(incoming, READ_BYTES):
+                connection.receive(data)
+        except BrokenPipeError:
+            logger.info("the client stopped reading")
+        _finish(connection, outgoing)
     except KeyboardInterrupt:  # some clients interrupt a server before they close its stdin
         return EXIT_INTERRUPTED
     return 0
+
+
+def _finish(connection: Connection, outgoing: int) -> None:
+    """Wait for the answers to the last calls, as in `printf ... | backstaff mcp`.
+
+    The wait is over when nobody can read OUTGOING any more, as for a client that was killed. What
+    still runs then is cancelled, so that no process that matches for it outlives the server.
+    """
+    reader = select.poll()
+    reader.register(outgoing, 0)  # errors are told without being asked for
+    until = time.monotonic() + FINISH_S
+    while connection.busy() and time.monotonic() < until and not reader.poll(CHECK_MS):
+        pass
+    if connection.busy():
+        logger.info("stdin has ended, and the last calls are cancelled")
+        connection.close()
+        until = time.monotonic() + GRACE_S
+        while connection.busy() and time.monotonic() < until:
+            time.sleep(CHECK_MS / 1000)

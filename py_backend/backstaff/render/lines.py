@@ -124,14 +124,14 @@ def directories_in_a_note(paths: Sequence[str]) -> str:
     return some_of(map(word, paths), len(paths)) or f"{len(paths)} with long names"
 
 
-def all_files(path: str, query: str, limit: int) -> str | None:
+def all_files(path: str, query: str, limit: int, named: Callable[[str], str]) -> str | None:
     """The call that lists, page by page, the files below PATH that the glob QUERY matches.
 
     For example `workspace/search_files {"path": "src", "query": "*.c", "kind": "glob", ...}`. The
-    answer is None if the call takes too much of a text of LIMIT bytes.
+    answer is None if the call takes too much of a text of LIMIT bytes. NAMED is the context's.
     """
     # JSON with escapes keeps any name on one line.
     arguments = {"path": path, "query": query, "kind": "glob", "include_ignored": True}
-    call = f"workspace/search_files {json.dumps(arguments)}"
+    call = f"{named('workspace/search_files')} {json.dumps(arguments)}"
     taken = len(call) + (query == "*")  # as much as `**`: list_directory decides late which it is
     return call if taken <= min(MAX_NOTE // 2, limit // REMEDY_SHARE) else None

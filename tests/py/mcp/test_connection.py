@@ -318,11 +318,38 @@ def test_failure_of_a_tool_is_a_text_for_the_model(
 
 def test_unknown_tool_is_an_error_that_names_the_known_ones(folder: Path) -> None:
     session = Session(server_at(folder), ["workspace/tree"])
-    # What is not offered is unknown, and an id is no name.
-    for name in ("nothing", "list_directory", "workspace/tree", "", None, 7, ["tree"]):
+    # What is not offered is unknown.
+    for name in ("nothing", "list_directory", "agent-q/list_directory", "", None, 7, ["tree"]):
         code, message = session.error("tools/call", {"name": name})
         assert code == INVALID_PARAMS
         assert "(there are tree)" in message
+
+
+def test_tool_that_is_offered_may_be_called_by_its_id(tree: Plant) -> None:
+    session = Session(server_at(tree({"a": "x"})), ["workspace/read_file"])
+    assert "1\tx" in text(session.call("workspace/read_file", {"path": "a"}))
+    assert [one["name"] for one in session.result("tools/list")["tools"]] == ["workspace_read_file"]
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_answers_name_tools_as_the_model_knows_them(tree: Plant, *, structured: bool) -> None:
+    root = tree({"workspace/tree": "workspace/tree\n" * 300, "d/f": ""})
+    (root / "odd").write_bytes(b"\xe9t\xe9\n")
+    session = Session(server_at(root), structured=structured, max_output_bytes=1024)
+    said = {
+        "is a directory: tree shows what is in it": ("workspace_read_file", {"path": "d"}),
+        "; workspace_read_file takes an encoding": ("read_file", {"path": "odd"}),
+        'in all: workspace_read_file {"path"': ("read_file", {"path": "workspace/tree"}),
+    }
+    for words, (name, arguments) in said.items():
+        answer = session.call(name, arguments)
+        assert words in text(answer)
+        if structured and answer["isError"]:
+            assert words in answer["structuredContent"]["error"]["message"]
+    # The content of files and their names stay as they are.
+    assert text(session.call("read_file", {"path": "workspace/tree"})).startswith(
+        "workspace/tree\n"
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], "{}", 7, False])
@@ -360,9 +387,9 @@ def test_policy_hides_a_tool_and_refuses_its_call(folder: Path) -> None:
     assert "workspace_read_file" in names
     assert names.isdisjoint({"tree", "list_directory", "read_file"})
     denied = session.call("tree", {"path": "."})
-    assert text(denied) == "Error: The policy of this server denies the tool workspace/tree"
+    assert text(denied) == "Error: The policy of this server denies the tool tree"
     asks = session.call("list_directory", {"path": ".", "approved": True})
-    assert text(asks).startswith("Error: The tool agent-q/list_directory needs the approval")
+    assert text(asks).startswith("Error: The tool list_directory needs the approval")
     assert denied["isError"] is asks["isError"] is True
     _, message = session.error("tools/call", {"name": "nothing"})
     assert "tree" not in message

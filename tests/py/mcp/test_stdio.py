@@ -1,5 +1,6 @@
 """The server as a process that an MCP client starts, and maybe leaves."""
 
+import json
 import os
 import signal
 import subprocess
@@ -21,8 +22,17 @@ import gc, os, sys, threading
 gc.disable()  # as __main__ does
 sys.path[:0] = [{str(SOURCE)!r}, {str(SOURCE.parent)!r}]
 from backstaff import command_line
+from backstaff.mcp import stdio
 from backstaff.tool import Result
 from tests.py.servers import registry_of
+
+ended = threading.Event()
+finish = stdio._finish
+stdio._finish = lambda *given: (ended.set(), finish(*given))
+
+def late(_, __):
+    ended.wait()
+    return Result(text="after the end", data={{}})
 
 def hang(_, __):
     thread = threading.Thread(target=threading.Event().wait, daemon=False)
@@ -39,7 +49,10 @@ def noisy(_, __):
 def collected(_, __):
     return Result(text=str(gc.isenabled()), data={{}})
 
-command_line.discover = lambda: registry_of(collected=collected, hang=hang, noisy=noisy)
+command_line.discover = lambda: registry_of(
+    collected=collected, hang=hang, late=late, noisy=noisy
+)
+stdio.FINISH_S = 0.5
 command_line.main(["mcp", "--root", "/", "--toolsets", "test"])
 """
 
@@ -93,6 +106,39 @@ def test_server_ends_while_tools_hang_and_with_half_a_line(made_up: McpClient) -
     assert made_up.ask("ping")["result"] == {}
     made_up.write(b'{"jsonrpc": "2.0", "id"')
     assert made_up.close() == 0
+
+
+def answered(client: McpClient) -> dict[object, dict[str, object]]:
+    """What CLIENT is answered, by id, after it has ended its requests."""
+    assert client.close() == 0
+    messages = [json.loads(line) for line in client.rest().splitlines()]
+    return {message["id"]: message["result"] for message in messages}
+
+
+def test_requests_from_a_pipe_that_ends_are_all_answered(serve: Serve, tree: Plant) -> None:
+    client = serve("--root", str(tree({"f": "word"})))
+    given = {"name": "regexp_search", "arguments": {"pattern": "word"}}
+    client.say(request("initialize", HELLO, uid=1), request("tools/call", given, uid=2))
+    answers = answered(client)
+    assert answers.keys() == {1, 2}
+    assert "f" in text(answers[2])
+
+
+def test_call_that_outlasts_the_input_is_answered(made_up: McpClient) -> None:
+    made_up.say(*(request("tools/call", {"name": "late"}, uid=n) for n in range(9)))
+    assert {uid: text(result) for uid, result in answered(made_up).items()} == dict.fromkeys(
+        range(9), "after the end"
+    )
+
+
+def test_call_that_nobody_reads_does_not_keep_the_server(serve: Serve) -> None:
+    patient = WITH_MADE_UP_TOOLS.replace("FINISH_S = 0.5", f"FINISH_S = {2 * DEADLINE}")
+    client = serve(command=(sys.executable, "-c", patient))
+    client.say(request("tools/call", {"name": "hang"}, uid=2))
+    assert client.ask("ping")["result"] == {}
+    assert client.process.stdout
+    client.process.stdout.close()
+    assert client.close() == 0
 
 
 def test_server_ends_when_nobody_reads_its_answers(serve: Serve) -> None:
@@ -187,6 +233,21 @@ def test_options_choose_the_tools(serve: Serve) -> None:
         *("get_command", "list_commands", "search_commands", "forge_list_directory", "tree"),
     ]
     assert names(serve("--tools", "read_file")) == ["read_file"]
+    assert names(serve("--tools", "workspace_read_file")) == ["workspace_read_file"]
+
+
+def test_tools_that_the_policy_leaves_out_are_told_at_the_start(folder: Path, serve: Serve) -> None:
+    config = folder / "config.toml"
+    config.write_text('[policy]\ndeny = ["workspace/tree"]\nprompt = ["forge/*"]\n')
+    config.chmod(0o600)
+    client = serve("--tools", "tree,forge_list_directory", "--config", str(config))
+    assert names(client) == []
+    assert client.close() == 0
+    asked = "the policy wants a person's approval, which nobody can give over MCP"
+    assert client.log() == (
+        "backstaff: workspace/tree is left out: the policy denies it\n"
+        f"backstaff: forge/list_directory is left out: {asked}\n"
+    )
 
 
 @pytest.mark.parametrize(

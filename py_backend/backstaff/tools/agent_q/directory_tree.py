@@ -71,7 +71,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                 lines.append(line)
                 room -= size(line)
 
-    call = all_files(place.relative, "**", limit)
+    call = all_files(place.relative, "**", limit, context.named)
     remedy = "give a directory as path, or exclude_patterns"
     remedy += f"; all files: {call}" if call else ""
 

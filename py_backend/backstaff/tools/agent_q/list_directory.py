@@ -62,7 +62,8 @@ def run(arguments: Arguments, context: Context) -> Result:
             if shown == wanted:
                 return late
             # The glob `*` finds the files of this directory alone.
-            call = all_files(place.relative, "**" if shown < directories else "*", limit)
+            query = "**" if shown < directories else "*"
+            call = all_files(place.relative, query, limit, context.named)
             more = omitted(plural(wanted - shown, "more entry", "more entries"), limit)
             return f"... {more}{f'; all files: {call}' if call else ''}\n{late}"
 

@@ -58,7 +58,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     except ContentError as error:
         message = f"Cannot read file {quote(arguments.path)}: {error.message}"
         if error.suggestions:
-            message += "; workspace/read_file takes an encoding"
+            message += f"; {context.named('workspace/read_file')} takes an encoding"
         raise ToolError(error.code, message, **error.details) from error
     except NotAFile as error:
         if error.kind != Kind.DIRECTORY:
@@ -67,7 +67,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise ToolError(error.code, message) from error
     except PathError as error:
         raise refusal(error, arguments.path, "File") from error
-    text, content, after = _fitted("".join(kept[0].pieces), whole, source.path, limit)
+    text, content, after = _fitted("".join(kept[0].pieces), whole, source.path, limit, context)
     return Result(
         text=text or "[the file is empty]\n",
         data={
@@ -84,7 +84,9 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
-def _fitted(content: str, whole: Whole, path: str, limit: int) -> tuple[str, str, int | None]:
+def _fitted(
+    content: str, whole: Whole, path: str, limit: int, context: Context
+) -> tuple[str, str, int | None]:
     """The text in LIMIT bytes, what of CONTENT is in it, and the number of the next line."""
     text = CONTROLS.sub(escaped, content)
     if size(text) <= limit:
@@ -92,8 +94,9 @@ def _fitted(content: str, whole: Whole, path: str, limit: int) -> tuple[str, str
 
     def end(shown: int) -> str:
         left = plural(whole.line_count - shown, "more line")
-        call = json.dumps({"path": path, "start_line": shown + 1})
-        return f"[{left}, {whole.byte_length} bytes in all: workspace/read_file {call}]\n"
+        given = json.dumps({"path": path, "start_line": shown + 1})
+        call = f"{context.named('workspace/read_file')} {given}"
+        return f"[{left}, {whole.byte_length} bytes in all: {call}]\n"
 
     rows = [f"{line}\n" for line in text.split("\n")]
     room = limit - size(end(0)) - len(str(whole.line_count))  # the next line's number is longer

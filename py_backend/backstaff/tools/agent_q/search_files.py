@@ -78,7 +78,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         reasons = () if search.total else _why(search, place, globs, arguments, context)
         notes = [shortened(n, MAX_NOTE) for n in (*_notes(search, exclusions), *reasons)]
     note_lines = "".join(f"... {note}\n" for note in notes)
-    call = all_files(place.relative, _as_glob(arguments.pattern), limit)
+    call = all_files(place.relative, _as_glob(arguments.pattern), limit, context.named)
     remedy = "narrow the pattern, give a path, or exclude_patterns"
     remedy += f"; all of them: {call}" if call else ""
 

@@ -118,11 +118,6 @@ BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".n
 
 REPOSITORY = "dir/(git) is a repository of its own"
 IGNORED = "git ignores all that is in here"
-REMEDIES = {
-    REPOSITORY: ": give it as path",
-    IGNORED: ": workspace/search_files with include_ignored finds it",
-}
-"""The ends of notes in the text. A client that draws the data has its own words for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +143,7 @@ class Facts:
     cannot name it, and "" where HEAD is detached. `tests` are directories with the number of files
     in them, and a program starts in one of `entries`. `complete` is false where the time was up.
     `more` is the advice on seeing more; `call` lists all files, for those that no answer has room
-    for.
+    for; `search_files` is the name of that tool.
     """
 
     name: str
@@ -166,6 +161,7 @@ class Facts:
     warnings: tuple[str, ...]
     complete: bool
     more: str
+    search_files: str
     call: str | None
 
     def minimum(self, cost: Cost) -> float:
@@ -250,7 +246,8 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
         warnings=tuple(warnings),
         complete=not found.expired,
         more='more by path="dir"' + (" or max_tokens" if highest is None else ""),
-        call=None if highest is None else all_files(place.relative, "**", highest),
+        search_files=context.named("workspace/search_files"),
+        call=None if highest is None else all_files(place.relative, "**", highest, context.named),
     )
 
 
@@ -388,7 +385,12 @@ def _tail(facts: Facts, found: Sequence[Line] | None) -> str:
     """The last lines, on the files that FOUND does not name. With None, they are the longest."""
     total = facts.start.total
     named = total if found is None else _named(found)
-    notes = "".join(f"[{note}{REMEDIES.get(note, '')}]\n" for note in facts.notes)
+    remedies = {
+        REPOSITORY: ": give it as path",
+        IGNORED: f": {facts.search_files} with include_ignored finds it",
+    }
+    # A client that draws the data has its own words for the ends of the notes.
+    notes = "".join(f"[{note}{remedies.get(note, '')}]\n" for note in facts.notes)
     if found is not None and named == total and facts.complete:
         all_of_them = "the file is" if total == 1 else f"all {total} files are"
         return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"

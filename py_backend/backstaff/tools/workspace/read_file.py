@@ -293,9 +293,10 @@ def _refusal(error: PathError, path: str, context: Context) -> ToolError:
     """The error for ERROR in the words and codes of read 6."""
     match error:
         case NotAFile(kind=Kind.DIRECTORY):
-            problem = "is a directory: workspace/tree shows what is in it"
+            problem = f"is a directory: {context.named('workspace/tree')} shows what is in it"
         case NotAFile():
-            problem = f"is no regular file: {error.message}; agent-q/get_file_info describes it"
+            describes = f"{context.named('agent-q/get_file_info')} describes it"
+            problem = f"is no regular file: {error.message}; {describes}"
         case NotADirectory(last=True):
             problem = "has a slash at its end, but it is a file: leave the slash out"
         case NotFound() | NotADirectory():

@@ -154,7 +154,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             tree.useless += _too_shallow(tree, arguments.exclude, context.budget)
     except PathError as error:
         raise _refusal(error, arguments.path) from error
-    text, is_whole = _text(tree, arguments, context.text_limit(DEFAULT_TEXT_BYTES))
+    text, is_whole = _text(tree, arguments, context)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -424,18 +424,19 @@ def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
             yield from _lines(child, tree)
 
 
-def _text(tree: Tree, asked: Arguments, limit: int) -> tuple[str, bool]:
-    """The head, the lines and the notes in LIMIT bytes, and whether they are whole.
+def _text(tree: Tree, asked: Arguments, context: Context) -> tuple[str, bool]:
+    """The head, the lines and the notes within the limit, and whether they are whole.
 
     A cut text has as many of the lines, and of the names in the last one, as have room.
     """
+    limit = context.text_limit(DEFAULT_TEXT_BYTES)
     counts = [(tree.counts[kind], kind) for kind in SUFFIXES if tree.counts[kind]]
     plurals = {Kind.DIRECTORY: "directories"}
     totals = ", ".join(plural(n, kind, plurals.get(kind, "")) for n, kind in counts)
     head = f"Tree of {show(tree.root['path'] + '/')} with {totals}, itself included\n"
 
     def text(shown: Sequence[_Line], left_out: int | None) -> str:
-        notes = bracketed(_notes(tree, asked, limit, shown, left_out))
+        notes = bracketed(_notes(tree, asked, context, shown, left_out))
         return "".join((head, *map(_Line.text, shown), notes))
 
     lines = list(_lines(tree.root, tree))
@@ -457,12 +458,17 @@ def _text(tree: Tree, asked: Arguments, limit: int) -> tuple[str, bool]:
 
 
 def _notes(
-    tree: Tree, asked: Arguments, limit: int, shown: Sequence[_Line], left_out: int | None
+    tree: Tree,
+    asked: Arguments,
+    context: Context,
+    shown: Sequence[_Line],
+    left_out: int | None,
 ) -> Iterator[str]:
     """Say why names are missing, and how to see them.
 
     LEFT_OUT is the number of lines that are not SHOWN, or None where the text is whole.
     """
+    root, limit = tree.root["path"], context.text_limit(DEFAULT_TEXT_BYTES)
     if tree.limit_reached:
         raisable = asked.max_entries < MAX_ENTRIES
         more = f"; raise it (at most {MAX_ENTRIES})" if raisable else ""
@@ -471,7 +477,6 @@ def _notes(
         yield "stopped as the time was up: exclude more, or give a directory as path"
     if left_out:
         yield omitted(plural(left_out, "more line"), limit, "give a directory as path")
-    root = tree.root["path"]
     short = [line for line in shown if line.missing != 0]
     if any(line.path != root for line in short) or (short and asked.max_depth > 1):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
@@ -479,7 +484,8 @@ def _notes(
     elif short and (left_out is not None or asked.max_entries == MAX_ENTRIES):
         # This tool shows no more of the root's line, but workspace/search_files does.
         last = short[0].words[-1] if short[0].words else "/"
-        call_for_all = all_files(root, "**" if last.endswith(("/", "/…")) else "*", limit)
+        query = "**" if last.endswith(("/", "/…")) else "*"
+        call_for_all = all_files(root, query, limit, context.named)
         if call_for_all:
             yield f"all files: {call_for_all}"
     if tree.depth_cut or tree.unopened:
