@@ -14,12 +14,9 @@
 (require 'flymake)
 (require 'xref)
 (require 'backstaff-emacs-diagnostics)
+(require 'backstaff-emacs-fixtures)
 (require 'backstaff-emacs-find-symbol)
 
-(declare-function backstaff-emacs-tests-error "backstaff-emacs-tests" (id &rest args))
-(declare-function backstaff-emacs-tests-later "backstaff-emacs-tests" (id args &optional context))
-(declare-function backstaff-emacs-tests-text "backstaff-emacs-tests" (id &rest args))
-(declare-function backstaff-emacs-tests-visit "backstaff-emacs-tests" (name))
 (declare-function eglot "ext:eglot" (&rest arguments))
 (declare-function eglot--guess-contact "ext:eglot" (&optional interactive))
 (declare-function eglot-current-server "ext:eglot" ())
@@ -35,7 +32,6 @@
 (defvar flycheck-check-syntax-automatically)
 (defvar flycheck-current-errors)
 (defvar flycheck-last-status-change)
-(load (expand-file-name "backstaff-emacs-tests" backstaff-test-directory) nil t)
 
 (defconst backstaff-emacs-checkers-tests-open "[only files that are open in Emacs are checked]\n"
   "The last line of each answer of emacs/diagnostics.")

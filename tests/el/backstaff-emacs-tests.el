@@ -11,42 +11,13 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff-agent)
+(require 'backstaff-emacs-fixtures)
 (require 'backstaff-emacs-context)
 (require 'backstaff-emacs-read-buffer)
 
 (defvar compilation-arguments)
 (defvar compilation-last-buffer)
 (defvar compilation-num-errors-found)
-
-(defun backstaff-emacs-tests-text (id &rest args)
-  "Return the text of the tool ID called with ARGS, which must succeed."
-  (let ((reply (backstaff-call (concat "emacs/" id) args)))
-    (ert-info ((format "%S" reply))
-      (should (plist-get reply :ok)))
-    (plist-get reply :text)))
-
-(defun backstaff-emacs-tests-error (id &rest args)
-  "Return (CODE MESSAGE) of the error that the tool ID answers ARGS with."
-  (let* ((reply (backstaff-call (concat "emacs/" id) args))
-         (problem (plist-get reply :error)))
-    (ert-info ((format "%S" reply))
-      (should-not (plist-get reply :ok))
-      (should (equal (plist-get reply :text) (concat "Error: " (plist-get problem :message)))))
-    (list (plist-get problem :code) (plist-get problem :message))))
-
-(defun backstaff-emacs-tests-later (id args &optional context)
-  "Return the reply that the tool ID gives ARGS in CONTEXT later."
-  (let ((reply nil))
-    (backstaff-call-async id args (lambda (value)
-                                    (should-not reply)
-                                    (setq reply value))
-                          context)
-    (should-not reply)
-    (backstaff-test-wait-for reply 20)))
-
-(defun backstaff-emacs-tests-visit (name)
-  "Return a buffer that visits the file NAME below the root."
-  (find-file-noselect (expand-file-name name backstaff-root-directory)))
 
 
 ;;; What tools in Lisp share

@@ -1,0 +1,44 @@
+;;; backstaff-emacs-fixtures.el --- Calls of the toolset emacs, for its tests  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; A file of its own, as ERT refuses to define the tests of a file twice.
+
+;;; Code:
+
+(require 'backstaff-test-support)
+
+(defun backstaff-emacs-tests-text (id &rest args)
+  "Return the text of the tool ID called with ARGS, which must succeed."
+  (let ((reply (backstaff-call (concat "emacs/" id) args)))
+    (ert-info ((format "%S" reply))
+      (should (plist-get reply :ok)))
+    (plist-get reply :text)))
+
+(defun backstaff-emacs-tests-error (id &rest args)
+  "Return (CODE MESSAGE) of the error that the tool ID answers ARGS with."
+  (let* ((reply (backstaff-call (concat "emacs/" id) args))
+         (problem (plist-get reply :error)))
+    (ert-info ((format "%S" reply))
+      (should-not (plist-get reply :ok))
+      (should (equal (plist-get reply :text) (concat "Error: " (plist-get problem :message)))))
+    (list (plist-get problem :code) (plist-get problem :message))))
+
+(defun backstaff-emacs-tests-later (id args &optional context)
+  "Return the reply that the tool ID gives ARGS in CONTEXT later."
+  (let ((reply nil))
+    (backstaff-call-async id args (lambda (value)
+                                    (should-not reply)
+                                    (setq reply value))
+                          context)
+    (should-not reply)
+    (backstaff-test-wait-for reply 20)))
+
+(defun backstaff-emacs-tests-visit (name)
+  "Return a buffer that visits the file NAME below the root."
+  (find-file-noselect (expand-file-name name backstaff-root-directory)))
+
+(provide 'backstaff-emacs-fixtures)
+;;; backstaff-emacs-fixtures.el ends here
