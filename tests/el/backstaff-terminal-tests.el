@@ -121,6 +121,29 @@ It runs in a project that holds TREE."
       (dolist (entry '(" k Find a command" " A agent-q" " p Tools for gptel"))
         (should (cl-some (apply-partially #'string-search entry) screen))))))
 
+(ert-deftest backstaff-terminal-has-room-for-what-a-tool-can-do ()
+  (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . ""))
+      '(progn (require 'backstaff-menu) (message "Here"))
+    (backstaff-terminal-tests-wait-for "^Here$")
+    (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
+    (backstaff-terminal-tests-wait-for " W workspace")
+    (backstaff-terminal-tests-press "W" "W" "s")
+    (let ((screen (string-join (backstaff-terminal-tests-wait-for "RET Run") "\n")))
+      (dolist (entry '("workspace/regexp_search" "t Run, text alone" "w Copy as Lisp" "j Copy arguments as JSON"
+                       "-p pattern" "-f flags .*default \"\"$"))
+        (should (string-match-p entry screen))))))
+
+(ert-deftest backstaff-terminal-shows-an-overview-from-its-first-line ()
+  (backstaff-terminal-tests-in-emacs
+      80 24 (append '(("README.md" . "") ("Makefile" . ""))
+                    (cl-loop for number below 60 collect
+                             (list (format "directory-%02d" number)
+                                   (cons (format "test_file_%02d.py" number) "x"))))
+      '(progn (backstaff-overview default-directory) (delete-other-windows))
+    (backstaff-terminal-tests-wait-for "^\\./ ")
+    (let ((screen (backstaff-terminal-tests-wait-for "(Overview)")))
+      (should (string-prefix-p "types:" (nth 2 screen))))))
+
 (ert-deftest backstaff-terminal-shows-the-report-of-the-doctor ()
   (backstaff-terminal-tests-in-emacs
       80 50 '(("a.txt" . ""))
