@@ -229,9 +229,10 @@ come first.  Ivy and Helm match and rank the files in their own way."
   "Return the reason why REPLY has no files.
 It is empty where there is no more to say than what icomplete says by itself."
   (if (plist-get reply :ok)
-      (string-join (append (unless (or (bound-and-true-p icomplete-mode)
-                                       (bound-and-true-p fido-mode))
-                             '("No file matches"))
+      (string-join (append
+                         ;; Fido, once it is off, leaves `icomplete-mode' on.
+                         (unless (memq 'icomplete-minibuffer-setup minibuffer-setup-hook)
+                           '("No file matches"))
                          ;; The rest of the note names an argument for models.
                          (mapcar (apply-partially #'string-remove-suffix
                                                   ": include_ignored shows them")
