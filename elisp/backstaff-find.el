@@ -229,15 +229,15 @@ come first.  Ivy and Helm match and rank the files in their own way."
   "Return the reason why REPLY has no files.
 It is empty where there is no more to say than what icomplete says by itself."
   (if (plist-get reply :ok)
-      (string-join (append
-                         ;; Fido, once it is off, leaves `icomplete-mode' on.
-                         (unless (memq 'icomplete-minibuffer-setup minibuffer-setup-hook)
-                           '("No file matches"))
-                         ;; The rest of the note names an argument for models.
-                         (mapcar (apply-partially #'string-remove-suffix
-                                                  ": include_ignored shows them")
-                                 (plist-get (plist-get reply :data) :notes)))
-                   "; ")
+      (string-join
+       (append
+        ;; Fido, once it is off, leaves `icomplete-mode' on, so the hook decides.
+        (unless (memq 'icomplete-minibuffer-setup minibuffer-setup-hook)
+          '("No file matches"))
+        ;; The rest of the note names an argument for models.
+        (mapcar (apply-partially #'string-remove-suffix ": include_ignored shows them")
+                (plist-get (plist-get reply :data) :notes)))
+       "; ")
     (plist-get reply :text)))
 
 (add-to-list 'completion-styles-alist
