@@ -33,6 +33,7 @@
   (pcase value
     ('t "yes")
     ((or 'nil :false) "no")
+    ("" "\"\"")
     ((pred stringp) value)
     ((pred consp) (mapconcat #'prin1-to-string value " "))
     (_ (format "%s" value))))

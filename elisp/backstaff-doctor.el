@@ -86,7 +86,8 @@ checks again and \\[backstaff-doctor-copy] copies it."
     (erase-buffer)
     (insert (propertize "Backstaff doctor" 'face 'bold)
             (format-time-string ", %F %T\n\n"))
-    (setq backstaff-doctor--end (point))
+    (setq backstaff-doctor--end (point)
+          header-line-format " Still checking…")
     (goto-char (point-min)))
   (let ((directory default-directory))
     (backstaff-doctor--guarded
@@ -203,18 +204,19 @@ If no check goes on, the command is wrong."
 
 (defun backstaff-doctor--conclude ()
   "End the report with the number of failures and the end of the log."
-  (let ((inhibit-read-only t)
-        (failures (let ((case-fold-search nil))
-                    (how-many "^FAILED " (point-min) (point-max)))))
+  (let* ((inhibit-read-only t)
+         (failures (let ((case-fold-search nil))
+                     (how-many "^FAILED " (point-min) (point-max))))
+         (verdict (pcase failures
+                    (0 (propertize "All is well." 'face 'success))
+                    (1 (propertize "One check failed." 'face 'error))
+                    (_ (propertize (format "%d checks failed." failures) 'face 'error)))))
+    ;; The report is longer than a small window.
+    (setq header-line-format (concat " " verdict))
     (save-excursion
       (delete-region backstaff-doctor--end (point-max))
       (goto-char (point-max))
-      (insert "\n"
-              (pcase failures
-                (0 (propertize "All is well." 'face 'success))
-                (1 (propertize "One check failed." 'face 'error))
-                (_ (propertize (format "%d checks failed." failures) 'face 'error)))
-              "\n\n"
+      (insert "\n" verdict "\n\n"
               (substitute-command-keys
                (if (zerop failures)
                    "Type \\[backstaff-overview] to see the project on a page."

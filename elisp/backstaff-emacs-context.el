@@ -132,9 +132,9 @@
                           "^" "| " (string-trim-right (plist-get region :text) "\n") t t))))))
 
 (defun backstaff-emacs-context--compilation (roots)
-  "Return the last compilation, if it was below one of ROOTS, as a plist, or nil."
-  (let* ((buffer (bound-and-true-p compilation-last-buffer))
-         (directory (and (buffer-live-p buffer) (backstaff-emacs-directory buffer roots))))
+  "Return the last compilation below one of ROOTS as a plist, or nil."
+  (let* ((buffer (backstaff-emacs-context--compilation-buffer roots))
+         (directory (and buffer (backstaff-emacs-directory buffer roots))))
     (when directory
       (with-current-buffer buffer
         (let ((running (process-live-p (get-buffer-process buffer)))
@@ -149,6 +149,28 @@
                              (string-trim (substring-no-properties status) "[: ]+"))
                 :errors (or (bound-and-true-p compilation-num-errors-found) 0)
                 :warnings (or (bound-and-true-p compilation-num-warnings-found) 0)))))))
+
+(defun backstaff-emacs-context--compilation-buffer (roots)
+  "Return the buffer of the compilation below ROOTS that started last, or nil.
+`compilation-last-buffer' alone will not do: a search in files, of which the
+matches count as errors, sets it, too."
+  (let ((started (lambda (buffer)
+                   ;; Emacs 28 has no such variable.  There the order below decides.
+                   (or (ignore-errors (buffer-local-value 'compilation--start-time buffer))
+                       0))))
+    (car (cl-sort (cl-remove-if-not
+                   (lambda (buffer)
+                     (with-current-buffer buffer
+                       (and (or (derived-mode-p 'compilation-mode)
+                                ;; `C-u M-x compile' makes such a buffer.
+                                (and (derived-mode-p 'comint-mode)
+                                     (bound-and-true-p compilation-arguments)))
+                            (not (derived-mode-p 'grep-mode))
+                            (backstaff-emacs-directory buffer roots))))
+                   (if (buffer-live-p (bound-and-true-p compilation-last-buffer))
+                       (cons compilation-last-buffer (buffer-list))
+                     (buffer-list)))
+                  #'> :key started))))
 
 (defun backstaff-emacs-context--compilation-told (compilation)
   "Return a line that tells of COMPILATION, a plist or nil."

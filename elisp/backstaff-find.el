@@ -107,12 +107,15 @@ come first.  Ivy and Helm match and rank the files in their own way."
              (overlay-put overlay 'before-string
                           (and (> total shown)
                                (propertize (format "%d of %d " shown total) 'face 'shadow)))
-             (unless labels (message "%s" (backstaff-find--problem reply)))
+             (unless labels (tell (backstaff-find--problem reply)))
              (when-let ((window (and turned-away (get-buffer-window minibuffer t))))
                (setq turned-away nil)
                (with-selected-window window
                  (let ((icomplete-compute-delay 0))
                    (mapc #'funcall (remq t post-command-hook)))))))
+         (tell (problem)
+           ;; An error would throw away the keys that were typed behind it.
+           (unless (equal problem "") (message "%s" problem)))
          (request-labels (input)
            (with-current-buffer minibuffer
              (let ((as-one-types throw-on-input)
@@ -130,7 +133,8 @@ come first.  Ivy and Helm match and rank the files in their own way."
                  (backstaff-request-wait))))
            (copy-sequence labels))
          (wait-for-labels (input limit offset)
-           (let ((reply (search #'backstaff-call input limit offset)))
+           (let ((reply (search (apply-partially #'backstaff-prompt-call #'backstaff-call)
+                                input limit offset)))
              (unless (or (note input reply) (> offset 0))
                (user-error "%s" (backstaff-find--problem reply)))
              (plist-get reply :data)))
@@ -171,15 +175,18 @@ come first.  Ivy and Helm match and rank the files in their own way."
          (exit (command)
            (when (backstaff-request-cancel) (setq requested nil))
            (let ((text (minibuffer-contents-no-properties)))
-             ;; The prompt shows an error until the next key, and stays open.  An interface
-             ;; that shows files may have one to visit before anything is typed.
-             (setq-local minibuffer-message-timeout nil)
-             (unless (and (string-blank-p text) (not (eq command #'exit-minibuffer)))
-               (choose text)))
-           ;; Vertico then brings its files up to date.
-           (setq this-command command)
-           (mapc #'funcall (remq t pre-command-hook))
-           (call-interactively command))
+             (condition-case problem
+                 ;; An interface that shows files may have one to visit before anything
+                 ;; is typed.
+                 (unless (and (string-blank-p text) (not (eq command #'exit-minibuffer)))
+                   (choose text))
+               ;; The prompt stays open.
+               (user-error (tell (cadr problem)))
+               (:success
+                ;; Vertico then brings its files up to date.
+                (setq this-command command)
+                (mapc #'funcall (remq t pre-command-hook))
+                (call-interactively command)))))
          (all-labels (input offset)
            (let* ((data (wait-for-labels input 1000 offset))
                   (total (plist-get data :total))
@@ -219,14 +226,18 @@ come first.  Ivy and Helm match and rank the files in their own way."
    20))
 
 (defun backstaff-find--problem (reply)
-  "Return the reason why REPLY has no files."
+  "Return the reason why REPLY has no files.
+It is empty where there is no more to say than what icomplete says by itself."
   (if (plist-get reply :ok)
-      (string-join (cons "No file matches"
-                         ;; The rest of the note names an argument for models.
-                         (mapcar (apply-partially #'string-remove-suffix
-                                                  ": include_ignored shows them")
-                                 (plist-get (plist-get reply :data) :notes)))
-                   "; ")
+      (string-join
+       (append
+        ;; Fido, once it is off, leaves `icomplete-mode' on, so the hook decides.
+        (unless (memq 'icomplete-minibuffer-setup minibuffer-setup-hook)
+          '("No file matches"))
+        ;; The rest of the note names an argument for models.
+        (mapcar (apply-partially #'string-remove-suffix ": include_ignored shows them")
+                (plist-get (plist-get reply :data) :notes)))
+       "; ")
     (plist-get reply :text)))
 
 (add-to-list 'completion-styles-alist

@@ -134,9 +134,11 @@ FORMS is a list of `text', `plist' and `json'."
   (let* ((id (backstaff-view-get :tool))
          (tool (or (cdr (assoc id (backstaff-inspector--tools)))
                    (user-error "The server has no tool %s" id))))
-    (backstaff-view-change
-     :arguments (backstaff-arguments-read tool (backstaff-view-get :root)
-                                          (backstaff-view-get :arguments)))))
+    (let ((arguments (backstaff-arguments-read tool (backstaff-view-get :root)
+                                               (backstaff-view-get :arguments))))
+      ;; Who gives other arguments wants to see the answer.  `g' keeps the folds.
+      (outline-show-all)
+      (backstaff-view-change :arguments arguments))))
 
 (defun backstaff-inspector-copy (text)
   "Put TEXT into the kill ring and say so."

@@ -210,13 +210,18 @@ come before their own entries."
          (directories (or (plist-get data :directories)
                           (cl-count :dir (plist-get data :entries)
                                     :key (lambda (entry) (plist-get entry :type)))))
-         (files (or (plist-get data :files) (- shown directories))))
+         (links (backstaff-table-count :symlink))
+         ;; The tools count all that is no directory as a file.
+         (files (- (or (plist-get data :files) (- shown directories)) links)))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and left-out "CUT")
-     (concat (or (backstaff-view-count files "file" "files") "no file") ", "
-             (or (backstaff-view-count directories "directory" "directories")
-                 "no directory"))
+     (string-join
+      (delq nil (list (or (backstaff-view-count files "file" "files") "no file")
+                      (backstaff-view-count links "link" "links")
+                      (or (backstaff-view-count directories "directory" "directories")
+                          "no directory")))
+      ", ")
      (and (backstaff-view-get :recursive) "recursive")
      (if hidden "hidden shown" "hidden off"))
     (backstaff-view-set-notes

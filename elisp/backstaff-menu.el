@@ -298,18 +298,20 @@ Where the server does not start, say what to do about it."
 
 (transient-define-prefix backstaff-menu-tool (tool)
   "Choose arguments for TOOL, a definition, and run it."
+  ;; What to do stands first, as many arguments do not fit into 24 lines.
   [:description
-   (lambda ()
-     (concat (propertize (plist-get backstaff-menu--tool :id) 'face 'transient-heading)
-             (propertize (concat "  " (plist-get backstaff-menu--tool :description))
-                         'face 'shadow)))
+   (lambda () (propertize (plist-get backstaff-menu--tool :id) 'face 'transient-heading))
+   :class transient-row
+   ("RET" "Run" backstaff-menu-run)
+   ("t" "Run, text alone" backstaff-menu-show-text)
+   ("w" "Copy as Lisp" backstaff-menu-copy-lisp :transient t)
+   ("j" "Copy arguments as JSON" backstaff-menu-copy-json :transient t)]
+  [:description
+   (lambda () (propertize (string-fill (plist-get backstaff-menu--tool :description)
+                                       (- (frame-width) 2))
+                          'face 'shadow))
    :class transient-column
    :setup-children backstaff-menu--argument-entries]
-  ["Do"
-   ("RET" "Run, show text, plist and JSON" backstaff-menu-run)
-   ("t" "Run, show the text alone" backstaff-menu-show-text)
-   ("w" "Copy the call as Lisp" backstaff-menu-copy-lisp :transient t)
-   ("j" "Copy the arguments as JSON" backstaff-menu-copy-json :transient t)]
   (interactive (list (backstaff-inspector-read-tool)))
   (setq backstaff-menu--tool tool
         backstaff-menu--values (backstaff-menu--initial-values tool))

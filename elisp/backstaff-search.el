@@ -113,16 +113,23 @@ The default is the symbol at point."
   (let* ((symbol (thing-at-point 'symbol t))
          (default (and symbol (regexp-quote symbol)))
          (literal nil)
+         (prompt (lambda ()
+                   (if literal (format-prompt "Search for text (M-r: Python regexp)" symbol)
+                     (format-prompt "Search for Python regexp (M-r: text)" default))))
          (map (make-sparse-keymap)))
     (set-keymap-parent map minibuffer-local-map)
     (define-key map (kbd "M-r")
                 (lambda ()
                   (interactive)
                   (setq literal (not literal))
-                  (minibuffer-message (if literal "Plain text" "Python regexp"))))
+                  (remove-overlays (point-min) (minibuffer-prompt-end) 'backstaff-prompt t)
+                  (let ((overlay (make-overlay (point-min) (minibuffer-prompt-end))))
+                    (overlay-put overlay 'backstaff-prompt t)
+                    (overlay-put overlay 'display
+                                 (propertize (funcall prompt)
+                                             'face 'minibuffer-prompt)))))
     (let ((pattern (read-from-minibuffer
-                    (format-prompt "Search for Python regexp (M-r: text)" default)
-                    nil map nil 'backstaff-search--history (if literal symbol default))))
+                    (funcall prompt) nil map nil 'backstaff-search--history default)))
       (when (string-empty-p pattern)
         (setq pattern (or (if literal symbol default) "")))
       (when (string-blank-p pattern)
@@ -168,7 +175,9 @@ The default is the symbol at point."
     ;; Wgrep takes the first four lines for the head.
     (backstaff-search--insert
      (format "Search for the %s %s in %s%s%s\n%s\n\n\n"
-             (if literal "text" "Python regexp") (backstaff-names-show pattern)
+             (if literal "text" "Python regexp")
+             ;; As it was typed: a label would double its backslashes.
+             (string-replace "\n" "\\n" (backstaff-names-text pattern))
              (backstaff-names-show
               (abbreviate-file-name (expand-file-name root_path default-directory)))
              (if (equal flags "i") ", in any case" "")

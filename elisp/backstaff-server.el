@@ -182,7 +182,7 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
     (unless (derived-mode-p 'special-mode)
       (special-mode))
-    (display-buffer (current-buffer))))
+    (pop-to-buffer (current-buffer))))
 
 
 ;;; One server

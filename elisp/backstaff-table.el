@@ -223,9 +223,10 @@ TOTAL is as in `backstaff-table-draw': nil after the last rows."
   "Return non-nil if rows are being drawn or sorted, or are to come."
   (and backstaff-table--answer t))
 
-(defun backstaff-table-count ()
-  "Return the number of rows, drawn or not."
-  (length backstaff-table--rows))
+(defun backstaff-table-count (&optional kind)
+  "Return the number of rows, drawn or not; those of KIND if that is given."
+  (if kind (cl-count kind backstaff-table--rows :key #'backstaff-table-row-kind)
+    (length backstaff-table--rows)))
 
 (defun backstaff-table-undrawn ()
   "Return the number of rows that are not drawn."

@@ -206,14 +206,20 @@ and each closed directory gets the number of names in it."
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and limited "CUT")
-     (and left-out (concat "left out: " (string-join (seq-take left-out 7) " ")))
+     ;; What is left out stands before what a narrow window cuts off.
+     (and exclude (format "without %s" (string-join exclude " ")))
+     (let ((names (and left-out (concat ": " (truncate-string-to-width
+                                              (string-join left-out " ") 24 nil nil "…")))))
+       (pcase (backstaff-view-get :left-out)
+         ('nothing "nothing left out")
+         ('ignored (concat "ignored left out" names))
+         (_ (and names (concat "left out" names)))))
      (backstaff-tree--counts)
      (format "depth %d%s" (backstaff-view-get :depth)
              (if (backstaff-view-get :wanted)
                  (format " of %d" (backstaff-view-get :wanted))
                ""))
-     (if (backstaff-view-get :hidden) "hidden shown" "hidden off")
-     (and exclude (format "without %s" (string-join exclude " "))))
+     (if (backstaff-view-get :hidden) "hidden shown" "hidden off"))
     (backstaff-view-set-notes
      (and limited
           ;; `substitute-command-keys' must not change the path.

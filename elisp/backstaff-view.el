@@ -558,11 +558,14 @@ Case counts only between names that are equal otherwise."
     found))
 
 (defun backstaff-view--go-to-start (focus)
-  "Go to the line of the path FOCUS, or to the first line with an entry.
+  "Go to the line of the path FOCUS, or to the first line that names a file.
 If FOCUS is `last', go to the last line."
   (goto-char (if (eq focus 'last) (1- (point-max)) (point-min)))
   (unless (or (eq focus 'last) (and focus (backstaff-view-go-to focus)))
-    (while (not (or (backstaff-view--line-entry) (eobp)))
+    (while (not (or (backstaff-view--line-entry) (eobp)
+                    ;; An overview names files above the first line with an entry.
+                    (text-property-not-all (point) (line-end-position)
+                                           'backstaff-place nil)))
       (forward-line)))
   (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
 

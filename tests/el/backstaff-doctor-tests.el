@@ -52,6 +52,9 @@
   (backstaff-doctor-tests-with (backstaff-test-command)
     (let ((report (backstaff-doctor-tests-report)))
       (should (string-match-p "^All is well\\.\n\nType o to see the project on a page" report))
+      ;; The report is longer than 24 lines.
+      (should (equal (buffer-local-value 'header-line-format (get-buffer "*backstaff doctor*"))
+                     " All is well."))
       (should-not (string-match-p "FAILED\\|To do:" report))
       (pcase-dolist (`(,name ,regexp)
                      `(("Emacs" ,(regexp-quote emacs-version))

@@ -14,9 +14,11 @@
 (require 'backstaff-emacs-fixtures)
 (require 'backstaff-emacs-context)
 (require 'backstaff-emacs-read-buffer)
+(require 'backstaff-search)
 
 (defvar compilation-arguments)
 (defvar compilation-last-buffer)
+(defvar grep-setup-hook)
 (defvar compilation-num-errors-found)
 
 
@@ -225,6 +227,7 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
     (insert "unsaved")
     (let ((compilation-last-buffer (get-buffer-create "*secret compilation*")))
       (with-current-buffer compilation-last-buffer
+        (compilation-mode)
         (setq default-directory (expand-file-name "out/" root)))
       (let* ((reply (backstaff-call 'emacs/context nil
                                     (list :root (expand-file-name "in/" root)))))
@@ -244,6 +247,24 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
     (should (string-match-p (concat "^Last compilation: echo a.c:3: error: bad; exit 2 in ./src/: "
                                     "exit \\[2\\], 1 error, 0 warnings; "
                                     "its buffer: \\*compilation\\*$")
+                            (backstaff-emacs-tests-text "context")))))
+
+(ert-deftest backstaff-emacs-context-takes-no-search-for-a-compilation ()
+  (backstaff-test-with-buffers '(("src" ("b.txt" . "x")))
+    (should (require 'grep))
+    (let ((inhibit-message t) (compilation-ask-about-save nil))
+      (cl-flet ((run (command mode)
+                  (let ((buffer (compilation-start command mode)))
+                    (backstaff-test-wait-for (not (get-buffer-process buffer)))
+                    (with-current-buffer buffer (font-lock-ensure)))))
+        (run "echo a.c:3: error: bad; exit 2" nil)
+        (run "echo src/b.txt:1:x" 'grep-mode)
+        (with-current-buffer (get-buffer-create "*search*")
+          (setq default-directory root)
+          ;; Without wgrep, which would bind a key in the map of the mode.
+          (let ((grep-setup-hook nil))
+            (backstaff-search-mode)))))
+    (should (string-match-p "^Last compilation: .*exit \\[2\\], 1 error, .*: \\*compilation\\*$"
                             (backstaff-emacs-tests-text "context")))))
 
 (ert-deftest backstaff-emacs-context-is-small ()

@@ -302,5 +302,14 @@
     (backstaff-view-test-press "g")
     (should (cl-find "[FILE] c" (backstaff-view-test-lines) :test #'string-prefix-p))))
 
+(ert-deftest backstaff-inspector-shows-all-of-the-answer-to-other-arguments ()
+  (backstaff-view-test-project '(("a" . "") ("sub" ("b" . "")))
+    (backstaff-view-test-open #'backstaff-run-tool "agent-q/list_directory" '(:path "."))
+    (goto-char (point-min))
+    (re-search-forward "^\\* Text$")
+    (execute-kbd-macro (kbd "TAB"))
+    (backstaff-view-test-press "e C-a C-k sub RET RET RET")
+    (should (cl-find "[FILE] b" (backstaff-view-test-lines) :test #'string-prefix-p))))
+
 (provide 'backstaff-inspector-tests)
 ;;; backstaff-inspector-tests.el ends here

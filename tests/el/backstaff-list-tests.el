@@ -40,6 +40,14 @@
     (should (equal (backstaff-view-test-notes) ""))
     (should (equal default-directory root))))
 
+(ert-deftest backstaff-list-counts-links-apart-from-files ()
+  (backstaff-view-test-project '(("a" . "") ("sub" ("b" . "")))
+    (dolist (link '("one" "two"))
+      (make-symbolic-link "a" (expand-file-name link root)))
+    (dolist (command '(backstaff-list-directory backstaff-list-entries))
+      (backstaff-view-test-open command root)
+      (should (string-search "  1 file, 2 links, 1 directory" (backstaff-view-test-header))))))
+
 (ert-deftest backstaff-list-opens-at-the-first-entry ()
   (backstaff-view-test-project backstaff-list-tests-tree
     (backstaff-view-test-open #'backstaff-list-directory root)

@@ -142,7 +142,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
     (should (string-match-p "Z zoo" (backstaff-menu-tests-type "M-m")))
     (should (string-match-p "f zoo/feed asks first" (backstaff-menu-tests-type "M-m Z")))
     (let ((screen (backstaff-menu-tests-type "M-m Z f")))
-      (should (string-match-p "zoo/feed  Feed it" screen))
+      (should (string-match-p "zoo/feed\n.*\n\nFeed it\n" screen))
       (should (string-match-p "-a amount  default 3" screen)))))
 
 (ert-deftest backstaff-menu-opens-the-views ()

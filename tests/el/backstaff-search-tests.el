@@ -108,6 +108,29 @@
                    (cadr case))))
         (should (equal (list (backstaff-search--read)) (cddr case)))))))
 
+(ert-deftest backstaff-search-says-in-the-prompt-how-it-will-search ()
+  (let ((prompts nil))
+    (define-key minibuffer-local-map [f12]
+                (lambda () (interactive)
+                  (push (or (get-char-property (point-min) 'display)
+                            (minibuffer-prompt))
+                        prompts)))
+    (unwind-protect
+        (should (equal (backstaff-test-typing "<f12> M-r <f12> M-r <f12> x M-r RET"
+                         (backstaff-search--read))
+                       '("x" . t)))
+      (define-key minibuffer-local-map [f12] nil))
+    (should (equal (mapcar #'substring-no-properties prompts)
+                   '("Search for Python regexp (M-r: text): "
+                     "Search for text (M-r: Python regexp): "
+                     "Search for Python regexp (M-r: text): ")))))
+
+(ert-deftest backstaff-search-shows-the-pattern-as-it-was-typed ()
+  (dolist (pattern '("x\\by{" "\"a\"" "a  b"))
+    (backstaff-search-tests-found pattern
+      (should (string-prefix-p (format "Search for the Python regexp %s in " pattern)
+                               (buffer-string))))))
+
 (ert-deftest backstaff-search-returns-at-once-and-is-cancelled ()
   (backstaff-view-test-project backstaff-search-tests-tree
     (backstaff-search "run" root)

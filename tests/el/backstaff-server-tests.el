@@ -353,7 +353,9 @@
 
 (ert-deftest backstaff-show-log-shows-the-log ()
   (backstaff-test-with-server (backstaff-test-fake-command)
-    (backstaff-show-log)
+    (save-window-excursion
+      (backstaff-show-log)
+      (should (equal (buffer-name (window-buffer)) backstaff-server-log-buffer)))
     (should (backstaff-server-tests-pid))
     (with-current-buffer backstaff-server-log-buffer
       (should (derived-mode-p 'special-mode))

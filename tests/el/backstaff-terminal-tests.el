@@ -121,6 +121,28 @@ It runs in a project that holds TREE."
       (dolist (entry '(" k Find a command" " A agent-q" " p Tools for gptel"))
         (should (cl-some (apply-partially #'string-search entry) screen))))))
 
+(ert-deftest backstaff-terminal-has-room-for-what-a-tool-can-do ()
+  (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . ""))
+      '(progn (require 'backstaff-menu) (message "Here"))
+    (backstaff-terminal-tests-wait-for "^Here$")
+    (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
+    (backstaff-terminal-tests-wait-for " W workspace")
+    (backstaff-terminal-tests-press "W" "W" "s")
+    (let ((screen (string-join (backstaff-terminal-tests-wait-for "RET Run") "\n")))
+      (dolist (entry '("workspace/regexp_search" "t Run, text alone" "w Copy as Lisp" "j Copy arguments as JSON"
+                       "-p pattern" "-f flags .*default \"\"$"))
+        (should (string-match-p entry screen))))))
+
+(ert-deftest backstaff-terminal-shows-an-overview-from-its-first-line ()
+  (backstaff-terminal-tests-in-emacs
+      ;; The window of the overview has four lines, which end above the map.
+      80 14 '(("README.md" . "") ("Makefile" . "") ("src" ("main.c" . "")))
+      '(backstaff-overview default-directory)
+    (backstaff-terminal-tests-wait-for "no git ")
+    (let ((screen (backstaff-terminal-tests-wait-for "(Overview)")))
+      (should (cl-find "types:" screen :test #'string-prefix-p))
+      (should-not (cl-find "./ " screen :test #'string-prefix-p)))))
+
 (ert-deftest backstaff-terminal-shows-the-report-of-the-doctor ()
   (backstaff-terminal-tests-in-emacs
       80 50 '(("a.txt" . ""))
