@@ -3,6 +3,7 @@
 The reader holds the whole file, decodes it at once and splits it, which the tool never does.
 """
 
+import codecs
 from dataclasses import dataclass
 from random import Random
 
@@ -50,6 +51,10 @@ class RandomFile:
         wide = self.codec.startswith(("utf-16", "utf-32"))
         if b"\0" in self.data[:NUL_BYTES] and not wide:
             return None
+        if self.codec.startswith("utf-16") and self.data.startswith(codecs.BOM_UTF32_LE):
+            return (
+                None  # a NUL behind the mark of UTF-16 makes it that of UTF-32, which this is not
+            )
         body = self.data[len(self.mark) :]
         # A text may be UTF-8 without meaning to, and that comes before what anyone says.
         if not self.mark and b"\0" not in self.data[:NUL_BYTES]:
