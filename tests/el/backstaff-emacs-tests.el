@@ -17,7 +17,6 @@
 (require 'backstaff-search)
 
 (defvar compilation-arguments)
-(defvar compilation-last-buffer)
 (defvar grep-setup-hook)
 (defvar compilation-num-errors-found)
 
@@ -225,9 +224,10 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
     (switch-to-buffer (backstaff-emacs-tests-visit "in/a.txt"))
     (switch-to-buffer (backstaff-emacs-tests-visit "out/secret.txt"))
     (insert "unsaved")
-    (let ((compilation-last-buffer (get-buffer-create "*secret compilation*")))
-      (with-current-buffer compilation-last-buffer
+    (let ((compilation (get-buffer-create "*secret compilation*")))
+      (with-current-buffer compilation
         (compilation-mode)
+        (setq-local compilation-arguments '("make"))
         (setq default-directory (expand-file-name "out/" root)))
       (let* ((reply (backstaff-call 'emacs/context nil
                                     (list :root (expand-file-name "in/" root)))))
