@@ -368,6 +368,8 @@ What is promised is 50 ms, but the machine of the tests may be busy."
                                            (buffer-name buffer)))
                          (buffer-list)))))
 
+(defvar native-comp-enable-subr-trampolines)
+
 (ert-deftest backstaff-emacs-tools-look-and-do-nothing-else ()
   (backstaff-emacs-checkers-tests-with-eglot
       `(("a.py" . "import b\nfrob\n") ("b.py" . ,(make-string 1000000 ?x))
@@ -389,6 +391,8 @@ What is promised is 50 ms, but the machine of the tests may be busy."
     (insert "text\n")
     (switch-to-buffer "c.el")
     (let* ((deeds nil)
+           ;; Advice on a function in C would load the compiler through the handler below.
+           (native-comp-enable-subr-trampolines nil)
            (note (lambda (deed)
                    (lambda (&rest _)
                      ;; jsonrpc encodes in buffers of its own, and logs in those of eglot.
