@@ -34,6 +34,7 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
                            busiest (max busiest (- used processor)) processor used))))))
     (unwind-protect
         (progn (funcall function)
+               ;; The screen is drawn in waits as of a user, and the last slices after the answer.
                (while (progn (sit-for bench-stall-period) backstaff-request--pending))
                (sit-for (* 3 bench-stall-period)))
       (cancel-timer timer))
