@@ -5,7 +5,7 @@ Every function takes an open descriptor and single names, so no path is looked u
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
@@ -82,17 +82,18 @@ def groups_in(directory: int, budget: Budget) -> Grouped:
     """
     files: list[str] = []
     others: list[os.DirEntry[str]] = []
+    put_aside: Callable[[os.DirEntry[str]], object] = others.append  # and so return None
     try:
         entries = HANDLES.scan(directory)
         try:
-            while not budget.expired():
-                chunk = list(islice(entries, budget.STRIDE))
-                names = [entry.name for entry in chunk if entry.is_file(follow_symlinks=False)]
-                files += names
-                if len(names) < len(chunk):
-                    others += [one for one in chunk if not one.is_file(follow_symlinks=False)]
-                if len(chunk) < budget.STRIDE:
-                    break
+            most = 0
+            while len(files) + len(others) == most and not budget.expired():
+                most += budget.STRIDE
+                files += [
+                    entry.name
+                    for entry in islice(entries, budget.STRIDE)
+                    if entry.is_file(follow_symlinks=False) or put_aside(entry)
+                ]
         finally:
             entries.close()
         if not others:

@@ -31,7 +31,7 @@ from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, rules_of
 from backstaff.fs.packed import PackedPaths
 from backstaff.fs.root import Place
-from backstaff.fs.stamp import UNSETTLED, Recent, Stamp, settled, stamp_of
+from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, Stamp, settled, stamp_of
 from backstaff.fs.walk import Step, Walk
 
 MAX_KEPT = 500_000
@@ -224,10 +224,16 @@ class _Watch:
 
     def look(self, directory: int, *names: str) -> None:
         """Watch NAMES in the open DIRECTORY, too."""
-        now = time.time_ns()
         statuses = [lstat_or_none(name, directory) for name in names]
         self.names += names
-        self.stamps += [settled(one, now) if one else UNSETTLED for one in statuses]
+        self.stamps += [stamp_of(one) if one else UNSETTLED for one in statuses]
+
+    def settle(self, begun: int) -> None:
+        """Trust no stamp of what changed after the walk had BEGUN, or just before."""
+        young = begun - RACY_NS
+        self.stamps = [
+            stamp if stamp[0] < young and stamp[1] < young else UNSETTLED for stamp in self.stamps
+        ]
 
 
 @dataclass(slots=True)
@@ -269,6 +275,8 @@ class _ProjectWalk:
                 for step, problem in walk.enter_all():
                     self._note_unreadable(step, problem)
             expired = walk.expired
+        for watch in (self.above, *self.watches.values()):
+            watch.settle(self._begun)
         return ProjectFiles(
             self.paths,
             self.directories,
@@ -283,14 +291,14 @@ class _ProjectWalk:
         """Note the files in the open DIRECTORY; return the directories to enter."""
         ignore, all_ignored, above = self._ahead[-1]
         prefix = f"{path}/" if path else ""
-        stamp = settled(HANDLES.status(directory), self._begun)
+        stamp = stamp_of(HANDLES.status(directory))
         files, directories, links, _ = groups_in(directory, self.budget)
         self._ahead.pop()  # only now: a directory that could not be read is noted with it
         above.stamps.append(stamp)
         has_dot_git, has_rules = False, False
-        for names in (files, directories, links):  # special files belong to no project
+        for names in filter(None, (files, directories, links)):  # no project has special files
             names.sort()
-            if names and names[0] <= FILE:  # else all sort after the two that are looked for
+            if names[0] <= FILE:  # else all sort after the two that are looked for
                 has_rules |= names is files and FILE in names
                 if _DOT_GIT in names:
                     names.remove(_DOT_GIT)
@@ -382,10 +390,9 @@ class _ProjectWalk:
         """The rules from above, IGNORE, and those of the open DIRECTORY itself."""
         content, left_out = b"", self._tracked.left_out
         if FILE in files:
-            now = time.time_ns()
             try:
                 content, status, _ = read(FILE, directory, MAX_BYTES + 1)
-                stamp = settled(status, now)
+                stamp = stamp_of(status)
             except PathError:
                 stamp = UNSETTLED
             watch = self._watch(path, above)
@@ -418,13 +425,12 @@ class _ProjectWalk:
 
     def _note_unreadable(self, step: Step, problem: PathError) -> None:
         """Note the directory STEP, which could not be entered because of PROBLEM."""
-        now = time.time_ns()
         status = lstat_or_none(step.name, step.directory)
         # Only a change of permissions changes the stamp. After other failures, the next walk tries
         # again.
         watched = status is not None and isinstance(problem, PermissionRefused)
         *_, above = self._ahead.pop()
-        above.stamps.append(settled(status, now) if status and watched else UNSETTLED)
+        above.stamps.append(stamp_of(status) if status and watched else UNSETTLED)
         self._close(step.path, Closed.UNREADABLE)
 
 

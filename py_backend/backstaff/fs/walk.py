@@ -94,27 +94,40 @@ class Walk:
     def enter_all(self) -> Iterator[tuple[Step, PathError]]:
         """Go into every directory, and yield those that cannot be read, with the reason.
 
-        This is `enter` for each step, in two thirds of its time. Raises `Cancelled`.
+        This is `enter` for each step, in half of its time. Raises `Cancelled`.
         """
-        levels, expired, enter = self._levels, self.budget.expired, HANDLES.enter_to_list
+        levels, expired, arrange = self._levels, self.budget.expired, self.arrange
+        enter, close = HANDLES.enter_to_list, HANDLES.close
         while levels:
-            directory, prefix, entries = level = levels[-1]
+            directory, prefix, entries = levels[-1]
+            too_deep = len(levels) >= DEEPEST
             for name, kind in entries:
                 if expired():
                     self.expired = True
                     return
                 path = prefix + name
                 try:
-                    if len(levels) >= DEEPEST:
+                    if too_deep:
                         raise Unreachable("it is too deep")
-                    self._push(enter(name, directory), path)
+                    inner = enter(name, directory)
+                    try:
+                        ahead = arrange(inner, path)
+                    except BaseException:
+                        close(inner)
+                        raise
+                except DeadlineExceeded:
+                    self.expired = True
+                    return
                 except (OSError, PathError) as error:
                     problem = path_error(error) if isinstance(error, OSError) else error
                     yield Step(name, path, kind, len(levels), directory), problem
-                if levels[-1] is not level:
-                    break  # one was entered
+                else:
+                    if ahead:
+                        levels.append(_Level(inner, path + "/", iter(ahead)))
+                        break
+                    close(inner)  # most directories hold no other
             else:
-                HANDLES.close(levels.pop().directory)
+                close(levels.pop().directory)
         self.expired |= expired()  # the last directory may not have been read to its end
 
     def enter(self, step: Step) -> PathError | None:

@@ -13,7 +13,7 @@ docs/design.md; `python -m dev.bench.find` measures it anew.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
@@ -36,7 +36,7 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What TEXT may mean among PATHS; FOLDED are the same in small letters.
+    """What TEXT may mean among PATHS; FOLDED returns the same in small letters.
 
     HEAT says how much some of them were edited of late, and decides among guesses that are equally
     good. Each method returns the positions of at most `MOST` paths, and raises `DeadlineExceeded`.
@@ -44,7 +44,7 @@ class Guesses:
 
     text: str
     paths: Sequence[str]
-    folded: Sequence[str]
+    folded: Callable[[], Sequence[str]]
     heat: Mapping[str, float]
     budget: Budget
     hottest: float = field(init=False)
@@ -68,7 +68,7 @@ class Guesses:
         search = re.compile(rf"(?P<begins>^)?(?:{edits})(?P<ends>(?:\.[^.]*)?$)?").search
 
         def ranks() -> Iterator[tuple[float, int]]:
-            for position, path in enumerate(self.budget.checked(self.folded)):
+            for position, path in enumerate(self.budget.checked(self.folded())):
                 if (first in path or last in path) and (found := search(_name(path))):
                     begins, ends = found["begins"] is not None, found["ends"] is not None
                     yield -begins - (begins and ends), position
@@ -82,7 +82,7 @@ class Guesses:
             return []
 
         def ranks() -> Iterator[tuple[float, int]]:
-            for position, path in enumerate(self.budget.checked(self.folded)):
+            for position, path in enumerate(self.budget.checked(self.folded())):
                 if name in path and name in (found := _name(path), found.rpartition(".")[0]):
                     yield -len(set(folders).intersection(path.split("/"))), position
 
@@ -93,7 +93,7 @@ class Guesses:
         scores: dict[int, float] = {}
         stems = dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text))
         for one in stems:
-            for position, path in enumerate(self.budget.checked(self.folded)):
+            for position, path in enumerate(self.budget.checked(self.folded())):
                 if len(one) >= SHORTEST_STEM and one in path:
                     worth = NAME_FACTOR if one in _name(path) else 1.0
                     scores[position] = scores.get(position, 0.0) + worth

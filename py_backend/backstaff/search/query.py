@@ -166,7 +166,7 @@ class Matches:
         """Yield guesses, while fewer than `FEW` of the RANKED matches and of them are close."""
         index, query = self.index, self.query
         known = {position for how, position in ranked if how in CLOSE}
-        guesses = Guesses(query.text, index.paths, index.folded, heat, budget)
+        guesses = Guesses(query.text, index.paths, lambda: index.folded, heat, budget)
         steps: list[tuple[How, Callable[[], Sequence[int]]]] = []
         if not query.ignore_case:
             steps.append((How.CASE, lambda: self._without_case(heat, budget)))
