@@ -1,6 +1,6 @@
 """Python starts the package here. Keep it small: Python compiles this file at every start.
 
-What stands before the first import must be plain enough for a Python that is too old.
+The lines before the first import must be plain enough for a Python that is too old.
 """
 
 import gc

@@ -1,7 +1,8 @@
 """Tools that a client has itself: it sends their definitions, and the server judges their calls.
 
-Emacs has the toolset `emacs`, whose work only Emacs can do. What all tools share stays here, in one
-home: how a definition is told to agents, which arguments fit, and the policy's verdict.
+Emacs has the toolset `emacs`, whose work only Emacs can do. The part that all tools share
+stays here, in one home: how a definition is told to agents, which arguments fit, and the policy's
+verdict.
 """
 
 from collections.abc import Mapping, Sequence

@@ -113,7 +113,7 @@ class Unreachable(PathError):
 
 
 def path_error(error: OSError) -> PathError:
-    """The `PathError` for what the operating system said."""
+    """The `PathError` for an error of the operating system."""
     match error:
         case FileNotFoundError():
             return NotFound("it does not exist")

@@ -75,7 +75,7 @@ class Registry:
         ]
 
     def for_models(self, tool_id: str) -> dict[str, object]:
-        """What models are told of a tool: its `name`, `description`, and the JSON `schema`.
+        """The definition of a tool that models see: `name`, `description`, and the JSON `schema`.
 
         Raises `ToolError` if the tool cannot be used.
         """
@@ -102,7 +102,7 @@ class Registry:
     def _for_models(
         self, tool_id: str, tool: Tool[Any], tools: Mapping[str, Tool[Any]]
     ) -> dict[str, object]:
-        """What `describe` tells models: texts that are whole, with the names they know of TOOLS."""
+        """The definition that `describe` has for models: whole, with their names of TOOLS."""
         return {
             "name": self.model_name(tool_id),
             "description": self._named(tool.description, tools),

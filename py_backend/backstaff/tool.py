@@ -67,9 +67,9 @@ class Context:
     With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id
     of a tool into the name that the caller knows; sentences that point to a tool go through it, as
     in `f"{context.named('workspace/tree')} shows what is in it"`. A person may choose what
-    workspace/tree leaves out, and have it count what closed directories hold (`count_closed`); to a
-    model it keeps its contract. `after` is the last entry that a
-    view has of a listing by name, such as "src/" or "a.c": the next page begins behind it.
+    workspace/tree leaves out, and have it count the entries of closed directories (`count_closed`);
+    to a model it keeps its contract. `after` is the last entry that a view has of a listing by
+    name, such as "src/" or "a.c": the next page begins behind it.
 
     `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
     saved ones that are not UTF-8, both by the path below the root with all links resolved
@@ -125,7 +125,7 @@ class Tool(Generic[Arguments]):
     `run` gets an instance of the frozen dataclass `arguments`, whose fields declare the parameters
     (`argument`). `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
     `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
-    arguments that do not fit. With `reads_content` the tool answers with what files hold, so a
+    arguments that do not fit. With `reads_content` the tool answers with the content of files, so a
     client sends it the texts that are not saved yet.
     """
 

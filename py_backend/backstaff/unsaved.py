@@ -54,15 +54,15 @@ class Named:
 
 @dataclass(slots=True)
 class UnsavedTexts:
-    """The texts that a server keeps, by digest; what no call has named for longest goes first.
+    """The texts that a server keeps, by digest; the one that was not named for longest goes first.
 
-    Only the thread that reads requests comes here, so the next request finds what this one brought.
+    Only the thread that reads requests comes here, so the next request finds the texts of this one.
     """
 
     kept: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
     size: int = 0
     begun: OrderedDict[str, bytearray] = field(default_factory=OrderedDict)
-    """What has come of texts that come in pieces, by digest; at most `MAX_BEGUN`."""
+    """The pieces that have come of unfinished texts, by digest; at most `MAX_BEGUN`."""
 
     def keep_text(self, arguments: Sequence[object]) -> int:
         """Take a piece of a text, (SHA256 SIZE OFFSET BASE64); return how many bytes are here.
@@ -106,7 +106,7 @@ class UnsavedTexts:
             self.size -= len(self.kept.popitem(last=False)[1])
 
     def received(self, items: Sequence[Named]) -> Mapping[str, UnsavedText]:
-        """Keep what ITEMS bring, and return the text of each by name. Raises `ToolError`."""
+        """Keep the texts that ITEMS bring, and return each by its name. Raises `ToolError`."""
         for item in items:
             if item.data is not None and item.digest not in self.kept:
                 self._keep(item.digest, item.data)

@@ -1,4 +1,4 @@
-"""The contents of many files below a directory, for a search of what is in them.
+"""The contents of many files below a directory, for a search in them.
 
 A path is followed name by name from the open start, by descriptor and never through a link. The
 directories on the way to a file stay open for the next one, so files come in an order in which

@@ -107,7 +107,7 @@ def _proc() -> int | None:
 
 
 def kernel_file() -> NotAFile:
-    """The error for what looks like a regular file and is made by the kernel as it is read."""
+    """The error for a seeming regular file that the kernel makes as it is read."""
     return NotAFile("it is a file of the kernel, as in /proc, and has no size", kind="kernel-file")
 
 

@@ -59,7 +59,7 @@ class Globs:
     """Compiled patterns."""
 
     def __init__(self, patterns: Sequence["GlobPattern"]) -> None:
-        """Match what any of PATTERNS matches."""
+        """Match the paths that any of PATTERNS matches."""
         from pathspec import PathSpec
 
         self._patterns = patterns

@@ -1,7 +1,7 @@
 r"""A line of git's ignore rules as a pattern of pathspec: gitignore(5), and git where it is silent.
 
 Git matches bytes, and `?` is one byte. So paths are text here with one character for each byte
-(`as_bytes`): `é` is two characters. What the manual leaves out:
+(`as_bytes`): `é` is two characters. The manual leaves out:
 
 - A carriage return before the end of a line does not count. Blanks at the end do not count, tabs
   do. A line ends at a NUL.
@@ -49,9 +49,9 @@ def as_name(text: str) -> str:
 class IgnorePattern(Pattern):
     """A line such as `!/build/*.o`. It matches paths from the directory of its file.
 
-    `include` is pathspec's word for what a match means: True if the line ignores, False if it takes
-    back (`!`). A path of a directory ends with a slash, and a line with `directories_only` matches
-    no other path. A line with `any_directory` is about a name wherever it is.
+    `include` is pathspec's word for the meaning of a match: True if the line ignores, False if it
+    takes back (`!`). A path of a directory ends with a slash, and a line with `directories_only`
+    matches no other path. A line with `any_directory` is about a name wherever it is.
     """
 
     def __init__(self, line: str, *, ignore_case: bool = False) -> None:

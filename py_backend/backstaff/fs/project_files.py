@@ -229,7 +229,7 @@ class _Watch:
         self.stamps += [stamp_of(one) if one else UNSETTLED for one in statuses]
 
     def settle(self, begun: int) -> None:
-        """Trust no stamp of what changed after the walk had BEGUN, or just before."""
+        """Trust no stamp with a time after the walk had BEGUN, or just before."""
         young = begun - RACY_NS
         self.stamps = [
             stamp if stamp[0] < young and stamp[1] < young else UNSETTLED for stamp in self.stamps
@@ -238,7 +238,7 @@ class _Watch:
 
 @dataclass(slots=True)
 class _ProjectWalk:
-    """One walk over the files of a project, and the stamps of what it read."""
+    """One walk over the files of a project, and the stamps of all that it read."""
 
     start: int
     repository: Repository | NoGit

@@ -1,7 +1,7 @@
 """Time stamps of files and directories: equal stamps mean that nothing has changed.
 
-What changed just now has no stamp. The kernel counts the times of files in steps, so a second
-change within the same step would leave the same times.
+A file that changed just now has no stamp. The kernel counts the times of files in steps, so a
+second change within the same step would leave the same times.
 """
 
 import os

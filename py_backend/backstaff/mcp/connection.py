@@ -30,7 +30,7 @@ from backstaff.workers import Workers
 logger = logging.getLogger(__name__)
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""The versions that `initialize` can agree on. What this server sends is the same in all four."""
+"""The versions that `initialize` can agree on. This server sends the same in all four."""
 STATELESS_VERSION = "2026-07-28"
 """The version whose requests name it themselves."""
 MAX_LINE_BYTES = 8 << 20
@@ -48,7 +48,7 @@ _META = "io.modelcontextprotocol/"
 _SERVER = {"name": "backstaff", "version": __version__}
 _CAPABILITIES: dict[str, object] = {"tools": {}}
 _CACHE = {"ttlMs": 3_600_000, "cacheScope": "private"}
-"""Command line and settings fix what a server tells of itself, so clients may keep it."""
+"""Command line and settings fix all that a server tells of itself, so clients may keep it."""
 _READS_ONLY = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
 _INSTRUCTIONS = (
     "These tools only read, and only below {root}; paths are relative to it. They read files as"
@@ -58,7 +58,7 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What clients get: the ids of the TOOLS in the order of `tools/list`, and how long texts are.
+    """Clients' view: the ids of the TOOLS in the order of `tools/list`, and the limit of texts.
 
     With `structured`, answers have the data for programs besides. Some clients, such as Claude
     Code, then show a model the data and not the text.
@@ -380,7 +380,7 @@ class Connection:
         self._send(uid, error=error)
 
     def _send(self, uid: int | str | None = None, **body: object) -> None:
-        """Send a message. Without UID it is a notification, or the answer to what had none."""
+        """Send a message. Without UID it is a notification, or answers a message without one."""
         message = {"jsonrpc": "2.0", **({} if uid is None else {"id": uid}), **body}
         # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
         self._send_line(json.dumps(message, separators=(",", ":")).encode() + b"\n")
@@ -407,7 +407,7 @@ def _check_version(meta: Mapping[str, object]) -> None:
 
 
 def _whole(result: Mapping[str, object]) -> dict[str, object]:
-    """Return RESULT with what `STATELESS_VERSION` wants in each."""
+    """Return RESULT with the fields that `STATELESS_VERSION` wants in each."""
     return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": _SERVER}}
 
 

@@ -22,7 +22,7 @@ CHECK_MS = 20
 
 
 def serve(server: Server, offer: Offer) -> int:
-    """Serve until stdin ends and what was asked is answered; return the exit status.
+    """Serve until stdin ends and each request is answered; return the exit status.
 
     Only the main thread calls this, and once.
     """

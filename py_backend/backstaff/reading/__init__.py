@@ -1,1 +1,1 @@
-"""What files hold, as text: which file or unsaved buffer, in which encoding, and which lines."""
+"""The text of files: of which file or unsaved buffer, in which encoding, and which lines."""

@@ -1,10 +1,10 @@
-"""Which encoding a text has, by what is known and never by a guess.
+"""The encoding of a text, by facts and never by a guess.
 
 A byte order mark decides; else strict UTF-8; else the coding of the buffer that visits the file;
-else a coding cookie in the first two lines; else what the caller says. The first that decodes
+else a coding cookie in the first two lines; else the caller's word. The first that decodes
 everything is the encoding. A guess is only ever a suggestion.
 
-Bytes that Emacs made of a buffer are an exception, as it says what it made them in: there the
+Bytes that Emacs made of a buffer are an exception, as it names their encoding: there the
 coding of the buffer decides, even where they could be UTF-8 as well.
 
 A NUL in the first `HEAD_BYTES` makes a file binary, unless one of these says UTF-16 or UTF-32.

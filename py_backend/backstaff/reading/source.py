@@ -59,7 +59,7 @@ class Origin(StrEnum):
 class Source:
     """A file, or the buffer in its place, while it is open.
 
-    `path` starts at the root. `coding` is what Emacs says of its encoding, or "". `mtime_ms` is
+    `path` starts at the root. `coding` is its encoding by Emacs, or "". `mtime_ms` is
     None where the file is not on the disk. `pieces` reads all of it from an offset on. `stamp` is
     that of the file just now, and UNSETTLED for a buffer.
     """

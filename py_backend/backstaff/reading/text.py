@@ -2,7 +2,7 @@ r"""A whole file as text, piece by piece: decoded, hashed, its lines counted, an
 
 `\r\n` counts as `\n`, and lines end at `\n` (read 1). A lone `\r` ends no line.
 
-What was counted of a large file is kept, with places to begin at in the midst of it, until the
+The counts of a large file are kept, with places to begin at in the midst of it, until the
 stamp of the file is another. So its second page takes milliseconds, like that of a small file.
 """
 
@@ -44,7 +44,7 @@ class Taker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What there is to know of a whole text. `eol` is `lf`, `crlf`, `cr`, `mixed` or `none`.
+    """The facts about a whole text. `eol` is `lf`, `crlf`, `cr`, `mixed` or `none`.
 
     An empty text has no line; one that ends with a newline has an empty last line (read 1).
     """
@@ -86,7 +86,7 @@ _KNOWN: Recent[tuple[Stamp, str, str], Known] = Recent(MAX_MARKS, lambda known: 
 def read(source: Source, encoding: str, taker: Callable[[], Taker]) -> Whole:
     """Read SOURCE in the first encoding that fits; TAKER makes a new `Taker` for each try.
 
-    ENCODING is what the caller says, or "". Raises `ContentError` with the codes of read 6.
+    ENCODING comes from the caller, or is "". Raises `ContentError` with the codes of read 6.
     """
     key = (source.stamp(), source.coding, encoding)
     settled = key[0] != UNSETTLED

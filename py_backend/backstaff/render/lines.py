@@ -1,4 +1,4 @@
-"""Texts of whole lines within a limit of bytes, and notes about what has no room in them."""
+"""Texts of whole lines within a limit of bytes, and notes about the lines that have no room."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -39,8 +39,8 @@ _UNSAFE_IN_QUOTES = f"[{_INVISIBLE}']"
 _LONE_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """A surrogate that stands for no undecodable byte of a file name."""
 CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069]")
-"""What drives a terminal, or turns the direction of the text behind it. In the text of a file only
-these stand as escapes: an agent that edits the file needs all others as they are."""
+"""Characters that drive a terminal, or turn the direction of the text behind them. In the text of a
+file only these stand as escapes: an agent that edits the file needs all others as they are."""
 MAX_ECHO = 200
 """Characters of an argument in a message that echoes it."""
 _compiled = cache(re.compile)

@@ -93,7 +93,7 @@ class Listed:
 
 
 def name_key(name: str) -> tuple[str, str]:
-    """What NAME is ordered by."""
+    """The key that orders NAME."""
     return name.casefold(), name
 
 

@@ -1,4 +1,4 @@
-"""What Agent-Q's recursive tools share: the names they leave out, and their order.
+"""Agent-Q's recursive tools share this: the names they leave out, and their order.
 
 A pattern of `exclude_patterns` is about base names, at any depth and of any kind: the name itself,
 `*suffix` or `prefix*`, and `*` for every name. Nothing else is special. So any other pattern with a

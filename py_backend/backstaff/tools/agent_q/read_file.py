@@ -87,7 +87,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _fitted(
     content: str, whole: Whole, path: str, limit: int, context: Context
 ) -> tuple[str, str, int | None]:
-    """The text in LIMIT bytes, what of CONTENT is in it, and the number of the next line."""
+    """The text in LIMIT bytes, the part of CONTENT in it, and the number of the next line."""
     text = CONTROLS.sub(escaped, content)
     if size(text) <= limit:
         return text, content, None

@@ -5,7 +5,7 @@ dependencies. So heads are cached from call to call. A head is read again when t
 file has changed, and a file that changed just now has no stamp. So no answer is out of date.
 
 The contract's folders are read alone. Those of other conventions are walked: `DEPTH` folders deep,
-never below a skill, whose folders hold what it needs, and never twice, as many a folder is a link
+never below a skill, whose folders hold its own files, and never twice, as many a folder is a link
 to another. `MAX_EMPTY` folders without a command end the walk.
 """
 
@@ -157,7 +157,7 @@ def _read_file(
 
 @dataclass(slots=True)
 class _FolderWalk:
-    """The walk of the folder `top` and what is below it; `found` and `broken` are what it finds.
+    """The walk of the folder `top` and all below it, which fills `found` and `broken`.
 
     `links` are the paths of links that may lead to directories. They are opened one at a time, as
     each holds descriptors.
@@ -175,7 +175,7 @@ class _FolderWalk:
     listed: Listed = field(default_factory=dict)
 
     def run(self) -> None:
-        """Walk the folder, and keep what was found for the next call."""
+        """Walk the folder, and keep the findings for the next call."""
         folder, catalog = self.top.folder, self.catalog
         key, self.start = (self.top.path, folder, self.top.follow_links), time.time_ns()
         self.cached, self.listed = CACHE.get(key) or {}, LISTED.get(key) or {}
@@ -314,7 +314,7 @@ def _walked(
 ) -> list[Command]:
     """Read the commands in DIRECTORIES and below; those that are not the first of a name say so.
 
-    What cannot be read is among them, but hides no other.
+    An unreadable one is among them, but hides no other.
     """
     commands: list[Command] = []
     broken: list[Command] = []

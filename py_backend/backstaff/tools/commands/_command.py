@@ -169,7 +169,7 @@ def unreadable(
 def _with_more(
     command: Command, directory: CommandDirectory, fields: Mapping[str, Value], description: str
 ) -> Command:
-    """Add what conventions besides the contract read in the front matter.
+    """Add the fields of the front matter that conventions besides the contract read.
 
     A model may invoke a skill, and a command of Claude Code, that has a DESCRIPTION.
     """
@@ -204,7 +204,7 @@ def _with_more(
 
 
 def _skill_problems(name: str, command: Command, description: str) -> Iterator[str]:
-    """Yield what the specification of Agent Skills finds wrong with a skill."""
+    """Yield the faults of a skill by the specification of Agent Skills."""
     *_, folder, file = command.path.split("/")
     if file != SKILL_FILES[0]:
         yield f"the file is named {file}, and most agents read only {SKILL_FILES[0]}"

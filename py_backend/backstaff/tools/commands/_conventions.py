@@ -1,4 +1,4 @@
-"""The folders where agents keep commands, skills and prompts, and how each names what it holds.
+"""The folders where agents keep commands, skills and prompts, and how each names its files.
 
 The rules come from the documentation and the source of each client, as of August 2026. A client
 may look in more places (enterprise settings, plugins, folders of a configuration file): these are
@@ -53,7 +53,7 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """To whom a folder belongs: what is the project's goes before what is the user's."""
+    """To whom a folder belongs. The project's folders go before the user's."""
 
     PROJECT = "project"
     USER = "user"

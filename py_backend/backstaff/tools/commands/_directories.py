@@ -40,8 +40,8 @@ class Settings:
     `directory` is a directory or a list of them, relative to the root or absolute (`~` is the
     user's home). If two hold a command of the same name, the first in the list counts.
 
-    `sources` adds what other agents know: "all", or some of the kinds "skill", "command" and
-    "prompt". Without it, the tools do what the contract says and no more.
+    `sources` adds the commands of other agents: "all", or some of the kinds "skill", "command" and
+    "prompt". Without it, the tools follow the contract and do no more.
     """
 
     directory: str | tuple[str, ...] = ".claude/commands"

@@ -11,7 +11,7 @@ read, are skipped with a warning. A file with broken front matter is listed with
 it calls itself a dependency. A page after the last is empty. When the time is up, the answer counts
 only the commands found so far, and says so.
 
-With the setting `sources` the list also holds what other agents know: skills, commands in
+With the setting `sources` the list also holds those of other agents: skills, commands in
 sub-folders and in TOML, prompts. Its data then say more of each (`MORE_KEYS`). Of several with one
 name the first counts, and `shadowed_by` of the others is its path. A file that cannot be read is
 listed with its problem.

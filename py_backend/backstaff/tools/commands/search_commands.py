@@ -56,7 +56,7 @@ INVALID_QUERY = "INVALID_QUERY"
 """The error of this tool."""
 
 FIELD_SCORES = {"name": 1.0, "title": 0.75, "description": 0.65, "tags": 0.6, "content": 0.4}
-"""What a word scores by the field that holds it."""
+"""The score of a word, by the field that holds it."""
 A_FORM = "is a form of a word of"
 FIT_SCORES = {
     "is a word of": 1.0,

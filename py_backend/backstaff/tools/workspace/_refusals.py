@@ -1,4 +1,4 @@
-"""What the tools that are ours alone say of a `path` that cannot be used, in one voice."""
+"""The words in which the tools that are ours alone refuse a `path`."""
 
 from backstaff.errors import (
     InvalidPath,
