@@ -16,6 +16,9 @@
 ;; same words, and decides by the same policy.  Then its function is called with two
 ;; plists and a function, (FUNCTION ARGUMENTS CONTEXT DONE):
 ;;
+;; Emacs shall not stall while a tool runs.  If the definition has `:libraries', features such
+;; as (project xref), they are loaded first, each in a step of its own.
+;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
 ;; CONTEXT    has `:root', a directory; `:limit', how many bytes of text may be returned;
 ;;            `:approved', non-nil if the user has agreed to the call; and `:seconds',
@@ -84,7 +87,12 @@ Only what `backstaff-lisp-tools-name' put there changes, and no content."
 (defun backstaff-lisp-tools--sent (tool)
   "Return the part of TOOL, a definition, that the server needs."
   (cl-loop for (key value) on tool by #'cddr
-           unless (eq key :function) append (list key value)))
+           unless (memq key '(:function :libraries)) append (list key value)))
+
+(defun backstaff-lisp-tools--load-one (tool)
+  "Load the first of the libraries of TOOL that is missing; return nil if none is."
+  (when-let ((library (cl-find-if-not #'featurep (plist-get tool :libraries))))
+    (require library)))
 
 (defun backstaff-lisp-tools--check (tool args context)
   "Return the arguments of the server's method `check' for a call of TOOL.
@@ -172,6 +180,8 @@ there is no reply within TIMEOUT seconds."
         checked
       (let ((reply nil) (start (float-time)))
         (with-local-quit
+          (while (backstaff-lisp-tools--load-one tool)
+            (accept-process-output nil 0.001)) ; timers may run
           (backstaff-lisp-tools--run tool checked context timeout
                                      (lambda (value) (setq reply value)))
           (while (not reply)
@@ -207,8 +217,10 @@ had ended before."
            (when pending
              ;; In a timer nothing can be quit, unless it says so.
              (unless (with-local-quit
-                       (backstaff-lisp-tools--run tool checked context timeout
-                                                  (lambda (reply) (end success-fn reply)))
+                       (if (backstaff-lisp-tools--load-one tool)
+                           (run-at-time 0 nil #'run)
+                         (backstaff-lisp-tools--run tool checked context timeout
+                                                    (lambda (reply) (end success-fn reply))))
                        t)
                (setq quit-flag nil)
                (end error-fn '(quit)))))
