@@ -16,8 +16,9 @@
 ;; same words, and decides by the same policy.  Then its function is called with two
 ;; plists and a function, (FUNCTION ARGUMENTS CONTEXT DONE):
 ;;
-;; Emacs shall not stall while a tool runs.  If the definition has `:libraries', features such
-;; as (project xref), they are loaded first, each in a step of its own.
+;; A tool that needs large libraries names them, in the order in which they load:
+;; `:libraries' (project xref).  They are loaded before its first run, in steps, so that
+;; Emacs does not stall.
 ;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
 ;; CONTEXT    has `:root', a directory; `:limit', how many bytes of text may be returned;
@@ -89,10 +90,13 @@ Only what `backstaff-lisp-tools-name' put there changes, and no content."
   (cl-loop for (key value) on tool by #'cddr
            unless (memq key '(:function :libraries)) append (list key value)))
 
-(defun backstaff-lisp-tools--load-one (tool)
-  "Load the first of the libraries of TOOL that is missing; return nil if none is."
-  (when-let ((library (cl-find-if-not #'featurep (plist-get tool :libraries))))
-    (require library)))
+(defun backstaff-lisp-tools--steps (tool)
+  "Return functions that load what TOOL needs, to be called one by one.
+After each library comes a step of its own for the garbage that loading leaves,
+as to collect that takes as long again."
+  (cl-loop for library in (plist-get tool :libraries)
+           unless (featurep library)
+           append (list (apply-partially #'require library) #'garbage-collect)))
 
 (defun backstaff-lisp-tools--check (tool args context)
   "Return the arguments of the server's method `check' for a call of TOOL.
@@ -180,7 +184,8 @@ there is no reply within TIMEOUT seconds."
         checked
       (let ((reply nil) (start (float-time)))
         (with-local-quit
-          (while (backstaff-lisp-tools--load-one tool)
+          (dolist (step (backstaff-lisp-tools--steps tool))
+            (funcall step)
             (accept-process-output nil 0.001)) ; timers may run
           (backstaff-lisp-tools--run tool checked context timeout
                                      (lambda (value) (setq reply value)))
@@ -213,14 +218,15 @@ had ended before."
              (when alarm (cancel-timer alarm))
              (funcall function value)
              t))
-         (run ()
+         (run (steps)
            (when pending
              ;; In a timer nothing can be quit, unless it says so.
              (unless (with-local-quit
-                       (if (backstaff-lisp-tools--load-one tool)
-                           (run-at-time 0 nil #'run)
-                         (backstaff-lisp-tools--run tool checked context timeout
-                                                    (lambda (reply) (end success-fn reply))))
+                       (if (null steps)
+                           (backstaff-lisp-tools--run tool checked context timeout
+                                                      (lambda (reply) (end success-fn reply)))
+                         (funcall (car steps))
+                         (run-at-time 0 nil #'run (cdr steps)))
                        t)
                (setq quit-flag nil)
                (end error-fn '(quit)))))
@@ -244,7 +250,7 @@ had ended before."
                                 (list 'backstaff-timeout
                                       (backstaff-lisp-tools--slowness tool timeout)))))
                  ;; A process filter is no place to work in.
-                 (run-at-time 0 nil #'run)))))
+                 (run-at-time 0 nil #'run (backstaff-lisp-tools--steps tool))))))
       #'cancel)))
 
 (provide 'backstaff-lisp-tools)
