@@ -135,6 +135,7 @@
   "Run BODY, in which nothing may be asked of another host."
   (declare (indent 0) (debug t))
   `(let* ((asked nil)
+          (remote-file-name-inhibit-cache t) ; TRAMP has to ask for whatever it is asked
           (note (lambda (&rest command) (push command asked))))
      (advice-add 'tramp-send-command :before note)
      (advice-add 'tramp-maybe-open-connection :before note)
