@@ -26,6 +26,7 @@
 ;;; Code:
 
 (require 'backstaff-emacs)
+(require 'backstaff-emacs-guard)
 
 (declare-function url-unhex-string "url-util" (str &optional allow-newlines))
 (declare-function eglot-managed-p "ext:eglot" ())
@@ -224,37 +225,29 @@ NAME is nil if it is in no file.  The server runs on the host of ROOT."
 
 ;;; Other back ends
 
-(define-error 'backstaff-emacs-find-symbol-stopped "A tool may not")
-
-(defvar backstaff-emacs-find-symbol--stopped nil
-  "What the back end that is being asked wanted to do and may not, or nil.")
-
 (defun backstaff-emacs-find-symbol--ask-xref (call)
-  "Ask the xref back end of the buffer of CALL, and wait for its answer."
+  "Ask the xref back end of the buffer of CALL, and wait for its answer.
+On another host none is asked, see above."
   (cl-destructuring-bind (&key buffer seconds root &allow-other-keys) call
     (when (file-remote-p root)
       (backstaff-emacs-find-symbol--none
        "eglot does not run in this buffer, and on another host nothing else is asked, as it\
  would ask that host for files while Emacs waits"))
-    (pcase-let*
-        ((backstaff-emacs-find-symbol--stopped nil)
-         (`(,backend . ,items)
+    (pcase-let
+        ((`(,backend . ,items)
           (condition-case problem
               (with-timeout (seconds (backstaff-lisp-tools-fail
                                       "TIMEOUT" "The back end gave no answer within %s seconds"
                                       seconds))
                 (backstaff-emacs-in buffer
-                  (backstaff-emacs-find-symbol--guarded
-                   (lambda () (backstaff-emacs-find-symbol--items call)))))
+                  (backstaff-emacs-guard-call #'backstaff-emacs-find-symbol--items call)))
+            (backstaff-emacs-guard-stopped
+             (backstaff-emacs-find-symbol--none
+              "the one of this buffer would %s for an answer" (cadr problem)))
             (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
-            (error
-             (unless backstaff-emacs-find-symbol--stopped
-               (backstaff-lisp-tools-fail "BACKEND_FAILED" "The back end failed: %s"
-                                          (backstaff-names-prose
-                                           (error-message-string problem))))))))
-      (when backstaff-emacs-find-symbol--stopped
-        (backstaff-emacs-find-symbol--none "the one of this buffer would %s for an answer"
-                                           backstaff-emacs-find-symbol--stopped))
+            (error (backstaff-lisp-tools-fail
+                    "BACKEND_FAILED" "The back end failed: %s"
+                    (backstaff-names-prose (error-message-string problem)))))))
       (backstaff-emacs-find-symbol--answer
        call (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))
        (mapcar #'backstaff-emacs-find-symbol--xref-place items)))))
@@ -284,51 +277,6 @@ NAME is nil if it is in no file.  The server runs on the host of ROOT."
               (funcall (if references #'xref-backend-references #'xref-backend-definitions)
                        ;; The back end may have put its properties on it.
                        backend (if (equal there symbol) there symbol)))))))
-
-(defun backstaff-emacs-find-symbol--guarded (function)
-  "Call FUNCTION, but stop it before it visits a file or starts a program.
-Both ask for a handler of file names, or are in Lisp.  A timer that runs while
-FUNCTION waits may do as it likes."
-  (let ((file-name-handler-alist
-         (cons '("" . backstaff-emacs-find-symbol--file-handler) file-name-handler-alist)))
-    (cl-letf* ((visit (symbol-function 'find-file-noselect))
-               (connect (symbol-function 'open-network-stream))
-               ((symbol-function 'find-file-noselect)
-                (lambda (&rest arguments)
-                  (backstaff-emacs-find-symbol--stop "visit a file")
-                  (apply visit arguments)))
-               ((symbol-function 'open-network-stream)
-                (lambda (&rest arguments)
-                  (backstaff-emacs-find-symbol--stop "connect to a host")
-                  (apply connect arguments))))
-      (funcall function))))
-
-(defun backstaff-emacs-find-symbol--file-handler (operation &rest arguments)
-  "Do OPERATION with ARGUMENTS for a file, if a tool may do that."
-  (pcase operation
-    ((or 'insert-file-contents 'file-local-copy)
-     (backstaff-emacs-find-symbol--stop "read a file"))
-    ;; Each process asks this for the directory to start in.
-    ('unhandled-file-name-directory
-     (backstaff-emacs-find-symbol--stop "start a program"))
-    ((or 'write-region 'delete-file 'rename-file 'copy-file 'make-directory 'delete-directory)
-     (backstaff-emacs-find-symbol--stop "change a file")))
-  ;; Within an operation others may follow, and `load' is one of Emacs's own libraries.
-  (let ((file-name-handler-alist
-         (rassq-delete-all #'backstaff-emacs-find-symbol--file-handler
-                           (copy-sequence file-name-handler-alist))))
-    (apply operation arguments)))
-
-(defun backstaff-emacs-find-symbol--stop (deed)
-  "Stop the back end before it does DEED, unless a timer wants to do it."
-  (unless (catch 'ours
-            (mapbacktrace (lambda (_evaluated function &rest _)
-                            (pcase function
-                              ('timer-event-handler (throw 'ours t))
-                              ('backstaff-emacs-find-symbol--guarded (throw 'ours nil))))))
-    ;; The back end may catch the error and say that it found nothing.
-    (setq backstaff-emacs-find-symbol--stopped deed)
-    (signal 'backstaff-emacs-find-symbol-stopped (list deed))))
 
 (defun backstaff-emacs-find-symbol--xref-place (item)
   "Return (NAME LINE SUMMARY) of ITEM of xref; NAME and LINE may be nil."

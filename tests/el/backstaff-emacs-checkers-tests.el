@@ -535,6 +535,9 @@ What is promised is 50 ms, but the machine of the tests may be busy."
                                  (lambda (_) (find-file-noselect "b.txt")))
                            (cons "would visit a file"
                                  (lambda (_) (ignore-errors (find-file-noselect "b.txt")) nil))
+                           (cons "would visit a file"
+                                 (lambda (_) (condition-case nil (find-file-noselect "b.txt")
+                                               (error (error "Not found")))))
                            (cons "would start a program"
                                  (lambda (_) (call-process "true")))
                            (cons "would start a program"
