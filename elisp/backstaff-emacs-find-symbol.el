@@ -298,7 +298,9 @@ On another host none is asked, see above."
 (defun backstaff-emacs-find-symbol--answer (call by places)
   "Answer CALL with PLACES, which BY gave, once the lines of them all are read.
 A place is a list (NAME LINE SUMMARY); all three may be nil."
-  (let* ((roots (backstaff-emacs-roots (plist-get call :root)))
+  (let* ((root (plist-get call :root))
+         (readable (backstaff-server-live-p (file-remote-p root)))
+         (roots (backstaff-emacs-roots root))
          (files (backstaff-emacs-buffers roots))
          (outside 0)
          (known (make-hash-table :test #'equal))
@@ -318,14 +320,16 @@ A place is a list (NAME LINE SUMMARY); all three may be nil."
                      (funcall (plist-get call :done)
                               (backstaff-emacs-find-symbol--result
                                call by here (- (length within) (length shown))
-                               (+ outside (- (length shown) (length here))))))))))
+                               (+ outside (- (length shown) (length here)))
+                               (and (not readable)
+                                    "[lines of closed files left out: no server of ours runs there]\n"))))))))
     (dolist (place shown)
       (let ((buffer (cdr (assoc (plist-get place :path) files))))
         (cond (buffer (backstaff-emacs-find-symbol--line-of-buffer
                        place buffer (plist-get call :symbol)))
-              ((plist-get place :line)
+              ((and readable (plist-get place :line))
                (cl-incf unread)
-               (backstaff-emacs-find-symbol--line-of-file place (plist-get call :root) read)))))
+               (backstaff-emacs-find-symbol--line-of-file place root read)))))
     (funcall read)))
 
 (defun backstaff-emacs-find-symbol--line-of-buffer (place buffer symbol)
@@ -344,28 +348,25 @@ Then that is the first form, such as (defun SYMBOL."
 
 (defun backstaff-emacs-find-symbol--line-of-file (place root read)
   "Put the text of PLACE, below ROOT, into it, as the server reads it; call READ."
-  (let ((host (file-remote-p root)))
-    (if (not (backstaff-server-live-p host))
-        (funcall read)
-      (backstaff-server-call-async
-       "workspace/read_file"
-       (list (list :path (plist-get place :path) :start_line (plist-get place :line) :max_lines 1)
-             (list :root (file-name-unquote (file-local-name root)) :max-output-bytes 1000))
-       :host host
-       :timeout backstaff-emacs-find-symbol--seconds
-       :error-fn (lambda (_condition) (funcall read))
-       :success-fn
-       (lambda (reply)
-         (if (equal (plist-get (plist-get reply :error) :code) "SANDBOX_VIOLATION")
-             (plist-put place :outside t)
-           (when (plist-get reply :ok)
-             (let ((line (plist-get (plist-get reply :data) :content)))
-               (plist-put place :text (substring line 0 (min 300 (length line)))))))
-         (funcall read))))))
+  (backstaff-server-call-async
+   "workspace/read_file"
+   (list (list :path (plist-get place :path) :start_line (plist-get place :line) :max_lines 1)
+         (list :root (file-name-unquote (file-local-name root)) :max-output-bytes 1000))
+   :host (file-remote-p root)
+   :timeout backstaff-emacs-find-symbol--seconds
+   :error-fn (lambda (_condition) (funcall read))
+   :success-fn
+   (lambda (reply)
+     (if (equal (plist-get (plist-get reply :error) :code) "SANDBOX_VIOLATION")
+         (plist-put place :outside t)
+       (when (plist-get reply :ok)
+         (let ((line (plist-get (plist-get reply :data) :content)))
+           (plist-put place :text (substring line 0 (min 300 (length line)))))))
+     (funcall read))))
 
-(defun backstaff-emacs-find-symbol--result (call by places more outside)
+(defun backstaff-emacs-find-symbol--result (call by places more outside note)
   "Return the result of CALL: PLACES, MORE that were not looked at, OUTSIDE ones.
-BY gave them."
+BY gave them.  NOTE is nil or the last line of the text."
   (let* ((limit (plist-get call :limit))
          (noun (if (plist-get call :references) "reference" "definition"))
          (total (+ (length places) more))
@@ -381,7 +382,7 @@ BY gave them."
                                      (and line (format ":%d" line))
                                      (and text (concat ": " (backstaff-names-prose text))))))
                          places)
-                 (- limit (string-bytes head) 120)))
+                 (- limit (string-bytes head) (string-bytes (or note "")) 120)))
          (left (- total (length lines))))
     (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
                         (and (> left 0) (format "[%d more: use %s]\n" left
@@ -390,7 +391,8 @@ BY gave them."
                              (format "[%d outside the workspace left out]\n" outside))
                         (and (zerop total) (zerop outside)
                              (format "[%s may find more]\n"
-                                     backstaff-emacs-find-symbol--search)))
+                                     backstaff-emacs-find-symbol--search))
+                        note)
           :truncated (> left 0)
           :data (list :places (seq-take places (length lines)) :total total
                       :outside outside :back-end by))))

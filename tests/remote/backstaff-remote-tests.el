@@ -195,7 +195,8 @@
                     (should (equal (funcall find :symbol "frob")
                                    (concat "2 definitions of 'frob', asked of eglot in a.py\n"
                                            "a.py:2: frob\nb.py:2\n"
-                                           "[1 outside the workspace left out]\n"))))
+                                           "[1 outside the workspace left out]\n[lines of closed "
+                                           "files left out: no server of ours runs there]\n"))))
                   (should-not backstaff-server--elsewhere))
                 (should (backstaff-remote-test-list far))
                 (backstaff-remote-tests-quiet
