@@ -195,7 +195,9 @@ MORE are parameters, and OPTIONS are those of `jsonrpc-async-request'."
                         (apply truename file more)))))
           ;; The server answers from what it was told.  Eglot tells it of changes when Emacs
           ;; is idle, and before a request; but not of those that it has seen by halves, such
-          ;; as a character that an input method is still composing.
+          ;; as a character that an input method is still composing.  If the server reads
+          ;; nothing, Emacs waits for the rest of a change of more than 64 KiB to leave, here
+          ;; as there; C-g ends that.
           (unless (and (bound-and-true-p eglot--track-changes)
                        (track-changes-inconsistent-state-p))
             (eglot--signal-textDocument/didChange))
