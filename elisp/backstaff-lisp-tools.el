@@ -16,15 +16,15 @@
 ;; same words, and decides by the same policy.  Then its function is called with two
 ;; plists and a function, (FUNCTION ARGUMENTS CONTEXT DONE):
 ;;
-;; A tool that needs large libraries names them, in the order in which they load:
-;; `:libraries' (project xref).  They are loaded before its first run, in steps, so that
-;; Emacs does not stall.
-;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
 ;; CONTEXT    has `:root', a directory; `:limit', how many bytes of text may be returned;
 ;;            `:approved', non-nil if the user has agreed to the call; and `:seconds',
 ;;            how long the caller waits.
 ;; DONE       takes the result later, if the function returned nil.
+;;
+;; A tool that needs large libraries names them, in the order in which they load:
+;; `:libraries' (project xref).  They are loaded before its first run, in steps, so that
+;; Emacs does not stall.
 ;;
 ;; A result is a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
 ;; `:code' and `:message'.  The function may also signal a failure with
