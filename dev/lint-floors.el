@@ -29,7 +29,7 @@
   '(("core" "backstaff" "backstaff-epc" "backstaff-lisp-tools" "backstaff-message" "backstaff-names" "backstaff-python"
      "backstaff-server" "backstaff-unsaved")
     ("emacs" "backstaff-emacs" "backstaff-emacs-context" "backstaff-emacs-diagnostics"
-     "backstaff-emacs-find-symbol" "backstaff-emacs-read-buffer")
+     "backstaff-emacs-find-symbol" "backstaff-emacs-guard" "backstaff-emacs-read-buffer")
     ("agents" "backstaff-agent" "backstaff-agent-q" "backstaff-gptel" "backstaff-llm"
      "backstaff-mcp")
     ("ui" "backstaff-arguments" "backstaff-buffer-state" "backstaff-commands"

@@ -17,16 +17,23 @@
 ;;
 ;; Lines come from buffers where the file is open, else from workspace/read_file, whose
 ;; sandbox also sees links that lead out of the root.
+;;
+;; On another host only eglot is asked: its language server runs there already, and Emacs
+;; is connected to it.  Another back end would ask the host for files while Emacs waits.
+;; Lines of files that are not open are shown there if Backstaff's server runs there, too,
+;; as this tool starts none.
 
 ;;; Code:
 
 (require 'backstaff-emacs)
+(require 'backstaff-emacs-guard)
 
 (declare-function url-unhex-string "url-util" (str &optional allow-newlines))
 (declare-function eglot-managed-p "ext:eglot" ())
 (declare-function eglot-current-server "ext:eglot" ())
 (declare-function eglot--TextDocumentPositionParams "ext:eglot" ())
 (declare-function eglot--signal-textDocument/didChange "ext:eglot" ())
+(declare-function track-changes-inconsistent-state-p "ext:track-changes" ())
 (declare-function jsonrpc-async-request "jsonrpc" (connection method params &rest args))
 (declare-function jsonrpc-running-p "jsonrpc" (connection))
 (declare-function xref-backend-definitions "xref" (backend identifier))
@@ -53,6 +60,8 @@
      (:name "what" :type :string :enum ("definition" "references") :default "definition"
       :description "What to find."))
     :categories (:emacs :search)
+    ;; The first call of all needs both.
+    :libraries (project xref)
     :function backstaff-emacs-find-symbol--run)
   "The definition of the tool emacs/find_symbol.")
 
@@ -70,46 +79,44 @@
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE later."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
-         (path (plist-get arguments :path))
-         (relative (backstaff-emacs-argument-path (or path "") roots))
+         (given (or (plist-get arguments :path) ""))
+         (path (backstaff-emacs-argument-path given roots))
          ;; The root, which a form may give where nothing was typed, is no file.
-         (open (if (equal relative "") (car files) (assoc relative files)))
-         (symbol (plist-get arguments :symbol))
-         (what (if (equal (plist-get arguments :what) "references") :references :definition))
-         (seconds (min backstaff-emacs-find-symbol--seconds
-                       (or (plist-get context :seconds)
-                           backstaff-emacs-find-symbol--seconds))))
+         (open (if (equal path "") (car files) (assoc path files)))
+         (symbol (plist-get arguments :symbol)))
     (cond ((string-blank-p symbol)
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
           ((not open)
            (backstaff-lisp-tools-fail
             "NOT_FOUND" "%s in Emacs, so nothing there knows it: use %s"
-            (if (equal relative "") "No file of the project is open"
-              (format "File %s is not open" (backstaff-emacs-quote path)))
-            backstaff-emacs-find-symbol--search))
-          ;; Eglot and others would ask the host for the true names of files.
-          ((file-remote-p (plist-get context :root))
-           (backstaff-emacs-find-symbol--none "for a file on another host")))
-    (let* ((buffer (cdr open))
-           (position (backstaff-emacs-find-symbol--position
-                      buffer symbol (plist-get arguments :line) (car open)))
-           (finish (lambda (by places)
-                     (backstaff-emacs-find-symbol--lines
-                      (list :symbol symbol :what what :by by :path (car open)
-                            :roots roots :context context :done done)
-                      places))))
-      (if (with-current-buffer buffer (and (fboundp 'eglot-managed-p) (eglot-managed-p)))
-          (backstaff-emacs-find-symbol--ask-eglot buffer position symbol what seconds
-                                                  finish done)
-        (backstaff-emacs-find-symbol--ask-xref buffer position symbol what seconds finish))
-      ;; The lines of other files are not read yet.
-      nil)))
+            (if (equal path "") "No file of the project is open"
+              (format "File %s is not open" (backstaff-emacs-quote given)))
+            backstaff-emacs-find-symbol--search)))
+    (pcase-let ((`(,path . ,buffer) open))
+      (funcall (if (with-current-buffer buffer
+                     (and (fboundp 'eglot-managed-p) (eglot-managed-p)))
+                   #'backstaff-emacs-find-symbol--ask-eglot
+                 #'backstaff-emacs-find-symbol--ask-xref)
+               (list :symbol symbol
+                     :references (equal (plist-get arguments :what) "references")
+                     :path path
+                     :buffer buffer
+                     :position (backstaff-emacs-find-symbol--position
+                                buffer symbol (plist-get arguments :line) path)
+                     :seconds (min backstaff-emacs-find-symbol--seconds
+                                   (or (plist-get context :seconds)
+                                       backstaff-emacs-find-symbol--seconds))
+                     :root (plist-get context :root)
+                     :limit (plist-get context :limit)
+                     :done done)))
+    ;; The answer comes later, as the lines of other files are read first.
+    nil))
 
-(defun backstaff-emacs-find-symbol--none (where)
-  "Fail, as no back end can be asked WHERE."
-  (backstaff-lisp-tools-fail
-   "NO_BACKEND" "No back end here: Emacs knows no way to find symbols %s; use %s"
-   where backstaff-emacs-find-symbol--search))
+(defun backstaff-emacs-find-symbol--none (format &rest values)
+  "Fail, as no back end can be asked; FORMAT with VALUES says why."
+  (backstaff-lisp-tools-fail "NO_BACKEND" "No back end here: %s; use %s"
+                             (apply #'format format values)
+                             backstaff-emacs-find-symbol--search))
 
 (defun backstaff-emacs-find-symbol--position (buffer symbol line path)
   "Return where SYMBOL stands in BUFFER, on LINE if that is given, or nil.
@@ -128,48 +135,15 @@ PATH is that of the file."
 
 ;;; Eglot
 
-(defun backstaff-emacs-find-symbol--ask-eglot (buffer position symbol what seconds finish done)
-  "Ask the language server of BUFFER for WHAT of SYMBOL, which stands at POSITION.
-FINISH gets the places, or DONE a failure, within SECONDS."
-  (with-current-buffer buffer
-    (let* ((server (and (fboundp 'eglot-current-server) (eglot-current-server)))
-           (fail (lambda (code format &rest values)
-                   (funcall done (list :code code
-                                       :message (apply #'format format values)))))
-           (request
-            (lambda (method more)
-              (backstaff-emacs-find-symbol--request
-               server method
-               (append (save-excursion
-                         (save-restriction
-                           (widen)
-                           (goto-char position)
-                           (and (fboundp 'eglot--TextDocumentPositionParams)
-                                (eglot--TextDocumentPositionParams))))
-                       more)
-               ;; While the server has not been told of the last changes, the request waits
-               ;; for eglot to do so.  The name is new, as one of the same would replace this.
-               :deferred (make-symbol "backstaff")
-               :timeout seconds
-               :timeout-fn
-               (lambda ()
-                 (funcall fail "TIMEOUT" "The language server gave no answer within %s seconds;\
- try again, or use %s" seconds backstaff-emacs-find-symbol--search))
-               :error-fn
-               (lambda (problem)
-                 (funcall fail "BACKEND_FAILED" "The language server refused: %s"
-                          (backstaff-names-prose
-                           (truncate-string-to-width
-                            (format "%s" (plist-get problem :message)) 300 nil nil t))))
-               :success-fn
-               (lambda (answer)
-                 (condition-case problem
-                     (funcall finish "eglot"
-                              (mapcar #'backstaff-emacs-find-symbol--lsp-place
-                                      (cond ((vectorp answer) (append answer nil))
-                                            (answer (list answer)))))
-                   (error (funcall fail "BACKEND_FAILED" "The answer of the language server\
- cannot be used: %s" (backstaff-names-prose (error-message-string problem))))))))))
+(defun backstaff-emacs-find-symbol--ask-eglot (call)
+  "Ask the language server of the buffer of CALL, and return before it answers."
+  (cl-destructuring-bind (&key symbol references buffer position seconds done
+                               &allow-other-keys)
+      call
+    (let ((server (with-current-buffer buffer (eglot-current-server)))
+          (fail (lambda (code format &rest values)
+                  (funcall done (list :code code
+                                      :message (apply #'format format values))))))
       (cond ((not (and server (jsonrpc-running-p server)))
              (backstaff-lisp-tools-fail
               "BACKEND_FAILED" "The language server has ended: use %s"
@@ -177,146 +151,134 @@ FINISH gets the places, or DONE a failure, within SECONDS."
             ((not position)
              (backstaff-lisp-tools-fail
               "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
- that has it, or use %s" (backstaff-emacs-quote symbol) backstaff-emacs-find-symbol--search))
-            ((eq what :references)
-             (funcall request :textDocument/references
-                      '(:context (:includeDeclaration t))))
-            (t (funcall request :textDocument/definition nil)))
-      ;; Eglot tells the server of changes when Emacs is idle, which it is not in a command.
-      (run-at-time (/ seconds 5.0) nil
-                   (lambda ()
-                     (when (and (buffer-live-p buffer) (not (current-idle-time)))
-                       (with-current-buffer buffer
-                         (when (and (eglot-managed-p) (jsonrpc-running-p server)
-                                    (fboundp 'eglot--signal-textDocument/didChange))
-                           (eglot--signal-textDocument/didChange)))))))))
+ that has it, or use %s" (backstaff-emacs-quote symbol) backstaff-emacs-find-symbol--search)))
+      (backstaff-emacs-find-symbol--send
+       server buffer position
+       (if references :textDocument/references :textDocument/definition)
+       (and references '(:context (:includeDeclaration t)))
+       :timeout seconds
+       :timeout-fn
+       (lambda ()
+         (funcall fail "TIMEOUT" "The language server gave no answer within %s seconds;\
+ try again, or use %s" seconds backstaff-emacs-find-symbol--search))
+       :error-fn
+       (lambda (problem)
+         (funcall fail "BACKEND_FAILED" "The language server refused: %s"
+                  (backstaff-names-prose
+                   (truncate-string-to-width (format "%s" (plist-get problem :message))
+                                             300 nil nil t))))
+       :success-fn
+       (lambda (answer)
+         (condition-case problem
+             (backstaff-emacs-find-symbol--answer
+              call "eglot"
+              (mapcar (lambda (location)
+                        (backstaff-emacs-find-symbol--lsp-place location (plist-get call :root)))
+                      ;; It is a vector of locations, one location, or null.
+                      (cond ((vectorp answer) answer) (answer (list answer)))))
+           (error (funcall fail "BACKEND_FAILED" "The answer of the language server cannot be\
+ used: %s" (backstaff-names-prose (error-message-string problem))))))))))
 
-(defun backstaff-emacs-find-symbol--request (&rest arguments)
-  "Call `jsonrpc-async-request' with ARGUMENTS, and fail if it cannot send."
+(defun backstaff-emacs-find-symbol--send (server buffer position method more &rest options)
+  "Send SERVER a request of METHOD for POSITION in BUFFER.
+MORE are parameters, and OPTIONS are those of `jsonrpc-async-request'."
   (condition-case problem
-      (apply #'jsonrpc-async-request arguments)
+      ;; In a buffer that is narrowed eglot 1.17, that of Emacs 30, fails to send changes.
+      (backstaff-emacs-in buffer
+        (goto-char position)
+        (cl-letf* ((name buffer-file-name)
+                   (truename (symbol-function 'file-truename))
+                   ;; For each message eglot before 1.17 asks the host of the file for this.
+                   ((symbol-function 'file-truename)
+                    (lambda (file &rest more)
+                      (if (equal file name) (car (backstaff-unsaved-file-names buffer))
+                        (apply truename file more)))))
+          ;; The server answers from what it was told.  Eglot tells it of changes when Emacs
+          ;; is idle, and before a request; but not of those that it has seen by halves, such
+          ;; as a character that an input method is still composing.  If the server reads
+          ;; nothing, Emacs waits for the rest of a change of more than 64 KiB to leave, here
+          ;; as there; C-g ends that.
+          (unless (and (bound-and-true-p eglot--track-changes)
+                       (track-changes-inconsistent-state-p))
+            (eglot--signal-textDocument/didChange))
+          (apply #'jsonrpc-async-request server method
+                 (append (eglot--TextDocumentPositionParams) more)
+                 ;; If eglot holds changes back, the request waits for them.  The name is
+                 ;; new, as another request of the same would replace this one.
+                 :deferred (make-symbol "backstaff")
+                 options)))
     ;; Such as "Process EGLOT not running: stopped".
     (error (backstaff-lisp-tools-fail
             "BACKEND_FAILED" "The language server cannot be asked: %s"
             (backstaff-names-prose (error-message-string problem))))))
 
-(defun backstaff-emacs-find-symbol--lsp-place (location)
+(defun backstaff-emacs-find-symbol--lsp-place (location root)
   "Return (NAME LINE) of LOCATION, a Location or LocationLink of a language server.
-NAME is nil if it is in no file."
+NAME is nil if it is in no file.  The server runs on the host of ROOT."
   (require 'url-util)  ; eglot has loaded it; else it would take as long as all of a first call
   (let ((uri (or (plist-get location :uri) (plist-get location :targetUri)))
         (range (or (plist-get location :range) (plist-get location :targetSelectionRange))))
     (list (and (string-prefix-p "file://" uri)
-               (decode-coding-string (url-unhex-string (substring uri 7)) 'utf-8-unix))
+               (concat (file-remote-p root)
+                       (decode-coding-string (url-unhex-string (substring uri 7))
+                                             'utf-8-unix)))
           (1+ (plist-get (plist-get range :start) :line)))))
 
 
 ;;; Other back ends
 
-(define-error 'backstaff-emacs-find-symbol-stopped "A tool may not")
-
-(defvar backstaff-emacs-find-symbol--stopped nil
-  "What the back end that is being asked wanted to do and may not, or nil.")
-
-(defun backstaff-emacs-find-symbol--ask-xref (buffer position symbol what seconds finish)
-  "Ask the xref back end of BUFFER for WHAT of SYMBOL, which stands at POSITION.
-POSITION may be nil.  FINISH gets the places within SECONDS."
-  (require 'xref)
-  (pcase-let*
-      ((backstaff-emacs-find-symbol--stopped nil)
-       (`(,backend . ,items)
-        (condition-case problem
-            (with-timeout (seconds (backstaff-lisp-tools-fail
-                                    "TIMEOUT" "The back end gave no answer within %s seconds"
-                                    seconds))
-              (backstaff-emacs-in buffer
-                (backstaff-emacs-find-symbol--guarded
-                 (lambda ()
-                   (backstaff-emacs-find-symbol--items position symbol what)))))
-          (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
-          (error
-           (unless backstaff-emacs-find-symbol--stopped
-             (backstaff-lisp-tools-fail "BACKEND_FAILED" "The back end failed: %s"
-                                        (backstaff-names-prose
-                                         (error-message-string problem))))))))
-    (when backstaff-emacs-find-symbol--stopped
-      (backstaff-lisp-tools-fail
-       "NO_BACKEND" "No back end here: the one of this buffer would %s for an answer;\
- use %s" backstaff-emacs-find-symbol--stopped backstaff-emacs-find-symbol--search))
-    (funcall finish (format "the xref back end %s" (backstaff-names-show
-                                                     (format "%s" backend)))
-             (mapcar #'backstaff-emacs-find-symbol--xref-place items))))
-
-(defun backstaff-emacs-find-symbol--items (position symbol what)
-  "Return the back end of the current buffer, and its items for WHAT of SYMBOL.
-SYMBOL stands at POSITION, if that is non-nil."
-  (let ((backend nil))
-    (run-hook-wrapped 'xref-backend-functions
-                      (lambda (function)
-                        ;; It would visit a table of tags, and ask where that is.
-                        (unless (eq function 'etags--xref-backend)
-                          (setq backend (funcall function)))))
-    (when (or (null backend)
-              ;; Without a method of its own it would start grep.
-              (and (eq what :references) (symbolp backend)
-                   (not (cl-some (lambda (specializer)
-                                   (cl-find-method 'xref-backend-references nil
-                                                   (list specializer t)))
-                                 `((eql ,backend) (eql ',backend))))))
+(defun backstaff-emacs-find-symbol--ask-xref (call)
+  "Ask the xref back end of the buffer of CALL, and wait for its answer.
+On another host none is asked, see above."
+  (cl-destructuring-bind (&key buffer seconds root &allow-other-keys) call
+    (when (file-remote-p root)
       (backstaff-emacs-find-symbol--none
-       (if (eq what :references) "that are used in this buffer" "of this buffer")))
-    (when position (goto-char position))
-    (let ((there (and position (xref-backend-identifier-at-point backend))))
-      (cons backend
-            (funcall (if (eq what :references) #'xref-backend-references
-                       #'xref-backend-definitions)
-                     ;; The back end may have put its properties on it.
-                     backend (if (equal there symbol) there symbol))))))
+       "eglot does not run in this buffer, and on another host nothing else is asked, as it\
+ would ask that host for files while Emacs waits"))
+    (pcase-let
+        ((`(,backend . ,items)
+          (condition-case problem
+              (with-timeout (seconds (backstaff-lisp-tools-fail
+                                      "TIMEOUT" "The back end gave no answer within %s seconds"
+                                      seconds))
+                (backstaff-emacs-in buffer
+                  (backstaff-emacs-guard-call #'backstaff-emacs-find-symbol--items call)))
+            (backstaff-emacs-guard-stopped
+             (backstaff-emacs-find-symbol--none
+              "the one of this buffer would %s for an answer" (cadr problem)))
+            (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
+            (error (backstaff-lisp-tools-fail
+                    "BACKEND_FAILED" "The back end failed: %s"
+                    (backstaff-names-prose (error-message-string problem)))))))
+      (backstaff-emacs-find-symbol--answer
+       call (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))
+       (mapcar #'backstaff-emacs-find-symbol--xref-place items)))))
 
-(defun backstaff-emacs-find-symbol--guarded (function)
-  "Call FUNCTION, but stop it before it visits a file or starts a program.
-Both ask for a handler of file names, or are in Lisp.  A timer that runs while
-FUNCTION waits may do as it likes."
-  (let ((file-name-handler-alist
-         (cons '("" . backstaff-emacs-find-symbol--file-handler) file-name-handler-alist)))
-    (cl-letf* ((visit (symbol-function 'find-file-noselect))
-               (connect (symbol-function 'open-network-stream))
-               ((symbol-function 'find-file-noselect)
-                (lambda (&rest arguments)
-                  (backstaff-emacs-find-symbol--stop "visit a file")
-                  (apply visit arguments)))
-               ((symbol-function 'open-network-stream)
-                (lambda (&rest arguments)
-                  (backstaff-emacs-find-symbol--stop "connect to a host")
-                  (apply connect arguments))))
-      (funcall function))))
-
-(defun backstaff-emacs-find-symbol--file-handler (operation &rest arguments)
-  "Do OPERATION with ARGUMENTS for a file, if a tool may do that."
-  (pcase operation
-    ((or 'insert-file-contents 'file-local-copy)
-     (backstaff-emacs-find-symbol--stop "read a file"))
-    ;; Each process asks this for the directory to start in.
-    ('unhandled-file-name-directory
-     (backstaff-emacs-find-symbol--stop "start a program"))
-    ((or 'write-region 'delete-file 'rename-file 'copy-file 'make-directory 'delete-directory)
-     (backstaff-emacs-find-symbol--stop "change a file")))
-  ;; Within an operation others may follow, and `load' is one of Emacs's own libraries.
-  (let ((file-name-handler-alist
-         (rassq-delete-all #'backstaff-emacs-find-symbol--file-handler
-                           (copy-sequence file-name-handler-alist))))
-    (apply operation arguments)))
-
-(defun backstaff-emacs-find-symbol--stop (deed)
-  "Stop the back end before it does DEED, unless a timer wants to do it."
-  (unless (catch 'ours
-            (mapbacktrace (lambda (_evaluated function &rest _)
-                            (pcase function
-                              ('timer-event-handler (throw 'ours t))
-                              ('backstaff-emacs-find-symbol--guarded (throw 'ours nil))))))
-    ;; The back end may catch the error and say that it found nothing.
-    (setq backstaff-emacs-find-symbol--stopped deed)
-    (signal 'backstaff-emacs-find-symbol-stopped (list deed))))
+(defun backstaff-emacs-find-symbol--items (call)
+  "Return a cons of the back end of the current buffer and its items for CALL."
+  (cl-destructuring-bind (&key symbol references position &allow-other-keys) call
+    (let ((backend nil))
+      (run-hook-wrapped 'xref-backend-functions
+                        (lambda (function)
+                          ;; It would visit a table of tags, and ask where that is.
+                          (unless (eq function 'etags--xref-backend)
+                            (setq backend (funcall function)))))
+      (when (or (null backend)
+                ;; Without a method of its own it would start grep.
+                (and references (symbolp backend)
+                     (not (cl-some (lambda (specializer)
+                                     (cl-find-method 'xref-backend-references nil
+                                                     (list specializer t)))
+                                   `((eql ,backend) (eql ',backend))))))
+        (backstaff-emacs-find-symbol--none
+         "Emacs knows no way to find symbols %s"
+         (if references "that are used in this buffer" "of this buffer")))
+      (when position (goto-char position))
+      (let ((there (and position (xref-backend-identifier-at-point backend))))
+        (cons backend
+              (funcall (if references #'xref-backend-references #'xref-backend-definitions)
+                       ;; The back end may have put its properties on it.
+                       backend (if (equal there symbol) there symbol)))))))
 
 (defun backstaff-emacs-find-symbol--xref-place (item)
   "Return (NAME LINE SUMMARY) of ITEM of xref; NAME and LINE may be nil."
@@ -335,10 +297,12 @@ FUNCTION waits may do as it likes."
 
 ;;; The answer
 
-(defun backstaff-emacs-find-symbol--lines (call places)
-  "Get the lines of PLACES and call the `:done' of CALL with the result.
-CALL is a plist of what the result tells.  A place is (NAME LINE SUMMARY)."
-  (let* ((roots (plist-get call :roots))
+(defun backstaff-emacs-find-symbol--answer (call by places)
+  "Answer CALL with PLACES, which BY gave, once the lines of them all are read.
+A place is a list (NAME LINE SUMMARY); all three may be nil."
+  (let* ((root (plist-get call :root))
+         (readable (backstaff-server-live-p (file-remote-p root)))
+         (roots (backstaff-emacs-roots root))
          (files (backstaff-emacs-buffers roots))
          (outside 0)
          (known (make-hash-table :test #'equal))
@@ -351,26 +315,24 @@ CALL is a plist of what the result tells.  A place is (NAME LINE SUMMARY)."
                           do (puthash key t known)
                           and collect (list :path path :line line :text summary)))
          (shown (seq-take within backstaff-emacs-find-symbol--most))
-         (open 1)
-         (close (lambda ()
-                  (when (zerop (cl-decf open))
-                    (funcall (plist-get call :done)
-                             (backstaff-emacs-find-symbol--result
-                              call (cl-remove-if (lambda (place) (plist-get place :outside))
-                                                 shown)
-                              (- (length within) (length shown))
-                              (+ outside (cl-count-if (lambda (place)
-                                                        (plist-get place :outside))
-                                                      shown))))))))
+         (unread 1)
+         (read (lambda ()
+                 (when (zerop (cl-decf unread))
+                   (let ((here (cl-remove-if (lambda (place) (plist-get place :outside)) shown)))
+                     (funcall (plist-get call :done)
+                              (backstaff-emacs-find-symbol--result
+                               call by here (- (length within) (length shown))
+                               (+ outside (- (length shown) (length here)))
+                               (and (not readable)
+                                    "[lines of closed files left out: no server of ours runs there]\n"))))))))
     (dolist (place shown)
       (let ((buffer (cdr (assoc (plist-get place :path) files))))
         (cond (buffer (backstaff-emacs-find-symbol--line-of-buffer
                        place buffer (plist-get call :symbol)))
-              ((plist-get place :line)
-               (cl-incf open)
-               (backstaff-emacs-find-symbol--line-of-file
-                place (plist-get (plist-get call :context) :root) close)))))
-    (funcall close)))
+              ((and readable (plist-get place :line))
+               (cl-incf unread)
+               (backstaff-emacs-find-symbol--line-of-file place root read)))))
+    (funcall read)))
 
 (defun backstaff-emacs-find-symbol--line-of-buffer (place buffer symbol)
   "Put the text of PLACE, which is in BUFFER, into it, and its line if it has none.
@@ -386,15 +348,15 @@ Then that is the first form, such as (defun SYMBOL."
                               (line-beginning-position)
                               (min (line-end-position) (+ (line-beginning-position) 300)))))))
 
-(defun backstaff-emacs-find-symbol--line-of-file (place root close)
-  "Put the text of PLACE, below ROOT, into it, as the server reads it.
-Then call CLOSE."
+(defun backstaff-emacs-find-symbol--line-of-file (place root read)
+  "Put the text of PLACE, below ROOT, into it, as the server reads it; call READ."
   (backstaff-server-call-async
    "workspace/read_file"
    (list (list :path (plist-get place :path) :start_line (plist-get place :line) :max_lines 1)
-         (list :root (file-name-unquote root) :max-output-bytes 1000))
+         (list :root (file-name-unquote (file-local-name root)) :max-output-bytes 1000))
+   :host (file-remote-p root)
    :timeout backstaff-emacs-find-symbol--seconds
-   :error-fn (lambda (_condition) (funcall close))
+   :error-fn (lambda (_condition) (funcall read))
    :success-fn
    (lambda (reply)
      (if (equal (plist-get (plist-get reply :error) :code) "SANDBOX_VIOLATION")
@@ -402,17 +364,18 @@ Then call CLOSE."
        (when (plist-get reply :ok)
          (let ((line (plist-get (plist-get reply :data) :content)))
            (plist-put place :text (substring line 0 (min 300 (length line)))))))
-     (funcall close))))
+     (funcall read))))
 
-(defun backstaff-emacs-find-symbol--result (call places more outside)
-  "Return the result of CALL: PLACES, MORE that were not looked at, OUTSIDE ones."
-  (let* ((limit (plist-get (plist-get call :context) :limit))
-         (noun (if (eq (plist-get call :what) :references) "reference" "definition"))
+(defun backstaff-emacs-find-symbol--result (call by places more outside note)
+  "Return the result of CALL: PLACES, MORE that were not looked at, OUTSIDE ones.
+BY gave them.  NOTE is nil or the last line of the text."
+  (let* ((limit (plist-get call :limit))
+         (noun (if (plist-get call :references) "reference" "definition"))
          (total (+ (length places) more))
          (head (format "%s of %s, asked of %s in %s\n"
                        (if (zerop total) (format "No %s" noun)
                          (backstaff-emacs-plural total noun))
-                       (backstaff-emacs-quote (plist-get call :symbol)) (plist-get call :by)
+                       (backstaff-emacs-quote (plist-get call :symbol)) by
                        (backstaff-names-show (plist-get call :path))))
          (lines (backstaff-emacs-fitting
                  (mapcar (lambda (place)
@@ -421,7 +384,7 @@ Then call CLOSE."
                                      (and line (format ":%d" line))
                                      (and text (concat ": " (backstaff-names-prose text))))))
                          places)
-                 (- limit (string-bytes head) 120)))
+                 (- limit (string-bytes head) (string-bytes (or note "")) 120)))
          (left (- total (length lines))))
     (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
                         (and (> left 0) (format "[%d more: use %s]\n" left
@@ -430,10 +393,11 @@ Then call CLOSE."
                              (format "[%d outside the workspace left out]\n" outside))
                         (and (zerop total) (zerop outside)
                              (format "[%s may find more]\n"
-                                     backstaff-emacs-find-symbol--search)))
+                                     backstaff-emacs-find-symbol--search))
+                        note)
           :truncated (> left 0)
           :data (list :places (seq-take places (length lines)) :total total
-                      :outside outside :back-end (plist-get call :by)))))
+                      :outside outside :back-end by))))
 
 (provide 'backstaff-emacs-find-symbol)
 ;;; backstaff-emacs-find-symbol.el ends here

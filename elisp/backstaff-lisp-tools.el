@@ -22,6 +22,10 @@
 ;;            how long the caller waits.
 ;; DONE       takes the result later, if the function returned nil.
 ;;
+;; A tool that needs large libraries names them, in the order in which they load:
+;; `:libraries' (project xref).  They are loaded before its first run, in steps, so that
+;; Emacs does not stall.
+;;
 ;; A result is a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
 ;; `:code' and `:message'.  The function may also signal a failure with
 ;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool names it
@@ -84,7 +88,15 @@ Only what `backstaff-lisp-tools-name' put there changes, and no content."
 (defun backstaff-lisp-tools--sent (tool)
   "Return the part of TOOL, a definition, that the server needs."
   (cl-loop for (key value) on tool by #'cddr
-           unless (eq key :function) append (list key value)))
+           unless (memq key '(:function :libraries)) append (list key value)))
+
+(defun backstaff-lisp-tools--steps (tool)
+  "Return functions that load what TOOL needs, to be called one by one.
+After each library comes a step of its own for the garbage that loading leaves,
+as to collect that takes as long again."
+  (cl-loop for library in (plist-get tool :libraries)
+           unless (featurep library)
+           append (list (apply-partially #'require library) #'garbage-collect)))
 
 (defun backstaff-lisp-tools--check (tool args context)
   "Return the arguments of the server's method `check' for a call of TOOL.
@@ -172,6 +184,9 @@ there is no reply within TIMEOUT seconds."
         checked
       (let ((reply nil) (start (float-time)))
         (with-local-quit
+          (dolist (step (backstaff-lisp-tools--steps tool))
+            (funcall step)
+            (accept-process-output nil 0.001)) ; timers may run
           (backstaff-lisp-tools--run tool checked context timeout
                                      (lambda (value) (setq reply value)))
           (while (not reply)
@@ -203,12 +218,15 @@ had ended before."
              (when alarm (cancel-timer alarm))
              (funcall function value)
              t))
-         (run ()
+         (run (steps)
            (when pending
              ;; In a timer nothing can be quit, unless it says so.
              (unless (with-local-quit
-                       (backstaff-lisp-tools--run tool checked context timeout
-                                                  (lambda (reply) (end success-fn reply)))
+                       (if (null steps)
+                           (backstaff-lisp-tools--run tool checked context timeout
+                                                      (lambda (reply) (end success-fn reply)))
+                         (funcall (car steps))
+                         (run-at-time 0 nil #'run (cdr steps)))
                        t)
                (setq quit-flag nil)
                (end error-fn '(quit)))))
@@ -232,7 +250,7 @@ had ended before."
                                 (list 'backstaff-timeout
                                       (backstaff-lisp-tools--slowness tool timeout)))))
                  ;; A process filter is no place to work in.
-                 (run-at-time 0 nil #'run)))))
+                 (run-at-time 0 nil #'run (backstaff-lisp-tools--steps tool))))))
       #'cancel)))
 
 (provide 'backstaff-lisp-tools)

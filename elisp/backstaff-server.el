@@ -489,6 +489,15 @@ Signal a `backstaff-connection-lost' if that fails."
  with M-x backstaff-show-log, then type M-x backstaff-restart, or wait a\
  minute"))))))
 
+(defun backstaff-server-live-p (&optional host)
+  "Return non-nil if a server on HOST is there to be asked, without a start."
+  (when-let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
+                        backstaff-server--current))
+              (connection (backstaff-server-connection server)))
+    (and (backstaff-epc-live-p connection)
+         (not (backstaff-epc-unresponsive-p connection))
+         (not (backstaff-server-stuck server)))))
+
 (defun backstaff-server--note-reply (server reply)
   "Note that SERVER has answered, and whether its REPLY says that it is stuck.
 If so, the next call starts another server and does not wait for this one."

@@ -26,6 +26,9 @@
 (require 'backstaff-names)
 (require 'backstaff-server)
 
+(declare-function tramp-dissect-file-name "tramp" (name &optional nodefault))
+(declare-function tramp-get-connection-property "tramp-cache")
+
 (defcustom backstaff-send-unsaved-text t
   "Whether tools that read files get the text of modified buffers.
 If nil, they answer with what is on the disk."
@@ -79,11 +82,24 @@ The true name, which has no links in it, comes before the given one.
 This handles strings only: a primitive for file names could call a handler,
 which may start a program or ask another host."
   (when-let ((name (buffer-local-value 'buffer-file-name buffer)))
-    (let ((true-name (or (buffer-local-value 'buffer-file-truename buffer) name)))
-      (list (if (string-prefix-p "~/" true-name)
-                (concat (expand-file-name "~/") (substring true-name 2))
-              true-name)
-            name))))
+    (list (backstaff-unsaved--in-full
+           (or (buffer-local-value 'buffer-file-truename buffer) name))
+          name)))
+
+(defun backstaff-unsaved--in-full (name)
+  "Return NAME with the home directory for which \"~\" stands in it.
+Emacs abbreviates true names: \"~/a\", and since Emacs 29 \"/ssh:host:~/a\".
+TRAMP, which did that, has noted the directory, so the host is not asked."
+  (cond ((string-prefix-p "~/" name)
+         (concat (expand-file-name "~/") (substring name 2)))
+        ((and (string-match "\\`/[^/:]+:[^/~]*:\\(~\\)/" name)
+              (fboundp 'tramp-get-connection-property))
+         (let ((home (save-match-data
+                       (ignore-errors   ; as another package may use such names
+                         (tramp-get-connection-property (tramp-dissect-file-name name)
+                                                        "~" nil)))))
+           (if home (replace-match (string-remove-suffix "/" home) t t name 1) name)))
+        (t name)))
 
 (defun backstaff-unsaved--relative (roots far)
   "Return the name of the current buffer's file below one of ROOTS, or nil.

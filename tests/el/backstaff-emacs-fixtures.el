@@ -10,6 +10,8 @@
 
 (require 'backstaff-test-support)
 
+(defvar eglot--servers-by-project)
+
 (defun backstaff-emacs-tests-text (id &rest args)
   "Return the text of the tool ID called with ARGS, which must succeed."
   (let ((reply (backstaff-call (concat "emacs/" id) args)))
@@ -39,6 +41,35 @@
 (defun backstaff-emacs-tests-visit (name)
   "Return a buffer that visits the file NAME below the root."
   (find-file-noselect (expand-file-name name backstaff-root-directory)))
+
+
+;;; Language servers
+
+(defun backstaff-emacs-tests-end-eglot ()
+  "End all language servers of eglot, at once, and kill what is left of them."
+  (dolist (process (process-list))
+    (when (string-prefix-p "EGLOT" (process-name process))
+      (set-process-sentinel process #'ignore)
+      (delete-process process)))
+  (clrhash eglot--servers-by-project)
+  (dolist (buffer (buffer-list))
+    (when (string-match-p "\\` ?\\*EGLOT" (buffer-name buffer))
+      (kill-buffer buffer))))
+
+(defun backstaff-emacs-tests-language-server (way &rest places)
+  "Return the command of a fake language server that answers PLACES in WAY.
+A place is a file and a line, counted from 1."
+  (list "env"
+        (concat "PLACES="
+                (json-serialize
+                 (vconcat (mapcar (pcase-lambda (`(,file ,line))
+                                    (let ((position `(:line ,(1- line) :character 0)))
+                                      `(:uri ,(concat "file://" file)
+                                        :range (:start ,position :end ,position))))
+                                  places))))
+        (backstaff-test-python) "-I"
+        (expand-file-name "fake-servers/fake_language_server.py" backstaff-test-directory)
+        way))
 
 (provide 'backstaff-emacs-fixtures)
 ;;; backstaff-emacs-fixtures.el ends here

@@ -228,21 +228,26 @@ like TREE for a directory."
   "Run BODY with our server in a project with TREE; kill the buffers it makes.
 The project is the root of each call."
   (declare (indent 1) (debug t))
-  `(let ((before (buffer-list)))
-     (backstaff-test-with-tree ,tree
-       (backstaff-test-with-server (backstaff-test-command)
-         (let ((backstaff-root-directory root)
-               (create-lockfiles nil))
-           (save-window-excursion
-             (unwind-protect (progn ,@body)
-               (dolist (buffer (cl-set-difference (buffer-list) before))
-                 ;; Those of the server hold its process.
-                 (when (and (buffer-live-p buffer)
-                            (not (string-prefix-p " " (buffer-name buffer))))
-                   (with-current-buffer buffer
-                     (set-buffer-modified-p nil)
-                     (let ((kill-buffer-hook nil) (kill-buffer-query-functions nil))
-                       (kill-buffer buffer))))))))))))
+  `(backstaff-test-with-tree ,tree
+     (backstaff-test-with-server (backstaff-test-command)
+       (let ((backstaff-root-directory root))
+         (save-window-excursion
+           (backstaff-test-killing-buffers ,@body))))))
+
+(defmacro backstaff-test-killing-buffers (&rest body)
+  "Run BODY, and kill the buffers that it has made, whatever they hold."
+  (declare (indent 0) (debug t))
+  `(let ((before (buffer-list))
+         (create-lockfiles nil))
+     (unwind-protect (progn ,@body)
+       (dolist (buffer (cl-set-difference (buffer-list) before))
+         ;; Those of the server hold its process.
+         (when (and (buffer-live-p buffer)
+                    (not (string-prefix-p " " (buffer-name buffer))))
+           (with-current-buffer buffer
+             (set-buffer-modified-p nil)
+             (let ((kill-buffer-hook nil) (kill-buffer-query-functions nil))
+               (kill-buffer buffer))))))))
 
 (defmacro backstaff-test-with-sources (&rest body)
   "Run BODY with settings that list skills, and a home that has none of its own.

@@ -6,9 +6,16 @@
 
 (require 'backstaff-remote-support)
 (require 'backstaff-doctor)
+(require 'backstaff-emacs-fixtures)
 (require 'backstaff-inspector)
 (require 'backstaff-list)
 (require 'backstaff-tree)
+
+(declare-function eglot "ext:eglot" (&rest arguments))
+(declare-function eglot--guess-contact "ext:eglot" (&optional interactive))
+(defvar eglot-events-buffer-size)
+(defvar eglot-server-programs)
+(defvar eglot-sync-connect)
 
 
 ;;; Calls
@@ -123,6 +130,84 @@
           (setq buffer-file-name nil)
           (set-buffer-modified-p nil))
         (kill-buffer here)))))
+
+(defmacro backstaff-remote-tests-quiet (&rest body)
+  "Run BODY, in which nothing may be asked of another host."
+  (declare (indent 0) (debug t))
+  `(let* ((asked nil)
+          (remote-file-name-inhibit-cache t) ; TRAMP has to ask for whatever it is asked
+          (note (lambda (&rest command) (push command asked))))
+     (advice-add 'tramp-send-command :before note)
+     (advice-add 'tramp-maybe-open-connection :before note)
+     (unwind-protect (prog1 (progn ,@body) (should-not asked))
+       (advice-remove 'tramp-send-command note)
+       (advice-remove 'tramp-maybe-open-connection note))))
+
+(ert-deftest backstaff-remote-emacs-tools-know-buffers-below-the-home-directory ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-test-killing-buffers
+      (let* ((home (expand-file-name (concat backstaff-remote-test-ssh "~/")))
+             (context (list :root (concat home "p/"))))
+        (make-directory (concat home "p"))
+        (make-symbolic-link (file-local-name home) (concat home "p/link"))
+        (with-current-buffer (find-file-noselect (concat home "p/a.txt"))
+          (insert "alpha")
+          ;; As Emacs 29 and later have it.
+          (setq buffer-file-truename (concat backstaff-remote-test-ssh "~/p/a.txt")))
+        (find-file-noselect (concat home "p/link/secret.txt"))
+        (backstaff-tools)
+        (backstaff-remote-tests-quiet
+          (should (string-match-p
+                   "alpha" (plist-get (backstaff-call 'emacs/read_buffer '(:buffer "a.txt") context)
+                                      :text)))
+          (should (equal (plist-get (plist-get (backstaff-call 'emacs/read_buffer
+                                                               '(:buffer "secret.txt") context)
+                                               :error)
+                                    :code)
+                         "SANDBOX_VIOLATION")))))))
+
+(ert-deftest backstaff-remote-language-server-finds-symbols ()
+  (skip-unless (require 'eglot nil t))
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (write-region "frob\nx\n" nil (concat root "a.py") nil 'silent)
+    (write-region "\ndef frob():\n" nil (concat root "b.py") nil 'silent)
+    (make-directory (concat root ".git"))
+    (backstaff-test-killing-buffers
+      (let ((eglot-server-programs
+             (list (cons 'python-mode
+                         (backstaff-emacs-tests-language-server
+                          "prompt" (list (concat root "a.py") 2) (list (concat root "b.py") 2)
+                          (list "/etc/passwd" 1)))))
+            (eglot-sync-connect 20)
+            (eglot-events-buffer-size 0)
+            (inhibit-message t)
+            (find (lambda (&rest args)
+                    (plist-get (backstaff-call 'emacs/find_symbol args (list :root far)) :text))))
+        (with-current-buffer (find-file-noselect (concat far "a.py"))
+          (unwind-protect
+              (progn
+                (apply #'eglot (eglot--guess-contact))
+                (insert "\n")
+                (backstaff-tools)
+                ;; No server of ours runs there, and none is started for the line of b.py.
+                (let ((backstaff-server--elsewhere nil))
+                  (backstaff-remote-tests-quiet
+                    (should (equal (funcall find :symbol "frob")
+                                   (concat "2 definitions of 'frob', asked of eglot in a.py\n"
+                                           "a.py:2: frob\nb.py:2\n"
+                                           "[1 outside the workspace left out]\n[lines of closed "
+                                           "files left out: no server of ours runs there]\n"))))
+                  (should-not backstaff-server--elsewhere))
+                (should (backstaff-remote-test-list far))
+                (backstaff-remote-tests-quiet
+                  (should (string-match-p "^b.py:2: def frob():$"
+                                          (funcall find :symbol "frob" :what "references")))))
+            (backstaff-emacs-tests-end-eglot)))
+        ;; What else there is would ask the host.
+        (find-file-noselect (concat far "a.txt"))
+        (backstaff-remote-tests-quiet
+          (should (string-match-p "No back end here: eglot does not run in this buffer, and on"
+                                  (funcall find :symbol "alpha" :path "a.txt"))))))))
 
 (ert-deftest backstaff-remote-unsaved-text-is-that-of-the-buffer-after-any-edit ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
