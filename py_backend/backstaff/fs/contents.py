@@ -5,6 +5,7 @@ directories on the way to a file stay open for the next one, so files come in an
 those of a directory stand together, as in a sorted list.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -58,10 +59,11 @@ class Contents:
         """Close every directory that is still open."""
         self._close(0)
 
-    def text(self, path: str) -> bytes | Unread:
-        """The UTF-8 text of the file PATH, relative to the start; or the reason why it is none.
+    def data(self, path: str) -> bytes | Unread:
+        """The bytes of the file PATH, relative to the start; or the reason why there are none.
 
-        A listing has just called PATH a file or a link.
+        They are a text as from `judged` if the encoding is known. A listing has just called PATH a
+        file or a link.
         """
         parents, _, name = path.rpartition("/")
         try:
@@ -78,8 +80,7 @@ class Contents:
             return Unread.GONE if isinstance(error, FileNotFoundError) else Unread.UNREADABLE
         if data is None:
             return Unread.TOO_LARGE
-        known = self.codings.get(path)
-        return judged(data, "utf-8", known) if known else judged(data)
+        return judged(data, "utf-8", self.codings[path]) if path in self.codings else data
 
     def exists(self, path: str) -> bool:
         """Whether anything has the name PATH."""
@@ -114,13 +115,24 @@ class Contents:
 
 
 def judged(data: bytes, *codings: str) -> bytes | Unread:
-    """DATA, in the first of CODINGS that fits, else UTF-8, as UTF-8; or why they are no text."""
+    """The text of DATA, in the first of CODINGS that fits, else UTF-8; or why they are no text.
+
+    It is in UTF-8 without a byte order mark, and a line feed ends each line.
+    """
     if data.find(b"\0", 0, HEAD) >= 0:
         return Unread.BINARY
-    if data.isascii():
-        return data
     for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
         with suppress(LookupError, UnicodeDecodeError):
-            text = data.decode(name)
-            return data if name == "utf-8" else text.encode(errors="replace")
+            text = data if data.isascii() else data.decode(name).encode(errors="replace")
+            return text.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return Unread.UNDECODABLE
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether DATA, one text or several, surely are the text that `judged` would make of each."""
+    if b"\0" in data or b"\r" in data:
+        return False
+    try:
+        return data.isascii() or "\ufeff" not in data.decode()
+    except UnicodeDecodeError:
+        return False

@@ -17,13 +17,13 @@ import re
 import sys
 import threading
 import time
-from codecs import BOM_UTF8
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.errors import Unreachable
@@ -171,15 +171,35 @@ class Regexp:
         """Give the process back, or end it if it still works."""
         self._worker.give_back()
 
-    def likely(self, text: bytes) -> Likely | None:
-        """TEXT, which is in UTF-8, if a line in it can match. Raises as `Budget.check` does."""
-        if not text or not self._holds_literal(text):
-            return None
-        text = text.removeprefix(BOM_UTF8)
-        if b"\r" in text:
-            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        places = self._places(text)
-        return None if places == [] else (text, places)
+    def likely(self, texts: Sequence[bytes], together: bytes) -> Iterator[tuple[int, Likely]]:
+        """The numbers of TEXTS with a line that can match, and what is known of each.
+
+        TOGETHER are the texts as one, with a newline between two. Raises as `Budget.check` does.
+        """
+        ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
+        for number in sorted(self._candidates(together, ends)):
+            if text := texts[number]:
+                places = self._places(text)
+                if places != []:
+                    yield number, (text, places)
+
+    def _candidates(self, together: bytes, ends: Sequence[int]) -> Collection[int]:
+        """The numbers of texts that hold a literal; of all, if that does not tell."""
+        everything = range(len(ends))
+        if not self.literals:
+            return everything
+        if self.ignore_case:
+            if not together.isascii():
+                return everything  # a long s is a small one, too
+            together = together.lower()
+        found = set()
+        for literal in self.literals:
+            at = together.find(literal)
+            while at >= 0:
+                number = bisect_left(ends, at)
+                found.add(number)
+                at = together.find(literal, ends[number] + 1)
+        return found
 
     def _places(self, text: bytes) -> list[tuple[int, int]] | None:
         """Where RE2 matches in TEXT; None if it is not asked, or there are too many.
@@ -202,15 +222,6 @@ class Regexp:
                 self._linear = None  # it has too many states
             start = stop + 1
         return places
-
-    def _holds_literal(self, text: bytes) -> bool:
-        if not self.literals:
-            return True
-        if self.ignore_case:
-            if not text.isascii():
-                return True  # a long s is a small one, too
-            text = text.lower()
-        return any(map(text.__contains__, self.literals))
 
     def search(self, texts: Sequence[Likely], output: str, skipped: int, most: int) -> None:
         """Let the process search TEXTS; `answer` then returns for each what `found_in` yields."""
@@ -312,24 +323,29 @@ class _Worker:
                     pipe.close()
 
     def _read(self, size: int, budget: Budget) -> bytes:
+        received = self._received
+        if len(received) < size:
+            self._receive(size, budget)
+        found = bytes(received[:size])
+        del received[:size]
+        return found
+
+    def _receive(self, size: int, budget: Budget) -> None:
+        """Wait for at least SIZE bytes."""
         import selectors
 
         if self.process.stdout is None:
             raise ValueError("the process was started without pipes")
-        pipe, received = self.process.stdout.fileno(), self._received
+        pipe = self.process.stdout.fileno()
         # Unlike others, it takes no descriptor of its own.
         with getattr(selectors, "PollSelector", selectors.DefaultSelector)() as selector:
             selector.register(pipe, selectors.EVENT_READ)
-            while len(received) < size:
+            while len(self._received) < size:
                 budget.check()
-                left = max(0.0, budget.left())
-                if selector.select(min(TICK, left)):
+                if selector.select(min(TICK, max(0.0, budget.left()))):
                     if not (piece := os.read(pipe, max(size, PIECE))):
                         raise BadRegexp("it takes too much memory or time")
-                    received += piece
-        found = bytes(received[:size])
-        del received[:size]
-        return found
+                    self._received += piece
 
     def _write(self, data: bytes) -> None:
         if self.process.stdin is None:

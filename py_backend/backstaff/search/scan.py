@@ -1,24 +1,20 @@
 """The scan of many files for a regular expression, in their order, as far as matches are wanted."""
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backstaff.fs.budget import Budget
-from backstaff.fs.contents import Contents, Unread
+from backstaff.fs.contents import Contents, Unread, is_plain, judged
 from backstaff.search.regexp import Likely, Regexp
 from backstaff.search.regexp_worker import Match
 
-BATCH = 1 << 18
-FIRST_BATCH, MAX_BATCH = 8, 64
-"""Bytes and texts that are searched in one go, while the next are read. The first go is a short
+BYTES = 1 << 18
+FIRST_FILES, FILES = 8, 64
+"""Bytes and files that are searched in one go, while the next are read. The first go is a short
 one, as many a search ends with it."""
 AUTOMATIC, FEW = 15, 3
 """Lines around a match that are kept unasked, and how many matches have such."""
-LINE_END = re.compile(r"\r\n|\r|\n")
-STRIDE = 32
-"""Files between two looks at the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +56,49 @@ class Scan:
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
         """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-        batch: list[tuple[int, str, Likely]] = []
         sent: list[tuple[int, str, Likely]] = []
-        size, most = 0, FIRST_BATCH
-        for number, path in enumerate(budget.checked(self.files, STRIDE)):
-            self.looked_at = number + 1
-            text = self.texts[path] if path in self.texts else contents.text(path)
-            if isinstance(text, Unread):
-                self.unread.append((number, text))
-                continue
-            likely = regexp.likely(text)
-            if likely is None:
-                continue
-            batch.append((number, path, likely))
-            size += len(text)
-            if size >= BATCH or len(batch) >= most:
-                if self._is_enough(regexp, sent):
-                    return
-                self._send(regexp, batch)
-                sent, batch, size, most = batch, [], 0, MAX_BATCH
-        for last in (batch, []):
+        at, at_once = 0, FIRST_FILES
+        while at < len(self.files):
+            budget.check()
+            likely = list(self._likely(regexp, contents, at, at_once))
+            at = self.looked_at
             if self._is_enough(regexp, sent):
                 return
-            if last:
-                self._send(regexp, last)
-            sent = last
+            self._send(regexp, likely)
+            sent = likely
+            if at_once == FIRST_FILES and self._is_enough(regexp, sent):
+                return  # as many a search does
+            sent, at_once = (sent, FILES) if at_once == FILES else ([], FILES)
+        self._is_enough(regexp, sent)
+
+    def _likely(
+        self, regexp: Regexp, contents: Contents, first: int, most: int
+    ) -> Iterator[tuple[int, str, Likely]]:
+        """Read at most MOST files from the FIRST on; yield those in which a line can match."""
+        texts: list[bytes] = []
+        size = 0
+        for number in range(first, min(first + most, len(self.files))):
+            path = self.files[number]
+            text = self.texts[path] if path in self.texts else contents.data(path)
+            if isinstance(text, Unread):
+                self.unread.append((number, text))
+                text = b""
+            texts.append(text)
+            size += len(text)
+            if size >= BYTES:
+                break
+        self.looked_at = first + len(texts)
+        together = b"\n".join(texts)
+        if not is_plain(together):
+            for number, data in enumerate(texts):
+                text = judged(data)
+                if isinstance(text, Unread):
+                    self.unread.append((first + number, text))
+                    text = b""
+                texts[number] = text
+            together = b"\n".join(texts)
+        for number, likely in regexp.likely(texts, together):
+            yield first + number, self.files[first + number], likely
 
     def unread_by_reason(self) -> Counter[Unread]:
         """How many of the files that were looked at are no text, by reason."""
@@ -122,7 +136,7 @@ class Scan:
             around = AUTOMATIC if self.matches <= FEW else 0
         if not around or not matches:
             return {}
-        lines = LINE_END.split(text.decode("utf-8-sig").removesuffix("\n"))
+        lines = text.decode().removesuffix("\n").split("\n")
         numbers = {
             number
             for match in matches

@@ -16,6 +16,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
+from backstaff.fs.contents import judged
 from backstaff.search import regexp
 from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, from_posix, translated
 from backstaff.server import Reply, Server
@@ -104,10 +105,12 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
 def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
     """Line, start and end of each match in TEXT."""
     with Regexp(pattern, ignore_case, Budget()) as asked:
-        likely = asked.likely(text.encode())
-        if likely is None:
+        data = judged(text.encode())
+        assert isinstance(data, bytes)
+        likely = [one for _, one in asked.likely([data], data)]
+        if not likely:
             return []
-        asked.search([likely], "content", 0, 10_000)
+        asked.search(likely, "content", 0, 10_000)
         return [match[:3] for match in asked.answer()[1]]
 
 
@@ -395,6 +398,7 @@ def test_process_whose_server_is_gone_ends() -> None:
 import sys, time
 sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
 from backstaff.fs.budget import Budget
+from backstaff.fs.contents import judged
 from backstaff.search import regexp
 regexp.LAST_SECONDS = 0.1
 import threading
