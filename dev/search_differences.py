@@ -18,8 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "py_backend"))
 
-from backstaff.fs.contents import Unread, judged
 from backstaff.registry import discover
+from backstaff.search.regexp_worker import judged
 from backstaff.server import Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace.regexp_search import EXCLUDED, MAX_FILE_BYTES
@@ -88,7 +88,7 @@ def searched(clone: str, name: str) -> bool:
         return False
     data = path.read_bytes()
     alone = b"\r" in data.replace(b"\r\n", b"")
-    return len(data) <= MAX_FILE_BYTES and not alone and not isinstance(judged(data), Unread)
+    return len(data) <= MAX_FILE_BYTES and not alone and isinstance(judged(data), bytes)
 
 
 def by_tool(server: Server, clone: str, pattern: str, flags: str) -> Found:

@@ -5,9 +5,6 @@ directories on the way to a file stay open for the next one, so files come in an
 those of a directory stand together, as in a sorted list.
 """
 
-from codecs import BOM_UTF8
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from errno import ELOOP
@@ -16,9 +13,6 @@ from typing import Self
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.file import read_listed
 from backstaff.fs.handles import HANDLES
-
-HEAD = 8192
-"""A NUL in so many first bytes says that a file is binary."""
 
 
 class Unread(StrEnum):
@@ -37,13 +31,11 @@ class Unread(StrEnum):
 class Contents:
     """Reads files below the open directory `start`; use it as a context manager.
 
-    `most` is the size in bytes of the largest file that is read. `codings` names the encodings that
-    are known of files that are not UTF-8, by path.
+    `most` is the size in bytes of the largest file that is read.
     """
 
     start: int
     most: int
-    codings: Mapping[str, str] = field(default_factory=dict)
     _parents: str = ""
     _directories: list[int] = field(default_factory=list)
     """The open directories of the names in `_parents`."""
@@ -62,8 +54,7 @@ class Contents:
     def data(self, path: str) -> bytes | Unread:
         """The bytes of the file PATH, relative to the start; or the reason why there are none.
 
-        They are a text as from `judged` if the encoding is known. A listing has just called PATH a
-        file or a link.
+        A listing has just called PATH a file or a link.
         """
         parents, _, name = path.rpartition("/")
         try:
@@ -78,9 +69,7 @@ class Contents:
             if error.errno == ELOOP:
                 return Unread.LINK
             return Unread.GONE if isinstance(error, FileNotFoundError) else Unread.UNREADABLE
-        if data is None:
-            return Unread.TOO_LARGE
-        return judged(data, "utf-8", self.codings[path]) if path in self.codings else data
+        return Unread.TOO_LARGE if data is None else data
 
     def exists(self, path: str) -> bool:
         """Whether anything has the name PATH."""
@@ -112,27 +101,3 @@ class Contents:
         del self._directories[kept:]
         self._here = self._directories[-1] if self._directories else self.start
         self._parents = "/".join(self._parents.split("/")[:kept])
-
-
-def judged(data: bytes, *codings: str) -> bytes | Unread:
-    """The text of DATA, in the first of CODINGS that fits, else UTF-8; or why they are no text.
-
-    It is in UTF-8 without a byte order mark, and a line feed ends each line.
-    """
-    if data.find(b"\0", 0, HEAD) >= 0:
-        return Unread.BINARY
-    for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
-        with suppress(LookupError, UnicodeDecodeError):
-            text = data if data.isascii() else data.decode(name).encode(errors="replace")
-            return text.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return Unread.UNDECODABLE
-
-
-def is_plain(data: bytes) -> bool:
-    """Whether DATA, one text or several, surely are the text that `judged` would make of each."""
-    if b"\0" in data or b"\r" in data:
-        return False
-    try:
-        return data.isascii() or "\ufeff" not in data.decode()
-    except UnicodeDecodeError:
-        return False

@@ -5,25 +5,23 @@ pattern but to translate it (`translated`); all else is done by a process that `
 the program of. Two such processes stay for the next calls, and a killed one is replaced at once, so
 that a call need not wait for a start. They end with the server, whose end of their stdin closes.
 
-Most files hold no literal that the pattern requires. Their texts never leave this process. Where
-google-re2 is installed, it finds the matches in lines of ASCII: in linear time, and without holding
-other threads. If the pattern has parts that RE2 does not know, that process has the last word, but
-only on the lines in which the other parts match.
+Texts go there through memory that both share, where the system has such, and else through stdin. So
+this process reads the next files while that one searches. There google-re2, if it is installed,
+finds the lines in which the pattern can match, and the matches in lines of ASCII: in linear time.
+`re` has the last word on other lines, and on parts of a pattern that RE2 does not know.
 """
 
 import marshal
+import mmap
 import os
 import re
 import sys
 import threading
-import time
-from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.errors import Unreachable
@@ -38,11 +36,9 @@ MAX_IDLE = 2
 TICK = 0.05
 """Seconds between two looks at a budget."""
 PIECE = 1 << 16
-"""Bytes that are read, or given to RE2, at once."""
-SLOW = 0.05
-"""Seconds for a piece after which RE2 is not asked any more. Most take a thousandth of that."""
-MAX_PLACES = 1000
-"""Where RE2 finds so many in a text, `re` searches all of it: it needs less for each."""
+"""Bytes that are read at once."""
+SHARED = 1 << 21
+"""Bytes of the memory that a process shares: texts at once are shorter, or go through stdin."""
 LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
@@ -56,10 +52,6 @@ _JAVASCRIPT = re.compile(
     r"|\\.",
     re.DOTALL,
 )
-
-
-Likely = tuple[bytes, Sequence[tuple[int, int]] | None]
-"""A text, and the places in it where RE2 matches; None where it was not asked, or knew too many."""
 
 
 _ANCHORS = dict.fromkeys((r"\<", r"\>", r"\_<", r"\_>"), r"\b") | {r"\`": r"\A", r"\'": r"\Z"}
@@ -138,97 +130,50 @@ def _character(found: re.Match[str]) -> str:
 
 @dataclass(slots=True)
 class Regexp:
-    """PATTERN in a process of its own; use it as a context manager, within BUDGET.
-
-    `literals` are in UTF-8: a text without any of them holds no match. Where case does not count
-    they are in small letters.
-    """
+    """PATTERN in a process of its own; use it as a context manager, within BUDGET."""
 
     pattern: str
     ignore_case: bool
     budget: Budget
-    literals: Sequence[bytes] = ()
-    _linear: Any = None
-    """The pattern in the words of RE2, compiled; or None."""
     _worker: "_Worker" = field(init=False)
 
     def __enter__(self) -> Self:
         """Compile the pattern. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
         self._worker = _Worker.take()
         try:
-            self._ask("compile", self.pattern, self.ignore_case)
-            literals, self.ignore_case, linear = self.answer()
+            self._ask("compile", self.pattern, self.ignore_case, _library())
+            self.answer()
         except BaseException:
             self.__exit__()
             raise
-        if self.ignore_case:
-            literals = [literal.lower() for literal in literals]
-        self.literals = [literal.encode("utf-8", "surrogatepass") for literal in literals]
-        self._linear = _compiled(linear)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Give the process back, or end it if it still works."""
         self._worker.give_back()
 
-    def likely(self, texts: Sequence[bytes], together: bytes) -> Iterator[tuple[int, Likely]]:
-        """The numbers of TEXTS with a line that can match, and what is known of each.
+    def search(self, texts: Sequence[bytes], output: str, skipped: int, most: int) -> None:
+        """Let the process search TEXTS, when all is answered about those before.
 
-        TOGETHER are the texts as one, with a newline between two. Raises as `Budget.check` does.
+        Then `candidates` has to be called, and `answer` for each of these.
         """
-        ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
-        for number in sorted(self._candidates(together, ends)):
-            if text := texts[number]:
-                places = self._places(text)
-                if places != []:
-                    yield number, (text, places)
+        sizes, together = list(map(len, texts)), b"\n".join(texts)
+        self._ask("search", sizes, self._worker.share(together), output, skipped, most)
 
-    def _candidates(self, together: bytes, ends: Sequence[int]) -> Collection[int]:
-        """The numbers of texts that hold a literal; of all, if that does not tell."""
-        everything = range(len(ends))
-        if not self.literals:
-            return everything
-        if self.ignore_case:
-            if not together.isascii():
-                return everything  # a long s is a small one, too
-            together = together.lower()
-        found = set()
-        for literal in self.literals:
-            at = together.find(literal)
-            while at >= 0:
-                number = bisect_left(ends, at)
-                found.add(number)
-                at = together.find(literal, ends[number] + 1)
-        return found
+    def candidates(self) -> tuple[list[tuple[int, str]], list[int]]:
+        """Which texts are none, with the reason, and in which lines can match. Raises as `answer`.
 
-    def _places(self, text: bytes) -> list[tuple[int, int]] | None:
-        """Where RE2 matches in TEXT; None if it is not asked, or there are too many.
-
-        RE2 cannot be interrupted, so it gets a piece at a time, which ends with a line.
+        They are counted from 0.
         """
-        places: list[tuple[int, int]] = []
-        start, end = 0, len(text) - text.endswith(b"\n")
-        while start <= end:
-            if self._linear is None or len(places) >= MAX_PLACES:
-                return None
-            self.budget.check()
-            stop = end if end - start <= PIECE else text.rfind(b"\n", start, start + PIECE)
-            if stop < 0:
-                return None  # a long line
-            began = time.monotonic()
-            found = islice(self._linear.finditer(text, start, stop), MAX_PLACES)
-            places += [one.span() for one in found]
-            if time.monotonic() - began > SLOW:
-                self._linear = None  # it has too many states
-            start = stop + 1
-        return places
+        unread, numbers = self.answer()
+        self._worker.owes += len(numbers)
+        return unread, numbers
 
-    def search(self, texts: Sequence[Likely], output: str, skipped: int, most: int) -> None:
-        """Let the process search TEXTS; `answer` then returns for each what `found_in` yields."""
-        self._ask("search", texts, output, skipped, most, answers=len(texts))
+    def answer(self) -> Any:  # noqa: ANN401 - of one of three questions
+        """Wait for an answer, such as one from `regexp_worker.found_in`.
 
-    def answer(self) -> Any:  # noqa: ANN401 - of one of two questions
-        """Wait for an answer. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
+        Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`.
+        """
         try:
             word, value = self._worker.receive(self.budget)
         except OSError as error:
@@ -237,18 +182,19 @@ class Regexp:
             raise BadRegexp(*value)
         return value
 
-    def _ask(self, *words: object, answers: int = 1) -> None:
+    def _ask(self, *words: object) -> None:
         self.budget.check()
         # Nobody waits for ever, but a deadline can be infinite.
         seconds = min(self.budget.left(), 3600.0)
-        self._worker.send((*words, seconds + LAST_SECONDS), answers)
+        self._worker.send((*words, seconds + LAST_SECONDS))
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A process that matches, and how many answers it still owes."""
+    """A process that matches, the memory that it shares, and how many answers it still owes."""
 
     process: "subprocess.Popen[bytes]"
+    shared: mmap.mmap | None
     owes: int = 0
     _received: bytearray = field(default_factory=bytearray)
 
@@ -269,26 +215,38 @@ class _Worker:
 
         # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
         command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8"]
+        descriptor, shared = _shared_memory()
         try:
             code = _code()
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-                [*command, "-c", _START % len(code)],
+                [*command, "-c", _START % len(code), str(descriptor)],
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 cwd="/",
                 start_new_session=True,
+                pass_fds=() if shared is None else (descriptor,),
             )
         except OSError as error:
             raise Unreachable("the system lets no process start to match the pattern") from error
-        worker = cls(process)
+        finally:
+            if shared is not None:
+                os.close(descriptor)
+        worker = cls(process, shared)
         worker._write(code)
         return worker
 
-    def send(self, message: tuple[Any, ...], answers: int) -> None:
-        """Ask for so many ANSWERS. That a process has ended is noticed when one is awaited."""
+    def share(self, data: bytes) -> bytes | None:
+        """Put DATA into the shared memory; or return them if they have to be sent."""
+        if self.shared is None or len(data) > SHARED:
+            return data
+        self.shared[: len(data)] = data
+        return None
+
+    def send(self, message: tuple[Any, ...]) -> None:
+        """Ask for an answer. That a process has ended is noticed when one is awaited."""
         packed = marshal.dumps(message)
-        self.owes += answers
+        self.owes += 1
         self._write(len(packed).to_bytes(4) + packed)
 
     def receive(self, budget: Budget) -> tuple[str, Any]:
@@ -321,6 +279,8 @@ class _Worker:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+        if self.shared is not None:
+            self.shared.close()
 
     def _read(self, size: int, budget: Budget) -> bytes:
         received = self._received
@@ -359,19 +319,25 @@ _IDLE: list[_Worker] = []
 _LOCK = threading.Lock()
 
 
-def _compiled(linear: str) -> Any:  # noqa: ANN401 - the package has no types
-    """What finds LINEAR; None where google-re2 is not installed or takes it not."""
+def _shared_memory() -> tuple[int, mmap.mmap | None]:
+    """Memory that has a descriptor; -1 and None where the system has none."""
+    if not hasattr(os, "memfd_create"):
+        return -1, None
+    descriptor = -1
     try:
-        import re2  # type: ignore[import-untyped, import-not-found, unused-ignore]
-    except ImportError:
-        return None
-    options = re2.Options()
-    options.log_errors = False
-    options.encoding = re2.Options.Encoding.LATIN1
-    try:
-        return re2.compile(linear.encode(), options)
-    except re2.error:
-        return None
+        descriptor = os.memfd_create("backstaff")
+        os.ftruncate(descriptor, SHARED)
+        return descriptor, mmap.mmap(descriptor, SHARED)
+    except OSError:
+        if descriptor >= 0:
+            os.close(descriptor)
+        return -1, None
+
+
+def _library() -> str:
+    """The folder that has google-re2; "" where it is not installed."""
+    spec = find_spec("re2")
+    return os.path.dirname(os.path.dirname(spec.origin)) if spec and spec.origin else ""
 
 
 @cache

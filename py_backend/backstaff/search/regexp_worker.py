@@ -1,23 +1,31 @@
 """The process that matches a regular expression, so that it can be killed: `re` knows no deadline.
 
 `search.regexp` starts it, talks to it, and kills it. It gets this module's code and nothing else of
-ours, so this module imports only the standard library. It opens no file: the texts come through
-stdin. A message in either direction is a length in four bytes and a value by `marshal`:
+ours, so this module imports only the standard library, and google-re2 from LIBRARY, the folder that
+has it, or "". It opens no file: TEXTS are the bytes of several, with a newline between two, or None
+if they are in the shared memory. SIZES are their lengths. A message in either direction is a length in four bytes and a value by `marshal`:
 
-    ("compile", PATTERN, IGNORE_CASE, SECONDS)        -> ("ok", (LITERALS, IGNORE_CASE, LINEAR))
-    ("search", TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (COUNT, MATCHES)) for each text
-    either, if the pattern cannot be used             -> ("bad", (REASON, POSITION or None))
+    ("compile", PATTERN, IGNORE_CASE, LIBRARY, SECONDS)      -> ("ok", None)
+    ("search", SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (UNREAD, NUMBERS))
+                                        then for each of NUMBERS ("ok", (COUNT, MATCHES))
+    either, if the pattern cannot be used                    -> ("bad", (REASON, POSITION or None))
 
-After SECONDS the kernel ends this process, even if nobody is left who could.
+NUMBERS are those of the texts in which a line can match, and UNREAD has numbers and reasons of
+those that are no text. After SECONDS the kernel ends this process, even if nobody is left who could.
 """
 
 import marshal
+import mmap
 import re
 import signal
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+import time
+from bisect import bisect_left
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import accumulate, groupby, islice, pairwise
 from re import _compiler as compiler  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]  # the only way to a pattern's parts
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -28,8 +36,13 @@ MEMORY = 1 << 30
 MOST_LITERALS = 16
 MAX_REPEAT = 1000
 """The most repetitions that RE2 counts."""
+SLOW = 0.05
+"""Seconds for some texts after which RE2 is not asked any more. Most take a thousandth of that."""
 WIDTH = 1000
 """Characters of a line that an answer holds; more are cut around the match."""
+HEAD = 8192
+"""A NUL in so many first bytes says that a file is binary."""
+BINARY, UNDECODABLE = "binary", "undecodable"
 
 Match = tuple[int, int, int, int, int, str, int]
 """A match: the number of its line from 1, its start and end in the line from 0; the start of the
@@ -37,6 +50,9 @@ part of the line that is told, the length of all of it, and the part; its start 
 
 _NEWLINE = 10
 _NOTHING = r"[^\x00-\x7f]"
+_BEYOND = r"[\x80-\xff]+"
+_FOLDED = "\u0130\u0131\u017f\u212a"
+"""What differs from the letters i, k, s only by its case, and is not ASCII."""
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
 _ANCHORS = {
     op.AT_BEGINNING: "(?m:^)",
@@ -45,6 +61,30 @@ _ANCHORS = {
     op.AT_END_STRING: "(?m:$)",
     op.AT_BOUNDARY: r"\b",
 }
+
+
+def judged(data: bytes, *codings: str) -> bytes | str:
+    """The text of DATA, in the first of CODINGS that fits, else UTF-8; or why they are no text.
+
+    It is in UTF-8 without a byte order mark, and a line feed ends each line.
+    """
+    if data.find(b"\0", 0, HEAD) >= 0:
+        return BINARY
+    for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
+        with suppress(LookupError, UnicodeDecodeError):
+            text = data if data.isascii() else data.decode(name).encode(errors="replace")
+            return text.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return UNDECODABLE
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether DATA, one text or several, surely are what `judged` would make of each."""
+    if b"\0" in data or b"\r" in data:
+        return False
+    try:
+        return data.isascii() or "\ufeff" not in data.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 class Required:
@@ -100,24 +140,27 @@ def required(parts: Any) -> list[str]:  # noqa: ANN401 - as `re` has it
 class Linear:
     """A parsed pattern in the words of RE2, for texts in UTF-8 where each line ends with LF.
 
-    `pattern` is found in each line that the original matches in, and in each that is not ASCII. In
-    the others it is found in the same places as the original, if it `is_exact`. What RE2 does not
-    know, such as what is ahead, is left out. What a class of characters holds, `re` itself says.
+    `exact` finds in lines of ASCII what the original finds there; it is "" where RE2 cannot.
+    `loose` matches in each line that the original matches in, of any characters, and in others.
+    What RE2 does not know, such as what is ahead, is left out of it. What a class of characters
+    holds, `re` itself says.
     """
 
     def __init__(self, parsed: Any, flags: int) -> None:  # noqa: ANN401 - as `re` has it
         """Translate what was PARSED under FLAGS."""
         # After an empty match, `re` looks for another one in the same place.
-        self.is_exact = parsed.getwidth()[0] > 0
-        # What a line with other characters holds is for `re` to say.
-        self.pattern = rf"(?:{self._words(parsed, flags)})|[\x80-\xff][^\n]*"
+        self._is_exact, self._is_loose = parsed.getwidth()[0] > 0, False
+        exact = self._words(parsed, flags)
+        self.exact = exact if self._is_exact else ""
+        self._is_loose = True
+        self.loose = self._words(parsed, flags)
 
     def _words(self, parts: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
         return "".join(f"(?:{self._word(kind, value, flags)})" for kind, value in parts)
 
     def _word(self, kind: object, value: Any, flags: int) -> str:  # noqa: ANN401, PLR0911 - a table
         if kind in _ONE_CHARACTER:
-            return _class(kind, value, flags)
+            return _class(kind, value, flags, is_loose=self._is_loose)
         if kind is op.BRANCH:
             return "|".join(self._words(branch, flags) for branch in value[1])
         if kind is op.SUBPATTERN:
@@ -125,13 +168,14 @@ class Linear:
         if kind in (op.MAX_REPEAT, op.MIN_REPEAT):
             low, high, repeated = value
             # RE2 may leave the last empty turn of a loop out.
-            self.is_exact &= repeated.getwidth()[0] > 0 and _counts(low) and _counts(high)
+            self._is_exact &= repeated.getwidth()[0] > 0 and _counts(low) and _counts(high)
             times = f"{{{min(low, MAX_REPEAT)},{high if high <= MAX_REPEAT else ''}}}"
             lazy = "?" if kind is op.MIN_REPEAT else ""
             return f"(?:{self._words(repeated, flags)}){times}{lazy}"
         if kind is op.AT and value in _ANCHORS:
-            return _ANCHORS[value]
-        self.is_exact = False
+            # For RE2, no letter beyond ASCII is part of a word.
+            return "" if value is op.AT_BOUNDARY and self._is_loose else _ANCHORS[value]
+        self._is_exact = False
         if kind is op.POSSESSIVE_REPEAT:
             return self._word(op.MAX_REPEAT, value, flags)
         if kind is op.ATOMIC_GROUP:
@@ -145,8 +189,11 @@ def _counts(times: Any) -> bool:  # noqa: ANN401 - as `re` has it
     return times <= MAX_REPEAT or times is op.MAXREPEAT
 
 
-def _class(kind: object, value: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
-    """The class of the ASCII characters that one character of a parsed pattern stands for."""
+def _class(kind: object, value: Any, flags: int, *, is_loose: bool) -> str:  # noqa: ANN401 - as `re` has it
+    """The class of the ASCII characters that one character of a parsed pattern stands for.
+
+    If it IS_LOOSE, bytes beyond ASCII are in it if any such character may be.
+    """
     state = parser.State()
     state.flags = flags
     one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
@@ -155,74 +202,133 @@ def _class(kind: object, value: Any, flags: int) -> str:  # noqa: ANN401 - as `r
     for _, run in groupby(enumerate(codes), lambda item: item[1] - item[0]):
         (_, first), *_, (_, last) = [*run] * 2
         ranges.append(rf"\x{first:02x}-\x{last:02x}")
-    return f"[{''.join(ranges)}]" if ranges else _NOTHING
+    within = f"[{''.join(ranges)}]" if ranges else _NOTHING
+    if is_loose and (_names_beyond(kind, value) or any(map(one.match, _FOLDED))):
+        return f"{within}|{_BEYOND}"
+    return within
+
+
+def _names_beyond(kind: object, value: Any) -> bool:  # noqa: ANN401 - as `re` has it
+    """Whether more than single characters of ASCII and ranges of these are named."""
+    if kind is op.IN:
+        return any(_names_beyond(*part) for part in value)
+    last = value[1] if kind is op.RANGE else value if kind is op.LITERAL else sys.maxunicode
+    return bool(last > 127)  # noqa: PLR2004  # the last of ASCII
 
 
 class Search:
     """A compiled pattern. Raises what `re` raises."""
 
-    def __init__(self, pattern: str, *, ignore_case: bool) -> None:
-        """Compile PATTERN."""
+    def __init__(self, pattern: str, *, ignore_case: bool, library: str) -> None:
+        """Compile PATTERN, also with google-re2 where LIBRARY has it."""
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         parsed = parser.parse(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
-        self.linear = Linear(parsed, self.regexp.flags)
-        self.literals = required(parsed)
-        if self.ignore_case and not all(map(str.isascii, self.literals)):
-            self.literals = []
-        literals = [re.escape(one.encode("utf-8", "surrogatepass")) for one in self.literals]
+        linear = Linear(parsed, self.regexp.flags)
+        self.loose = in_re2(linear.loose, library)
+        self.exact = in_re2(linear.exact, library) if self.loose and linear.exact else None
+        literals = required(parsed)
+        if self.ignore_case:
+            literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
+        self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
-        self._likely = re.compile(b"|".join(literals), folding)
+        self._likely = re.compile(b"|".join(map(re.escape, self.literals)), folding)
 
-    def lines(
-        self, text: bytes, starts: Iterable[int] | None = None
-    ) -> Iterator[tuple[int, bytes, int]]:
-        """The lines of TEXT that can match: number, line, and where it begins.
-
-        These are the lines of the places STARTS; of None, those that hold a literal.
-        """
+    def has_literals(self, text: bytes) -> bool:
+        """Whether each match in TEXT holds one of `literals`."""
         # With no regard to case, a long s is an s, too.
-        if starts is None and self.literals and (text.isascii() or not self.ignore_case):
-            starts = (found.start() for found in self._likely.finditer(text))
-        if starts is None:
+        return bool(self.literals) and (text.isascii() or not self.ignore_case)
+
+    def likely(self, together: bytes, ends: Sequence[int]) -> Sequence[int]:
+        """The numbers of texts in which a line can match.
+
+        They stand TOGETHER, and a newline or nothing follows at the position in ENDS.
+        """
+        finders: list[Callable[[int], int]] = []
+        if self.has_literals(together):
+            folded = together.lower() if self.ignore_case else together
+            finders = [partial(folded.find, literal) for literal in self.literals]
+        elif self.loose:
+            finders = [partial(self._next, together)]
+        else:
+            return range(len(ends))
+        found = set()
+        for find in finders:
+            at = find(0)
+            while at >= 0:
+                number = bisect_left(ends, at)
+                found.add(number)
+                at = find(ends[number] + 1)
+        return sorted(found)
+
+    def _next(self, text: bytes, at: int) -> int:
+        """Where RE2 finds the next place from AT on in which a line of TEXT can match; -1 is none.
+
+        It is the next of all places if RE2 was slow, as it is for a pattern with many states.
+        """
+        if self.loose is None or at > len(text):
+            return at if at <= len(text) else -1
+        began = time.monotonic()
+        found = self.loose.search(text, at)
+        if time.monotonic() - began > SLOW:
+            self.loose = self.exact = None
+        return found.start() if found else -1
+
+    def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
+        """The lines of TEXT that can match: number, start and end."""
+        if self.loose:
+            find = partial(self._next, text)
+        elif self.has_literals(text):
+            find = lambda at: found.start() if (found := self._likely.search(text, at)) else -1
+        else:
             at = 0
-            for number, line in enumerate(text.removesuffix(b"\n").split(b"\n") if text else (), 1):
-                yield number, line, at
+            for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
+                yield number, at, at + len(line)
                 at += len(line) + 1
             return
         number, counted, end = 1, 0, -1
-        for at in starts:
-            if at <= end:
-                continue  # the same line once more
+        while (at := find(end + 1)) >= 0:
             start = text.rfind(b"\n", 0, at) + 1
+            if start == len(text):
+                return  # after the last newline no line begins
             end = text.find(b"\n", at)
             end = len(text) if end < 0 else end
             number += text.count(b"\n", counted, start)
             counted = start
-            yield number, text[start:end], start
+            yield number, start, end
 
-    def matches(
-        self, text: bytes, places: Sequence[tuple[int, int]] | None
-    ) -> Iterator[tuple[int, str, int, int]]:
+    def matches(self, text: bytes) -> Iterator[tuple[int, str, int, int]]:
         """Number, line, start and end of each match in TEXT; an empty one moves on by a character.
 
-        So search 1 has it. PLACES are what RE2 found; None if it was not asked. They are matches
-        in lines of ASCII if it `is_exact`; else `re` searches these lines.
+        So search 1 has it.
         """
-        rest = deque(places or ())
-        is_exact = places is not None and self.linear.is_exact
-        starts = None if places is None else (start for start, _ in places)
-        for number, data, at in self.lines(text, starts):
+        for number, at, end in self.lines(text):
+            data = text[at:end]
             line = data.decode()
-            if not (is_exact and data.isascii()):
-                for found in self.regexp.finditer(line):
-                    yield number, line, *found.span()
-                continue
-            while rest and rest[0][0] <= at + len(line):
-                start, end = rest.popleft()
-                if start >= at:  # else it is in a line that `re` has searched
-                    yield number, line, start - at, end - at
+            regexp = self.exact if self.exact and data.isascii() else None
+            for found in (regexp.finditer(data) if regexp else self.regexp.finditer(line)):
+                yield number, line, *found.span()
+
+
+def in_re2(pattern: str, library: str) -> Any:  # noqa: ANN401 - the package has no types
+    """PATTERN compiled by google-re2; None where LIBRARY has it not, or it takes it not."""
+    if not library:
+        return None
+    if library not in sys.path:
+        sys.path.append(library)
+    try:
+        import re2  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+        options = re2.Options()
+        options.log_errors = False
+        options.encoding = re2.Options.Encoding.LATIN1
+    except (ImportError, AttributeError):
+        return None  # another package has this name
+    try:
+        return re2.compile(pattern.encode(), options)
+    except re2.error:
+        return None
 
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:
@@ -236,20 +342,16 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 
 
 def found_in(
-    search: Search,
-    texts: Sequence[tuple[bytes, Sequence[tuple[int, int]] | None]],
-    output: str,
-    skipped: int,
-    most: int,
+    search: Search, texts: Sequence[bytes], output: str, skipped: int, most: int
 ) -> Iterator[tuple[int, list[Match]]]:
-    """For each of TEXTS, with places as in `matches`, a number and the matches that are wanted.
+    """For each of TEXTS, a number and the matches that are wanted.
 
     For the OUTPUT "content" these are at most MOST in all after the first SKIPPED; the number is
     how many of a text were skipped. For "count" it is that of all matches, for "files" 0 or 1, and
     MOST and SKIPPED count texts.
     """
-    for text, places in texts:
-        matches = search.matches(text, places)
+    for text in texts:
+        matches = search.matches(text)
         if output == "content":
             passed = sum(1 for _ in islice(matches, skipped))
             wanted = [match_of(*match) for match in islice(matches, most)]
@@ -263,17 +365,37 @@ def found_in(
             yield count, []
 
 
+def searched(
+    search: Search, sizes: Sequence[int], together: bytes, *wanted: Any
+) -> Iterator[object]:
+    """What is to be answered of texts of these SIZES, which stand TOGETHER; see `found_in`."""
+    unread, texts = [], None
+    ends = list(accumulate((size + 1 for size in sizes), initial=-1))
+    if not is_plain(together):
+        texts = [judged(together[end + 1 : next_end]) for end, next_end in pairwise(ends)]
+        unread = [(number, text) for number, text in enumerate(texts) if isinstance(text, str)]
+        texts = [text if isinstance(text, bytes) else b"" for text in texts]
+        together = b"\n".join(texts)
+        ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))
+    numbers = [one for one in search.likely(together, ends[1:]) if ends[one] + 1 < ends[one + 1]]
+    yield unread, numbers
+    texts = [together[ends[number] + 1 : ends[number + 1]] for number in numbers]
+    yield from found_in(search, texts, *wanted)
+
+
 def answers(
-    compiled: dict[str, Search], name: str, words: Sequence[Any]
+    compiled: dict[str, Search], name: str, words: Sequence[Any], shared: Any
 ) -> Iterator[tuple[str, Any]]:
     """What to answer to a message NAME with WORDS. The pattern in use is kept in COMPILED."""
     try:
         if name == "compile":
-            pattern, ignore_case = words
-            search = compiled["in use"] = Search(pattern, ignore_case=ignore_case)
-            yield "ok", (search.literals, search.ignore_case, search.linear.pattern)
+            pattern, ignore_case, library = words
+            compiled["in use"] = Search(pattern, ignore_case=ignore_case, library=library)
+            yield "ok", None
         else:
-            for found in found_in(compiled["in use"], *words):
+            sizes, texts, *wanted = words
+            texts = shared[: sum(sizes) + len(sizes) - 1] if texts is None else texts
+            for found in searched(compiled["in use"], sizes, texts, *wanted):
                 yield "ok", found
     except re.error as error:
         yield "bad", (error.msg, error.pos)
@@ -284,18 +406,20 @@ def answers(
 
 
 def main() -> None:
-    """Answer until stdin ends."""
+    """Answer until stdin ends. The first argument is a descriptor of the shared memory, or -1."""
     if sys.platform != "win32":
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    descriptor = int(sys.argv[1])
+    shared = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if descriptor >= 0 else b""
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     compiled: dict[str, Search] = {}
     while header := source.read(4):
         name, *words, seconds = marshal.loads(source.read(int.from_bytes(header)))  # noqa: S302
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, seconds)
-        for answer in answers(compiled, name, words):
+        for answer in answers(compiled, name, words, shared):
             packed = marshal.dumps(answer)
             sink.write(len(packed).to_bytes(4) + packed)
             sink.flush()

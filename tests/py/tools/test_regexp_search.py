@@ -16,7 +16,6 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
-from backstaff.fs.contents import judged
 from backstaff.search import regexp
 from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, from_posix, translated
 from backstaff.server import Reply, Server
@@ -105,13 +104,9 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
 def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
     """Line, start and end of each match in TEXT."""
     with Regexp(pattern, ignore_case, Budget()) as asked:
-        data = judged(text.encode())
-        assert isinstance(data, bytes)
-        likely = [one for _, one in asked.likely([data], data)]
-        if not likely:
-            return []
-        asked.search(likely, "content", 0, 10_000)
-        return [match[:3] for match in asked.answer()[1]]
+        asked.search([text.encode()], "content", 0, 10_000)
+        _, numbers = asked.candidates()
+        return [match[:3] for _ in numbers for match in asked.answer()[1]]
 
 
 WORDS = (
@@ -143,9 +138,8 @@ def test_no_shortcut_leaves_a_match_out(
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = [(n, *m.span()) for n, one in enumerate(lines, 1) for m in compiled.finditer(one)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(regexp, "PIECE", 8)
         if engine == "re":
-            patch.setattr(regexp, "_compiled", lambda _: None)
+            patch.setattr(regexp, "_library", str)
         assert places_of(pattern, text, ignore_case=ignore) == wanted
 
 
@@ -329,7 +323,7 @@ MILLISECONDS = 60
 def test_patterns_that_take_for_ever_end_with_their_process(
     tree: Plant, monkeypatch: pytest.MonkeyPatch, loop: str
 ) -> None:  # search 5
-    monkeypatch.setattr(regexp, "_compiled", lambda _: None)
+    monkeypatch.setattr(regexp, "_library", str)
     root = tree({"a": "nothing", "b": f"c {'a' * 40}!"})
     for pattern in CATASTROPHIC:
         if not pattern.startswith(loop):
@@ -398,7 +392,6 @@ def test_process_whose_server_is_gone_ends() -> None:
 import sys, time
 sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
 from backstaff.fs.budget import Budget
-from backstaff.fs.contents import judged
 from backstaff.search import regexp
 regexp.LAST_SECONDS = 0.1
 import threading

@@ -26,7 +26,7 @@ from enum import StrEnum
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.budget import Budget
-from backstaff.fs.contents import Contents, Unread, judged
+from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.entry import Kind
 from backstaff.fs.git import NoGit
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
@@ -38,7 +38,7 @@ from backstaff.render.lines import bracketed, fitting, plural, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search import suggestions
 from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, from_posix, translated
-from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan
+from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.search.suggestions import Searched
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
@@ -164,8 +164,8 @@ def run(arguments: Arguments, context: Context) -> Result:
             project = project_files(
                 place, budget.share(WALK_SHARE), include_ignored=asked.include_ignored
             )
-            codings = _codings(place.prefix, context.codings)
-            with Contents(place.directory, MAX_FILE_BYTES, codings) as contents:
+            scan.codings = _codings(place.prefix, context.codings)
+            with Contents(place.directory, MAX_FILE_BYTES) as contents:
                 scan.texts = _unsaved(place.prefix, context.unsaved)
                 new = [path for path in scan.texts if not contents.exists(path)]
                 choice = _choose(project, place.prefix, include, exclude, budget, new)
@@ -254,7 +254,7 @@ def _timeout(scan: Scan, asked: int, had: float) -> ToolError:
 def _unsaved(prefix: str, texts: Mapping[str, UnsavedText]) -> dict[str, bytes | Unread]:
     """The TEXTS that take the place of files below the directory with this PREFIX."""
     return {
-        name[len(prefix) :]: judged(text.data, *filter(None, [codec(text.coding)]))
+        name[len(prefix) :]: text_of(text.data, *filter(None, [codec(text.coding)]))
         if len(text.data) <= MAX_FILE_BYTES
         else Unread.TOO_LARGE
         for name, text in texts.items()
