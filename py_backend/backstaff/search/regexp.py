@@ -258,18 +258,26 @@ class _Worker:
 
     def give_back(self) -> None:
         """Keep it for the next call. One that still works is killed, and another started."""
-        worker = self
-        if self.owes:
-            self.end()
-            try:
-                worker = _Worker.start()
-            except Unreachable:
-                return  # the next call tries again
+        if not self.owes:
+            self._keep()
+            return
+        self.process.kill()
+        try:  # that a process has ended and another started is nothing to wait for
+            threading.Thread(target=self._replace, daemon=True).start()
+        except RuntimeError:
+            self._replace()
+
+    def _replace(self) -> None:
+        self.end()
+        with suppress(Unreachable):  # then the next call tries again
+            _Worker.start()._keep()
+
+    def _keep(self) -> None:
         with _LOCK:
             if len(_IDLE) < MAX_IDLE:
-                _IDLE.append(worker)
+                _IDLE.append(self)
                 return
-        worker.end()
+        self.end()
 
     def end(self) -> None:
         """Kill it, and wait until it is gone."""

@@ -333,8 +333,8 @@ def test_patterns_that_take_for_ever_end_with_their_process(
         reply = search(root, pattern, timeout_ms=MILLISECONDS)
         assert (reply.error or {})["code"] == "TIMEOUT", (pattern, reply.text)
         assert reply.data is None
-        is_over = worker.process.returncode is not None or not worker.owes
-        assert is_over, f"the process of {pattern} goes on"
+        if worker.owes:
+            worker.process.wait(20)  # it does not go on
     assert found(root, "nothing"), "the next call has no process"
 
 
@@ -384,7 +384,7 @@ def test_cancelled_search_ends_its_process(tree: Plant) -> None:
         TOOL, {"pattern": "(a+)+(?=c)", "timeout_ms": 30_000}, {"root": str(root)}
     )
     assert (SERVER.run(call, cancelled).error or {})["code"] == "CANCELLED"
-    assert worker.process.returncode is not None
+    worker.process.wait(20)  # it does not go on
 
 
 def test_process_whose_server_is_gone_ends() -> None:
@@ -394,9 +394,10 @@ sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
 from backstaff.fs.budget import Budget
 from backstaff.search import regexp
 regexp.LAST_SECONDS = 0.1
+regexp._library = str
 import threading
 asked = regexp.Regexp("(a+)+$", False, Budget.lasting(300, threading.Event())).__enter__()
-asked.search([(b"{HOPELESS}", None)], "content", 0, 1)
+asked.search([b"{HOPELESS}"], "content", 0, 1)
 print(asked._worker.process.pid, flush=True)
 import os
 os._exit(0)
