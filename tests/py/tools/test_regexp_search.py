@@ -319,14 +319,17 @@ CATASTROPHIC = [f"{loop}{end}" for loop in LOOPS for end in ("$", "c", "(?=c)", 
 MILLISECONDS = 60
 
 
+@pytest.mark.parametrize("engine", ["re2", "re"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_patterns_that_take_for_ever_end_with_their_process(
-    tree: Plant, monkeypatch: pytest.MonkeyPatch, loop: str
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, loop: str, engine: str
 ) -> None:  # search 5
-    monkeypatch.setattr(regexp, "_library", str)
+    if engine == "re":
+        monkeypatch.setattr(regexp, "_library", str)
     root = tree({"a": "nothing", "b": f"c {'a' * 40}!"})
     for pattern in CATASTROPHIC:
-        if not pattern.startswith(loop):
+        # RE2 knows all ends but the one that looks ahead, and needs no time for them.
+        if not pattern.startswith(loop) or (engine == "re2" and not pattern.endswith("(?=c)")):
             continue
         with Regexp("x", ignore_case=False, budget=Budget()) as asked:
             worker = asked._worker  # noqa: SLF001  # the one that the call takes
