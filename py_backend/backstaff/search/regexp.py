@@ -1,9 +1,9 @@
-r"""Regular expressions of Python's `re`, matched in another process that is killed at the deadline.
+"""Regular expressions of Python's `re`, matched in another process that is killed at the deadline.
 
 `re` cannot be interrupted, and no other thread runs while it matches. So nothing here looks at a
-pattern but to translate it (`translated`); all else is done by a process that `regexp_worker` is
-the program of. Two such processes stay for the next calls, and a killed one is replaced at once, so
-that a call need not wait for a start. They end with the server, whose end of their stdin closes.
+pattern; all is done by a process that has `regexp_worker` for its program. Two such processes stay
+for the next calls, and another one takes the place of one that was killed. They end with the
+server, whose end of their stdin closes.
 
 Texts go there through memory that both share, where the system has such, and else through stdin. So
 this process reads the next files while that one searches. There google-re2, if it is installed,
@@ -14,7 +14,6 @@ finds the lines in which the pattern can match, and the matches in lines of ASCI
 import marshal
 import mmap
 import os
-import re
 import sys
 import threading
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.errors import Unreachable
 from backstaff.fs.budget import Budget
+from backstaff.search.dialects import BadRegexp
 
 if TYPE_CHECKING:  # it takes long to load, and most servers never search
     import subprocess
@@ -43,94 +43,14 @@ LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
 _START = "import marshal,sys;exec(marshal.loads(sys.stdin.buffer.read(%d)),{'__name__':'__main__'})"
-_JAVASCRIPT = re.compile(
-    r"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
-    r"|\(\?<(?P<group>[A-Za-z_]\w*)>"
-    r"|\\k<(?P<back>[A-Za-z_]\w*)>"
-    r"|\\u\{(?P<code>[0-9A-Fa-f]{1,6})\}"
-    r"|(?P<property>\\[pP]\{[^}]*\}?)"
-    r"|\\.",
-    re.DOTALL,
-)
-
-
-_ANCHORS = dict.fromkeys((r"\<", r"\>", r"\_<", r"\_>"), r"\b") | {r"\`": r"\A", r"\'": r"\Z"}
-"""What Emacs writes for the ends of words, symbols and texts."""
-
-
-_POSIX = {
-    "alpha": "a-zA-Z",
-    "alnum": "a-zA-Z0-9",
-    "blank": r" \t",
-    "digit": r"\d",
-    "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\s",
-    "upper": "A-Z",
-    "word": r"\w",
-    "xdigit": "0-9A-Fa-f",
-}
-"""What the classes of POSIX and Emacs are within Python's brackets; letters are those of ASCII."""
-
-
-class BadRegexp(ValueError):
-    """A pattern that cannot be used. `position` counts its characters from 0; None is nowhere."""
-
-    def __init__(self, reason: str, position: int | None = None) -> None:
-        super().__init__(reason)
-        self.position = position
-
-
-def translated(pattern: str) -> str:
-    r"""PATTERN with what JavaScript alone has in the words of Python. Raises `BadRegexp`.
-
-    `(?<name>x)\k<name>\u{1F600}` becomes `(?P<name>x)(?P=name)\U0001F600`. Both know `\/`.
-    """
-
-    def python(found: re.Match[str]) -> str:
-        if name := found["group"]:
-            return f"(?P<{name}>"
-        if name := found["back"]:
-            return f"(?P={name})"
-        if found["code"]:
-            return _character(found)
-        if found["property"]:
-            raise BadRegexp(
-                rf"Python has no {found[0]}: write [^\W\d_] for a letter, \d for a digit,"
-                r" \w for either",
-                found.start(),
-            )
-        return found[0]
-
-    return _JAVASCRIPT.sub(python, pattern)
-
-
-def from_emacs(pattern: str) -> str:
-    r"""PATTERN, a regexp of Emacs, in the words of Python: `\(a\|b\)` becomes `(a|b)`."""
-
-    def python(found: re.Match[str]) -> str:
-        part = found[0]
-        if len(part) == 1:
-            return f"\\{part}"
-        return part[1:] if part[1] in "(){}|" else _ANCHORS.get(part, part)
-
-    return from_posix(re.sub(r"\\_?.|[(){}|]", python, pattern, flags=re.DOTALL))
-
-
-def from_posix(pattern: str) -> str:
-    r"""PATTERN with POSIX classes in the words of Python: `[[:digit:]_]+` becomes `[\d_]+`."""
-    return re.sub(r"\[:([a-z]+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
-
-
-def _character(found: re.Match[str]) -> str:
-    if (code := int(found["code"], 16)) > sys.maxunicode:
-        raise BadRegexp(f"there is no character {found[0]}", found.start())
-    return f"\\U{code:08X}"
 
 
 @dataclass(slots=True)
 class Regexp:
-    """PATTERN in a process of its own; use it as a context manager, within BUDGET."""
+    """PATTERN in a process of its own; use it as a context manager, within BUDGET.
+
+    More patterns can be compiled, each with a number of its own; PATTERN has 0.
+    """
 
     pattern: str
     ignore_case: bool
@@ -141,8 +61,7 @@ class Regexp:
         """Compile the pattern. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
         self._worker = _Worker.take()
         try:
-            self._ask("compile", self.pattern, self.ignore_case, _library())
-            self.answer()
+            self.compile(0, self.pattern, ignore_case=self.ignore_case)
         except BaseException:
             self.__exit__()
             raise
@@ -152,13 +71,20 @@ class Regexp:
         """Give the process back, or end it if it still works."""
         self._worker.give_back()
 
-    def search(self, texts: Sequence[bytes], output: str, skipped: int, most: int) -> None:
+    def compile(self, number: int, pattern: str, *, ignore_case: bool) -> None:
+        """Give PATTERN this NUMBER. Raises as `answer` does."""
+        self._ask("compile", number, pattern, ignore_case, _library())
+        self.answer()
+
+    def search(
+        self, texts: Sequence[bytes], output: str, skipped: int, most: int, number: int = 0
+    ) -> None:
         """Let the process search TEXTS, when all is answered about those before.
 
         Then `candidates` has to be called, and `answer` for each of these.
         """
         sizes, together = list(map(len, texts)), b"\n".join(texts)
-        self._ask("search", sizes, self._worker.share(together), output, skipped, most)
+        self._ask("search", number, sizes, self._worker.share(together), output, skipped, most)
 
     def candidates(self) -> tuple[list[tuple[int, str]], list[int]]:
         """Which texts are none, with the reason, and in which lines can match. Raises as `answer`.
@@ -259,7 +185,7 @@ class _Worker:
     def give_back(self) -> None:
         """Keep it for the next call. One that still works is killed, and another started."""
         if not self.owes:
-            self._keep()
+            self.keep()
             return
         self.process.kill()
         try:  # that a process has ended and another started is nothing to wait for
@@ -270,9 +196,10 @@ class _Worker:
     def _replace(self) -> None:
         self.end()
         with suppress(Unreachable):  # then the next call tries again
-            _Worker.start()._keep()
+            _Worker.start().keep()
 
-    def _keep(self) -> None:
+    def keep(self) -> None:
+        """Let it wait for the next call; or end it if enough others do."""
         with _LOCK:
             if len(_IDLE) < MAX_IDLE:
                 _IDLE.append(self)

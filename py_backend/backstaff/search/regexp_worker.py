@@ -1,17 +1,19 @@
 """The process that matches a regular expression, so that it can be killed: `re` knows no deadline.
 
 `search.regexp` starts it, talks to it, and kills it. It gets this module's code and nothing else of
-ours, so this module imports only the standard library, and google-re2 from LIBRARY, the folder that
-has it, or "". It opens no file: TEXTS are the bytes of several, with a newline between two, or None
-if they are in the shared memory. SIZES are their lengths. A message in either direction is a length in four bytes and a value by `marshal`:
+ours, so this module imports only the standard library, and google-re2 from the folder LIBRARY; ""
+is none. It opens no file. A message in either direction is a length in four bytes and a value by
+`marshal`:
 
-    ("compile", PATTERN, IGNORE_CASE, LIBRARY, SECONDS)      -> ("ok", None)
-    ("search", SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (UNREAD, NUMBERS))
+    ("compile", KEY, PATTERN, IGNORE_CASE, LIBRARY, SECONDS)      -> ("ok", None)
+    ("search", KEY, SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (UNREAD, NUMBERS))
                                         then for each of NUMBERS ("ok", (COUNT, MATCHES))
-    either, if the pattern cannot be used                    -> ("bad", (REASON, POSITION or None))
+    either, if the pattern cannot be used             -> ("bad", (REASON, POSITION or None))
 
-NUMBERS are those of the texts in which a line can match, and UNREAD has numbers and reasons of
-those that are no text. After SECONDS the kernel ends this process, even if nobody is left who could.
+KEY is a number that a pattern keeps until another one gets it. TEXTS are the bytes of several
+files, with a newline between two; None if they are in the shared memory. SIZES are their lengths.
+NUMBERS are those of the texts in which a line can match; UNREAD has numbers and reasons of those
+that are no text. After SECONDS the kernel ends this process, even if nobody is left who could.
 """
 
 import marshal
@@ -22,10 +24,10 @@ import sys
 import time
 from bisect import bisect_left
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate, groupby, islice, pairwise
+from itertools import accumulate, groupby, islice
 from re import _compiler as compiler  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]  # the only way to a pattern's parts
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -240,19 +242,17 @@ class Search:
         # With no regard to case, a long s is an s, too.
         return bool(self.literals) and (text.isascii() or not self.ignore_case)
 
-    def likely(self, together: bytes, ends: Sequence[int]) -> Sequence[int]:
-        """The numbers of texts in which a line can match.
-
-        They stand TOGETHER, and a newline or nothing follows at the position in ENDS.
-        """
-        finders: list[Callable[[int], int]] = []
+    def likely(self, texts: Sequence[bytes]) -> list[int]:
+        """The numbers of TEXTS in which a line can match. They are looked at as one."""
+        together = b"\n".join(texts)
         if self.has_literals(together):
             folded = together.lower() if self.ignore_case else together
             finders = [partial(folded.find, literal) for literal in self.literals]
         elif self.loose:
             finders = [partial(self._next, together)]
         else:
-            return range(len(ends))
+            return [number for number, text in enumerate(texts) if text]
+        ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
         found = set()
         for find in finders:
             at = find(0)
@@ -260,7 +260,7 @@ class Search:
                 number = bisect_left(ends, at)
                 found.add(number)
                 at = find(ends[number] + 1)
-        return sorted(found)
+        return [number for number in sorted(found) if texts[number]]
 
     def _next(self, text: bytes, at: int) -> int:
         """Where RE2 finds the next place from AT on in which a line of TEXT can match; -1 is none.
@@ -275,12 +275,16 @@ class Search:
             self.loose = self.exact = None
         return found.start() if found else -1
 
+    def _next_literal(self, text: bytes, at: int) -> int:
+        found = self._likely.search(text, at)
+        return found.start() if found else -1
+
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """The lines of TEXT that can match: number, start and end."""
         if self.loose:
             find = partial(self._next, text)
         elif self.has_literals(text):
-            find = lambda at: found.start() if (found := self._likely.search(text, at)) else -1
+            find = partial(self._next_literal, text)
         else:
             at = 0
             for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
@@ -307,7 +311,7 @@ class Search:
             data = text[at:end]
             line = data.decode()
             regexp = self.exact if self.exact and data.isascii() else None
-            for found in (regexp.finditer(data) if regexp else self.regexp.finditer(line)):
+            for found in regexp.finditer(data) if regexp else self.regexp.finditer(line):
                 yield number, line, *found.span()
 
 
@@ -365,37 +369,38 @@ def found_in(
             yield count, []
 
 
-def searched(
-    search: Search, sizes: Sequence[int], together: bytes, *wanted: Any
-) -> Iterator[object]:
-    """What is to be answered of texts of these SIZES, which stand TOGETHER; see `found_in`."""
-    unread, texts = [], None
-    ends = list(accumulate((size + 1 for size in sizes), initial=-1))
-    if not is_plain(together):
-        texts = [judged(together[end + 1 : next_end]) for end, next_end in pairwise(ends)]
-        unread = [(number, text) for number, text in enumerate(texts) if isinstance(text, str)]
-        texts = [text if isinstance(text, bytes) else b"" for text in texts]
-        together = b"\n".join(texts)
-        ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))
-    numbers = [one for one in search.likely(together, ends[1:]) if ends[one] + 1 < ends[one + 1]]
-    yield unread, numbers
-    texts = [together[ends[number] + 1 : ends[number + 1]] for number in numbers]
-    yield from found_in(search, texts, *wanted)
+def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[list[bytes], list[tuple[int, str]]]:
+    """The texts of these SIZES in TOGETHER; numbers and reasons of those that are none, so b""."""
+    starts = accumulate((size + 1 for size in sizes), initial=0)
+    texts = [together[start : start + size] for start, size in zip(starts, sizes, strict=False)]
+    if is_plain(together):
+        return texts, []
+    found = [judged(text) for text in texts]
+    unread = [(number, text) for number, text in enumerate(found) if isinstance(text, str)]
+    return [b"" if isinstance(text, str) else text for text in found], unread
 
 
 def answers(
-    compiled: dict[str, Search], name: str, words: Sequence[Any], shared: Any
+    compiled: dict[int, Search],
+    shared: mmap.mmap | bytes,
+    name: str,
+    key: int,
+    *words: Any,  # noqa: ANN401 - as a message has them
 ) -> Iterator[tuple[str, Any]]:
-    """What to answer to a message NAME with WORDS. The pattern in use is kept in COMPILED."""
+    """What to answer to a message NAME about the pattern KEY in COMPILED, with WORDS."""
     try:
         if name == "compile":
             pattern, ignore_case, library = words
-            compiled["in use"] = Search(pattern, ignore_case=ignore_case, library=library)
+            compiled[key] = Search(pattern, ignore_case=ignore_case, library=library)
             yield "ok", None
         else:
-            sizes, texts, *wanted = words
-            texts = shared[: sum(sizes) + len(sizes) - 1] if texts is None else texts
-            for found in searched(compiled["in use"], sizes, texts, *wanted):
+            sizes, together, *wanted = words
+            if together is None:
+                together = shared[: sum(sizes) + len(sizes) - 1]
+            texts, unread = texts_in(together, sizes)
+            numbers = compiled[key].likely(texts)
+            yield "ok", (unread, numbers)
+            for found in found_in(compiled[key], [texts[number] for number in numbers], *wanted):
                 yield "ok", found
     except re.error as error:
         yield "bad", (error.msg, error.pos)
@@ -414,12 +419,12 @@ def main() -> None:
     descriptor = int(sys.argv[1])
     shared = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if descriptor >= 0 else b""
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    compiled: dict[str, Search] = {}
+    compiled: dict[int, Search] = {}
     while header := source.read(4):
-        name, *words, seconds = marshal.loads(source.read(int.from_bytes(header)))  # noqa: S302
+        *message, seconds = marshal.loads(source.read(int.from_bytes(header)))  # noqa: S302
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, seconds)
-        for answer in answers(compiled, name, words, shared):
+        for answer in answers(compiled, shared, *message):
             packed = marshal.dumps(answer)
             sink.write(len(packed).to_bytes(4) + packed)
             sink.flush()

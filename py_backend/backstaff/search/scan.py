@@ -1,7 +1,7 @@
 """The scan of many files for a regular expression, in their order, as far as matches are wanted."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -66,37 +66,37 @@ class Scan:
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
         """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-        sent, at_once = Batch(0, ()), FIRST_FILES
-        while (first := self.looked_at) < len(self.files):
-            budget.check()
-            batch = self._read(contents, first, at_once)
+        sent = Batch(0, ())
+        for batch in self.batches(contents, budget):
             if self._is_enough(regexp, sent):
                 return
             regexp.search(batch.texts, self.output, self.skipped, self.most - self.matches)
             sent = batch
-            if first == 0:  # nothing is read that need not be
+            if batch.first == 0:  # nothing is read that need not be
                 if self._is_enough(regexp, sent):
                     return
-                sent, at_once = Batch(0, ()), FILES
+                sent = Batch(0, ())
         self._is_enough(regexp, sent)
 
-    def _read(self, contents: Contents, first: int, most: int) -> Batch:
-        """Read at most MOST files from the FIRST on."""
-        texts: list[bytes] = []
-        size = 0
-        for path in self.files[first : first + most]:
-            text = self.texts[path] if path in self.texts else contents.data(path)
-            if path in self.codings and isinstance(text, bytes):
-                text = text_of(text, "utf-8", self.codings[path])
-            if isinstance(text, Unread):
-                self.unread.append((first + len(texts), text))
-                text = b""
-            texts.append(text)
-            size += len(text)
-            if size >= BYTES:
-                break
-        self.looked_at = first + len(texts)
-        return Batch(first, texts)
+    def batches(self, contents: Contents, budget: Budget) -> Iterator[Batch]:
+        """Read the files. Raises `DeadlineExceeded` and `Cancelled`."""
+        while (first := self.looked_at) < len(self.files):
+            budget.check()
+            texts: list[bytes] = []
+            size = 0
+            for path in self.files[first : first + (FILES if first else FIRST_FILES)]:
+                text = self.texts[path] if path in self.texts else contents.data(path)
+                if path in self.codings and isinstance(text, bytes):
+                    text = text_of(text, "utf-8", self.codings[path])
+                if isinstance(text, Unread):
+                    self.unread.append((first + len(texts), text))
+                    text = b""
+                texts.append(text)
+                size += len(text)
+                if size >= BYTES:
+                    break
+            self.looked_at = first + len(texts)
+            yield Batch(first, texts)
 
     def unread_by_reason(self) -> Counter[Unread]:
         """How many of the files that were looked at are no text, by reason."""

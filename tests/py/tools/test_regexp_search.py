@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
 from backstaff.search import regexp
-from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, from_posix, translated
+from backstaff.search.dialects import BadRegexp, from_emacs, from_posix, translated
+from backstaff.search.regexp import Regexp
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -319,10 +320,29 @@ CATASTROPHIC = [f"{loop}{end}" for loop in LOOPS for end in ("$", "c", "(?=c)", 
 MILLISECONDS = 60
 
 
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> list["subprocess.Popen[bytes]"]:
+    """The processes that the calls of a test take."""
+    taken: list[subprocess.Popen[bytes]] = []
+    take = regexp._Worker.take  # noqa: SLF001
+
+    def take_and_note() -> object:
+        worker = take()
+        taken.append(worker.process)
+        return worker
+
+    monkeypatch.setattr(regexp._Worker, "take", take_and_note)  # noqa: SLF001
+    return taken
+
+
 @pytest.mark.parametrize("engine", ["re2", "re"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_patterns_that_take_for_ever_end_with_their_process(
-    tree: Plant, monkeypatch: pytest.MonkeyPatch, loop: str, engine: str
+    tree: Plant,
+    monkeypatch: pytest.MonkeyPatch,
+    processes: list["subprocess.Popen[bytes]"],
+    loop: str,
+    engine: str,
 ) -> None:  # search 5
     if engine == "re":
         monkeypatch.setattr(regexp, "_library", str)
@@ -331,13 +351,10 @@ def test_patterns_that_take_for_ever_end_with_their_process(
         # RE2 knows all ends but the one that looks ahead, and needs no time for them.
         if not pattern.startswith(loop) or (engine == "re2" and not pattern.endswith("(?=c)")):
             continue
-        with Regexp("x", ignore_case=False, budget=Budget()) as asked:
-            worker = asked._worker  # noqa: SLF001  # the one that the call takes
         reply = search(root, pattern, timeout_ms=MILLISECONDS)
         assert (reply.error or {})["code"] == "TIMEOUT", (pattern, reply.text)
         assert reply.data is None
-        if worker.owes:
-            worker.process.wait(20)  # it does not go on
+        processes[-1].wait(20)  # it does not go on
     assert found(root, "nothing"), "the next call has no process"
 
 
@@ -377,17 +394,17 @@ def test_error_of_the_deadline_advises_what_helps(tree: Plant) -> None:
     assert "higher" not in text
 
 
-def test_cancelled_search_ends_its_process(tree: Plant) -> None:
+def test_cancelled_search_ends_its_process(
+    tree: Plant, processes: list["subprocess.Popen[bytes]"]
+) -> None:
     root = tree({"b": HOPELESS})
-    with Regexp("x", ignore_case=False, budget=Budget()) as asked:
-        worker = asked._worker  # noqa: SLF001
     cancelled = threading.Event()
     threading.Timer(0.1, cancelled.set).start()
     call = SERVER.prepare(
         TOOL, {"pattern": "(a+)+(?=c)", "timeout_ms": 30_000}, {"root": str(root)}
     )
     assert (SERVER.run(call, cancelled).error or {})["code"] == "CANCELLED"
-    worker.process.wait(20)  # it does not go on
+    processes[-1].wait(20)  # it does not go on
 
 
 def test_process_whose_server_is_gone_ends() -> None:

@@ -21,6 +21,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -37,7 +38,10 @@ from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, fitting, plural, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search import suggestions
-from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, from_posix, translated
+from backstaff.search.choice import Choice, Rules, choose
+from backstaff.search.dialects import BadRegexp, translated
+from backstaff.search.near import WALK_SHARE, Near
+from backstaff.search.regexp import Regexp
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.search.suggestions import Searched
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
@@ -51,13 +55,8 @@ DEFAULT_TEXT_BYTES = 1 << 20
 MAX_PATTERN_BYTES = 1000
 MAX_FILE_BYTES = 1 << 20
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
-WALK_SHARE = 0.75
-"""The part of the time for finding the files."""
 SOME = 5
 """Lines around each of two or three matches; around a single one there are `AUTOMATIC`."""
-REASON_SECONDS = 1.0
-MANY = 20
-"""How long it is looked for reasons why nothing matches, and how many files are then counted."""
 TIMEOUT, INVALID_REGEX = "TIMEOUT", "INVALID_REGEX"
 
 
@@ -133,19 +132,6 @@ class Arguments:
         return f"/{pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + '…'}/{self.flags}"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The files to search, in their order, and how many others are left out.
-
-    `by_name` counts files by the name in `EXCLUDED` that keeps them out; `by_globs`, those that
-    `exclude` names or `include` does not.
-    """
-
-    files: Sequence[str]
-    by_name: Counter[str]
-    by_globs: int
-
-
 def run(arguments: Arguments, context: Context) -> Result:
     """Search, and return a page of the matches. Raises `ToolError`."""
     start = time.monotonic()
@@ -155,27 +141,29 @@ def run(arguments: Arguments, context: Context) -> Result:
         include_ignored=arguments.include_ignored or not context.settings.respect_gitignore,
     )
     _check(asked)
-    include, exclude = _globs("include", asked.include), _globs("exclude", asked.exclude)
+    globs = _globs("include", asked.include), _globs("exclude", asked.exclude)
     scan, pattern = Scan([]), asked.pattern
     try:
         pattern = re.escape(pattern) if asked.literal else translated(pattern)
         # A bad pattern is refused before a bad path.
         with Regexp(pattern, "i" in asked.flags, budget) as regexp, _place(asked, context) as place:
+            prefix, rules = place.prefix, Rules(EXCLUDED, place.prefix, *globs)
             project = project_files(
                 place, budget.share(WALK_SHARE), include_ignored=asked.include_ignored
             )
-            scan.codings = _codings(place.prefix, context.codings)
             with Contents(place.directory, MAX_FILE_BYTES) as contents:
-                scan.texts = _unsaved(place.prefix, context.unsaved)
+                scan.texts = _unsaved(prefix, context.unsaved)
+                scan.codings = _codings(prefix, context.codings)
                 new = [path for path in scan.texts if not contents.exists(path)]
-                choice = _choose(project, place.prefix, include, exclude, budget, new)
+                choice = choose(project, rules, budget, new)
                 scan.files, scan.output = choice.files, str(asked.output)
                 scan.skipped, scan.most = asked.offset, asked.max_results + 1
                 scan.around = asked.context_lines
                 scan.run(regexp, contents, budget)
-                near = Near(asked, project, choice, place, contents, budget)
-                reasons = [] if scan.found else list(near.reasons())
-            found = Answer(asked, place.relative, place.prefix, project, choice, scan, reasons)
+                words = asked.pattern, asked.flags, asked.literal
+                near = Near(*words, scan, regexp, contents, budget)
+                reasons = [] if scan.found else list(_reasons(asked, near, place, project, rules))
+            found = Answer(asked, place.relative, prefix, project, choice, scan, reasons)
     except BadRegexp as error:
         raise _invalid_regex(asked, pattern, error) from error
     except PathError as error:
@@ -271,156 +259,33 @@ def _codings(prefix: str, codings: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _choose(  # noqa: PLR0913, PLR0917  # all that decides
-    project: ProjectFiles,
-    prefix: str,
-    include: Globs | None,
-    exclude: Globs | None,
-    budget: Budget,
-    new: Sequence[str] = (),
-) -> Choice:
-    """The files of PROJECT that rules and globs leave, in the order of search 2.
-
-    NEW ones are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, also where the time
-    for finding files was up.
-    """
-    if project.expired:
-        raise DeadlineExceeded
-    files: list[str] = []
-    by_name: Counter[str] = Counter()
-    excluded: set[str] = set()  # directories
-    by_globs = 0
-    for directory in budget.checked(project.directories):
-        path, paths = directory.path, project.paths[directory.first : directory.end]
-        parents = path.split("/")
-        if kept_out := next((name for name in parents if name in EXCLUDED), None):
-            by_name[kept_out] += len(paths)
-            continue
-        above = path.rpartition("/")[0]
-        if exclude and path and (above in excluded or exclude.match(prefix + path)):
-            excluded.add(path)
-            by_globs += len(paths)
-            continue
-        if named := EXCLUDED.intersection(project.names(directory)):
-            by_name.update(named)
-            paths = [one for one in paths if one.rpartition("/")[2] not in named]
-        files += paths
-    files += [one for one in new if EXCLUDED.isdisjoint(one.split("/"))]
-    for globs, keep in ((exclude, False), (include, True)):
-        if globs:
-            # Where the search starts at the root, no path need be copied.
-            matching = set(
-                globs.files([prefix + one for one in files] if prefix else files, budget)
-            )
-            left = [one for at, one in enumerate(files) if (at in matching) is keep]
-            by_globs += len(files) - len(left)
-            files = left
-    # Code points and UTF-16 units have one order but for characters that take two units.
-    two_units = any(max(path) > "\uffff" for path in files if not path.isascii())
-    order = _utf_16 if two_units else str
-    return Choice(budget.ordered(files, order), by_name, by_globs)
-
-
-def _utf_16(path: str) -> bytes:
-    return path.encode("utf-16-be", "surrogatepass")
-
-
-# ------------------------------------------------------------------ why nothing matches
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """Other searches where the one asked for finds nothing, in what is left of the time."""
-
-    asked: Arguments
-    project: ProjectFiles
-    choice: Choice
-    place: Place
-    contents: Contents
-    budget: Budget
-
-    def reasons(self) -> Iterator[str]:
-        """Say what would match. Raises `Cancelled`."""
-        asked, files = self.asked, self.choice.files
-        if asked.offset:
-            yield f"offset {asked.offset} may be after the last match"
-            return
-        if not files and asked.include:
-            yield self._about_include()
-        if "\n" in asked.pattern or (r"\n" in asked.pattern and not asked.literal):
-            yield "a match is within one line: look for a part that is in one"
-        try:
-            for pattern, flags, tried in self._variants():
-                if count := self._count(pattern, flags, files):
-                    yield f"{count} {tried}"
-            pattern = re.escape(asked.pattern) if asked.literal else asked.pattern
-            if count := self._count(pattern, asked.flags, self._others()):
-                yield f"{count} among those that git ignores: include_ignored=true"
-        except DeadlineExceeded:
-            return
-
-    def _variants(self) -> Iterator[tuple[str, str, str]]:
-        """Patterns and flags to try, with the words that tell of them."""
-        pattern, flags, literal = self.asked.pattern, self.asked.flags, self.asked.literal
-        if "i" not in flags:
-            yield (
-                re.escape(pattern) if literal else pattern,
-                flags + "i",
-                "without regard to case: flags=" + flags + "i",
-            )
-        if not literal and (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
-            yield escaped, flags, "with the pattern as text: literal=true"
-        posix = pattern if literal else from_posix(pattern)
-        if posix != pattern:
-            yield posix, flags, f"with the classes in Python's words: /{visible(posix)}/"
-        python = pattern if literal or "\\" not in pattern else from_emacs(pattern)
-        if python not in {pattern, posix}:
-            yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
-        between = re.fullmatch(r"/(.+)/([gimsu]*)", pattern)
-        if not literal and between:
-            words = "without the slashes around the pattern"
-            yield between[1], "".join(sorted({*flags, *between[2]})), words
-
-    def _count(self, pattern: str, flags: str, files: Sequence[str]) -> str:
-        """How many of FILES match, `3 files match` or `more than 20 files match`; or nothing."""
-        budget = self.budget.at_most(REASON_SECONDS)
-        scan = Scan(files, most=MANY + 1)
-        try:
-            with Regexp(translated(pattern), "i" in flags, budget) as regexp:
-                scan.run(regexp, self.contents, budget)
-        except BadRegexp:
-            return ""
-        count = scan.matches
-        if count > MANY:
-            return f"more than {MANY} files match"
-        return plural(count, "file matches", "files match") if count else ""
-
-    def _others(self) -> Sequence[str]:
-        """The files that git ignores and those of repositories within."""
-        hidden = self.project.ignored or self.project.closed(Closed.REPOSITORY)
-        if self.asked.include_ignored or not hidden:
-            return ()
-        budget, prefix = self.budget.share(WALK_SHARE), self.place.prefix
-        everything = project_files(self.place, budget, include_ignored=True)
-        known = set(self.project.paths)
-        asked = self.asked
-        include, exclude = _globs("include", asked.include), _globs("exclude", asked.exclude)
-        choice = _choose(everything, prefix, include, exclude, self.budget)
-        return [path for path in choice.files if path not in known]
-
-    def _about_include(self) -> str:
-        pattern, prefix = self.asked.include[0], self.place.prefix
-        searched = Searched(
-            [prefix + path for path in self.project.paths],
-            [prefix + one.path for one in self.project.directories if one.path],
-            "./",
-            self.budget.at_most(suggestions.SECONDS),
-        )
-        reason = suggestions.explain_glob(pattern, lambda tried: compile_globs((tried,)), searched)
-        return reason or "no file is left that 'include' matches"
-
-
 # ------------------------------------------------------------------ the answer
+
+
+def _reasons(
+    asked: Arguments, near: Near, place: Place, project: ProjectFiles, rules: Rules
+) -> Iterator[str]:
+    """Why nothing matches, and what would, in what is left of the time. Raises `Cancelled`."""
+    if asked.offset:
+        yield f"offset {asked.offset} may be after the last match"
+        return
+    if asked.include and not near.scan.files:
+        yield _about_include(asked.include[0], project, rules.prefix, near.budget)
+    with suppress(DeadlineExceeded):
+        yield from near.reasons()
+        if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
+            yield from near.ignored(place, project, rules)
+
+
+def _about_include(pattern: str, project: ProjectFiles, prefix: str, budget: Budget) -> str:
+    searched = Searched(
+        [prefix + path for path in project.paths],
+        [prefix + one.path for one in project.directories if one.path],
+        "./",
+        budget.at_most(suggestions.SECONDS),
+    )
+    reason = suggestions.explain_glob(pattern, lambda tried: compile_globs((tried,)), searched)
+    return reason or "no file is left that 'include' matches"
 
 
 @dataclass(frozen=True, slots=True)
