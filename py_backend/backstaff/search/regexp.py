@@ -1,7 +1,7 @@
 """Regular expressions of Python's `re`, matched in another process that is killed at the deadline.
 
 `re` cannot be interrupted, and no other thread runs while it matches. So nothing here looks at a
-pattern; all is done by a process that has `regexp_worker` for its program. Two such processes stay
+pattern; all is done by a process that runs `regexp_worker`. Two such processes stay
 for the next calls, and another one takes the place of one that was killed. They end with the
 server, whose end of their stdin closes.
 
@@ -30,7 +30,8 @@ from backstaff.search.dialects import BadRegexp
 if TYPE_CHECKING:  # it takes long to load, and most servers never search
     import subprocess
 
-PROGRAM = "backstaff.search.regexp_worker"
+PROGRAM = ("backstaff.search.requirements", "backstaff.search.regexp_worker")
+"""The modules that a process runs, the first for the second to import."""
 MAX_IDLE = 2
 """Processes that wait for the next call."""
 TICK = 0.05
@@ -42,7 +43,13 @@ SHARED = 1 << 21
 LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
-_START = "import marshal,sys;exec(marshal.loads(sys.stdin.buffer.read(%d)),{'__name__':'__main__'})"
+_START = """
+import marshal, sys, types
+for name, code in marshal.loads(sys.stdin.buffer.read(%d)):
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(code, module.__dict__)
+module.main()
+"""
 
 
 @dataclass(slots=True)
@@ -278,6 +285,6 @@ def _library() -> str:
 @cache
 def _code() -> bytes:
     """The program, compiled. It may come from a file or, on another host, from memory."""
-    spec = find_spec(PROGRAM)
-    loader: Any = spec and spec.loader
-    return marshal.dumps(loader.get_code(PROGRAM))
+    loaders: list[Any] = [spec and spec.loader for spec in map(find_spec, PROGRAM)]
+    codes = [loader.get_code(name) for loader, name in zip(loaders, PROGRAM, strict=True)]
+    return marshal.dumps(list(zip(PROGRAM, codes, strict=True)))

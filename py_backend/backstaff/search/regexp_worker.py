@@ -1,9 +1,9 @@
 """The process that matches a regular expression, so that it can be killed: `re` knows no deadline.
 
-`search.regexp` starts it, talks to it, and kills it. It gets this module's code and nothing else of
-ours, so this module imports only the standard library, and google-re2 from the folder LIBRARY; ""
-is none. It opens no file. A message in either direction is a length in four bytes and a value by
-`marshal`:
+`search.regexp` starts it, talks to it, and kills it. It gets the code of `requirements` and of this
+module and nothing else of ours, so both import only the standard library, and google-re2 from the
+folder LIBRARY; "" is none. It opens no file. A message in either direction is a length in four
+bytes and a value by `marshal`:
 
     ("compile", KEY, PATTERN, IGNORE_CASE, LIBRARY, SECONDS)      -> ("ok", None)
     ("search", KEY, SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (UNREAD, NUMBERS))
@@ -27,17 +27,13 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate, groupby, islice
-from re import _compiler as compiler  # type: ignore[attr-defined]
-from re import _constants as op  # type: ignore[attr-defined]  # the only way to a pattern's parts
-from re import _parser as parser  # type: ignore[attr-defined]
+from itertools import accumulate, islice
 from typing import Any
+
+from backstaff.search.requirements import Linear, parsed_by_re, required
 
 MEMORY = 1 << 30
 """Bytes that a pattern may take: some need a hundred for each character of a line."""
-MOST_LITERALS = 16
-MAX_REPEAT = 1000
-"""The most repetitions that RE2 counts."""
 SLOW = 0.05
 """Seconds for some texts after which RE2 is not asked any more. Most take a thousandth of that."""
 WIDTH = 1000
@@ -49,20 +45,6 @@ BINARY, UNDECODABLE = "binary", "undecodable"
 Match = tuple[int, int, int, int, int, str, int]
 """A match: the number of its line from 1, its start and end in the line from 0; the start of the
 part of the line that is told, the length of all of it, and the part; its start in UTF-16 units."""
-
-_NEWLINE = 10
-_NOTHING = r"[^\x00-\x7f]"
-_BEYOND = r"[\x80-\xff]+"
-_FOLDED = "\u0130\u0131\u017f\u212a"
-"""What differs from the letters i, k, s only by its case, and is not ASCII."""
-_ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
-_ANCHORS = {
-    op.AT_BEGINNING: "(?m:^)",
-    op.AT_BEGINNING_STRING: "(?m:^)",
-    op.AT_END: "(?m:$)",
-    op.AT_END_STRING: "(?m:$)",
-    op.AT_BOUNDARY: r"\b",
-}
 
 
 def judged(data: bytes, *codings: str) -> bytes | str:
@@ -89,142 +71,13 @@ def is_plain(data: bytes) -> bool:
         return False
 
 
-class Required:
-    """Literals, one of which is in every text that a pattern matches.
-
-    `run` collects the characters of a literal, `best` is the best set of literals so far: the one
-    whose shortest literal is the longest.
-    """
-
-    def __init__(self) -> None:
-        self.best: list[str] = []
-        self.run = ""
-
-    def offer(self, literals: list[str]) -> None:
-        """Keep LITERALS if they are better than the best."""
-        if len(literals) <= MOST_LITERALS and min(map(len, literals), default=0) > min(
-            map(len, self.best), default=0
-        ):
-            self.best = literals
-
-    def end_run(self) -> None:
-        """The next part is no single character."""
-        self.offer([self.run])
-        self.run = ""
-
-    def add(self, kind: object, value: Any) -> None:  # noqa: ANN401 - as `re` has it
-        """Look at one part of a parsed pattern."""
-        if kind is op.LITERAL:
-            self.run += chr(value)
-            return
-        self.end_run()
-        if kind is op.BRANCH:
-            branches = [required(branch) for branch in value[1]]
-            if all(branches):
-                self.offer([literal for branch in branches for literal in branch])
-        elif kind is op.SUBPATTERN and not (value[1] or value[2]):  # it sets no flags
-            self.offer(required(value[3]))
-        elif kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT) and value[0]:
-            self.offer(required(value[2]))
-        elif kind is op.ATOMIC_GROUP:
-            self.offer(required(value))
-
-
-def required(parts: Any) -> list[str]:  # noqa: ANN401 - as `re` has it
-    """The literals of which each match of a parsed pattern has one; none if there are no such."""
-    found = Required()
-    for kind, value in parts:
-        found.add(kind, value)
-    found.end_run()
-    return found.best
-
-
-class Linear:
-    """A parsed pattern in the words of RE2, for texts in UTF-8 where each line ends with LF.
-
-    `exact` finds in lines of ASCII what the original finds there; it is "" where RE2 cannot.
-    `loose` matches in each line that the original matches in, of any characters, and in others.
-    What RE2 does not know, such as what is ahead, is left out of it. What a class of characters
-    holds, `re` itself says.
-    """
-
-    def __init__(self, parsed: Any, flags: int) -> None:  # noqa: ANN401 - as `re` has it
-        """Translate what was PARSED under FLAGS."""
-        # After an empty match, `re` looks for another one in the same place.
-        self._is_exact, self._is_loose = parsed.getwidth()[0] > 0, False
-        exact = self._words(parsed, flags)
-        self.exact = exact if self._is_exact else ""
-        self._is_loose = True
-        self.loose = self._words(parsed, flags)
-
-    def _words(self, parts: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
-        return "".join(f"(?:{self._word(kind, value, flags)})" for kind, value in parts)
-
-    def _word(self, kind: object, value: Any, flags: int) -> str:  # noqa: ANN401, PLR0911 - a table
-        if kind in _ONE_CHARACTER:
-            return _class(kind, value, flags, is_loose=self._is_loose)
-        if kind is op.BRANCH:
-            return "|".join(self._words(branch, flags) for branch in value[1])
-        if kind is op.SUBPATTERN:
-            return self._words(value[3], (flags | value[1]) & ~value[2])
-        if kind in (op.MAX_REPEAT, op.MIN_REPEAT):
-            low, high, repeated = value
-            # RE2 may leave the last empty turn of a loop out.
-            self._is_exact &= repeated.getwidth()[0] > 0 and _counts(low) and _counts(high)
-            times = f"{{{min(low, MAX_REPEAT)},{high if high <= MAX_REPEAT else ''}}}"
-            lazy = "?" if kind is op.MIN_REPEAT else ""
-            return f"(?:{self._words(repeated, flags)}){times}{lazy}"
-        if kind is op.AT and value in _ANCHORS:
-            # For RE2, no letter beyond ASCII is part of a word.
-            return "" if value is op.AT_BOUNDARY and self._is_loose else _ANCHORS[value]
-        self._is_exact = False
-        if kind is op.POSSESSIVE_REPEAT:
-            return self._word(op.MAX_REPEAT, value, flags)
-        if kind is op.ATOMIC_GROUP:
-            return self._words(value, flags)
-        if kind is op.GROUPREF_EXISTS:
-            return "|".join(self._words(branch or (), flags) for branch in value[1:])
-        return r"[^\n]*" if kind is op.GROUPREF else ""
-
-
-def _counts(times: Any) -> bool:  # noqa: ANN401 - as `re` has it
-    return times <= MAX_REPEAT or times is op.MAXREPEAT
-
-
-def _class(kind: object, value: Any, flags: int, *, is_loose: bool) -> str:  # noqa: ANN401 - as `re` has it
-    """The class of the ASCII characters that one character of a parsed pattern stands for.
-
-    If it IS_LOOSE, bytes beyond ASCII are in it if any such character may be.
-    """
-    state = parser.State()
-    state.flags = flags
-    one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
-    codes = [code for code in range(128) if code != _NEWLINE and one.match(chr(code))]
-    ranges = []
-    for _, run in groupby(enumerate(codes), lambda item: item[1] - item[0]):
-        (_, first), *_, (_, last) = [*run] * 2
-        ranges.append(rf"\x{first:02x}-\x{last:02x}")
-    within = f"[{''.join(ranges)}]" if ranges else _NOTHING
-    if is_loose and (_names_beyond(kind, value) or any(map(one.match, _FOLDED))):
-        return f"{within}|{_BEYOND}"
-    return within
-
-
-def _names_beyond(kind: object, value: Any) -> bool:  # noqa: ANN401 - as `re` has it
-    """Whether more than single characters of ASCII and ranges of these are named."""
-    if kind is op.IN:
-        return any(_names_beyond(*part) for part in value)
-    last = value[1] if kind is op.RANGE else value if kind is op.LITERAL else sys.maxunicode
-    return bool(last > 127)  # noqa: PLR2004  # the last of ASCII
-
-
 class Search:
     """A compiled pattern. Raises what `re` raises."""
 
     def __init__(self, pattern: str, *, ignore_case: bool, library: str) -> None:
         """Compile PATTERN, also with google-re2 where LIBRARY has it."""
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
-        parsed = parser.parse(pattern, flags)
+        parsed = parsed_by_re(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
         linear = Linear(parsed, self.regexp.flags)
@@ -430,7 +283,3 @@ def main() -> None:
             sink.flush()
         if sys.platform != "win32":
             signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-if __name__ == "__main__":
-    main()
