@@ -98,6 +98,11 @@ class Scan:
             self.looked_at = first + len(texts)
             yield Batch(first, texts)
 
+    @property
+    def searched(self) -> int:
+        """How many texts were searched."""
+        return self.looked_at - self.unread_by_reason().total()
+
     def unread_by_reason(self) -> Counter[Unread]:
         """How many of the files that were looked at are no text, by reason."""
         return Counter(reason for number, reason in self.unread if number < self.looked_at)

@@ -19,7 +19,6 @@ the number of its matches; max_results and offset then count files.
 
 import re
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -29,9 +28,7 @@ from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathErr
 from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.entry import Kind
-from backstaff.fs.git import NoGit
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
-from backstaff.fs.ignore import MAX_LINES
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.reading.encoding import codec
@@ -47,6 +44,7 @@ from backstaff.search.suggestions import Searched
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
+from backstaff.tools.workspace._not_searched import sentence, skipped
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.unsaved import UnsavedText
 
@@ -311,7 +309,9 @@ class Answer:
         unsaved = self._unsaved()
         told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
         notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
-        notes.append(self._not_searched())
+        counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
+        by = " and ".join(name for name in ("include", "exclude") if getattr(asked, name))
+        notes.append(sentence(counts, self.project, self.choice, self.prefix, by))
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
         rows = self._rows(found, self._around(len(items), more=more))
@@ -326,22 +326,21 @@ class Answer:
         next_offset = asked.offset + done if more else None
         head = self._head(found, shown, more=more)
         end = left_out + (_more(next_offset) if next_offset is not None else "") + bracketed(notes)
-        skipped = self._skipped()
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
             "root_path": self.base,
             "truncated": more,
-            "scanned_files": self.scan.looked_at - self._unread.total(),
+            "scanned_files": self.scan.searched,
             "items": [item for item, _ in items[:shown]],
             "warnings": [
-                f"{name}={skipped[key]}"
+                f"{name}={counts[key]}"
                 for name, key in (
                     ("skipped_binary_files", "binary"),
                     ("skipped_size_limit_files", "too_large"),
                 )
-                if skipped[key]
+                if counts[key]
             ],
-            "skipped": skipped,
+            "skipped": counts,
             "next_offset": next_offset,
             "unsaved": unsaved,
         }
@@ -353,10 +352,6 @@ class Answer:
             truncated=more or is_bare,  # lines around a match have no room
             labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
-
-    @property
-    def _unread(self) -> Counter[Unread]:
-        return self.scan.unread_by_reason()
 
     def _page(self) -> tuple[list[Found], bool]:
         """What was found, with paths from the workspace; and whether there is more."""
@@ -406,7 +401,7 @@ class Answer:
 
     def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
         asked, scan = self.asked, self.scan
-        searched, all_files = scan.looked_at - self._unread.total(), len(scan.files)
+        searched, all_files = scan.searched, len(scan.files)
         below = "" if self.base == "." else f" in {show(f'{self.base}/')}"
         of = f"{searched:,} of {all_files:,} files" if more else counted(searched, "file")
         among = f"{asked.wanted()} ({of} searched{below})\n"
@@ -428,54 +423,6 @@ class Answer:
         scan = self.scan
         searched = scan.files[: scan.looked_at] if scan.texts else ()
         return [self.prefix + path for path in searched if isinstance(scan.texts.get(path), bytes)]
-
-    def _skipped(self) -> dict[str, int]:
-        """What was not looked at, by reason. Hidden files are, as any others."""
-        unread, project = self._unread, self.project
-        unreadable = unread[Unread.UNREADABLE] + len(project.closed(Closed.UNREADABLE))
-        return {
-            "ignored": project.ignored,
-            "hidden": 0,
-            "binary": unread[Unread.BINARY],
-            "too_large": unread[Unread.TOO_LARGE],
-            "unreadable": unreadable,
-            "undecodable": unread[Unread.UNDECODABLE],
-            "excluded": self.choice.by_name.total() + self.choice.by_globs,
-            "links": unread[Unread.LINK],
-            "repositories": len(project.closed(Closed.REPOSITORY)),
-        }
-
-    def _not_searched(self) -> str:
-        """The sentence that always ends the text."""
-        skipped, project = self._skipped(), self.project
-        by_name = self.choice.by_name
-        words = {
-            "ignored": "ignored by git",
-            "binary": "binary",
-            "too_large": "over 1 MiB",
-            "unreadable": "unreadable",
-            "undecodable": "not in UTF-8",
-            "links": "links" if skipped["links"] > 1 else "link",
-        }
-        parts = [f"{skipped[key]:,} {text}" for key, text in words.items() if skipped[key]]
-        if by_name:
-            parts.append(
-                f"{by_name.total():,} in {' '.join(f'{name}/' for name in sorted(by_name))}"
-            )
-        if self.choice.by_globs:
-            parts.append(f"{self.choice.by_globs:,} by include and exclude")
-        if inner := [self.prefix + path for path in project.closed(Closed.REPOSITORY)]:
-            which = some_of((f"{word(path)}/" for path in inner), len(inner))
-            whole = plural(len(inner), "repository", "repositories")
-            parts.append(f"{whole} within, to be given as root_path: {which}")
-        if project.tracked_unknown or project.repository in _WITHOUT_TRACKED:
-            parts.append("tracked files that a rule ignores, which git could not name")
-        if project.rules_cut:
-            parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
-        return f"not searched: {', '.join(parts) or 'nothing'}"
-
-
-_WITHOUT_TRACKED = (NoGit.REFUSED, NoGit.BROKEN, NoGit.SLOW, NoGit.TOO_MUCH)
 
 
 def counted(count: int, noun: str, nouns: str = "") -> str:
