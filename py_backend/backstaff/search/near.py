@@ -11,14 +11,17 @@ from dataclasses import dataclass, replace
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents
+from backstaff.fs.globs import compile_globs
 from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.render.lines import plural
 from backstaff.render.names import visible
+from backstaff.search import suggestions
 from backstaff.search.choice import Rules, choose
 from backstaff.search.dialects import BadRegexp, from_emacs, from_posix, translated
 from backstaff.search.regexp import Regexp
 from backstaff.search.scan import Scan
+from backstaff.search.suggestions import Searched
 
 SECONDS = 1.0
 MANY = 20
@@ -109,3 +112,15 @@ class Near:
         if between := re.fullmatch(r"/(.+)/([gimsu]*)", pattern):
             words = "without the slashes around the pattern"
             yield between[1], "".join(sorted({*flags, *between[2]})), words
+
+
+def about_include(pattern: str, project: ProjectFiles, prefix: str, budget: Budget) -> str:
+    """Why PATTERN, a glob of `include`, leaves no file of PROJECT; PREFIX stands before each."""
+    searched = Searched(
+        [prefix + path for path in project.paths],
+        [prefix + one.path for one in project.directories if one.path],
+        "./",
+        budget.at_most(suggestions.SECONDS),
+    )
+    reason = suggestions.explain_glob(pattern, lambda tried: compile_globs((tried,)), searched)
+    return reason or "no file is left that 'include' matches"

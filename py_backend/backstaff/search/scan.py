@@ -111,7 +111,7 @@ class Scan:
         """Wait for the answers about what was SENT. Whether all is found that is wanted."""
         if not sent.texts:
             return False
-        is_enough = False
+        is_enough, self.waits_for = False, sent.first + 1
         unread, numbers = regexp.candidates()
         self.unread += [(sent.first + number, Unread(reason)) for number, reason in unread]
         for number in numbers:

@@ -1,6 +1,6 @@
 r"""workspace/regexp_search: where a regular expression matches in the files below a directory.
 
-The dialect is Python's `re`; `search.regexp` translates what JavaScript alone has. A match is
+The dialect is Python's `re`; `search.dialects` translates what JavaScript alone has. A match is
 within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 units), line, column.
 
 Files are those of `fs.project_files`: what git ignores is left out unless `include_ignored` is
@@ -23,9 +23,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
-from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.entry import Kind
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
@@ -34,13 +34,11 @@ from backstaff.fs.root import Place
 from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, fitting, plural, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
-from backstaff.search import suggestions
 from backstaff.search.choice import Choice, Rules, choose
 from backstaff.search.dialects import BadRegexp, translated
-from backstaff.search.near import WALK_SHARE, Near
+from backstaff.search.near import WALK_SHARE, Near, about_include
 from backstaff.search.regexp import Regexp
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
-from backstaff.search.suggestions import Searched
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
@@ -56,6 +54,7 @@ MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
 SOME = 5
 """Lines around each of two or three matches; around a single one there are `AUTOMATIC`."""
 TIMEOUT, INVALID_REGEX = "TIMEOUT", "INVALID_REGEX"
+Value = TypeVar("Value")
 
 
 class Output(StrEnum):
@@ -150,8 +149,8 @@ def run(arguments: Arguments, context: Context) -> Result:
                 place, budget.share(WALK_SHARE), include_ignored=asked.include_ignored
             )
             with Contents(place.directory, MAX_FILE_BYTES) as contents:
-                scan.texts = _unsaved(prefix, context.unsaved)
-                scan.codings = _codings(prefix, context.codings)
+                scan.texts = {path: _text(one) for path, one in _below(prefix, context.unsaved)}
+                scan.codings = {path: codec(one) for path, one in _below(prefix, context.codings)}
                 new = [path for path in scan.texts if not contents.exists(path)]
                 choice = choose(project, rules, budget, new)
                 scan.files, scan.output = choice.files, str(asked.output)
@@ -221,10 +220,10 @@ def _timeout(scan: Scan, asked: int, had: float) -> ToolError:
     no more, and then a higher timeout_ms would change nothing.
     """
     if number := scan.waits_for or scan.looked_at:
+        matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
         how_far = (
             f"the search had come to file {number:,} of {len(scan.files):,},"
-            f" {show(scan.files[number - 1])},"
-            f" with {counted(scan.matches, 'match', 'matches')} so far"
+            f" {show(scan.files[number - 1])}, with {counted(scan.matches, *matches)} so far"
         )
     else:
         how_far = "no file was searched yet"
@@ -237,24 +236,16 @@ def _timeout(scan: Scan, asked: int, had: float) -> ToolError:
     return ToolError(TIMEOUT, message)
 
 
-def _unsaved(prefix: str, texts: Mapping[str, UnsavedText]) -> dict[str, bytes | Unread]:
-    """The TEXTS that take the place of files below the directory with this PREFIX."""
-    return {
-        name[len(prefix) :]: text_of(text.data, *filter(None, [codec(text.coding)]))
-        if len(text.data) <= MAX_FILE_BYTES
-        else Unread.TOO_LARGE
-        for name, text in texts.items()
-        if name.startswith(prefix)
-    }
+def _below(prefix: str, named: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+    """What is NAMED by paths below the directory with this PREFIX, with the paths from there."""
+    return ((one[len(prefix) :], named[one]) for one in named if one.startswith(prefix))
 
 
-def _codings(prefix: str, codings: Mapping[str, str]) -> dict[str, str]:
-    """Python's names of the CODINGS of files below the directory with this PREFIX."""
-    return {
-        name[len(prefix) :]: codec(coding)
-        for name, coding in codings.items()
-        if name.startswith(prefix)
-    }
+def _text(unsaved: UnsavedText) -> bytes | Unread:
+    """What takes the place of a file."""
+    if len(unsaved.data) > MAX_FILE_BYTES:
+        return Unread.TOO_LARGE
+    return text_of(unsaved.data, *filter(None, [codec(unsaved.coding)]))
 
 
 # ------------------------------------------------------------------ the answer
@@ -268,22 +259,11 @@ def _reasons(
         yield f"offset {asked.offset} may be after the last match"
         return
     if asked.include and not near.scan.files:
-        yield _about_include(asked.include[0], project, rules.prefix, near.budget)
+        yield about_include(asked.include[0], project, rules.prefix, near.budget)
     with suppress(DeadlineExceeded):
         yield from near.reasons()
         if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
             yield from near.ignored(place, project, rules)
-
-
-def _about_include(pattern: str, project: ProjectFiles, prefix: str, budget: Budget) -> str:
-    searched = Searched(
-        [prefix + path for path in project.paths],
-        [prefix + one.path for one in project.directories if one.path],
-        "./",
-        budget.at_most(suggestions.SECONDS),
-    )
-    reason = suggestions.explain_glob(pattern, lambda tried: compile_globs((tried,)), searched)
-    return reason or "no file is left that 'include' matches"
 
 
 @dataclass(frozen=True, slots=True)
