@@ -40,6 +40,8 @@ PIECE = 1 << 16
 """Bytes that are read at once."""
 SHARED = 1 << 21
 """Bytes of the memory that a process shares: texts at once are shorter, or go through stdin."""
+REPLACES = "replace the matcher"
+"""The name of a thread that starts a process in place of one that was killed."""
 LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
@@ -196,7 +198,7 @@ class _Worker:
             return
         self.process.kill()
         try:  # that a process has ended and another started is nothing to wait for
-            threading.Thread(target=self._replace, daemon=True).start()
+            threading.Thread(target=self._replace, name=REPLACES, daemon=True).start()
         except RuntimeError:
             self._replace()
 
