@@ -6,7 +6,7 @@ it is asked about tracked files alone, too. A carriage return ends a line for th
 for git: files where one stands within a line are left out. Attributes that call a text binary do
 not count, hence `-a`. Patterns are of the common dialect, made of words in the clone. Each is
 searched for in each mode: lines, files, and how many matches a file has. Prints each difference,
-and how many there are.
+and how many a clone has.
 """
 
 import os
@@ -40,20 +40,19 @@ def main(clones: list[str]) -> int:
     """Compare in each of CLONES; return the number of differences."""
     server = Server(discover(), Settings(), "/")
     chance = random.Random(1)  # noqa: S311 - no secret
-    different = tried = 0
+    different = 0
     for clone in map(os.path.abspath, clones):
-        words = words_of(clone)
+        words, before = words_of(clone), different
         for number in range(PATTERNS):
             a, b = chance.choice(words), chance.choice(words)
             pattern = chance.choice(FORMS).format(a=a, b=b)
             flags = "" if number % 5 else "i"
             ours, theirs = by_tool(server, clone, pattern, flags), by_git(clone, pattern, flags)
-            tried += 1
             for mode, found in theirs.items():
                 if ours[mode] != found:
                     different += 1
                     print(clone, repr(pattern), flags, mode, ours[mode], found)
-    print(f"{tried} patterns in each mode, {different} differences")
+        print(f"{clone}: {PATTERNS} patterns in each mode, {different - before} differences")
     return different
 
 
