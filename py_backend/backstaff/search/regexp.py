@@ -278,6 +278,7 @@ def _shared_memory() -> tuple[int, mmap.mmap | None]:
         return -1, None
 
 
+@cache
 def _library() -> str:
     """The folder that has google-re2; "" where it is not installed."""
     spec = find_spec("re2")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from backstaff.errors import DeadlineExceeded
 from backstaff.fs.budget import Budget
+from backstaff.fs.contents import Contents
 from backstaff.search import regexp
 from backstaff.search.dialects import BadRegexp, from_emacs, from_posix, translated
 from backstaff.search.regexp import Regexp
+from backstaff.search.scan import Batch, Scan
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
@@ -117,7 +121,7 @@ WORDS = (
 PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
 
 
-@pytest.mark.parametrize("engine", ["re2", "re"])
+@pytest.mark.parametrize("engine", ["re2", "re", "without shared memory"])
 @settings(max_examples=300)
 @given(
     parts=st.lists(PARTS, min_size=1, max_size=4),
@@ -141,6 +145,8 @@ def test_no_shortcut_leaves_a_match_out(
     with pytest.MonkeyPatch.context() as patch:
         if engine == "re":
             patch.setattr(regexp, "_library", str)
+        elif engine != "re2":
+            patch.setattr(regexp._Worker, "share", lambda _, data: data)  # noqa: SLF001
         assert places_of(pattern, text, ignore_case=ignore) == wanted
 
 
@@ -409,7 +415,9 @@ def test_process_whose_server_is_gone_ends() -> None:
     program = f"""
 import sys, time
 sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
+from backstaff.errors import DeadlineExceeded
 from backstaff.fs.budget import Budget
+from backstaff.fs.contents import Contents
 from backstaff.search import regexp
 regexp.LAST_SECONDS = 0.1
 regexp._library = str
@@ -467,6 +475,38 @@ def test_what_javascript_alone_has_is_translated(pattern: str, python: str) -> N
 def test_what_cannot_be_translated_says_so(pattern: str) -> None:  # search 6
     with pytest.raises(BadRegexp):
         translated(pattern)
+
+
+def test_hints_read_each_file_once(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Counter[str]()
+    data = Contents.data
+
+    def counting(self: Contents, path: str) -> object:
+        read[path] += 1
+        return data(self, path)
+
+    monkeypatch.setattr(Contents, "data", counting)
+    text = search(tree({"a": "Foo(\n", "b": r"/foo\(/", "c": "foo("}), r"/foo\(/").text
+    assert "1 file matches with the pattern as text" in text
+    assert "1 file matches without the slashes around the pattern" in text
+    assert set(read.values()) == {2}, "one for the search, one for all hints"
+
+
+def test_hints_say_so_if_not_all_files_could_be_read(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches, runs = Scan.batches, list[Scan]()
+
+    def cut_short(self: Scan, contents: Contents, budget: Budget) -> Iterator[Batch]:
+        runs.append(self)
+        for batch in batches(self, contents, budget):
+            yield batch
+            if len(runs) > 1:
+                raise DeadlineExceeded
+
+    monkeypatch.setattr(Scan, "batches", cut_short)
+    text = search(tree({f"f{number}": "Foo" for number in range(20)}), "foo").text
+    assert "[at least 8 files match without regard to case: flags=i]" in text
 
 
 def test_slashes_around_a_pattern_are_text_and_told(tree: Plant) -> None:  # search 6
