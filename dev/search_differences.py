@@ -3,10 +3,10 @@
 Both search the files that git tracks or does not ignore, but for binary and large ones and names
 that the contract excludes. With `--untracked`, git leaves out tracked files that a rule ignores, so
 it is asked about tracked files alone, too. A carriage return ends a line for the contract, and not
-for git: files where one stands within a line are left out. Attributes that call a text binary do
-not count, hence `-a`. Patterns are of the common dialect, made of words in the clone. Each is
-searched for in each mode: lines, files, and how many matches a file has. Prints each difference,
-and how many a clone has.
+for git: files where one stands within a line are left out. `(*UCP)` makes letters beyond ASCII
+letters for git, too. Attributes that call a text binary do not count, hence `-a`. Patterns are of
+the common dialect, made of words in the clone. Each is searched for in each mode: lines, files, and
+how many matches a file has. Prints each difference, and how many a clone has.
 """
 
 import os
@@ -75,7 +75,7 @@ def by_git(clone: str, pattern: str, flags: str) -> Found:
     lines: dict[str, list[tuple[str, int]]] = {}
     for which in ((), ("--untracked",)):
         found: dict[str, list[tuple[str, int]]] = {}
-        wanted = git(clone, *which, "-P", "-n", "-o", "-a", "-z", *case, "-e", pattern)
+        wanted = git(clone, *which, "-P", "-n", "-o", "-a", "-z", *case, "-e", f"(*UCP){pattern}")
         for line in wanted.split("\n"):
             name, *parts = line.split("\0")
             if len(parts) > 1 and parts[0].isdigit() and searched(clone, name):

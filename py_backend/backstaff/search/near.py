@@ -82,7 +82,7 @@ class Near:
                         found[number] += self.regexp.answer()[0]
                 if min(found.values(), default=MANY) > MANY:
                     break
-        except DeadlineExceeded:
+        except (DeadlineExceeded, BadRegexp):  # it can take too much memory, too
             late = True
         for number, count in found.items():
             if count > MANY:
