@@ -32,7 +32,7 @@ from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.reading.encoding import codec
-from backstaff.render.lines import bracketed, fitting, plural, size, some_of
+from backstaff.render.lines import bracketed, counted, fitting, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search.choice import Choice, Rules, choose
 from backstaff.search.dialects import BadRegexp, translated
@@ -133,10 +133,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     """Search, and return a page of the matches. Raises `ToolError`."""
     start = time.monotonic()
     budget = context.budget.at_most(arguments.timeout_ms / 1000)
-    asked = replace(
-        arguments,
-        include_ignored=arguments.include_ignored or not context.settings.respect_gitignore,
-    )
+    everything = arguments.include_ignored or not context.settings.respect_gitignore
+    asked = replace(arguments, include_ignored=everything)
     _check(asked)
     globs = _globs("include", asked.include), _globs("exclude", asked.exclude)
     scan, pattern = Scan([]), asked.pattern
@@ -145,9 +143,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         # A bad pattern is refused before a bad path.
         with Regexp(pattern, "i" in asked.flags, budget) as regexp, _place(asked, context) as place:
             prefix, rules = place.prefix, Rules(EXCLUDED, place.prefix, *globs)
-            project = project_files(
-                place, budget.share(WALK_SHARE), include_ignored=asked.include_ignored
-            )
+            project = project_files(place, budget.share(WALK_SHARE), include_ignored=everything)
             with Contents(place.directory, MAX_FILE_BYTES) as contents:
                 scan.texts = {path: _text(one) for path, one in _below(prefix, context.unsaved)}
                 scan.codings = {path: codec(one) for path, one in _below(prefix, context.codings)}
@@ -403,11 +399,6 @@ class Answer:
         scan = self.scan
         searched = scan.files[: scan.looked_at] if scan.texts else ()
         return [self.prefix + path for path in searched if isinstance(scan.texts.get(path), bytes)]
-
-
-def counted(count: int, noun: str, nouns: str = "") -> str:
-    """COUNT with its noun, in groups of three digits: `1,204 files`."""
-    return f"{count:,} {plural(count, noun, nouns).partition(' ')[2]}"
 
 
 def _more(offset: int) -> str:
