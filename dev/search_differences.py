@@ -1,10 +1,12 @@
 """Compare workspace/regexp_search with `git grep -P` in the clones on the command line.
 
 Both search the files that git tracks or does not ignore, but for binary and large ones and names
-that the contract excludes. A carriage return ends a line for the contract, and not for git: files
-where one stands within a line are left out. Attributes that call a text binary do not count, hence
-`-a`. Patterns are of the common dialect, made of words in the clone. Each is searched for in each
-mode: lines, files, and how many matches a file has. Prints each difference, and how many there are.
+that the contract excludes. With `--untracked`, git leaves out tracked files that a rule ignores, so
+it is asked about tracked files alone, too. A carriage return ends a line for the contract, and not
+for git: files where one stands within a line are left out. `(*UCP)` makes letters beyond ASCII
+letters for git, too. Attributes that call a text binary do not count, hence `-a`. Patterns are of
+the common dialect, made of words in the clone. Each is searched for in each mode: lines, files, and
+how many matches a file has. Prints each difference, and how many a clone has.
 """
 
 import os
@@ -18,8 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "py_backend"))
 
-from backstaff.fs.contents import Unread, judged
 from backstaff.registry import discover
+from backstaff.search.regexp_worker import judged
 from backstaff.server import Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace.regexp_search import EXCLUDED, MAX_FILE_BYTES
@@ -38,32 +40,31 @@ def main(clones: list[str]) -> int:
     """Compare in each of CLONES; return the number of differences."""
     server = Server(discover(), Settings(), "/")
     chance = random.Random(1)  # noqa: S311 - no secret
-    different = tried = 0
+    different = 0
     for clone in map(os.path.abspath, clones):
-        words = words_of(clone)
+        words, before = words_of(clone), different
         for number in range(PATTERNS):
             a, b = chance.choice(words), chance.choice(words)
             pattern = chance.choice(FORMS).format(a=a, b=b)
             flags = "" if number % 5 else "i"
             ours, theirs = by_tool(server, clone, pattern, flags), by_git(clone, pattern, flags)
-            tried += 1
             for mode, found in theirs.items():
                 if ours[mode] != found:
                     different += 1
                     print(clone, repr(pattern), flags, mode, ours[mode], found)
-    print(f"{tried} patterns in each mode, {different} differences")
+        print(f"{clone}: {PATTERNS} patterns in each mode, {different - before} differences")
     return different
 
 
 def words_of(clone: str) -> list[str]:
     """Words that occur in CLONE, where `git grep` sees them."""
-    options = ("-h", "-o", "-I", "-w", "-E", "[A-Za-z_]{3,12}")
+    options = ("--untracked", "-h", "-o", "-I", "-w", "-E", "[A-Za-z_]{3,12}")
     return sorted(set(git(clone, *options).split())) or ["the"]
 
 
 def git(clone: str, *words: str) -> str:
     """What `git grep` prints."""
-    command = ("git", "-C", clone, "-c", "core.quotePath=false", "grep", "--untracked", *words)
+    command = ("git", "-C", clone, "-c", "core.quotePath=false", "grep", *words)
     done = subprocess.run(command, capture_output=True, check=False, text=True, errors="replace")  # noqa: S603
     return done.stdout
 
@@ -71,13 +72,18 @@ def git(clone: str, *words: str) -> str:
 def by_git(clone: str, pattern: str, flags: str) -> Found:
     """What `git grep -P` finds in files that the tool searches. No match is empty."""
     case = ("-i",) if flags else ()
-    lines: list[tuple[str, int]] = []
-    for line in git(clone, "-P", "-n", "-o", "-a", "-z", *case, "-e", pattern).split("\n"):
-        parts = line.split("\0")
-        if len(parts) >= 3 and parts[1].isdigit() and searched(clone, parts[0]):  # noqa: PLR2004
-            lines.append((parts[0], int(parts[1])))
-    counts = Counter(name for name, _ in lines)
-    return {"content": set(lines), "files": set(counts), "count": counts}
+    lines: dict[str, list[tuple[str, int]]] = {}
+    for which in ((), ("--untracked",)):
+        found: dict[str, list[tuple[str, int]]] = {}
+        wanted = git(clone, *which, "-P", "-n", "-o", "-a", "-z", *case, "-e", f"(*UCP){pattern}")
+        for line in wanted.split("\n"):
+            name, *parts = line.split("\0")
+            if len(parts) > 1 and parts[0].isdigit() and searched(clone, name):
+                found.setdefault(name, []).append((name, int(parts[0])))
+        lines |= found
+    counts = Counter({name: len(found) for name, found in lines.items()})
+    every = {place for found in lines.values() for place in found}
+    return {"content": every, "files": set(counts), "count": counts}
 
 
 @cache
@@ -88,7 +94,7 @@ def searched(clone: str, name: str) -> bool:
         return False
     data = path.read_bytes()
     alone = b"\r" in data.replace(b"\r\n", b"")
-    return len(data) <= MAX_FILE_BYTES and not alone and not isinstance(judged(data), Unread)
+    return len(data) <= MAX_FILE_BYTES and not alone and isinstance(judged(data), bytes)
 
 
 def by_tool(server: Server, clone: str, pattern: str, flags: str) -> Found:

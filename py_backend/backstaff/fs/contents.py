@@ -5,8 +5,6 @@ directories on the way to a file stay open for the next one, so files come in an
 those of a directory stand together, as in a sorted list.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from errno import ELOOP
@@ -15,9 +13,6 @@ from typing import Self
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.file import read_listed
 from backstaff.fs.handles import HANDLES
-
-HEAD = 8192
-"""A NUL in so many first bytes says that a file is binary."""
 
 
 class Unread(StrEnum):
@@ -36,13 +31,11 @@ class Unread(StrEnum):
 class Contents:
     """Reads files below the open directory `start`; use it as a context manager.
 
-    `most` is the size in bytes of the largest file that is read. `codings` names the encodings that
-    are known of files that are not UTF-8, by path.
+    `most` is the size in bytes of the largest file that is read.
     """
 
     start: int
     most: int
-    codings: Mapping[str, str] = field(default_factory=dict)
     _parents: str = ""
     _directories: list[int] = field(default_factory=list)
     """The open directories of the names in `_parents`."""
@@ -58,8 +51,8 @@ class Contents:
         """Close every directory that is still open."""
         self._close(0)
 
-    def text(self, path: str) -> bytes | Unread:
-        """The UTF-8 text of the file PATH, relative to the start; or the reason why it is none.
+    def data(self, path: str) -> bytes | Unread:
+        """The bytes of the file PATH, relative to the start; or the reason why there are none.
 
         A listing has just called PATH a file or a link.
         """
@@ -76,10 +69,7 @@ class Contents:
             if error.errno == ELOOP:
                 return Unread.LINK
             return Unread.GONE if isinstance(error, FileNotFoundError) else Unread.UNREADABLE
-        if data is None:
-            return Unread.TOO_LARGE
-        known = self.codings.get(path)
-        return judged(data, "utf-8", known) if known else judged(data)
+        return Unread.TOO_LARGE if data is None else data
 
     def exists(self, path: str) -> bool:
         """Whether anything has the name PATH."""
@@ -111,16 +101,3 @@ class Contents:
         del self._directories[kept:]
         self._here = self._directories[-1] if self._directories else self.start
         self._parents = "/".join(self._parents.split("/")[:kept])
-
-
-def judged(data: bytes, *codings: str) -> bytes | Unread:
-    """DATA, in the first of CODINGS that fits, else UTF-8, as UTF-8; or why they are no text."""
-    if data.find(b"\0", 0, HEAD) >= 0:
-        return Unread.BINARY
-    if data.isascii():
-        return data
-    for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
-        with suppress(LookupError, UnicodeDecodeError):
-            text = data.decode(name)
-            return data if name == "utf-8" else text.encode(errors="replace")
-    return Unread.UNDECODABLE

@@ -53,13 +53,22 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
     """All of the file NAME, or None if it has more than MOST bytes. Raises `PathError`, `OSError`.
 
     A listing of the open DIRECTORY has just called it a regular file, so it is not statted before
-    it is opened, which is a third of the time. Whatever took the name since is neither followed
-    nor waited for nor read.
+    it is opened. Whatever took the name since is neither followed nor waited for nor read: a pipe
+    or terminal has no end to seek, and a device is not as long as its end says. To seek takes a
+    sixth of the time of a status, so only what is not such a file is statted.
     """
     if not NO_FOLLOW:
         regular(name, directory)
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:
+        try:
+            size = os.lseek(descriptor, 0, os.SEEK_END)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            if 0 < size <= most and len(data := os.read(descriptor, size)) == size:
+                return data
+            os.lseek(descriptor, 0, os.SEEK_SET)
+        except OSError:
+            pass  # it has no end
         size = _insist(os.fstat(descriptor)).st_size
         if size > most:
             return None

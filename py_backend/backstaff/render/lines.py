@@ -27,6 +27,11 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    """The same with the digits in groups of three: `1,204 files`."""
+    return f"{count:,} {plural(count, noun, nouns).partition(' ')[2]}"
+
+
 def cut(
     head: str, lines: Sequence[str], end: Callable[[int], str], limit: int, reserve: int = 0
 ) -> tuple[str, int]:

@@ -1,223 +1,114 @@
-r"""Regular expressions of Python's `re`, matched in another process that is killed at the deadline.
+"""Regular expressions of Python's `re`, matched in another process that is killed at the deadline.
 
 `re` cannot be interrupted, and no other thread runs while it matches. So nothing here looks at a
-pattern but to translate it (`translated`); all else is done by a process that `regexp_worker` is
-the program of. Two such processes stay for the next calls, and a killed one is replaced at once, so
-that a call need not wait for a start. They end with the server, whose end of their stdin closes.
+pattern; all is done by a process that runs `regexp_worker`. Two such processes stay
+for the next calls, and another one takes the place of one that was killed. They end with the
+server, whose end of their stdin closes.
 
-Most files hold no literal that the pattern requires. Their texts never leave this process. Where
-google-re2 is installed, it finds the matches in lines of ASCII: in linear time, and without holding
-other threads. If the pattern has parts that RE2 does not know, that process has the last word, but
-only on the lines in which the other parts match.
+Texts go there through memory that both share, where the system has such, and else through stdin. So
+this process reads the next files while that one searches. There google-re2, if it is installed,
+finds the lines in which the pattern can match, and the matches in lines of ASCII: in linear time.
+`re` has the last word on other lines, and on parts of a pattern that RE2 does not know.
 """
 
 import marshal
+import mmap
 import os
-import re
 import sys
 import threading
-import time
-from codecs import BOM_UTF8
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from backstaff.errors import Unreachable
 from backstaff.fs.budget import Budget
+from backstaff.search.dialects import BadRegexp
 
 if TYPE_CHECKING:  # it takes long to load, and most servers never search
     import subprocess
 
-PROGRAM = "backstaff.search.regexp_worker"
+PROGRAM = ("backstaff.search.requirements", "backstaff.search.regexp_worker")
+"""The modules that a process runs, the first for the second to import."""
 MAX_IDLE = 2
 """Processes that wait for the next call."""
 TICK = 0.05
 """Seconds between two looks at a budget."""
 PIECE = 1 << 16
-"""Bytes that are read, or given to RE2, at once."""
-SLOW = 0.05
-"""Seconds for a piece after which RE2 is not asked any more. Most take a thousandth of that."""
-MAX_PLACES = 1000
-"""Where RE2 finds so many in a text, `re` searches all of it: it needs less for each."""
+"""Bytes that are read at once."""
+SHARED = 1 << 21
+"""Bytes of the memory that a process shares: texts at once are shorter, or go through stdin."""
+REPLACES = "replace the matcher"
+"""The name of a thread that starts a process in place of one that was killed."""
 LAST_SECONDS = 1.0
 """A process that nobody killed at its deadline ends by itself so many seconds later."""
 
-_START = "import marshal,sys;exec(marshal.loads(sys.stdin.buffer.read(%d)),{'__name__':'__main__'})"
-_JAVASCRIPT = re.compile(
-    r"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
-    r"|\(\?<(?P<group>[A-Za-z_]\w*)>"
-    r"|\\k<(?P<back>[A-Za-z_]\w*)>"
-    r"|\\u\{(?P<code>[0-9A-Fa-f]{1,6})\}"
-    r"|(?P<property>\\[pP]\{[^}]*\}?)"
-    r"|\\.",
-    re.DOTALL,
-)
-
-
-Likely = tuple[bytes, Sequence[tuple[int, int]] | None]
-"""A text, and the places in it where RE2 matches; None where it was not asked, or knew too many."""
-
-
-_ANCHORS = dict.fromkeys((r"\<", r"\>", r"\_<", r"\_>"), r"\b") | {r"\`": r"\A", r"\'": r"\Z"}
-"""What Emacs writes for the ends of words, symbols and texts."""
-
-
-_POSIX = {
-    "alpha": "a-zA-Z",
-    "alnum": "a-zA-Z0-9",
-    "blank": r" \t",
-    "digit": r"\d",
-    "lower": "a-z",
-    "punct": r"!-/:-@\[-`{-~",
-    "space": r"\s",
-    "upper": "A-Z",
-    "word": r"\w",
-    "xdigit": "0-9A-Fa-f",
-}
-"""What the classes of POSIX and Emacs are within Python's brackets; letters are those of ASCII."""
-
-
-class BadRegexp(ValueError):
-    """A pattern that cannot be used. `position` counts its characters from 0; None is nowhere."""
-
-    def __init__(self, reason: str, position: int | None = None) -> None:
-        super().__init__(reason)
-        self.position = position
-
-
-def translated(pattern: str) -> str:
-    r"""PATTERN with what JavaScript alone has in the words of Python. Raises `BadRegexp`.
-
-    `(?<name>x)\k<name>\u{1F600}` becomes `(?P<name>x)(?P=name)\U0001F600`. Both know `\/`.
-    """
-
-    def python(found: re.Match[str]) -> str:
-        if name := found["group"]:
-            return f"(?P<{name}>"
-        if name := found["back"]:
-            return f"(?P={name})"
-        if found["code"]:
-            return _character(found)
-        if found["property"]:
-            raise BadRegexp(
-                rf"Python has no {found[0]}: write [^\W\d_] for a letter, \d for a digit,"
-                r" \w for either",
-                found.start(),
-            )
-        return found[0]
-
-    return _JAVASCRIPT.sub(python, pattern)
-
-
-def from_emacs(pattern: str) -> str:
-    r"""PATTERN, a regexp of Emacs, in the words of Python: `\(a\|b\)` becomes `(a|b)`."""
-
-    def python(found: re.Match[str]) -> str:
-        part = found[0]
-        if len(part) == 1:
-            return f"\\{part}"
-        return part[1:] if part[1] in "(){}|" else _ANCHORS.get(part, part)
-
-    return from_posix(re.sub(r"\\_?.|[(){}|]", python, pattern, flags=re.DOTALL))
-
-
-def from_posix(pattern: str) -> str:
-    r"""PATTERN with POSIX classes in the words of Python: `[[:digit:]_]+` becomes `[\d_]+`."""
-    return re.sub(r"\[:([a-z]+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
-
-
-def _character(found: re.Match[str]) -> str:
-    if (code := int(found["code"], 16)) > sys.maxunicode:
-        raise BadRegexp(f"there is no character {found[0]}", found.start())
-    return f"\\U{code:08X}"
+_START = """
+import marshal, sys, types
+for name, code in marshal.loads(sys.stdin.buffer.read(%d)):
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(code, module.__dict__)
+module.main()
+"""
 
 
 @dataclass(slots=True)
 class Regexp:
     """PATTERN in a process of its own; use it as a context manager, within BUDGET.
 
-    `literals` are in UTF-8: a text without any of them holds no match. Where case does not count
-    they are in small letters.
+    More patterns can be compiled, each with a number of its own; PATTERN has 0.
     """
 
     pattern: str
     ignore_case: bool
     budget: Budget
-    literals: Sequence[bytes] = ()
-    _linear: Any = None
-    """The pattern in the words of RE2, compiled; or None."""
     _worker: "_Worker" = field(init=False)
 
     def __enter__(self) -> Self:
         """Compile the pattern. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
         self._worker = _Worker.take()
         try:
-            self._ask("compile", self.pattern, self.ignore_case)
-            literals, self.ignore_case, linear = self.answer()
+            self.compile(0, self.pattern, ignore_case=self.ignore_case)
         except BaseException:
             self.__exit__()
             raise
-        if self.ignore_case:
-            literals = [literal.lower() for literal in literals]
-        self.literals = [literal.encode("utf-8", "surrogatepass") for literal in literals]
-        self._linear = _compiled(linear)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Give the process back, or end it if it still works."""
         self._worker.give_back()
 
-    def likely(self, text: bytes) -> Likely | None:
-        """TEXT, which is in UTF-8, if a line in it can match. Raises as `Budget.check` does."""
-        if not text or not self._holds_literal(text):
-            return None
-        text = text.removeprefix(BOM_UTF8)
-        if b"\r" in text:
-            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        places = self._places(text)
-        return None if places == [] else (text, places)
+    def compile(self, number: int, pattern: str, *, ignore_case: bool) -> None:
+        """Give PATTERN this NUMBER. Raises as `answer` does."""
+        self._ask("compile", number, pattern, ignore_case, _library())
+        self.answer()
 
-    def _places(self, text: bytes) -> list[tuple[int, int]] | None:
-        """Where RE2 matches in TEXT; None if it is not asked, or there are too many.
+    def search(
+        self, texts: Sequence[bytes], output: str, skipped: int, most: int, number: int = 0
+    ) -> None:
+        """Let the process search TEXTS, when all is answered about those before.
 
-        RE2 cannot be interrupted, so it gets a piece at a time, which ends with a line.
+        Then `candidates` has to be called, and `answer` for each of these.
         """
-        places: list[tuple[int, int]] = []
-        start, end = 0, len(text) - text.endswith(b"\n")
-        while start <= end:
-            if self._linear is None or len(places) >= MAX_PLACES:
-                return None
-            self.budget.check()
-            stop = end if end - start <= PIECE else text.rfind(b"\n", start, start + PIECE)
-            if stop < 0:
-                return None  # a long line
-            began = time.monotonic()
-            found = islice(self._linear.finditer(text, start, stop), MAX_PLACES)
-            places += [one.span() for one in found]
-            if time.monotonic() - began > SLOW:
-                self._linear = None  # it has too many states
-            start = stop + 1
-        return places
+        sizes, together = list(map(len, texts)), b"\n".join(texts)
+        self._ask("search", number, sizes, self._worker.share(together), output, skipped, most)
 
-    def _holds_literal(self, text: bytes) -> bool:
-        if not self.literals:
-            return True
-        if self.ignore_case:
-            if not text.isascii():
-                return True  # a long s is a small one, too
-            text = text.lower()
-        return any(map(text.__contains__, self.literals))
+    def candidates(self) -> tuple[list[tuple[int, str]], list[int]]:
+        """Which texts are none, with the reason, and in which lines can match. Raises as `answer`.
 
-    def search(self, texts: Sequence[Likely], output: str, skipped: int, most: int) -> None:
-        """Let the process search TEXTS; `answer` then returns for each what `found_in` yields."""
-        self._ask("search", texts, output, skipped, most, answers=len(texts))
+        They are counted from 0.
+        """
+        unread, numbers = self.answer()
+        self._worker.owes += len(numbers)
+        return unread, numbers
 
-    def answer(self) -> Any:  # noqa: ANN401 - of one of two questions
-        """Wait for an answer. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
+    def answer(self) -> Any:  # noqa: ANN401 - of one of three questions
+        """Wait for an answer, such as one from `regexp_worker.found_in`.
+
+        Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`.
+        """
         try:
             word, value = self._worker.receive(self.budget)
         except OSError as error:
@@ -226,18 +117,19 @@ class Regexp:
             raise BadRegexp(*value)
         return value
 
-    def _ask(self, *words: object, answers: int = 1) -> None:
+    def _ask(self, *words: object) -> None:
         self.budget.check()
         # Nobody waits for ever, but a deadline can be infinite.
         seconds = min(self.budget.left(), 3600.0)
-        self._worker.send((*words, seconds + LAST_SECONDS), answers)
+        self._worker.send((*words, seconds + LAST_SECONDS))
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A process that matches, and how many answers it still owes."""
+    """A process that matches, the memory that it shares, and how many answers it still owes."""
 
     process: "subprocess.Popen[bytes]"
+    shared: mmap.mmap | None
     owes: int = 0
     _received: bytearray = field(default_factory=bytearray)
 
@@ -258,26 +150,38 @@ class _Worker:
 
         # Nothing around it counts: neither settings, nor a project's modules. It writes no file.
         command = [sys.executable, "-I", "-S", "-B", "-W", "ignore", "-X", "utf8"]
+        descriptor, shared = _shared_memory()
         try:
             code = _code()
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
-                [*command, "-c", _START % len(code)],
+                [*command, "-c", _START % len(code), str(descriptor)],
                 bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 cwd="/",
                 start_new_session=True,
+                pass_fds=() if shared is None else (descriptor,),
             )
         except OSError as error:
             raise Unreachable("the system lets no process start to match the pattern") from error
-        worker = cls(process)
+        finally:
+            if shared is not None:
+                os.close(descriptor)
+        worker = cls(process, shared)
         worker._write(code)
         return worker
 
-    def send(self, message: tuple[Any, ...], answers: int) -> None:
-        """Ask for so many ANSWERS. That a process has ended is noticed when one is awaited."""
+    def share(self, data: bytes) -> bytes | None:
+        """Put DATA into the shared memory; or return them if they have to be sent."""
+        if self.shared is None or len(data) > SHARED:
+            return data
+        self.shared[: len(data)] = data
+        return None
+
+    def send(self, message: tuple[Any, ...]) -> None:
+        """Ask for an answer. That a process has ended is noticed when one is awaited."""
         packed = marshal.dumps(message)
-        self.owes += answers
+        self.owes += 1
         self._write(len(packed).to_bytes(4) + packed)
 
     def receive(self, budget: Budget) -> tuple[str, Any]:
@@ -289,18 +193,27 @@ class _Worker:
 
     def give_back(self) -> None:
         """Keep it for the next call. One that still works is killed, and another started."""
-        worker = self
-        if self.owes:
-            self.end()
-            try:
-                worker = _Worker.start()
-            except Unreachable:
-                return  # the next call tries again
+        if not self.owes:
+            self.keep()
+            return
+        self.process.kill()
+        try:  # that a process has ended and another started is nothing to wait for
+            threading.Thread(target=self._replace, name=REPLACES, daemon=True).start()
+        except RuntimeError:
+            self._replace()
+
+    def _replace(self) -> None:
+        self.end()
+        with suppress(Unreachable):  # then the next call tries again
+            _Worker.start().keep()
+
+    def keep(self) -> None:
+        """Let it wait for the next call; or end it if enough others do."""
         with _LOCK:
             if len(_IDLE) < MAX_IDLE:
-                _IDLE.append(worker)
+                _IDLE.append(self)
                 return
-        worker.end()
+        self.end()
 
     def end(self) -> None:
         """Kill it, and wait until it is gone."""
@@ -310,26 +223,33 @@ class _Worker:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+        if self.shared is not None:
+            self.shared.close()
 
     def _read(self, size: int, budget: Budget) -> bytes:
+        received = self._received
+        if len(received) < size:
+            self._receive(size, budget)
+        found = bytes(received[:size])
+        del received[:size]
+        return found
+
+    def _receive(self, size: int, budget: Budget) -> None:
+        """Wait for at least SIZE bytes."""
         import selectors
 
         if self.process.stdout is None:
             raise ValueError("the process was started without pipes")
-        pipe, received = self.process.stdout.fileno(), self._received
+        pipe = self.process.stdout.fileno()
         # Unlike others, it takes no descriptor of its own.
         with getattr(selectors, "PollSelector", selectors.DefaultSelector)() as selector:
             selector.register(pipe, selectors.EVENT_READ)
-            while len(received) < size:
+            while len(self._received) < size:
                 budget.check()
-                left = max(0.0, budget.left())
-                if selector.select(min(TICK, left)):
+                if selector.select(min(TICK, max(0.0, budget.left()))):
                     if not (piece := os.read(pipe, max(size, PIECE))):
                         raise BadRegexp("it takes too much memory or time")
-                    received += piece
-        found = bytes(received[:size])
-        del received[:size]
-        return found
+                    self._received += piece
 
     def _write(self, data: bytes) -> None:
         if self.process.stdin is None:
@@ -343,24 +263,31 @@ _IDLE: list[_Worker] = []
 _LOCK = threading.Lock()
 
 
-def _compiled(linear: str) -> Any:  # noqa: ANN401 - the package has no types
-    """What finds LINEAR; None where google-re2 is not installed or takes it not."""
+def _shared_memory() -> tuple[int, mmap.mmap | None]:
+    """Memory that has a descriptor; -1 and None where the system has none."""
+    if not hasattr(os, "memfd_create"):
+        return -1, None
+    descriptor = -1
     try:
-        import re2  # type: ignore[import-untyped, import-not-found, unused-ignore]
-    except ImportError:
-        return None
-    options = re2.Options()
-    options.log_errors = False
-    options.encoding = re2.Options.Encoding.LATIN1
-    try:
-        return re2.compile(linear.encode(), options)
-    except re2.error:
-        return None
+        descriptor = os.memfd_create("backstaff")
+        os.ftruncate(descriptor, SHARED)
+        return descriptor, mmap.mmap(descriptor, SHARED)
+    except OSError:
+        if descriptor >= 0:
+            os.close(descriptor)
+        return -1, None
+
+
+@cache
+def _library() -> str:
+    """The folder that has google-re2; "" where it is not installed."""
+    spec = find_spec("re2")
+    return os.path.dirname(os.path.dirname(spec.origin)) if spec and spec.origin else ""
 
 
 @cache
 def _code() -> bytes:
     """The program, compiled. It may come from a file or, on another host, from memory."""
-    spec = find_spec(PROGRAM)
-    loader: Any = spec and spec.loader
-    return marshal.dumps(loader.get_code(PROGRAM))
+    loaders: list[Any] = [spec and spec.loader for spec in map(find_spec, PROGRAM)]
+    codes = [loader.get_code(name) for loader, name in zip(loaders, PROGRAM, strict=True)]
+    return marshal.dumps(list(zip(PROGRAM, codes, strict=True)))

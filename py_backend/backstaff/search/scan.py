@@ -1,24 +1,28 @@
 """The scan of many files for a regular expression, in their order, as far as matches are wanted."""
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents, Unread
-from backstaff.search.regexp import Likely, Regexp
-from backstaff.search.regexp_worker import Match
+from backstaff.search.regexp import Regexp
+from backstaff.search.regexp_worker import Match, judged
 
-BATCH = 1 << 18
-FIRST_BATCH, MAX_BATCH = 8, 64
-"""Bytes and texts that are searched in one go, while the next are read. The first go is a short
-one, as many a search ends with it."""
+BYTES = 1 << 18
+FIRST_FILES, FILES = 8, 64
+"""Bytes and files that are searched at once, while the next are read. The first are few, as many a
+search ends with them."""
 AUTOMATIC, FEW = 15, 3
 """Lines around a match that are kept unasked, and how many matches have such."""
-LINE_END = re.compile(r"\r\n|\r|\n")
-STRIDE = 32
-"""Files between two looks at the clock."""
+
+
+class Batch(NamedTuple):
+    """The texts of files from the number `first` on; b"" for one that has none."""
+
+    first: int
+    texts: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class Scan:
     around: int | None = 0
     texts: Mapping[str, bytes | Unread] = field(default_factory=dict)
     """Texts that take the place of files."""
+    codings: Mapping[str, str] = field(default_factory=dict)
+    """The encodings that are known of files that are not UTF-8, by path."""
     found: list[Found] = field(default_factory=list)
     looked_at: int = 0
     unread: list[tuple[int, Unread]] = field(default_factory=list)
@@ -60,45 +66,56 @@ class Scan:
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
         """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
-        batch: list[tuple[int, str, Likely]] = []
-        sent: list[tuple[int, str, Likely]] = []
-        size, most = 0, FIRST_BATCH
-        for number, path in enumerate(budget.checked(self.files, STRIDE)):
-            self.looked_at = number + 1
-            text = self.texts[path] if path in self.texts else contents.text(path)
-            if isinstance(text, Unread):
-                self.unread.append((number, text))
-                continue
-            likely = regexp.likely(text)
-            if likely is None:
-                continue
-            batch.append((number, path, likely))
-            size += len(text)
-            if size >= BATCH or len(batch) >= most:
-                if self._is_enough(regexp, sent):
-                    return
-                self._send(regexp, batch)
-                sent, batch, size, most = batch, [], 0, MAX_BATCH
-        for last in (batch, []):
+        sent = Batch(0, ())
+        for batch in self.batches(contents, budget):
             if self._is_enough(regexp, sent):
                 return
-            if last:
-                self._send(regexp, last)
-            sent = last
+            regexp.search(batch.texts, self.output, self.skipped, self.most - self.matches)
+            sent = batch
+            if batch.first == 0:  # nothing is read that need not be
+                if self._is_enough(regexp, sent):
+                    return
+                sent = Batch(0, ())
+        self._is_enough(regexp, sent)
+
+    def batches(self, contents: Contents, budget: Budget) -> Iterator[Batch]:
+        """Read the files. Raises `DeadlineExceeded` and `Cancelled`."""
+        while (first := self.looked_at) < len(self.files):
+            budget.check()
+            texts: list[bytes] = []
+            size = 0
+            for path in self.files[first : first + (FILES if first else FIRST_FILES)]:
+                text = self.texts[path] if path in self.texts else contents.data(path)
+                if path in self.codings and isinstance(text, bytes):
+                    text = text_of(text, "utf-8", self.codings[path])
+                if isinstance(text, Unread):
+                    self.unread.append((first + len(texts), text))
+                    text = b""
+                texts.append(text)
+                size += len(text)
+                if size >= BYTES:
+                    break
+            self.looked_at = first + len(texts)
+            yield Batch(first, texts)
+
+    @property
+    def searched(self) -> int:
+        """How many texts were searched."""
+        return self.looked_at - self.unread_by_reason().total()
 
     def unread_by_reason(self) -> Counter[Unread]:
         """How many of the files that were looked at are no text, by reason."""
         return Counter(reason for number, reason in self.unread if number < self.looked_at)
 
-    def _send(self, regexp: Regexp, batch: Sequence[tuple[int, str, Likely]]) -> None:
-        texts = [likely for _, _, likely in batch]
-        regexp.search(texts, self.output, self.skipped, self.most - self.matches)
-
-    def _is_enough(self, regexp: Regexp, sent: Sequence[tuple[int, str, Likely]]) -> bool:
-        """Wait for the answers about the SENT texts. Whether all is found that is wanted."""
-        is_enough = False
-        for number, path, (text, _) in sent:
-            self.waits_for = number + 1
+    def _is_enough(self, regexp: Regexp, sent: Batch) -> bool:
+        """Wait for the answers about what was SENT. Whether all is found that is wanted."""
+        if not sent.texts:
+            return False
+        is_enough, self.waits_for = False, sent.first + 1
+        unread, numbers = regexp.candidates()
+        self.unread += [(sent.first + number, Unread(reason)) for number, reason in unread]
+        for number in numbers:
+            self.waits_for = sent.first + number + 1
             count, matches = regexp.answer()
             if is_enough:
                 continue  # after what is wanted, nothing is searched
@@ -109,20 +126,23 @@ class Scan:
                 continue
             if matches or (count and self.output != "content"):
                 self.matches += len(matches) if self.output == "content" else 1
-                self.found.append(Found(path, count, matches, self._lines(text, matches)))
+                lines = self._lines(sent.texts[number], matches)
+                path = self.files[sent.first + number]
+                self.found.append(Found(path, count, matches, lines))
             if self.matches >= self.most:
-                self.looked_at = number + 1
+                self.looked_at = self.waits_for
                 is_enough = True
         self.waits_for = 0
         return is_enough
 
-    def _lines(self, text: bytes, matches: Sequence[Match]) -> Mapping[int, str]:
+    def _lines(self, data: bytes, matches: Sequence[Match]) -> Mapping[int, str]:
         around = self.around
         if around is None:
             around = AUTOMATIC if self.matches <= FEW else 0
         if not around or not matches:
             return {}
-        lines = LINE_END.split(text.decode("utf-8-sig").removesuffix("\n"))
+        text = text_of(data)
+        lines = [] if isinstance(text, Unread) else text.decode().removesuffix("\n").split("\n")
         numbers = {
             number
             for match in matches
@@ -130,3 +150,9 @@ class Scan:
             if 0 < number <= len(lines)
         }
         return {number: lines[number - 1] for number in numbers}
+
+
+def text_of(data: bytes, *codings: str) -> bytes | Unread:
+    """The text of DATA as the process sees it; or why they are none. See `judged`."""
+    text = judged(data, *codings)
+    return Unread(text) if isinstance(text, str) else text

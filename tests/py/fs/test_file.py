@@ -9,7 +9,7 @@ import pytest
 
 from backstaff.errors import NotAFile, NotFound, PermissionRefused, Unreachable
 from backstaff.fs import file
-from backstaff.fs.file import read, regular
+from backstaff.fs.file import read, read_listed, regular
 
 
 @pytest.fixture
@@ -166,3 +166,31 @@ def test_a_status_is_told_of_regular_files_only(tmp_path: Path, directory: int) 
     for name, error in (("b", NotAFile), ("c", NotFound)):
         with pytest.raises(error):
             regular(name, directory)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 200_000])
+def test_listed_file_is_read_whole_or_told_to_be_too_large(
+    tmp_path: Path, directory: int, size: int
+) -> None:
+    content = os.urandom(size)
+    (tmp_path / "f").write_bytes(content)
+    assert read_listed("f", directory, size) == content
+    if size:
+        assert read_listed("f", directory, size - 1) is None
+
+
+def test_what_took_the_name_of_a_listed_file_is_not_read(tmp_path: Path, directory: int) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    writer = os.open(tmp_path / "fifo", os.O_RDWR | os.O_NONBLOCK)
+    try:
+        os.write(writer, b"x")
+        with pytest.raises(NotAFile):
+            read_listed("fifo", directory, 100)
+        assert os.read(writer, 9) == b"x", "it was read"
+    finally:
+        os.close(writer)
+    (tmp_path / "d").mkdir()
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    for name, error in (("d", NotAFile), ("link", OSError)):
+        with pytest.raises(error):
+            read_listed(name, directory, 100)

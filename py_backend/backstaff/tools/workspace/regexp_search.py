@@ -1,6 +1,6 @@
 r"""workspace/regexp_search: where a regular expression matches in the files below a directory.
 
-The dialect is Python's `re`; `search.regexp` translates what JavaScript alone has. A match is
+The dialect is Python's `re`; `search.dialects` translates what JavaScript alone has. A match is
 within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 units), line, column.
 
 Files are those of `fs.project_files`: what git ignores is left out unless `include_ignored` is
@@ -19,30 +19,30 @@ the number of its matches; max_results and offset then count files.
 
 import re
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
-from backstaff.fs.budget import Budget
-from backstaff.fs.contents import Contents, Unread, judged
+from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.entry import Kind
-from backstaff.fs.git import NoGit
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
-from backstaff.fs.ignore import MAX_LINES
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.reading.encoding import codec
-from backstaff.render.lines import bracketed, fitting, plural, size, some_of
+from backstaff.render.lines import bracketed, counted, fitting, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
-from backstaff.search import suggestions
-from backstaff.search.regexp import BadRegexp, Regexp, from_emacs, from_posix, translated
-from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan
-from backstaff.search.suggestions import Searched
+from backstaff.search.choice import Choice, Rules, choose
+from backstaff.search.dialects import BadRegexp, translated
+from backstaff.search.near import WALK_SHARE, Near, about_include
+from backstaff.search.regexp import Regexp
+from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
+from backstaff.tools.workspace._not_searched import sentence, skipped
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.unsaved import UnsavedText
 
@@ -51,14 +51,10 @@ DEFAULT_TEXT_BYTES = 1 << 20
 MAX_PATTERN_BYTES = 1000
 MAX_FILE_BYTES = 1 << 20
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
-WALK_SHARE = 0.75
-"""The part of the time for finding the files."""
 SOME = 5
 """Lines around each of two or three matches; around a single one there are `AUTOMATIC`."""
-REASON_SECONDS = 1.0
-MANY = 20
-"""How long it is looked for reasons why nothing matches, and how many files are then counted."""
 TIMEOUT, INVALID_REGEX = "TIMEOUT", "INVALID_REGEX"
+Value = TypeVar("Value")
 
 
 class Output(StrEnum):
@@ -133,49 +129,34 @@ class Arguments:
         return f"/{pattern if len(pattern) <= MAX_ECHO else pattern[:MAX_ECHO] + '…'}/{self.flags}"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The files to search, in their order, and how many others are left out.
-
-    `by_name` counts files by the name in `EXCLUDED` that keeps them out; `by_globs`, those that
-    `exclude` names or `include` does not.
-    """
-
-    files: Sequence[str]
-    by_name: Counter[str]
-    by_globs: int
-
-
 def run(arguments: Arguments, context: Context) -> Result:
     """Search, and return a page of the matches. Raises `ToolError`."""
     start = time.monotonic()
     budget = context.budget.at_most(arguments.timeout_ms / 1000)
-    asked = replace(
-        arguments,
-        include_ignored=arguments.include_ignored or not context.settings.respect_gitignore,
-    )
+    everything = arguments.include_ignored or not context.settings.respect_gitignore
+    asked = replace(arguments, include_ignored=everything)
     _check(asked)
-    include, exclude = _globs("include", asked.include), _globs("exclude", asked.exclude)
+    globs = _globs("include", asked.include), _globs("exclude", asked.exclude)
     scan, pattern = Scan([]), asked.pattern
     try:
         pattern = re.escape(pattern) if asked.literal else translated(pattern)
         # A bad pattern is refused before a bad path.
         with Regexp(pattern, "i" in asked.flags, budget) as regexp, _place(asked, context) as place:
-            project = project_files(
-                place, budget.share(WALK_SHARE), include_ignored=asked.include_ignored
-            )
-            codings = _codings(place.prefix, context.codings)
-            with Contents(place.directory, MAX_FILE_BYTES, codings) as contents:
-                scan.texts = _unsaved(place.prefix, context.unsaved)
+            prefix, rules = place.prefix, Rules(EXCLUDED, place.prefix, *globs)
+            project = project_files(place, budget.share(WALK_SHARE), include_ignored=everything)
+            with Contents(place.directory, MAX_FILE_BYTES) as contents:
+                scan.texts = {path: _text(one) for path, one in _below(prefix, context.unsaved)}
+                scan.codings = {path: codec(one) for path, one in _below(prefix, context.codings)}
                 new = [path for path in scan.texts if not contents.exists(path)]
-                choice = _choose(project, place.prefix, include, exclude, budget, new)
+                choice = choose(project, rules, budget, new)
                 scan.files, scan.output = choice.files, str(asked.output)
                 scan.skipped, scan.most = asked.offset, asked.max_results + 1
                 scan.around = asked.context_lines
                 scan.run(regexp, contents, budget)
-                near = Near(asked, project, choice, place, contents, budget)
-                reasons = [] if scan.found else list(near.reasons())
-            found = Answer(asked, place.relative, place.prefix, project, choice, scan, reasons)
+                words = asked.pattern, asked.flags, asked.literal
+                near = Near(*words, scan, regexp, contents, budget)
+                reasons = [] if scan.found else list(_reasons(asked, near, place, project, rules))
+            found = Answer(asked, place.relative, prefix, project, choice, scan, reasons)
     except BadRegexp as error:
         raise _invalid_regex(asked, pattern, error) from error
     except PathError as error:
@@ -235,10 +216,10 @@ def _timeout(scan: Scan, asked: int, had: float) -> ToolError:
     no more, and then a higher timeout_ms would change nothing.
     """
     if number := scan.waits_for or scan.looked_at:
+        matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
         how_far = (
             f"the search had come to file {number:,} of {len(scan.files):,},"
-            f" {show(scan.files[number - 1])},"
-            f" with {counted(scan.matches, 'match', 'matches')} so far"
+            f" {show(scan.files[number - 1])}, with {counted(scan.matches, *matches)} so far"
         )
     else:
         how_far = "no file was searched yet"
@@ -251,176 +232,34 @@ def _timeout(scan: Scan, asked: int, had: float) -> ToolError:
     return ToolError(TIMEOUT, message)
 
 
-def _unsaved(prefix: str, texts: Mapping[str, UnsavedText]) -> dict[str, bytes | Unread]:
-    """The TEXTS that take the place of files below the directory with this PREFIX."""
-    return {
-        name[len(prefix) :]: judged(text.data, *filter(None, [codec(text.coding)]))
-        if len(text.data) <= MAX_FILE_BYTES
-        else Unread.TOO_LARGE
-        for name, text in texts.items()
-        if name.startswith(prefix)
-    }
+def _below(prefix: str, named: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+    """What is NAMED by paths below the directory with this PREFIX, with the paths from there."""
+    return ((one[len(prefix) :], named[one]) for one in named if one.startswith(prefix))
 
 
-def _codings(prefix: str, codings: Mapping[str, str]) -> dict[str, str]:
-    """Python's names of the CODINGS of files below the directory with this PREFIX."""
-    return {
-        name[len(prefix) :]: codec(coding)
-        for name, coding in codings.items()
-        if name.startswith(prefix)
-    }
-
-
-def _choose(  # noqa: PLR0913, PLR0917  # all that decides
-    project: ProjectFiles,
-    prefix: str,
-    include: Globs | None,
-    exclude: Globs | None,
-    budget: Budget,
-    new: Sequence[str] = (),
-) -> Choice:
-    """The files of PROJECT that rules and globs leave, in the order of search 2.
-
-    NEW ones are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, also where the time
-    for finding files was up.
-    """
-    if project.expired:
-        raise DeadlineExceeded
-    files: list[str] = []
-    by_name: Counter[str] = Counter()
-    excluded: set[str] = set()  # directories
-    by_globs = 0
-    for directory in budget.checked(project.directories):
-        path, paths = directory.path, project.paths[directory.first : directory.end]
-        parents = path.split("/")
-        if kept_out := next((name for name in parents if name in EXCLUDED), None):
-            by_name[kept_out] += len(paths)
-            continue
-        above = path.rpartition("/")[0]
-        if exclude and path and (above in excluded or exclude.match(prefix + path)):
-            excluded.add(path)
-            by_globs += len(paths)
-            continue
-        if named := EXCLUDED.intersection(project.names(directory)):
-            by_name.update(named)
-            paths = [one for one in paths if one.rpartition("/")[2] not in named]
-        files += paths
-    files += [one for one in new if EXCLUDED.isdisjoint(one.split("/"))]
-    for globs, keep in ((exclude, False), (include, True)):
-        if globs:
-            # Where the search starts at the root, no path need be copied.
-            matching = set(
-                globs.files([prefix + one for one in files] if prefix else files, budget)
-            )
-            left = [one for at, one in enumerate(files) if (at in matching) is keep]
-            by_globs += len(files) - len(left)
-            files = left
-    # Code points and UTF-16 units have one order but for characters that take two units.
-    two_units = any(max(path) > "\uffff" for path in files if not path.isascii())
-    order = _utf_16 if two_units else str
-    return Choice(budget.ordered(files, order), by_name, by_globs)
-
-
-def _utf_16(path: str) -> bytes:
-    return path.encode("utf-16-be", "surrogatepass")
-
-
-# ------------------------------------------------------------------ why nothing matches
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """Other searches where the one asked for finds nothing, in what is left of the time."""
-
-    asked: Arguments
-    project: ProjectFiles
-    choice: Choice
-    place: Place
-    contents: Contents
-    budget: Budget
-
-    def reasons(self) -> Iterator[str]:
-        """Say what would match. Raises `Cancelled`."""
-        asked, files = self.asked, self.choice.files
-        if asked.offset:
-            yield f"offset {asked.offset} may be after the last match"
-            return
-        if not files and asked.include:
-            yield self._about_include()
-        if "\n" in asked.pattern or (r"\n" in asked.pattern and not asked.literal):
-            yield "a match is within one line: look for a part that is in one"
-        try:
-            for pattern, flags, tried in self._variants():
-                if count := self._count(pattern, flags, files):
-                    yield f"{count} {tried}"
-            pattern = re.escape(asked.pattern) if asked.literal else asked.pattern
-            if count := self._count(pattern, asked.flags, self._others()):
-                yield f"{count} among those that git ignores: include_ignored=true"
-        except DeadlineExceeded:
-            return
-
-    def _variants(self) -> Iterator[tuple[str, str, str]]:
-        """Patterns and flags to try, with the words that tell of them."""
-        pattern, flags, literal = self.asked.pattern, self.asked.flags, self.asked.literal
-        if "i" not in flags:
-            yield (
-                re.escape(pattern) if literal else pattern,
-                flags + "i",
-                "without regard to case: flags=" + flags + "i",
-            )
-        if not literal and (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
-            yield escaped, flags, "with the pattern as text: literal=true"
-        posix = pattern if literal else from_posix(pattern)
-        if posix != pattern:
-            yield posix, flags, f"with the classes in Python's words: /{visible(posix)}/"
-        python = pattern if literal or "\\" not in pattern else from_emacs(pattern)
-        if python not in {pattern, posix}:
-            yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
-        between = re.fullmatch(r"/(.+)/([gimsu]*)", pattern)
-        if not literal and between:
-            words = "without the slashes around the pattern"
-            yield between[1], "".join(sorted({*flags, *between[2]})), words
-
-    def _count(self, pattern: str, flags: str, files: Sequence[str]) -> str:
-        """How many of FILES match, `3 files match` or `more than 20 files match`; or nothing."""
-        budget = self.budget.at_most(REASON_SECONDS)
-        scan = Scan(files, most=MANY + 1)
-        try:
-            with Regexp(translated(pattern), "i" in flags, budget) as regexp:
-                scan.run(regexp, self.contents, budget)
-        except BadRegexp:
-            return ""
-        count = scan.matches
-        if count > MANY:
-            return f"more than {MANY} files match"
-        return plural(count, "file matches", "files match") if count else ""
-
-    def _others(self) -> Sequence[str]:
-        """The files that git ignores and those of repositories within."""
-        hidden = self.project.ignored or self.project.closed(Closed.REPOSITORY)
-        if self.asked.include_ignored or not hidden:
-            return ()
-        budget, prefix = self.budget.share(WALK_SHARE), self.place.prefix
-        everything = project_files(self.place, budget, include_ignored=True)
-        known = set(self.project.paths)
-        asked = self.asked
-        include, exclude = _globs("include", asked.include), _globs("exclude", asked.exclude)
-        choice = _choose(everything, prefix, include, exclude, self.budget)
-        return [path for path in choice.files if path not in known]
-
-    def _about_include(self) -> str:
-        pattern, prefix = self.asked.include[0], self.place.prefix
-        searched = Searched(
-            [prefix + path for path in self.project.paths],
-            [prefix + one.path for one in self.project.directories if one.path],
-            "./",
-            self.budget.at_most(suggestions.SECONDS),
-        )
-        reason = suggestions.explain_glob(pattern, lambda tried: compile_globs((tried,)), searched)
-        return reason or "no file is left that 'include' matches"
+def _text(unsaved: UnsavedText) -> bytes | Unread:
+    """What takes the place of a file."""
+    if len(unsaved.data) > MAX_FILE_BYTES:
+        return Unread.TOO_LARGE
+    return text_of(unsaved.data, *filter(None, [codec(unsaved.coding)]))
 
 
 # ------------------------------------------------------------------ the answer
+
+
+def _reasons(
+    asked: Arguments, near: Near, place: Place, project: ProjectFiles, rules: Rules
+) -> Iterator[str]:
+    """Why nothing matches, and what would, in what is left of the time. Raises `Cancelled`."""
+    if asked.offset:
+        yield f"offset {asked.offset} may be after the last match"
+        return
+    if asked.include and not near.scan.files:
+        yield about_include(asked.include[0], project, rules.prefix, near.budget)
+    with suppress(DeadlineExceeded):
+        yield from near.reasons()
+        if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
+            yield from near.ignored(place, project, rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,7 +285,9 @@ class Answer:
         unsaved = self._unsaved()
         told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
         notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
-        notes.append(self._not_searched())
+        counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
+        by = " and ".join(name for name in ("include", "exclude") if getattr(asked, name))
+        notes.append(sentence(counts, self.project, self.choice, self.prefix, by))
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
         rows = self._rows(found, self._around(len(items), more=more))
@@ -461,22 +302,21 @@ class Answer:
         next_offset = asked.offset + done if more else None
         head = self._head(found, shown, more=more)
         end = left_out + (_more(next_offset) if next_offset is not None else "") + bracketed(notes)
-        skipped = self._skipped()
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
             "root_path": self.base,
             "truncated": more,
-            "scanned_files": self.scan.looked_at - self._unread.total(),
+            "scanned_files": self.scan.searched,
             "items": [item for item, _ in items[:shown]],
             "warnings": [
-                f"{name}={skipped[key]}"
+                f"{name}={counts[key]}"
                 for name, key in (
                     ("skipped_binary_files", "binary"),
                     ("skipped_size_limit_files", "too_large"),
                 )
-                if skipped[key]
+                if counts[key]
             ],
-            "skipped": skipped,
+            "skipped": counts,
             "next_offset": next_offset,
             "unsaved": unsaved,
         }
@@ -488,10 +328,6 @@ class Answer:
             truncated=more or is_bare,  # lines around a match have no room
             labels=lambda: labels(path_in_text, (one.path for one in found)),
         )
-
-    @property
-    def _unread(self) -> Counter[Unread]:
-        return self.scan.unread_by_reason()
 
     def _page(self) -> tuple[list[Found], bool]:
         """What was found, with paths from the workspace; and whether there is more."""
@@ -541,7 +377,7 @@ class Answer:
 
     def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
         asked, scan = self.asked, self.scan
-        searched, all_files = scan.looked_at - self._unread.total(), len(scan.files)
+        searched, all_files = scan.searched, len(scan.files)
         below = "" if self.base == "." else f" in {show(f'{self.base}/')}"
         of = f"{searched:,} of {all_files:,} files" if more else counted(searched, "file")
         among = f"{asked.wanted()} ({of} searched{below})\n"
@@ -563,59 +399,6 @@ class Answer:
         scan = self.scan
         searched = scan.files[: scan.looked_at] if scan.texts else ()
         return [self.prefix + path for path in searched if isinstance(scan.texts.get(path), bytes)]
-
-    def _skipped(self) -> dict[str, int]:
-        """What was not looked at, by reason. Hidden files are, as any others."""
-        unread, project = self._unread, self.project
-        unreadable = unread[Unread.UNREADABLE] + len(project.closed(Closed.UNREADABLE))
-        return {
-            "ignored": project.ignored,
-            "hidden": 0,
-            "binary": unread[Unread.BINARY],
-            "too_large": unread[Unread.TOO_LARGE],
-            "unreadable": unreadable,
-            "undecodable": unread[Unread.UNDECODABLE],
-            "excluded": self.choice.by_name.total() + self.choice.by_globs,
-            "links": unread[Unread.LINK],
-            "repositories": len(project.closed(Closed.REPOSITORY)),
-        }
-
-    def _not_searched(self) -> str:
-        """The sentence that always ends the text."""
-        skipped, project = self._skipped(), self.project
-        by_name = self.choice.by_name
-        words = {
-            "ignored": "ignored by git",
-            "binary": "binary",
-            "too_large": "over 1 MiB",
-            "unreadable": "unreadable",
-            "undecodable": "not in UTF-8",
-            "links": "links" if skipped["links"] > 1 else "link",
-        }
-        parts = [f"{skipped[key]:,} {text}" for key, text in words.items() if skipped[key]]
-        if by_name:
-            parts.append(
-                f"{by_name.total():,} in {' '.join(f'{name}/' for name in sorted(by_name))}"
-            )
-        if self.choice.by_globs:
-            parts.append(f"{self.choice.by_globs:,} by include and exclude")
-        if inner := [self.prefix + path for path in project.closed(Closed.REPOSITORY)]:
-            which = some_of((f"{word(path)}/" for path in inner), len(inner))
-            whole = plural(len(inner), "repository", "repositories")
-            parts.append(f"{whole} within, to be given as root_path: {which}")
-        if project.tracked_unknown or project.repository in _WITHOUT_TRACKED:
-            parts.append("tracked files that a rule ignores, which git could not name")
-        if project.rules_cut:
-            parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
-        return f"not searched: {', '.join(parts) or 'nothing'}"
-
-
-_WITHOUT_TRACKED = (NoGit.REFUSED, NoGit.BROKEN, NoGit.SLOW, NoGit.TOO_MUCH)
-
-
-def counted(count: int, noun: str, nouns: str = "") -> str:
-    """COUNT with its noun, in groups of three digits: `1,204 files`."""
-    return f"{count:,} {plural(count, noun, nouns).partition(' ')[2]}"
 
 
 def _more(offset: int) -> str:

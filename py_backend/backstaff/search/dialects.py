@@ -1,0 +1,88 @@
+r"""What other dialects of regular expressions write, in the words of Python's `re`."""
+
+import re
+import sys
+
+_JAVASCRIPT = re.compile(
+    r"(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])"
+    r"|\(\?<(?P<group>[A-Za-z_]\w*)>"
+    r"|\\k<(?P<back>[A-Za-z_]\w*)>"
+    r"|\\u\{(?P<code>[0-9A-Fa-f]{1,6})\}"
+    r"|(?P<property>\\[pP]\{[^}]*\}?)"
+    r"|\\.",
+    re.DOTALL,
+)
+
+
+_ANCHORS = dict.fromkeys((r"\<", r"\>", r"\_<", r"\_>"), r"\b") | {r"\`": r"\A", r"\'": r"\Z"}
+"""What Emacs writes for the ends of words, symbols and texts."""
+
+
+_POSIX = {
+    "alpha": "a-zA-Z",
+    "alnum": "a-zA-Z0-9",
+    "blank": r" \t",
+    "digit": r"\d",
+    "lower": "a-z",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\s",
+    "upper": "A-Z",
+    "word": r"\w",
+    "xdigit": "0-9A-Fa-f",
+}
+"""What the classes of POSIX and Emacs are within Python's brackets; letters are those of ASCII."""
+
+
+class BadRegexp(ValueError):
+    """A pattern that cannot be used. `position` counts its characters from 0; None is nowhere."""
+
+    def __init__(self, reason: str, position: int | None = None) -> None:
+        super().__init__(reason)
+        self.position = position
+
+
+def translated(pattern: str) -> str:
+    r"""PATTERN with what JavaScript alone has in the words of Python. Raises `BadRegexp`.
+
+    `(?<name>x)\k<name>\u{1F600}` becomes `(?P<name>x)(?P=name)\U0001F600`. Both know `\/`.
+    """
+
+    def python(found: re.Match[str]) -> str:
+        if name := found["group"]:
+            return f"(?P<{name}>"
+        if name := found["back"]:
+            return f"(?P={name})"
+        if found["code"]:
+            return _character(found)
+        if found["property"]:
+            raise BadRegexp(
+                rf"Python has no {found[0]}: write [^\W\d_] for a letter, \d for a digit,"
+                r" \w for either",
+                found.start(),
+            )
+        return found[0]
+
+    return _JAVASCRIPT.sub(python, pattern)
+
+
+def from_emacs(pattern: str) -> str:
+    r"""PATTERN, a regexp of Emacs, in the words of Python: `\(a\|b\)` becomes `(a|b)`."""
+
+    def python(found: re.Match[str]) -> str:
+        part = found[0]
+        if len(part) == 1:
+            return f"\\{part}"
+        return part[1:] if part[1] in "(){}|" else _ANCHORS.get(part, part)
+
+    return from_posix(re.sub(r"\\_?.|[(){}|]", python, pattern, flags=re.DOTALL))
+
+
+def from_posix(pattern: str) -> str:
+    r"""PATTERN with POSIX classes in the words of Python: `[[:digit:]_]+` becomes `[\d_]+`."""
+    return re.sub(r"\[:([a-z]+):\]", lambda found: _POSIX.get(found[1], found[0]), pattern)
+
+
+def _character(found: re.Match[str]) -> str:
+    if (code := int(found["code"], 16)) > sys.maxunicode:
+        raise BadRegexp(f"there is no character {found[0]}", found.start())
+    return f"\\U{code:08X}"

@@ -1,0 +1,126 @@
+"""What other searches would find where a search of contents finds nothing.
+
+Each file is read once for all other patterns, and all is done in what is left of the call's time.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from backstaff.errors import DeadlineExceeded
+from backstaff.fs.budget import Budget
+from backstaff.fs.contents import Contents
+from backstaff.fs.globs import compile_globs
+from backstaff.fs.project_files import ProjectFiles, project_files
+from backstaff.fs.root import Place
+from backstaff.render.lines import plural
+from backstaff.render.names import visible
+from backstaff.search import suggestions
+from backstaff.search.choice import Rules, choose
+from backstaff.search.dialects import BadRegexp, from_emacs, from_posix, translated
+from backstaff.search.regexp import Regexp
+from backstaff.search.scan import Scan
+from backstaff.search.suggestions import Searched
+
+SECONDS = 1.0
+MANY = 20
+"""How long files are searched, and how many are counted."""
+WALK_SHARE = 0.75
+"""The part of the time for finding the files that git ignores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A search for PATTERN that found nothing: `scan`, with `regexp`, where it is number 0."""
+
+    pattern: str
+    flags: str
+    literal: bool
+    scan: Scan
+    regexp: Regexp
+    contents: Contents
+    budget: Budget
+
+    def reasons(self) -> Iterator[str]:
+        """Say what would match in these files. Raises `DeadlineExceeded` and `Cancelled`."""
+        self.regexp.budget = self.budget.at_most(SECONDS)
+        if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
+            yield "a match is within one line: look for a part that is in one"
+        tried = {}
+        for number, (pattern, flags, words) in enumerate(self._variants(), 1):
+            with suppress(BadRegexp):
+                self.regexp.compile(number, translated(pattern), ignore_case="i" in flags)
+                tried[number] = words
+        for number, told in self._count(self.scan.files, tried):
+            yield f"{told} {tried[number]}"
+
+    def ignored(self, place: Place, known: ProjectFiles, rules: Rules) -> Iterator[str]:
+        """Say whether it would match in files that are not KNOWN, as git ignores them.
+
+        Those of repositories within are among them. Raises `DeadlineExceeded` and `Cancelled`.
+        """
+        everything = project_files(place, self.budget.share(WALK_SHARE), include_ignored=True)
+        names = set(known.paths)
+        files = [path for path in choose(everything, rules, self.budget).files if path not in names]
+        for _, told in self._count(files, [0]):
+            yield f"{told} among those that git ignores: include_ignored=true"
+
+    def _count(self, files: Sequence[str], numbers: Collection[int]) -> Iterator[tuple[int, str]]:
+        """How many of FILES match the patterns with these NUMBERS, `3 files match`; but for none.
+
+        Each file is read once. Raises `DeadlineExceeded` after what is known then, and `Cancelled`.
+        """
+        found, late = dict.fromkeys(numbers, 0), False
+        scan = replace(self.scan, files=files, looked_at=0, unread=[])
+        self.regexp.budget = self.budget.at_most(SECONDS)
+        try:
+            for batch in scan.batches(self.contents, self.regexp.budget):
+                for number in numbers:
+                    self.regexp.search(batch.texts, "files", 0, MANY + 1 - found[number], number)
+                    for _ in self.regexp.candidates()[1]:
+                        found[number] += self.regexp.answer()[0]
+                if min(found.values(), default=MANY) > MANY:
+                    break
+        except (DeadlineExceeded, BadRegexp):  # it can take too much memory, too
+            late = True
+        for number, count in found.items():
+            if count > MANY:
+                yield number, f"more than {MANY} files match"
+            elif count:
+                least = "at least " if late else ""
+                yield number, least + plural(count, "file matches", "files match")
+        if late:
+            raise DeadlineExceeded
+
+    def _variants(self) -> Iterator[tuple[str, str, str]]:
+        """Patterns and flags to try, with the words that tell of them."""
+        pattern, flags, literal = self.pattern, self.flags, self.literal
+        if "i" not in flags:
+            words = f"without regard to case: flags={flags}i"
+            yield re.escape(pattern) if literal else pattern, flags + "i", words
+        if literal:
+            return
+        if (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
+            yield escaped, flags, "with the pattern as text: literal=true"
+        posix = from_posix(pattern)
+        if posix != pattern:
+            yield posix, flags, f"with the classes in Python's words: /{visible(posix)}/"
+        python = from_emacs(pattern) if "\\" in pattern else pattern
+        if python not in {pattern, posix}:
+            yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
+        if between := re.fullmatch(r"/(.+)/([gimsu]*)", pattern):
+            words = "without the slashes around the pattern"
+            yield between[1], "".join(sorted({*flags, *between[2]})), words
+
+
+def about_include(pattern: str, project: ProjectFiles, prefix: str, budget: Budget) -> str:
+    """Why PATTERN, a glob of `include`, leaves no file of PROJECT; PREFIX stands before each."""
+    searched = Searched(
+        [prefix + path for path in project.paths],
+        [prefix + one.path for one in project.directories if one.path],
+        "./",
+        budget.at_most(suggestions.SECONDS),
+    )
+    reason = suggestions.explain_glob(pattern, lambda tried: compile_globs((tried,)), searched)
+    return reason or "no file is left that 'include' matches"

@@ -1,0 +1,62 @@
+"""What a search of contents did not look at: counted for the data, told in the text's last line."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from backstaff.fs.contents import Unread
+from backstaff.fs.git import NoGit
+from backstaff.fs.ignore import MAX_LINES
+from backstaff.fs.project_files import Closed, ProjectFiles
+from backstaff.render.lines import plural, some_of
+from backstaff.render.names import word
+from backstaff.search.choice import Choice
+
+_WORDS = {
+    "ignored": "ignored by git",
+    "binary": "binary",
+    "too_large": "over 1 MiB",
+    "unreadable": "unreadable",
+    "undecodable": "not in UTF-8",
+    "links": "links",
+}
+_WITHOUT_TRACKED = (NoGit.REFUSED, NoGit.BROKEN, NoGit.SLOW, NoGit.TOO_MUCH)
+
+
+def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> dict[str, int]:
+    """What was not looked at, by reason. Hidden files are, as any others."""
+    return {
+        "ignored": project.ignored,
+        "hidden": 0,
+        "binary": unread[Unread.BINARY],
+        "too_large": unread[Unread.TOO_LARGE],
+        "unreadable": unread[Unread.UNREADABLE] + len(project.closed(Closed.UNREADABLE)),
+        "undecodable": unread[Unread.UNDECODABLE],
+        "excluded": choice.by_name.total() + choice.by_globs,
+        "links": unread[Unread.LINK],
+        "repositories": len(project.closed(Closed.REPOSITORY)),
+    }
+
+
+def sentence(
+    counts: Mapping[str, int], project: ProjectFiles, choice: Choice, prefix: str, by: str
+) -> str:
+    """What is told of these COUNTS: `not searched: 37 ignored by git, 4 binary`.
+
+    PREFIX stands before each path, and BY names the arguments with globs.
+    """
+    words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
+    parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
+    if choice.by_name:
+        names = " ".join(f"{name}/" for name in sorted(choice.by_name))
+        parts.append(f"{choice.by_name.total():,} in {names}")
+    if choice.by_globs:
+        parts.append(f"{choice.by_globs:,} by {by}")
+    if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
+        which = some_of((f"{word(path)}/" for path in inner), len(inner))
+        whole = plural(len(inner), "repository", "repositories")
+        parts.append(f"{whole} within, to be given as root_path: {which}")
+    if project.tracked_unknown or project.repository in _WITHOUT_TRACKED:
+        parts.append("tracked files that a rule ignores, which git could not name")
+    if project.rules_cut:
+        parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
+    return f"not searched: {', '.join(parts) or 'nothing'}"
