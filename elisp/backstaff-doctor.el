@@ -232,10 +232,14 @@ If no check goes on, the command is wrong."
     (set-buffer-modified-p nil)))
 
 (defun backstaff-doctor--indented (text column)
-  "Return TEXT with its further lines at COLUMN, and nothing invisible in it."
-  (mapconcat (lambda (line) (replace-regexp-in-string "[[:cntrl:]]" "?" line))
-             (split-string (substring-no-properties text) "\n")
-             (concat "\n" (make-string column ?\s))))
+  "Return TEXT with its further lines at COLUMN, and nothing invisible in it.
+What a narrow window wraps begins there, too."
+  (let ((indentation (make-string column ?\s)))
+    (propertize
+     (mapconcat (lambda (line) (replace-regexp-in-string "[[:cntrl:]]" "?" line))
+                (split-string (substring-no-properties text) "\n")
+                (concat "\n" indentation))
+     'wrap-prefix indentation)))
 
 (defun backstaff-doctor--file (name)
   "Return NAME, of a file, as the report has it."
