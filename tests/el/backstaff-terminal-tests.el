@@ -158,7 +158,7 @@ It runs in a project that holds TREE."
 (ert-deftest backstaff-terminal-shows-what-to-do-in-a-small-report ()
   (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . "")) backstaff-terminal-tests-without-server
     (backstaff-terminal-tests-wait-for "^Here$")
-    (backstaff-terminal-tests-press "C-c" "b" "D")
+    (backstaff-terminal-tests-press "C-c" "b" "d")
     (backstaff-terminal-tests-wait-for "^FAILED Command ")
     (backstaff-terminal-tests-wait-for "^ +To do: Customize `?")))
 
