@@ -55,7 +55,8 @@
      "total-files")
     ("doctor" backstaff-doctor 34 "M-x backstaff-doctor RET" "All is well"))
   "What is drawn: a name, the command it needs, lines, keys, and a regexp.
-The picture is that many lines high.  It is ready when the regexp matches in a window.")
+The picture is that many lines high.  It is ready when the regexp
+matches in a window.")
 
 
 ;;; The frame
