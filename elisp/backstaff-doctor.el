@@ -236,7 +236,7 @@ If no check goes on, the command is wrong."
       (forward-line 0)
       (dolist (window (get-buffer-window-list nil nil t))
         (set-window-point window (point))
-        (unless (pos-visible-in-window-p (point-max) window)
+        (unless (pos-visible-in-window-p backstaff-doctor--end window)
           (with-selected-window window
             (recenter 2)))))))
 
