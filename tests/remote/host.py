@@ -234,6 +234,8 @@ def _lacking(sshd: str | None) -> str:
     """What a host needs and this machine lacks; nothing where all is there."""
     if sshd is None or shutil.which("ssh") is None:
         return "an sshd (Debian: openssh-server)"
+    if os.getuid() == 0:
+        return ""
     # TRAMP logs in on a terminal. An sshd gives it to the group tty, which only root may do, and
     # ends if it cannot. Most systems give each terminal to that group at once; some containers
     # do not.
@@ -241,7 +243,7 @@ def _lacking(sshd: str | None) -> str:
     group = os.fstat(terminal).st_gid
     os.close(master)
     os.close(terminal)
-    if os.getuid() == 0 or group in {one.gr_gid for one in grp.getgrall() if one.gr_name == "tty"}:
+    if group in {one.gr_gid for one in grp.getgrall() if one.gr_name == "tty"}:
         return ""
     return "terminals of the group tty (the mount option gid=5 of /dev/pts)"
 
