@@ -191,8 +191,11 @@ screenshots: film ## draw those of docs/*.png that changed, and the film; look a
 	@ls -l docs/screenshot-*.png
 
 # The number of the display is likely to be free: --auto-servernum sees no display outside of chroot.
+# Emacs connects twice to look, and then to stay. Without -noreset the server starts anew each time that
+# its last client leaves, and one connection in two was refused meanwhile.
 draw: setup
-	@xvfb-run --error-file=/dev/stderr --server-num=$$((1000 + $$$$ % 9000)) --server-args='-screen 0 1200x900x24' \
+	@xvfb-run --error-file=/dev/stderr --server-num=$$((1000 + $$$$ % 9000)) \
+	    --server-args='-screen 0 1200x1000x24 -noreset' \
 	    $(EMACS) -q --no-site-file -l dev/batch.el -L elisp -l dev/screenshots.el -f screenshots-draw
 
 clean: ## remove all that make has made

@@ -103,7 +103,7 @@ COLUMNS tells Texinfo what part of a line each column takes."
                         (sort (seq-filter
                                #'commandp
                                (manual-names
-                                "^;;;###autoload\n([-a-z]+ \\(backstaff[^ \n]*\\)"))
+                                "^;;;###autoload\\(?: (autoload '\\|\n([-a-z]+ \\)\\(?1:backstaff[^ \n]*\\)"))
                               #'string<))))
 
 (defun manual-options ()
@@ -126,14 +126,17 @@ COLUMNS tells Texinfo what part of a line each column takes."
        (cond ((and (eq event 'remap) (keymapp command))
               (map-keymap-internal
                (lambda (original replacement)
-                 (push (cons (key-description (where-is-internal original global-map t))
+                 (push (cons (key-description
+                              (cl-some (lambda (map) (where-is-internal original (list map) t))
+                                       (list global-map tabulated-list-mode-map)))
                              replacement)
                        keys))
                command))
              ((not (eq event 'menu-bar))
               (push (cons (key-description (vector event)) command) keys))))
      (symbol-value map))
-    (sort keys (lambda (one other) (string< (car one) (car other))))))
+    ;; A key may be bound, and what it ran before be replaced.
+    (sort (delete-dups keys) (lambda (one other) (string< (car one) (car other))))))
 
 (defun manual-keymaps ()
   "Return the keys of all maps, a section of Org with a table for each."

@@ -20,7 +20,9 @@
 (require 'backstaff)
 (require 'cl-lib)
 
+(defvar backstaff-tree-depth)
 (defvar transient-enable-popup-navigation)
+(defvar transient-mode-line-format)
 
 (declare-function x-export-frames "xfns.c" (&optional frames type))
 
@@ -28,28 +30,33 @@
   (expand-file-name "../" (file-name-directory load-file-name))
   "This repository.")
 
-(defconst screenshots-size '(880 . 600)
-  "How wide, but for the fringes, and how high a picture is, in pixels.")
+(defconst screenshots-columns 100
+  "How wide a picture is, but for the fringes, in characters.")
 
 (defconst screenshots-patience 20
   "For how many seconds to wait for what a scene shall bring about.")
 
+;; No picture is higher than what it shows.
 (defconst screenshots-scenes
-  '(("listing" backstaff-list-directory
+  '(("listing" backstaff-list-directory 17
      "M-x backstaff-list-directory RET C-a C-k ./ RET"
      "pyproject.toml")
-    ("tree" backstaff-tree
+    ("tree" backstaff-tree 28
      "C-u M-x backstaff-tree RET C-a C-k py_backend/backstaff/ RET x **/__pycache__ RET"
-     "root\\.py")
-    ("menu" backstaff "M-x backstaff RET" "List a directory")
-    ("tool" backstaff "M-x backstaff RET W t - e a l l RET - m 2 RET"
+     "server\\.py")
+    ("search" backstaff-search 27
+     "C-u M-x backstaff-search RET C-a C-k py_backend RET class SPC .*Enum RET"
+     "finished")
+    ("menu" backstaff 22 "M-x backstaff RET" "List a directory")
+    ("tool" backstaff 22 "M-x backstaff RET W t - e a l l RET - m 2 RET"
      "max_depth +2")
-    ("inspector" backstaff-run-tool
-     "M-x backstaff RET W t - p C-a C-k py_backend RET - e a l l RET - x **/__pycache__ RET RET RET"
+    ("inspector" backstaff-run-tool 28
+     "M-x backstaff RET W t - p C-a C-k py_backend/backstaff/tools RET - e a l l RET - x **/__pycache__ RET RET RET"
      "total-files")
-    ("doctor" backstaff-doctor "M-x backstaff-doctor RET" "All is well"))
-  "What is drawn: a name, the command it needs, keys, and a regexp.
-The picture is ready when the regexp matches in a window.")
+    ("doctor" backstaff-doctor 34 "M-x backstaff-doctor RET" "All is well"))
+  "What is drawn: a name, the command it needs, lines, keys, and a regexp.
+The picture is that many lines high.  It is ready when the regexp
+matches in a window.")
 
 
 ;;; The frame
@@ -62,21 +69,31 @@ The picture is ready when the regexp matches in a window.")
         use-dialog-box nil
         frame-resize-pixelwise t
         cursor-in-non-selected-windows nil
+        echo-keystrokes 0
+        ;; The copy in the other Debian is no repository of git's, so it is no project by itself.
+        backstaff-root-directory screenshots-root
+        backstaff-tree-depth 1
         pop-up-windows nil
         transient-enable-popup-navigation nil
+        transient-mode-line-format nil
         enable-local-variables nil
         make-backup-files nil)
+  ;; A block would hide the letter below it.
+  (setq-default cursor-type 'bar)
   (blink-cursor-mode -1)
   (modify-frame-parameters nil '((menu-bar-lines . 0) (tool-bar-lines . 0)
                                  (vertical-scroll-bars) (left-fringe . 10)
                                  (right-fringe . 10)))
   (load-theme 'modus-operandi t)
-  (set-face-attribute 'default nil :family "JetBrains Mono" :height 90)
-  (set-frame-position nil 0 0)
-  (set-frame-size nil (car screenshots-size) (cdr screenshots-size) t))
+  (set-face-attribute 'default nil :family "JetBrains Mono" :height 110)
+  ;; A box makes a mode line higher than a line, and cuts the one above it.
+  (set-face-attribute 'mode-line nil :box nil)
+  (set-face-attribute 'fringe nil :background (face-background 'default))
+  (set-frame-position nil 0 0))
 
-(defun screenshots-begin ()
-  "Show nothing but a source file of this repository."
+(defun screenshots-begin (lines)
+  "Show nothing but a source file of this repository, in LINES lines."
+  (set-frame-size nil screenshots-columns lines)
   (delete-other-windows)
   (mapc (lambda (buffer)
           (when (string-match-p "\\`\\*backstaff" (buffer-name buffer))
@@ -154,8 +171,8 @@ The picture is ready when the regexp matches in a window.")
 
 (defun screenshots-scene (scenes)
   "Type the keys of the first of SCENES, and draw it when it is ready."
-  (pcase-let ((`((,_ ,_ ,keys ,_) . ,_) scenes))
-    (screenshots-begin)
+  (pcase-let ((`((,_ ,_ ,lines ,keys ,_) . ,_) scenes))
+    (screenshots-begin lines)
     (screenshots-type (listify-key-sequence (kbd keys))
                       #'screenshots-poll scenes
                       (+ (float-time) screenshots-patience))))
@@ -183,7 +200,7 @@ What happens between is the command loop, which takes the keys."
 
 (defun screenshots-poll (scenes deadline)
   "Draw the first of SCENES if it is ready, or look again until DEADLINE."
-  (pcase-let ((`((,name ,_ ,_ ,regexp) . ,rest) scenes))
+  (pcase-let ((`((,name ,_ ,_ ,_ ,regexp) . ,rest) scenes))
     (cond ((screenshots-shown-p regexp)
            (screenshots-save name)
            (screenshots-type (listify-key-sequence (kbd "C-g C-g C-g"))

@@ -229,13 +229,26 @@ If no check goes on, the command is wrong."
                       (forward-line -10)
                       (buffer-substring-no-properties (point) (point-max))))
                 "(There is none.)\n")))
-    (set-buffer-modified-p nil)))
+    (set-buffer-modified-p nil)
+    ;; What to do shall be on the screen, unless the user reads elsewhere already.
+    (when (and (> failures 0) (bobp))
+      (re-search-forward "^FAILED ")
+      (forward-line 0)
+      (dolist (window (get-buffer-window-list nil nil t))
+        (set-window-point window (point))
+        (unless (pos-visible-in-window-p backstaff-doctor--end window)
+          (with-selected-window window
+            (recenter 2)))))))
 
 (defun backstaff-doctor--indented (text column)
-  "Return TEXT with its further lines at COLUMN, and nothing invisible in it."
-  (mapconcat (lambda (line) (replace-regexp-in-string "[[:cntrl:]]" "?" line))
-             (split-string (substring-no-properties text) "\n")
-             (concat "\n" (make-string column ?\s))))
+  "Return TEXT with its further lines at COLUMN, and nothing invisible in it.
+What a narrow window wraps begins there, too."
+  (let ((indentation (make-string column ?\s)))
+    (propertize
+     (mapconcat (lambda (line) (replace-regexp-in-string "[[:cntrl:]]" "?" line))
+                (split-string (substring-no-properties text) "\n")
+                (concat "\n" indentation))
+     'wrap-prefix indentation)))
 
 (defun backstaff-doctor--file (name)
   "Return NAME, of a file, as the report has it."

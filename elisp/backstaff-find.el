@@ -163,6 +163,8 @@ come first.  Ivy and Helm match and rank the files in their own way."
            (setq-local completion-styles '(backstaff-find)
                        completion-category-defaults nil
                        completion-category-overrides nil
+                       ;; [No match] would cover the reason that `tell' shows.
+                       completion-fail-discreetly t
                        ;; <down> would insert a file that does not match.
                        minibuffer-default-add-function nil)
            (let ((map (current-local-map)))

@@ -96,7 +96,9 @@ Interactively this is the root of the project; with a prefix argument, ask."
            (branch (plist-get data :branch)))
       (backstaff-view-set-header
        (plist-get data :path)
-       (cond ((null branch) "no git")
+       (cond ((null branch)
+              ;; A warning says why.
+              (if (plist-get backstaff-view-reply :warnings) "git unknown" "no git"))
              ((equal branch "") "git, no branch")
              (t (concat "git " (backstaff-view-label branch))))
        (or (backstaff-view-count files "file" "files") "no files")

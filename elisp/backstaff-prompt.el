@@ -32,15 +32,20 @@ A user who says yes gets a `user-error': the command has to wait for that."
   "Return the root for a command that the user typed in DIRECTORY.
 This is `backstaff-root' with questions: whether to connect to the host, if
 Emacs is not connected, and that of `backstaff-prompt-install'.  A root that is
-out of reach is a `user-error'."
+out of reach, or is not there, is a `user-error'."
   (backstaff-prompt-install)
   (backstaff-prompt-connect (or backstaff-root-directory directory
                                 (backstaff-directory)))
-  (condition-case problem
-      (backstaff-root directory)
-    ;; The command loop would quote the text of any other condition.
-    (backstaff-remote-directory
-     (user-error "%s" (backstaff-epc-error-text problem)))))
+  (let ((root (condition-case problem
+                  (backstaff-root directory)
+                ;; The command loop would quote the text of any other condition.
+                (backstaff-remote-directory
+                 (user-error "%s" (backstaff-epc-error-text problem))))))
+    (unless (or (file-remote-p root) (file-directory-p root))
+      (user-error "There is no directory %s.  %s" (abbreviate-file-name root)
+                  (if backstaff-root-directory "Customize `backstaff-root-directory'"
+                    "Type M-x cd to go to another one")))
+    root))
 
 (defvar backstaff-prompt--vast nil
   "The directories outside of projects that the user let be searched.")

@@ -217,13 +217,14 @@ The default is the symbol at point."
      ((and (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")
            (> most backstaff-search--few))
       (backstaff-search--ask offset backstaff-search--few))
-     (t (backstaff-search--end (concat "\n" (plist-get reply :text)))))))
+     (t (backstaff-search--end (concat "\n" (plist-get reply :text)) "failed")))))
 
-(defun backstaff-search--end (text)
-  "Insert TEXT, which ends the search, with what a person can do."
+(defun backstaff-search--end (text &optional outcome)
+  "Insert TEXT, which ends the search, with what a person can do.
+The last line says OUTCOME, by default \"finished\"."
   (pcase-dolist (`(,regexp . ,words) backstaff-search--words)
     (setq text (replace-regexp-in-string regexp words text t t)))
-  (backstaff-search--insert (concat text "\nSearch finished\n")))
+  (backstaff-search--insert (format "%s\nSearch %s\n" text (or outcome "finished"))))
 
 (defun backstaff-search--insert-matches (items)
   "Insert a line for the ITEMS in it, a list in order."

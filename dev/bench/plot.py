@@ -47,6 +47,16 @@ COMPARISONS = (
         (("backstaff", "list"), ("directory-files-recursively", "native-list")),
     ),
     Comparison(
+        "A regular expression in what 125,000 files hold",
+        "content/1/literal",
+        (("backstaff", "ours"), ("ripgrep", "rg")),
+    ),
+    Comparison(
+        "The same in 3,000 files",
+        "content/0/literal",
+        (("backstaff", "ours"), ("ripgrep", "rg")),
+    ),
+    Comparison(
         "A listing of 10,000 files for an agent",
         "listing/1",
         (("backstaff", "agent"), ("directory-files-and-attributes", "native-text")),
@@ -84,7 +94,7 @@ def _head(height: int) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}"'
         f' height="{height}" font-family="sans-serif" font-size="13">\n'
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n'
-        + _text(16, 26, "How long it takes", TEXT, font_weight="bold")
+        + _text(16, 26, "How long it takes: shorter is better", TEXT, font_weight="bold")
         + "\n"
         + _text(16, 46, "Medians of one run of make bench; each task has a scale of its own", QUIET)
     )

@@ -306,7 +306,9 @@ The sources of the server are a copy without an environment beside it."
       (should (equal (car kill-ring) report)))))
 
 (ert-deftest backstaff-doctor-writes-nothing-that-drives-a-terminal ()
-  (should (equal (backstaff-doctor--indented "a\e[31m\nb" 2) "a?[31m\n  b")))
+  (let ((text (backstaff-doctor--indented "a\e[31m\nb" 2)))
+    (should (equal text "a?[31m\n  b"))
+    (should (equal (get-text-property 0 'wrap-prefix text) "  "))))
 
 (provide 'backstaff-doctor-tests)
 ;;; backstaff-doctor-tests.el ends here

@@ -53,6 +53,14 @@
     (backstaff-overview-tests-go-to "src/deep/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
 
+(ert-deftest backstaff-overview-says-why-git-tells-nothing ()
+  (skip-unless (executable-find "git"))
+  (backstaff-view-test-project '(("a.txt" . "") (".git" ("HEAD" . "ref: refs/heads/a\n") ("config" . "[core\n")
+                                ("objects") ("refs")))
+    (backstaff-view-test-open #'backstaff-overview root)
+    (should (string-match-p "  git unknown · " (backstaff-view-test-header)))
+    (should (string-match-p "Nothing is known of edits: " (backstaff-view-test-notes)))))
+
 (ert-deftest backstaff-overview-does-not-wait ()
   (backstaff-view-test-project backstaff-overview-tests-tree
     (backstaff-overview root)

@@ -63,7 +63,8 @@
   (backstaff-search-tests-found "(a"
     (should (string-match-p "is no regular expression.* or t, which looks for the text"
                             (buffer-string)))
-    (should-not (string-search "literal" (buffer-string)))))
+    (should-not (string-search "literal" (buffer-string)))
+    (should (string-suffix-p "\nSearch failed\n" (buffer-string)))))
 
 (ert-deftest backstaff-search-says-that-nothing-matches-and-why ()
   (backstaff-search-tests-found "int\\|Run"

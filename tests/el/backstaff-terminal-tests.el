@@ -143,6 +143,25 @@ It runs in a project that holds TREE."
       (should (cl-find "types:" screen :test #'string-prefix-p))
       (should-not (cl-find "./ " screen :test #'string-prefix-p)))))
 
+(defconst backstaff-terminal-tests-without-server
+  '(progn (setq backstaff-server-command '("/nonexistent/python"))
+          (global-set-key (kbd "C-c b") backstaff-map)
+          (message "Here"))
+  "What makes an Emacs that can start no server.")
+
+(ert-deftest backstaff-terminal-shows-why-no-file-is-found ()
+  (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . "")) backstaff-terminal-tests-without-server
+    (backstaff-terminal-tests-wait-for "^Here$")
+    (backstaff-terminal-tests-press "C-c" "b" "f" "a" "Tab")
+    (backstaff-terminal-tests-wait-for "Find file.*: a \\[Error: Backstaff cannot start its server")))
+
+(ert-deftest backstaff-terminal-shows-what-to-do-in-a-small-report ()
+  (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . "")) backstaff-terminal-tests-without-server
+    (backstaff-terminal-tests-wait-for "^Here$")
+    (backstaff-terminal-tests-press "C-c" "b" "d")
+    (backstaff-terminal-tests-wait-for "^FAILED Command ")
+    (backstaff-terminal-tests-wait-for "^ +To do: Customize `?")))
+
 (ert-deftest backstaff-terminal-shows-the-report-of-the-doctor ()
   (backstaff-terminal-tests-in-emacs
       80 50 '(("a.txt" . ""))

@@ -412,6 +412,16 @@
             (kill-buffer))
         (delete-file outside)))))
 
+(ert-deftest backstaff-view-says-before-a-question-that-the-root-is-not-there ()
+  (backstaff-view-test-project '(("a" . ""))
+    (cl-flet ((problem () (cadr (should-error (backstaff-command-project) :type 'user-error))))
+      (let ((backstaff-root-directory (concat root "gone/")))
+        (should (string-match-p
+                 "\\`There is no directory .*/gone/\\.  Customize `backstaff-root-directory'\\'"
+                 (problem))))
+      (let ((backstaff-root-directory nil) (default-directory (concat root "gone/")))
+        (should (string-match-p "/gone/\\.  Type M-x cd " (problem)))))))
+
 (ert-deftest backstaff-view-asks-before-all-below-a-directory-without-a-project-is-read ()
   (backstaff-view-test-project '(("a" . ""))
     (let ((backstaff-root-directory nil) (noninteractive nil) (questions nil) (answer nil)

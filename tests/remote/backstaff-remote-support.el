@@ -13,6 +13,7 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff-remote)
+(require 'backstaff-view)
 (require 'tramp)
 (require 'tramp-sh)
 (require 'tramp-cmds)
@@ -160,6 +161,18 @@
   "Return non-nil once the process PID has ended."
   (let ((attributes (process-attributes pid)))
     (or (null attributes) (equal (alist-get 'state attributes) "Z"))))
+
+(defun backstaff-remote-test-ours ()
+  "Return the processes, buffers and timers of a start that there are."
+  (cl-remove-if (lambda (thing) (equal (format "%s" thing) "*backstaff-log*"))
+                (backstaff-test--remains)))
+
+(defun backstaff-remote-test-shown (buffer)
+  "Return BUFFER once it shows an answer."
+  (with-current-buffer buffer
+    (backstaff-test-wait-for backstaff-view-reply 20)
+    (should (plist-get backstaff-view-reply :ok))
+    buffer))
 
 (provide 'backstaff-remote-support)
 ;;; backstaff-remote-support.el ends here

@@ -9,9 +9,11 @@ cuts what goes through it. What COMMAND finds in its environment:
 - BACKSTAFF_TEST_HOST, a folder of the host's: `home` is the user's home there, `noise` is sourced
   by each login, and `shell`, if it is there, is the login shell.
 
-HOME is a new folder as well. Where there is no sshd, the two variables are missing.
+HOME is a new folder as well. Where there can be no host, the two variables are missing, and the
+first line of output says why.
 """
 
+import grp
 import os
 import pwd
 import shutil
@@ -228,6 +230,24 @@ def _wait_for(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
     sys.exit(f"host: sshd does not start:\n{log.read_text()}")
 
 
+def _lacking(sshd: str | None) -> str:
+    """What a host needs and this machine lacks; nothing where all is there."""
+    if sshd is None or shutil.which("ssh") is None:
+        return "an sshd (Debian: openssh-server)"
+    if os.getuid() == 0:
+        return ""
+    # TRAMP logs in on a terminal. An sshd gives it to the group tty, which only root may do, and
+    # ends if it cannot. Most systems give each terminal to that group at once; some containers
+    # do not.
+    master, terminal = os.openpty()
+    group = os.fstat(terminal).st_gid
+    os.close(master)
+    os.close(terminal)
+    if group in {one.gr_gid for one in grp.getgrall() if one.gr_name == "tty"}:
+        return ""
+    return "terminals of the group tty (the mount option gid=5 of /dev/pts)"
+
+
 def _run(command: list[str], extra: dict[str, str], home: Path) -> int:
     environment = {**os.environ, **extra, "HOME": str(home)}
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "SSH_AUTH_SOCK"):
@@ -244,10 +264,10 @@ def main(command: list[str]) -> int:
         folder = Path(name).resolve()
         home = folder / "local"
         home.mkdir()
-        if sshd is None or shutil.which("ssh") is None:
-            print("host: WITHOUT an sshd (Debian: openssh-server) there is no host", flush=True)
+        if lacking := _lacking(sshd):
+            print(f"host: WITHOUT {lacking} the tests on a host are skipped", flush=True)
             return _run(command, {}, home)
-        with _host(sshd, folder) as extra:
+        with _host(str(sshd), folder) as extra:
             return _run(command, extra, home)
 
 

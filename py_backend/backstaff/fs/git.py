@@ -76,12 +76,19 @@ class NoGit(StrEnum):
     """Why git does not answer, in words that can end a sentence."""
 
     ABSENT = "git is not installed"
+    UNSUPPORTED = "git can be asked on Linux alone"
+    UNASKED = "git is not asked where directories have no descriptors"
     NO_WORK_TREE = "it is not in a git work tree"
     ELSEWHERE = "its git directory is elsewhere, and belongs to another work tree"
     REFUSED = "git refuses this repository, as it belongs to someone else"
     BROKEN = "git failed"
     SLOW = "git took too long"
     TOO_MUCH = "git answered too much"
+
+    @property
+    def hides(self) -> bool:
+        """Whether there may be a work tree all the same, of which git tells nothing."""
+        return self not in (NoGit.UNASKED, NoGit.NO_WORK_TREE, NoGit.ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +199,13 @@ class Repository:
 
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
     """The work tree around the open DIRECTORY. A git inside PROJECT, a path, is not run."""
-    program = _program(project, os.environ.get("PATH", ""))
-    if program is None or not has_descriptors() or not os.path.exists(_HELD % directory):
-        return NoGit.ABSENT
+    if not has_descriptors():
+        return NoGit.UNASKED
     if not _may_be_in_one(directory):
         return NoGit.NO_WORK_TREE
+    program = _program(project, os.environ.get("PATH", ""))
+    if program is None or not os.path.exists(_HELD % directory):
+        return NoGit.UNSUPPORTED if program else NoGit.ABSENT
     bare = Repository(program, directory, 0, "", "", "", ignore_case=False)
     budget = budget.at_most(FIRST_SECONDS)
     question = _started(bare, budget, _QUESTION)

@@ -502,6 +502,16 @@ def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
     assert overview(repository).text.splitlines()[0].isprintable()
 
 
+def test_git_that_is_not_installed_is_told(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backstaff.fs.git._PLACES", ())
+    monkeypatch.setenv("PATH", str(repository))
+    reply = overview(repository)
+    assert "  git unknown, " in reply.text.partition("\n")[0]
+    assert list(reply.warnings) == ["Nothing is known of edits: git is not installed"]
+
+
 # ---------------------------------------------------------------------------- limits
 
 
@@ -512,7 +522,7 @@ def project(files: dict[str, list[str]]) -> ProjectFiles:
     for path, names in files.items():
         first, end = paths.add(f"{path}/" if path else "", names)
         directories.append(Directory(path, first, end))
-    return ProjectFiles(paths, directories, NoGit.ABSENT)
+    return ProjectFiles(paths, directories, NoGit.NO_WORK_TREE)
 
 
 def test_hot_directory_is_opened_before_larger_ones() -> None:

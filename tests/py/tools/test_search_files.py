@@ -18,7 +18,7 @@ from backstaff.search.ranking import How
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.fs.repositories import alone, git
-from tests.py.processes import as_nobody
+from tests.py.processes import as_nobody, as_root
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -505,6 +505,7 @@ def test_closed_directory_is_named_from_the_root(tree: Plant) -> None:
     assert as_nobody(told) == ["[cannot be read: sub/locked/]"]
 
 
+@as_root
 def test_repository_of_another_user_is_told(tree: Plant) -> None:
     root = tree({"x": "", ".gitignore": "kept\n", "kept": ""})
     git(root, "init", "-q")

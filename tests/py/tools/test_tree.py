@@ -5,69 +5,39 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.fs import budget
 from backstaff.registry import discover
 from backstaff.server import Reply
-from backstaff.tools.workspace import tree as module
 from backstaff.tools.workspace.tree import DEFAULT_EXCLUDES, MAX_DEPTH, MAX_ENTRIES
 from tests.py.fs import glob_model
 from tests.py.processes import as_nobody
-from tests.py.servers import server_at
-from tests.py.tools.random_trees import OUTSIDE, Below, What, at, planted, starts, trees
+from tests.py.tools.random_trees import OUTSIDE, Below, What, at, planted
+from tests.py.tools.tree_calls import (
+    FEWER,
+    SERVER,
+    Asked,
+    Node,
+    cases,
+    code_of,
+    data_of,
+    nodes,
+    paths,
+    tree_of,
+)
 from tests.py.trees import Plant
 
-SERVER = server_at("/")
 DEFAULTS = {"entry_kind": "directory", "max_depth": 3, "max_entries": 100, "include_hidden": False}
 ORDER = ("directory", "file", "symlink")
-
-FEWER = settings(max_examples=settings().max_examples // 4)
-
-Node = dict[str, Any]
-Asked = Mapping[str, Any]
-
-
-BEYOND = ("left_out", "missing", "closed")
-
-
-def tree_of(root: Path, context: Asked | None = None, /, **arguments: object) -> Reply:
-    """The reply to a call below ROOT, with the JSON form, for the root unless a path is given."""
-    asked = {"root": str(root), "json": True, **(context or {})}
-    return SERVER.call("workspace/tree", {"path": "."} | arguments, asked)
-
-
-def data_of(reply: Reply) -> Any:  # noqa: ANN401
-    """The contract's part of the data."""
-    assert reply.ok, reply.text
-    assert reply.data is not None
-    return {key: value for key, value in reply.data.items() if key not in BEYOND}
-
-
-def code_of(reply: Reply) -> object:
-    assert reply.error, reply.text
-    assert reply.text == f"Error: {reply.error['message']}"
-    return reply.error["code"]
-
-
-def nodes(node: Node) -> Iterator[Node]:
-    """NODE and everything below it, in pre-order."""
-    yield node
-    for child in node.get("children", []):
-        yield from nodes(child)
-
-
-def paths(reply: Reply) -> list[str]:
-    return [node["path"] for node in nodes(data_of(reply)["root"])]
-
 
 # ---------------------------------------------------------------------------- a model
 
@@ -156,39 +126,6 @@ def shown(name: str, what: What, path: str, asked: Asked) -> bool:
     return asked["entry_kind"] == "all" or isinstance(what, Mapping)
 
 
-GLOBS = (
-    "a",
-    "**/a",
-    "**/*.log",
-    "**/B/**",
-    "a/*",
-    "[ab]",
-    "?",
-    "**/{é,b}",
-    "*\n*",
-    "**/\\*",
-    "x y",
-)
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[Below, dict[str, Any]]:
-    """A tree and arguments that fit it."""
-    below = draw(trees)
-    start = draw(st.just(()) | st.sampled_from(sorted(starts(below))))
-    form = draw(st.sampled_from(("{}", "{}/", "./{}", ".//{}/.")))
-    optional = {
-        "max_depth": st.integers(0, 4),
-        "max_entries": st.integers(1, 25),
-        "include_hidden": st.booleans(),
-        "exclude": st.lists(st.sampled_from(GLOBS), max_size=2),
-    }
-    chosen = draw(st.fixed_dictionaries({}, optional=optional))
-    entry_kind = draw(st.sampled_from(("all", "all", "directory", None)))
-    chosen |= {"entry_kind": entry_kind} if entry_kind else {}
-    return below, {"path": form.format("/".join(start) or "."), **chosen}
-
-
 def canonical(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return re.sub("[\udc80-\udcff]", "\ufffd", text)
@@ -254,252 +191,6 @@ def test_nothing_of_the_outside_ever_appears(case: tuple[Below, dict[str, Any]])
         reply = tree_of(root, **arguments | {"include_hidden": True, "max_depth": 12})
         assert OUTSIDE not in f"{reply.text}{reply.json}{reply.data}"
         assert str(root.parent) not in f"{reply.text}{reply.json}{reply.data}"
-
-
-# ---------------------------------------------------------------------------- the text
-
-WORD = re.compile(r'("(?:[^"\\]|\\.)*"|[^ "]+?)(/…|/|@|)(?:[ ]|$)')
-KINDS = {"/…": "directory", "/": "directory", "@": "symlink", "": "file"}
-
-
-def words(line: str) -> list[tuple[str, str]]:
-    """The names of a LINE, read as a client would, with the marks after them."""
-    found = list(WORD.finditer(line))
-    assert "".join(match[0] for match in found) == line
-    return [(json.loads(m[1]) if m[1].startswith('"') else m[1], m[2]) for m in found]
-
-
-def told(text: str) -> dict[str, str]:
-    """The path and mark of each node that the lines of TEXT name."""
-    marks: dict[str, str] = {}
-    for line in text.split("\n")[1:-1]:
-        if not line.startswith("["):
-            (directory, slash), *names = words(line)
-            assert slash == "/"
-            prefix = "" if directory == "." else f"{directory}/"
-            marks |= {prefix + name: mark for name, mark in names}
-    return marks
-
-
-@FEWER
-@given(cases())
-def test_every_line_of_the_text_reads_back_to_what_exists(
-    case: tuple[Below, dict[str, Any]],
-) -> None:
-    below, arguments = case
-    with planted(below) as root:
-        reply = tree_of(root, **arguments)
-        marks = told(reply.text)
-        for path in marks:
-            (root / path).lstat()
-    _, *rest = nodes(data_of(reply)["root"])
-    assert {path: KINDS[mark] for path, mark in marks.items()} == {
-        n["path"]: n["kind"] for n in rest
-    }
-    assert {path for path, mark in marks.items() if mark == "/…"} == {
-        node["path"] for node in rest if "truncated" in node
-    }
-    assert reply.text.endswith("\n")
-    assert re.sub("[\n ]", "", reply.text).isprintable()
-
-
-def test_text_names_the_children_of_each_directory_on_a_line_of_its_own(tree: Plant) -> None:
-    root = tree({"a/b/c": "", "a/x y": "", "d/": None, "l": {"link": "a"}, "@": "", "n\nl": ""})
-    assert tree_of(root, entry_kind="all", max_depth=2).text == (
-        "Tree of ./ with 4 directories, 3 files, 1 symlink, itself included\n"
-        './ a/ d/ "@" "n\\nl" l@\n'
-        'a/ b/… "x y"\n'
-        "[dir/… is not opened: give it as path, or raise max_depth (at most 12)]\n"
-    )
-
-
-def test_text_says_what_was_cut_and_how_to_see_it(tree: Plant) -> None:
-    root = tree({"a/b/c": "", "d/e": "", "f": "", "g": ""})
-    assert tree_of(root, entry_kind="all", max_depth=1, max_entries=4).text == (
-        "Tree of ./ with 3 directories, 1 file, itself included\n"
-        "./ a/… d/… f +1\n"
-        "[stopped at max_entries 4: there may be more; raise it (at most 1000)]\n"
-        "[dir/… is not opened: give it as path, or raise max_depth (at most 12)]\n"
-    )
-    assert tree_of(root, entry_kind="all", max_entries=3).text == (
-        "Tree of ./ with 3 directories, itself included\n"
-        "./ a/ +3\n"
-        "a/ b/…\n"
-        "[stopped at max_entries 3: there may be more; raise it (at most 1000)]\n"
-        "[a line that ends with +3 misses names: give its directory as path with"
-        " max_depth=1, max_entries=1000]\n"
-        "[dir/… is not opened: give it as path]\n"
-    )
-
-
-def test_file_that_is_called_like_a_count_is_quoted(tree: Plant) -> None:
-    root = tree({"+6": "", "+x": ""})
-    assert './ "+6" +x\n' in tree_of(root, entry_kind="all").text
-
-
-def test_count_of_missing_names_adds_those_that_the_budget_cuts(tree: Plant) -> None:
-    root = tree({f"file-{number}": "" for number in range(50)})
-    reply = tree_of(root, {"max_output_bytes": 600}, entry_kind="all", max_entries=40)
-    line = reply.text.splitlines()[1]
-    *shown, end = line.split()[1:]
-    assert end == f"+{50 - len(shown)}", reply.text
-
-
-def test_names_that_are_never_shown_are_said(tree: Plant) -> None:
-    root = tree({"build/x": "", "src/dist/y": "", "src/a": "", ".git/HEAD": ""})
-    note = "[left out by rule: build dist; give one as path to see it]\n"
-    assert tree_of(root, entry_kind="all").text.endswith(note)
-    hidden = tree_of(root, entry_kind="all", include_hidden=True).text
-    assert "[left out by rule: .git build dist;" in hidden
-
-
-def test_data_count_the_missing_names_and_the_json_is_the_contracts(tree: Plant) -> None:
-    root = tree({"a/b/c": "", "a/b/d": "", "a/x": "", "e": "", "f": "", "build/": None})
-    reply = tree_of(root, entry_kind="all", max_entries=4)
-    assert reply.data is not None
-    assert reply.data["missing"] == [
-        {"path": ".", "count": 2},
-        {"path": "a", "count": 1},
-        {"path": "a/b", "count": 1},
-    ]
-    assert reply.data["left_out"] == ["build"]
-    assert json.loads(str(reply.json)).keys() == data_of(reply).keys()
-
-
-def counts(reply: Reply) -> dict[str, int]:
-    """The numbers of names in closed directories, by their paths."""
-    assert reply.data is not None
-    closed: Any = reply.data["closed"]
-    return {one["path"]: one["count"] for one in closed}
-
-
-def test_closed_directories_are_counted_for_a_person_who_wants_it(tree: Plant) -> None:
-    root = tree(
-        {"a/b/c": "", "a/b/.d": "", "a/b/build/": None, "a/e/": None, "f/x": "", "f/y/z": ""}
-    )
-    for arguments, expected in (
-        ({"max_depth": 1}, {"a": 2, "f": 2}),
-        ({"max_depth": 2}, {"a/b": 1, "a/e": 0, "f/y": 1}),
-        ({"max_depth": 2, "include_hidden": True}, {"a/b": 2, "a/e": 0, "f/y": 1}),
-        ({"max_depth": 2, "exclude": ["**/c"]}, {"a/b": 0, "a/e": 0, "f/y": 1}),
-        ({"max_depth": 1, "entry_kind": "directory"}, {"a": 2, "f": 1}),
-        ({"max_depth": 2, "max_entries": 3}, {"a/b": 1}),  # it is the last that had room
-        ({"max_depth": 9}, {}),
-    ):
-        given = {"entry_kind": "all"} | arguments
-        plain, counted = tree_of(root, **given), tree_of(root, {"count_closed": True}, **given)
-        assert counts(counted) == expected, given
-        assert counted.json == plain.json
-        assert counts(plain) == {}
-
-
-def test_closed_directory_that_cannot_be_read_has_no_count(tree: Plant) -> None:
-    root = tree({"a/b": "", "shut/": None})
-    (root / "shut").chmod(0)
-
-    reply = as_nobody(lambda: tree_of(root, {"count_closed": True}, entry_kind="all", max_depth=1))
-    assert counts(reply) == {"a": 1}
-
-
-@pytest.mark.parametrize(
-    ("left_out", "expected"),
-    [("contract", "./ .gitignore log src/"), ("nothing", "./ .git/ build/ src/ .gitignore log")],
-)
-def test_a_person_chooses_the_names_that_are_left_out(
-    tree: Plant, left_out: str, expected: str
-) -> None:
-    root = tree({".git/": None, "build/": None, "src/": None, "log": "", ".gitignore": "log\n"})
-    reply = tree_of(root, {"left_out": left_out}, entry_kind="all", include_hidden=True)
-    assert sorted(reply.text.splitlines()[1].split()) == sorted(expected.split())
-
-
-def test_ignored_names_are_left_out_for_a_person_who_wants_it(tree: Plant) -> None:
-    root = tree({"src/a.o": "", "src/a.c": "", "log": "", "sub/x": "", ".gitignore": "log\n*.o\n"})
-    reply = tree_of(root, {"left_out": "ignored"}, entry_kind="all")
-    assert [path for path in paths(reply) if path != "."] == ["src", "src/a.c", "sub", "sub/x"]
-    assert reply.data is not None
-    assert reply.data["left_out"] == ["a.o", "log"]
-    inner = tree_of(root, {"left_out": "ignored"}, path="src", entry_kind="all")
-    assert paths(inner) == ["src", "src/a.c"]
-
-
-def test_data_name_a_hundred_of_the_names_left_out(tree: Plant) -> None:
-    root = tree({".gitignore": "*.o\n"} | {f"{number:03d}.o": "" for number in range(150)})
-    reply = tree_of(root, {"left_out": "ignored"}, entry_kind="all")
-    assert reply.data is not None
-    assert reply.data["left_out"] == [f"{number:03d}.o" for number in range(100)]
-
-
-def test_what_cannot_be_asked_of_the_tree_is_left_to_the_search(
-    tree: Plant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = tree({"d/": None, **{f"f{number}": "" for number in range(8)}})
-    monkeypatch.setattr(module, "MAX_ENTRIES", 5)
-    for most, query in ((5, "*"), (2, "**")):
-        monkeypatch.setattr(module, "MAX_ENTRIES", most)
-        text = tree_of(root, entry_kind="all", max_depth=1, max_entries=most).text
-        assert "raise it" not in text
-        assert (
-            '[all files: workspace/search_files {"path": ".", "query": "' + query + '",'
-            ' "kind": "glob", "include_ignored": true}]\n'
-        ) in text
-
-
-def test_depth_is_not_to_be_raised_beyond_what_can_be(tree: Plant) -> None:
-    text = tree_of(tree({"d/" * 13: None}), max_depth=12).text
-    assert text.endswith("[dir/… is not opened: give it as path]\n")
-
-
-def test_text_of_a_whole_tree_says_of_no_cut(tree: Plant) -> None:
-    assert "[" not in tree_of(tree({"a/b": "", "c": ""}), entry_kind="all").text
-
-
-SAMPLES: list[dict[str, object]] = [
-    {},
-    {f"d{n}/f{m}": "" for n in range(4) for m in range(3)},
-    {"n\nl/é/x y": "", "\U0001f600/…": "", "b/\udcff": "", "link": {"link": "b"}},
-    {"a/b/c/d/e": "", "f/g/h/i": ""},
-]
-
-
-@pytest.mark.parametrize("sample", SAMPLES)
-@pytest.mark.parametrize("arguments", [{}, {"max_entries": 4}])
-def test_every_text_budget_keeps_whole_names_and_says_how_many_lines_are_left_out(
-    tree: Plant, sample: dict[str, object], arguments: dict[str, object]
-) -> None:
-    root = tree(sample)
-    whole = tree_of(root, entry_kind="all", **arguments)
-    every = [line.split(" ") for line in whole.text.splitlines() if not line.startswith("[")]
-    kept_before = 0
-    for limit in range(64, len(whole.text.encode()) + 2):
-        reply = tree_of(root, {"max_output_bytes": limit}, entry_kind="all", **arguments)
-        assert reply.data == whole.data
-        assert len(reply.text.encode()) <= limit
-        if reply.text == whole.text:
-            continue
-        assert reply.truncated
-        lines = reply.text.splitlines()
-        if lines[-1] == f"[cut to {limit} bytes]" or not lines[1:]:
-            continue  # no room for all notes
-        names = [line.split(" ") for line in lines if not line.startswith("[")]
-        *above, last = names
-        assert above == every[: len(above)]
-        assert last in (every[len(above)], [*every[len(above)][: len(last) - 1], "…"])
-        left_out = len(every) - len(names)
-        noun = "line" if left_out == 1 else "lines"
-        said = f"[{left_out} more {noun} left out for a limit of {limit} bytes: give a directory"
-        assert (said in reply.text) == bool(left_out)
-        kept = sum(map(len, names))
-        assert kept >= kept_before
-        kept_before = kept
-    room = {"max_output_bytes": len(whole.text.encode())}
-    assert tree_of(root, room, entry_kind="all", **arguments).text == whole.text
-
-
-def test_smaller_of_the_two_budgets_counts(tree: Plant) -> None:
-    root = tree({f"d{n}/e/": None for n in range(40)})
-    context = {"max_output_bytes": 100_000, "available_capacity_bytes": 300}
-    assert "limit of 300 bytes" in tree_of(root, context).text
 
 
 # ---------------------------------------------------------------------------- done

@@ -19,7 +19,6 @@ _WORDS = {
     "undecodable": "not in UTF-8",
     "links": "links",
 }
-_WITHOUT_TRACKED = (NoGit.REFUSED, NoGit.BROKEN, NoGit.SLOW, NoGit.TOO_MUCH)
 
 
 def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> dict[str, int]:
@@ -55,7 +54,8 @@ def sentence(
         which = some_of((f"{word(path)}/" for path in inner), len(inner))
         whole = plural(len(inner), "repository", "repositories")
         parts.append(f"{whole} within, to be given as root_path: {which}")
-    if project.tracked_unknown or project.repository in _WITHOUT_TRACKED:
+    repository = project.repository
+    if project.tracked_unknown or (isinstance(repository, NoGit) and repository.hides):
         parts.append("tracked files that a rule ignores, which git could not name")
     if project.rules_cut:
         parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")

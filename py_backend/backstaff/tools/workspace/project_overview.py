@@ -262,7 +262,7 @@ def _history(
         branch = None if isinstance(named, NoGit) else named
     known = edits(place, repository, COMMITS, HALF_LIFE, budget)
     if isinstance(repository, NoGit):
-        expected = repository in (NoGit.ABSENT, NoGit.NO_WORK_TREE)
+        expected = not repository.hides
     else:
         # A repository without a commit has no history, and git calls that a failure.
         expected = known.unknown in (None, NoGit.BROKEN)

@@ -258,7 +258,7 @@ def _notes(found: ProjectFiles, prefix: str) -> Iterator[str]:
         yield "the time was up before all was searched: give a directory as path"
     if found.tracked_unknown:
         yield "git could not say which ignored files are tracked: they are left out"
-    elif found.repository in (NoGit.REFUSED, NoGit.BROKEN, NoGit.SLOW, NoGit.TOO_MUCH):
+    elif isinstance(found.repository, NoGit) and found.repository.hides:
         yield f"{found.repository}: tracked files that a rule ignores are left out"
     if found.rules_cut:
         yield f"only the first {MAX_LINES} lines of each .gitignore count"

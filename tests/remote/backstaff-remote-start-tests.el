@@ -1,0 +1,370 @@
+;;; backstaff-remote-start-tests.el --- Tests of how a server starts elsewhere  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-remote-support)
+(require 'backstaff-list)
+(require 'backstaff-tree)
+
+
+;;; Start
+
+(ert-deftest backstaff-remote-nothing-starts-where-emacs-is-not-connected ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test--reset)
+    (let ((default-directory far))
+      (backstaff-test-should-fail 'backstaff-remote-directory "M-x backstaff-connect"
+        (backstaff-call "agent-q/list_directory" '(:path ".")))
+      (backstaff-test-should-fail 'backstaff-remote-directory "not connected"
+        (backstaff-call "agent-q/list_directory" '(:path ".") (list :root far)))
+      (should (string-match-p "Error: .*not connected"
+                              (backstaff-call-text "agent-q/list_directory" '(:path ".")))))
+    (should-not (backstaff-server-connected-p far))
+    (should-not backstaff-server--elsewhere)))
+
+(ert-deftest backstaff-remote-command-asks-before-it-connects ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test--reset)
+    (let ((default-directory far) (noninteractive nil) (questions nil) (answer nil))
+      (cl-letf (((symbol-function 'y-or-n-p)
+                 (lambda (prompt) (push prompt questions) answer)))
+        ;; The command loop shows a `user-error' as it is, others with quotes.
+        (should (string-match-p
+                 "\\`[^\"]*/ is on another machine, and Emacs is not connected to it[^\"]*\\'"
+                 (error-message-string
+                  (should-error (backstaff-command-root) :type 'user-error))))
+        (should (equal questions '("Connect to /ssh:host:? ")))
+        (should-not (backstaff-server-connected-p far))
+        (setq answer t)
+        (should (equal (backstaff-command-root) far))
+        (should (backstaff-server-connected-p far))))))
+
+(defun backstaff-remote-tests-type (far keys)
+  "Return the directory that the user names by KEYS when asked in FAR."
+  (backstaff-test-typing keys
+    (let ((default-directory far))
+      (backstaff-read-directory "Directory: "))))
+
+(ert-deftest backstaff-remote-reading-a-directory-connects-to-nothing ()
+  (backstaff-remote-test-on "/fake::"
+    (backstaff-remote-test--reset)
+    (dolist (typed '("RET" "no-such-directory RET"))
+      (should (string-search root (backstaff-remote-tests-type far typed))))
+    (should-not (backstaff-server-connected-p far))))
+
+(ert-deftest backstaff-remote-directories-are-completed-where-emacs-is-connected ()
+  (backstaff-remote-test-on "/fake::"
+    (should (string-suffix-p (concat root "src/")
+                             (backstaff-remote-tests-type far "sr TAB RET")))))
+
+(ert-deftest backstaff-remote-local-directory-must-be-one ()
+  (backstaff-test-with-tree '(("file" . "") ("folder"))
+    (should (backstaff-prompt--perhaps-directory-p (concat root "folder")))
+    (should-not (backstaff-prompt--perhaps-directory-p (concat root "file")))
+    (let ((default-directory "/fake::/"))
+      (should-not (backstaff-prompt--perhaps-directory-p (concat root "file"))))))
+
+(ert-deftest backstaff-remote-silent-host-has-an-advice ()
+  (dolist (text '("/ssh:host: did not answer ping within 5 seconds"
+                  ("TRAMP could not start a process" "See whether the network is up")))
+    (should (string-match-p "network" (backstaff-server-advice
+                                       (cons 'backstaff-timeout (ensure-list text)))))))
+
+(ert-deftest backstaff-remote-connect-is-a-command ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test--reset)
+    (let ((default-directory far))
+      (call-interactively #'backstaff-connect)
+      (should (backstaff-epc-live-p
+               (backstaff-server-connection (backstaff-remote-test-server far)))))
+    (let ((default-directory root))
+      (should-error (call-interactively #'backstaff-connect) :type 'user-error))))
+
+(ert-deftest backstaff-remote-sources-are-sent-once ()
+  (backstaff-remote-test-both-ways
+    (delete-directory (backstaff-remote-test-cache) t)
+    (backstaff-remote-test-list far)
+    (should (equal (backstaff-remote-test-sources far) "sent"))
+    (should (= (file-modes (backstaff-remote-test-cache)) #o700))
+    (backstaff-stop)
+    (backstaff-remote-test-list far)
+    (should (equal (backstaff-remote-test-sources far) "cached"))))
+
+(ert-deftest backstaff-remote-cache-of-others-is-not-used ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (backstaff-remote-test-list far)
+    (backstaff-stop)
+    (set-file-modes (backstaff-remote-test-cache) #o770)
+    (unwind-protect
+        (progn (should (backstaff-remote-test-list far))
+               (should (equal (backstaff-remote-test-sources far)
+                              "uncached")))
+      (set-file-modes (backstaff-remote-test-cache) #o700))))
+
+(defconst backstaff-remote-tests-noise
+  "printf '\\000\\377\\r\\nWelcome to \\033[1mhost\\033[0m\\n'
+echo '00000a(return 1 t)'
+echo 'BS-READY:0123456789abcdef0n:cached 3.11'
+echo 'a warning' >&2
+"
+  "What a noisy login prints.")
+
+(ert-deftest backstaff-remote-noise-of-a-login-does-no-harm ()
+  (backstaff-remote-test-both-ways
+    (backstaff-remote-test-write "noise" backstaff-remote-tests-noise)
+    (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+    (should (eq (backstaff-remote-test-way far) way))))
+
+(ert-deftest backstaff-remote-endless-noise-ends-the-start ()
+  (backstaff-remote-test-both-ways
+    (backstaff-remote-test-write "noise" "while echo 0123456789abcdef; do :; done\n")
+    (let ((backstaff-remote-start-limit 2) (problem nil))
+      (should (< (backstaff-test-seconds
+                   (setq problem (backstaff-test-condition (backstaff-remote-test-list far))))
+                 6))
+      (should (string-match-p (if (eq way 'direct) "says too much"
+                                "TRAMP could not start a process within 2 seconds")
+                              (backstaff-epc-error-text problem))))
+    (should-not (backstaff-remote-test-ours))))
+
+(ert-deftest backstaff-remote-odd-login-shell-gets-a-terminal ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    ;; As fish does: it refuses a parenthesis, says nothing and reports success.
+    (backstaff-remote-test-write
+     "shell" "#!/bin/sh\ncase \"$1$2\" in (-c*\\(*) exit 0;; esac\nexec /bin/sh \"$@\"\n")
+    (should (string-match-p "a.txt" (backstaff-remote-test-list far)))
+    (should (eq (backstaff-remote-test-way far) 'tramp))
+    (should (= (backstaff-remote-test-starts) 2))))
+
+(ert-deftest backstaff-remote-login-shells-do ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((tried nil))
+      (dolist (name '("bash" "dash" "ksh" "mksh" "tcsh" "zsh" "fish"))
+        (when-let ((program (executable-find name)))
+          (push name tried)
+          (backstaff-stop)
+          (backstaff-remote-test-write "shell" (format "#!/bin/sh\nexec %s \"$@\"\n" program))
+          (ert-info (name)
+            (should (string-match-p "a.txt" (backstaff-remote-test-list far))))))
+      (should tried))))
+
+(ert-deftest backstaff-remote-host-without-python-is-told ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-python "python-that-is-not-there"))
+      (let ((text (backstaff-call-text "agent-q/list_directory" '(:path ".") (list :root far))))
+        (should (string-match-p
+                 "\\`Error: Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: there is no python-that-is-not-there; the host said: "
+                 text))
+        (should (= (length (split-string text "the host said")) 2)))
+      ;; TRAMP's own path may hold what the other does not.
+      (should (= (backstaff-remote-test-starts) 2)))))
+
+(ert-deftest backstaff-remote-python-that-is-not-in-its-place-is-told-at-once ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-python "/usr/bin/python-that-is-not-there"))
+      (backstaff-test-should-fail 'backstaff-start-error "there is no /usr/bin/python-that"
+        (backstaff-remote-test-list far))
+      (should (= (backstaff-remote-test-starts) 1)))))
+
+(defun backstaff-remote-tests-wrap (name before)
+  "Return a Python called NAME on the host whose programs start with BEFORE."
+  (backstaff-remote-test-write
+   name
+   (format "#!/bin/sh\nshift 5\nprogram=$1\nshift\nexec %s -I -S -X utf8 -c \"%s$program\" \"$@\"\n"
+           (backstaff-test-python) before))
+  (backstaff-remote-test-file name))
+
+(ert-deftest backstaff-remote-python-that-is-too-old-is-told-at-once ()
+  (backstaff-remote-test-both-ways
+    (let ((backstaff-remote-python
+           (backstaff-remote-tests-wrap "old-python"
+                                        "import sys;sys.version_info=(3,9,2);")))
+      (backstaff-test-should-fail 'backstaff-start-error
+          "on /ssh:host:, Python 3\\.11 or newer is needed: [^:]*old-python says that it is Python 3\\.9 ("
+        (backstaff-remote-test-list far))
+      (should (= (backstaff-remote-test-starts) 1)))))
+
+(ert-deftest backstaff-remote-python-of-another-bytecode-gets-sources ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-python
+           (backstaff-remote-tests-wrap
+            "other-python" "import importlib.util as u;u.MAGIC_NUMBER=b'zzzz';")))
+      (should (string-match-p "a.txt" (backstaff-remote-test-list far))))))
+
+(ert-deftest backstaff-remote-secrets-of-a-buffer-stay-here ()
+  (backstaff-remote-test-both-ways
+    (let ((seen (backstaff-remote-test-file "environment")))
+      (backstaff-remote-test-write
+       "spy-python" (format "#!/bin/sh\nenv >%s\nexec %s \"$@\"\n" seen
+                                (backstaff-test-python)))
+      (let ((backstaff-remote-python (backstaff-remote-test-file "spy-python"))
+            (process-environment (cons "SECRET_TOKEN=hush" process-environment)))
+        (should (backstaff-remote-test-list far)))
+      (with-temp-buffer
+        (insert-file-contents seen)
+        (should (search-forward "INSIDE_EMACS" nil t))
+        (goto-char (point-min))
+        (should-not (search-forward "SECRET_TOKEN" nil t))))))
+
+(ert-deftest backstaff-remote-start-from-a-timer-lets-tramp-go-on ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((text nil))
+      (backstaff-remote-test-tell "delay 0.005")
+      (run-at-time 0 nil (lambda () (setq text (backstaff-remote-test-list far))))
+      (should (equal (length (directory-files-recursively far "")) 4))
+      (backstaff-test-wait-for text 20)
+      (should (string-match-p "a.txt" text)))))
+
+
+;;; While it starts
+
+(defun backstaff-remote-tests-code (reply)
+  "Return the code of REPLY; nil if it is good."
+  (plist-get (plist-get reply :error) :code))
+
+(defun backstaff-remote-tests-call-async (far)
+  "Call a tool in FAR without waiting, and return the reply."
+  (let ((replies nil))
+    (backstaff-call-async "agent-q/list_directory" '(:path ".")
+                          (lambda (reply) (push reply replies)) (list :root far))
+    (backstaff-test-wait-for replies 20)
+    (should (= (length replies) 1))
+    (car replies)))
+
+(defmacro backstaff-remote-tests-when-asked (action &rest body)
+  "Run BODY, where ACTION is done each time that a start waits for the host."
+  (declare (indent 1) (debug t))
+  `(let ((acting (lambda (&rest _) ,action)))
+     (advice-add 'backstaff-remote--wait :before acting)
+     (unwind-protect (progn ,@body)
+       (advice-remove 'backstaff-remote--wait acting))))
+
+(ert-deftest backstaff-remote-all-calls-use-the-server-that-one-has-started ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (should-not (backstaff-remote-tests-code (backstaff-remote-tests-call-async far)))
+    (should (backstaff-remote-test-list far))
+    (should-not (backstaff-remote-tests-code (backstaff-remote-tests-call-async far)))
+    (should (= (backstaff-remote-test-starts) 1))))
+
+(ert-deftest backstaff-remote-failure-of-a-start-is-a-reply ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let* ((backstaff-remote-python "python-that-is-not-there")
+           (reply (backstaff-remote-tests-call-async far)))
+      (should (equal (backstaff-remote-tests-code reply) "CONNECTION_LOST"))
+      (should (string-match-p "Python 3\\.11 or newer is needed" (plist-get reply :text))))
+    (should-not (backstaff-remote-test-ours))
+    (should-not (backstaff-remote-test-server far))))
+
+(ert-deftest backstaff-remote-bundle-that-cannot-be-made-is-told ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote--bundle nil)
+          (backstaff-server-command (list "sh" "-c" "echo nothing to send >&2; exit 3")))
+      (backstaff-test-should-fail 'backstaff-start-error
+          "on this machine: The command bundle failed: nothing to send"
+        (backstaff-remote-test-list far))
+      (should (= (backstaff-remote-test-starts) 0))
+      (should-not (backstaff-remote-test-ours)))))
+
+(ert-deftest backstaff-remote-program-without-a-bundle-is-told ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((backstaff-remote--bundle nil)
+          (backstaff-server-command (list "sh" "-c" "echo something else")))
+      (backstaff-test-should-fail 'backstaff-start-error "does not know the command bundle"
+        (backstaff-remote-test-list far)))))
+
+(ert-deftest backstaff-remote-missing-environment-of-this-machine-is-told-as-such ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((backstaff-remote--bundle nil) (backstaff-server-command nil)
+          (backstaff-python-package-directory nil) (path exec-path))
+      (unwind-protect
+          (progn (setq-default exec-path nil)
+                 (backstaff-test-should-fail 'backstaff-start-error
+                     "on this machine: found neither the server's sources"
+                   (backstaff-remote-test-list far)))
+        (setq-default exec-path path)))))
+
+(ert-deftest backstaff-remote-start-in-the-midst-of-a-start-is-refused ()
+  (backstaff-remote-test-on "/fake::"
+    (let ((inner nil))
+      (backstaff-remote-tests-when-asked
+          ;; As a timer may do then.
+          (setq inner (backstaff-test-condition (backstaff-remote-test-list far)))
+        (should (string-match-p "a.txt" (backstaff-remote-test-list far))))
+      (should (eq (car inner) 'backstaff-start-error))
+      (should (string-match-p "just being started on /fake:.*; try again" (cadr inner))))
+    (should (= (backstaff-remote-test-starts) 1))))
+
+(ert-deftest backstaff-remote-throw-ends-the-start-and-leaves-nothing ()
+  (backstaff-remote-test-on "/fake::"
+    (should (eq 'left (catch 'backstaff-test-left
+                        (backstaff-remote-tests-when-asked (throw 'backstaff-test-left 'left)
+                          (backstaff-remote-test-list far)))))
+    (should-not (backstaff-remote-test-ours))
+    (should-not (backstaff-remote-test-server far))
+    (should (string-match-p "a.txt" (backstaff-remote-test-list far)))))
+
+(ert-deftest backstaff-remote-host-that-ends-when-ready-is-told ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-server-settings-file (concat root "policy.toml"))
+          (backstaff-remote-python
+           (backstaff-remote-tests-wrap "short-lived-python"
+                                        "import os,sys;os.write(1,('BS-READY:%s:sent 3.11\\n' % sys.argv[1][::-1]).encode());sys.exit('no room left');")))
+      (write-region "" nil backstaff-server-settings-file nil 'silent)
+      (backstaff-test-should-fail 'backstaff-connection-lost "no room left"
+        (backstaff-remote-test-list far)))))
+
+(ert-deftest backstaff-remote-host-that-is-ready-and-says-nonsense-is-told ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((backstaff-remote-python
+           (backstaff-remote-tests-wrap "odd-python"
+                                        "import os,sys,time;os.write(1,('BS-READY:%s:sent 3.11\\nHello!' % sys.argv[1][::-1]).encode());time.sleep(60);")))
+      (backstaff-test-should-fail 'backstaff-protocol-error "got \"Hello!"
+        (backstaff-remote-test-list far)))))
+
+(ert-deftest backstaff-remote-host-that-closes-its-output-ends-at-the-limit ()
+  (backstaff-remote-test-both-ways
+    (let ((backstaff-remote-start-limit 1) (problem nil))
+      (backstaff-remote-test-write "closed-python" "#!/bin/sh\nexec >&- 2>&-\nexec sleep 60\n")
+      (let ((backstaff-remote-python (backstaff-remote-test-file "closed-python")))
+        (should (< (backstaff-test-seconds
+                     (setq problem (backstaff-test-condition (backstaff-remote-test-list far))))
+                   4)))
+      (should (eq (car problem) 'backstaff-start-error)))
+    (should-not (backstaff-remote-test-ours))))
+
+(defun backstaff-remote-tests-view (far action)
+  "Return the text of a listing of FAR, asked for while ACTION advises the start."
+  (with-current-buffer (let ((inhibit-message t))
+                         (backstaff-remote-tests-when-asked (funcall action)
+                           (backstaff-list-directory far)))
+    (backstaff-test-wait-for (string-match-p "Cancelled" (buffer-string)))
+    (should-not backstaff-request--pending)
+    (should-not (backstaff-remote-test-server far))
+    (revert-buffer)
+    (backstaff-remote-test-shown (current-buffer))))
+
+(ert-deftest backstaff-remote-quit-of-a-start-cancels-the-view ()
+  (backstaff-remote-test-both-ways
+    (backstaff-remote-tests-view far (lambda () (setq quit-flag t)))))
+
+(ert-deftest backstaff-remote-quit-while-tramp-logs-in-ends-the-start ()
+  (cl-letf (((symbol-function 'backstaff-remote--ways) (lambda (_) '(tramp))))
+    (backstaff-remote-test-on backstaff-remote-test-ssh
+      (backstaff-remote-test-list far)
+      (backstaff-stop)
+      (let ((quitter (lambda (&rest _) (setq quit-flag t))))
+        (advice-add 'tramp-accept-process-output :before quitter)
+        (should (eq (car (unwind-protect
+                             (backstaff-test-condition (backstaff-remote-test-list far))
+                           (advice-remove 'tramp-accept-process-output quitter)))
+                    'quit)))
+      (should-not (backstaff-remote-test-ours))
+      (should-not (backstaff-remote-test-server far))
+      ;; In Emacs 30 TRAMP gives up its connection, too.
+      (backstaff-remote-test-connect (file-remote-p far))
+      (should (backstaff-remote-test-list far)))))
+
+(provide 'backstaff-remote-start-tests)
+;;; backstaff-remote-start-tests.el ends here
