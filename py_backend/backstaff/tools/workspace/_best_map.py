@@ -1,22 +1,22 @@
-"""A map of a project within a number of tokens: the directories that matter most, one to a line.
+"""A map of a project within a number of tokens: the directories that matter most, by their paths.
 
-A line holds the path of a directory, the names of some files in it, the number of its other files
-by their kind, and the directories below it that have no line of their own:
+A line holds the path of a directory, the names of some files in it, the number of other files of a
+kind where they are many, directories below it, and the number of all other files in it and below:
 
-    ./ README.md pyproject.toml +9 .py src/(210) docs/(41)
-    src/trio/ __init__.py _abc.py +12 .py +1 _core/(46) _tools/(5) +3 dirs (7)
+    ./ README.md pyproject.toml src/(210) docs/(41) +9
+    src/trio/ __init__.py _abc.py +22 .py _core/(46) _tests/tools/ _tools/ +7
 
-`sub/(41)` holds 41 files, at any depth. A directory that holds only one other directory is joined
-with it. `+9 .py +1` are nine files of a kind and one of another. `+3 dirs (7)` are three
-directories with seven files. `name@` is a link, `sub/(git)` a repository of its own, and `sub/(?)`
-cannot be read. The first line is that of the start and names its directories even where they have
-lines of their own. Names are words as in `render.names`, and a name that looks like a count is
-quoted, too, so a reader gets the paths back from a line. Directories without files are left out.
+`_core/(46)` holds 46 files, at any depth, and `_tools/` fewer than FEW. The first line is that of
+the start. It names the directories at the top, with their numbers, even where they have lines of
+their own. Each other directory is named once: with a line of its own or in the line of one above,
+whichever is shorter. `name@` is a link, `sub/(git)` a repository of its own, and `sub/(?)` cannot
+be read. Names are words as in `render.names`, and a name that looks like a count is quoted, too, so
+a reader gets the paths back from a line. Directories without files are left out.
 
-The more urgent a directory or a file is, the earlier it gets room. Its weight is its share of all
-edits (the git history) and of all files; a file is as urgent as it is heavy, and a directory less
-so the deeper it is. The map shows as many as have room, in that order: a line for each directory,
-a name in it for each file. Ties are broken by path, so the same project gives the same map.
+What is worth more in less room comes first. A file is worth its share of all edits (the git
+history) and of all files; a directory is worth the files that lie right in it, as whoever sees it
+knows where to find them. The map shows as many directories and names of files as have room, in
+that order. Ties are broken by path, so the same project gives the same map.
 """
 
 import re
@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
-from math import inf, sqrt
+from math import inf
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.project_files import Closed, ProjectFiles
@@ -35,16 +35,18 @@ from backstaff.render.names import literal, word
 
 HEAT_SHARE = 0.8
 """How much the edits count in a weight; the rest is the number of files."""
-DIRECTORY_SHARE = 0.25
-"""How urgent a directory at the top is, beside a file of its weight."""
+NAME_SHARE = 0.6
+"""What the name of a file is worth, beside its directory."""
+LINE = 3
+"""So many directories to be shown get a line of the one that they are in, as its path is long."""
 LABELS_SHARE = 0.25
-"""The part of the room that a line may take for its directories."""
-SKIPPED = 10
-"""So many directories or files that have no room are left out for less urgent ones that have."""
-SPARE = 0.01
-"""The part of the room that may stay empty."""
+"""The part of the room that the first line may take for its directories."""
 LEAST_COST = 0.8
 """What a name takes at least."""
+WORD_COST, LETTERS = 2, 5
+"""About what a word takes, and the letters that take one token more."""
+FEW = 20
+"""Fewer files than that are not counted beside a directory or a kind: it would cost too much."""
 MOST_KINDS = 2
 MIN_DIRECTORIES = 5
 """Directories that the first line of the smallest map names."""
@@ -61,8 +63,8 @@ class Directory:
     """A directory: its files by their names, and the directories `below`, the heaviest first.
 
     `hot` is the weight of each edited file. `total`, `folders` and `heat` sum up the files,
-    directories and edits at any depth. `label` is the directory's word in the line of the one
-    above. `closed` is "git" or "?" for a directory that was not entered.
+    directories and edits at any depth. `closed` is "git" or "?" for a directory that was not
+    entered. A directory that holds only one other directory is joined with it: it is left out.
     """
 
     path: str
@@ -74,7 +76,8 @@ class Directory:
     total: int = 0
     folders: int = 0
     heat: float = 0.0
-    label: str = ""
+    level: int = 0
+    above: "Directory | None" = None
 
     def walk(self) -> Iterator["Directory"]:
         """Yield this directory and each below it that holds files, those above others first."""
@@ -131,12 +134,12 @@ def build_tree(project: ProjectFiles, heat: Mapping[str, float], budget: Budget)
         closed = _CLOSED[directory.closed] if directory.closed else ""
         found[path] = Directory(path, names, frozenset(directory.links), hot, closed)
         if path:
+            found[path].level = path.count("/") + 1
             found[path.rpartition("/")[0]].below.append(found[path])
     # Parents stand before their directories, so in reverse each finds its directories summed up.
     for here in budget.checked(reversed(found.values())):
         there_below = [one for one in here.below if one.total or one.closed or one.below]
         here.folders = sum(1 + one.folders for one in there_below)
-        # A directory that holds only one other directory is joined with it.
         here.below = [
             one.below[0] if len(one.below) == 1 and not one.names else one for one in there_below
         ]
@@ -144,8 +147,7 @@ def build_tree(project: ProjectFiles, heat: Mapping[str, float], budget: Budget)
         here.total = len(here.names) + sum(one.total for one in here.below)
         here.heat = sum(here.hot.values()) + sum(one.heat for one in here.below)
         for one in here.below:
-            inner = one.path[len(here.path) :].removeprefix("/")
-            one.label = f"{map_word(inner)}/({one.closed or one.total})"
+            one.above = here
     return found[""]
 
 
@@ -154,10 +156,10 @@ def build_tree(project: ProjectFiles, heat: Mapping[str, float], budget: Budget)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A directory as the map shows it: some of its `names`, and the directories `collapsed` in it.
+    """A directory as the map shows it: some of its `names`, and directories `collapsed` below it.
 
-    `omitted` counts the other files by kind. `folded` is the number of other directories and the
-    number of files in them. `text` is empty where everything in the directory has its own line.
+    `omitted` counts its other files by kind. `folded` is the number of directories below it that
+    the map does not show, and the number of files in them.
     """
 
     directory: Directory
@@ -174,93 +176,149 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
     The lines are in the order of their paths, so that of START is the first. PREFIX is the path of
     START with a slash at its end, or "". When the time is up, the map shows less.
     """
-    labels_room = room * LABELS_SHARE
-    first_room = min(labels_room, room - _bare_cost(start, cost, prefix))  # it must fit in any case
+    # The first line must fit in any case.
+    first_room = min(room * LABELS_SHARE, room - _bare_cost(start, cost, prefix))
+    labels = (cost(_label(one, start)) for one in start.below)
+    first = start.below[: fitting(labels, first_room)]
 
     def lines(count: int) -> list[Line]:
         shown: dict[Directory, list[str]] = {start: []}
         for *_, here, name in items[:count]:
             shown.setdefault(here, []).extend([name] if name else [])
-        return [
-            _line(here, names, shown, first_room if here is start else labels_room, cost, prefix)
-            for here, names in shown.items()
-        ]
+        return _lines(start, shown, first, prefix)
 
     def taken(count: int) -> float:
-        return sum(cost(line.text) for line in lines(count))
+        return inf if budget.expired() else sum(cost(line.text) for line in lines(count))
 
-    most_items = max(int(room / LEAST_COST), 0)
-    items = nsmallest(most_items, budget.within(_items(start, most_items)))
-    fitting_items = 0
-    for _ in range(SKIPPED + 1):
-        free = room - taken(fitting_items)
-        if free < room * SPARE or budget.expired():
-            break
-        most = min(len(items), fitting_items + int(free / LEAST_COST) + 1)
-        fitting_items += bisect_right(range(fitting_items + 1, most + 1), room, key=taken)
-        if fitting_items == len(items):
-            break
-        _, rank, path, *_ = items.pop(fitting_items)
-        if path and not rank:  # nothing in a directory without a line is shown
-            items = [one for one in items if not f"{one[2]}/".startswith(f"{path}/")]
-    found = [line for line in lines(fitting_items) if line.text]
-    return sorted(found, key=lambda line: line.directory.path)
+    most = max(int(room / LEAST_COST), 0)
+    items = nsmallest(most, budget.within(_items(start, most)))
+    return lines(bisect_right(range(1, len(items) + 1), room, key=taken))
 
 
 def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Directory, str]]:
-    """Yield a tuple for each directory below START with its first name, and for MOST other names.
+    """Yield a tuple for each directory below START, and for MOST names in each.
 
     It has the negative urgency, the rank in the directory and its path, for the order; then the
-    directory and the name, "" if it has none. No name comes before the first of its directory, nor
-    a directory before the one above.
+    directory and the name, "" for the directory itself. What is urgent is worth much for what it
+    takes. No name comes before its directory, nor before one that is edited more.
     """
 
     def weight(heat: float, files: int) -> float:
         edits = heat / start.heat if start.heat else 0.0
         return HEAT_SHARE * edits + (1 - HEAT_SHARE) * files / (start.total or 1)
 
+    def has_line(here: Directory) -> bool:
+        """Whether HERE is likely to have a line in any case."""
+        if here.above in (None, start):
+            return True
+        return len(here.below) >= LINE and (here.below[LINE - 1].heat > 0 or not start.heat)
+
     for here in start.walk():
-        if here.closed:
-            continue
-        depth = sqrt(here.path.count("/") + 1)
-        urgency = DIRECTORY_SHARE * weight(here.heat, here.total) / depth if here.path else inf
-        for rank, name in enumerate(here.ranked()[:most] or [""]):
-            wanted = weight(here.hot.get(name, 0.0), 1) if rank or not here.path else inf
-            yield -min(urgency, wanted), rank, here.path, here, name
+        urgency = inf
+        if base := here.above:
+            while base.above and not has_line(base):
+                base = base.above
+            worth = weight(sum(here.hot.values()), len(here.names) or bool(here.closed))
+            urgency = worth / _about(_inner(here, base))
+            if worth:
+                yield -urgency, 0, here.path, here, ""
+        beginning = 0.0 if has_line(here) else _about(here.path)
+        for rank, name in enumerate(here.ranked()[:most], 1):
+            worth = NAME_SHARE * weight(here.hot.get(name, 0.0), 1)
+            urgency = min(urgency, worth / (_about(name) + beginning))
+            beginning = 0.0
+            yield -urgency, rank, here.path, here, name
 
 
-def _line(  # noqa: PLR0913, PLR0917 - what a line is made of
+def _about(text: str) -> float:
+    """About what TEXT takes, which need not be exact to put it in order."""
+    return WORD_COST + len(text) / LETTERS
+
+
+@dataclass(slots=True)
+class _Left:
+    """The `labels` below a directory that wait for a line, and what below it is in the map."""
+
+    labels: list[Directory] = field(default_factory=list)
+    folders: int = 0
+    files: int = 0
+
+
+def _lines(
+    start: Directory,
+    shown: Mapping[Directory, Sequence[str]],
+    first: Sequence[Directory],
+    prefix: str,
+) -> list[Line]:
+    """The lines of the directories SHOWN, with the names in each. That of START has FIRST, too."""
+    # All that is shown, the directories in between, and what is accounted for in each.
+    left: dict[Directory, _Left] = {start: _Left()}
+    for one in (*first, *shown):
+        here: Directory | None = one
+        while here and here not in left:
+            left[here] = _Left()
+            here = here.above
+    lines: list[Line] = []
+    for here in sorted(left, key=lambda one: -one.level):
+        labels, folders, files = left[here].labels, left[here].folders, left[here].files
+        names, above = shown.get(here), here.above
+        least = 1 if above in (None, start) else LINE - (names is not None)
+        if has_line := not above or bool(names) or len(labels) >= least:
+            folded = here.folders - folders, here.total - len(here.names) - files
+            inner = labels if above else {*labels, *first}
+            lines.append(_line(here, sorted(names or ()), inner, folded, prefix))
+        if above:
+            upper = left[above]
+            upper.folders += here.level - above.level
+            if has_line or names is not None or here in first:
+                if not has_line:
+                    labels.append(here)
+                upper.folders += here.folders
+                upper.files += here.total
+            else:
+                upper.folders += folders - bool(here.names)
+                upper.files += files
+            if not has_line:
+                upper.labels += labels
+    return sorted(lines, key=lambda line: line.directory.path)
+
+
+def _line(
     here: Directory,
     names: Sequence[str],
-    opened: Collection[Directory],
-    room: float,
-    cost: Cost,
+    labels: Collection[Directory],
+    folded: tuple[int, int],
     prefix: str,
 ) -> Line:
-    """The line of HERE with these NAMES, and with as many directories not OPENED as have ROOM.
-
-    The first line names opened ones, too.
-    """
-    names = sorted(names)
-    others = [one for one in here.below if not here.path or one not in opened]
-    count = fitting((cost(one.label) for one in others), room)
-    collapsed = sorted(others[:count], key=lambda one: one.path)
-    rest = [one.total for one in others[count:] if one not in opened]
+    """The line of HERE with these NAMES and with the LABELS of directories below it."""
+    collapsed = sorted(labels, key=lambda one: one.path)
     omitted = commonest(here.kinds - Counter(map(kind_of_name, names)), MOST_KINDS)
+    many = [(kind, number) for kind, number in omitted if kind and number >= FEW]
+    more = sum(n for _, n in omitted) - sum(n for _, n in many) + folded[1]
     words = [
+        _beginning(prefix + here.path),
         *(map_word(name) + "@" * (name in here.links) for name in names),
-        *(f"+{number} {kind}".rstrip() for kind, number in omitted),
-        *(one.label for one in collapsed),
-        *([f"+{len(rest)} dirs ({sum(rest)})"] if rest else []),
+        *(f"+{number} {kind}" for kind, number in many),
+        *(_label(one, here) for one in collapsed),
+        *([f"+{more}"] if more else []),
     ]
-    shown = words or not here.path
-    text = " ".join((_beginning(prefix + here.path), *words)) + "\n" if shown else ""
-    return Line(here, names, omitted, collapsed, (len(rest), sum(rest)), text)
+    return Line(here, names, omitted, collapsed, folded, " ".join(words) + "\n")
+
+
+def _inner(here: Directory, base: Directory) -> str:
+    """The path of HERE from BASE, which is above it."""
+    return here.path[len(base.path) :].removeprefix("/")
+
+
+def _label(here: Directory, base: Directory) -> str:
+    """The word for HERE in the line of BASE: `src/(210)`."""
+    told = here.closed or here.total >= FEW or not base.path
+    return map_word(_inner(here, base)) + "/" + f"({here.closed or here.total})" * bool(told)
 
 
 def minimum_cost(start: Directory, cost: Cost, prefix: str) -> float:
     """The cost of the smallest map that is of use: its first line names a few directories."""
-    labels = sum(cost(one.label) for one in start.below[:MIN_DIRECTORIES])
+    labels = sum(cost(_label(one, start)) for one in start.below[:MIN_DIRECTORIES])
     return _bare_cost(start, cost, prefix) + labels
 
 
@@ -268,7 +326,7 @@ def _bare_cost(start: Directory, cost: Cost, prefix: str) -> float:
     """The cost of a first line that names nothing."""
     omitted = commonest(start.kinds, MOST_KINDS)
     counts = "".join(f" +{number} {kind}" for kind, number in omitted)
-    return cost(f"{_beginning(prefix)}{counts} +{len(start.below)} dirs ({start.total})\n")
+    return cost(f"{_beginning(prefix)}{counts} +{start.total}\n")
 
 
 def _beginning(path: str) -> str:
