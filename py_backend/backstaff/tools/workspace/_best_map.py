@@ -35,7 +35,7 @@ from backstaff.render.names import literal, word
 
 HEAT_SHARE = 0.8
 """How much the edits count in a weight; the rest is the number of files."""
-NAME_SHARE = 0.6
+NAME_SHARE = 0.5
 """What the name of a file is worth, beside its directory."""
 LINE = 3
 """So many directories to be shown get a line of the one that they are in, as its path is long."""
@@ -43,9 +43,11 @@ LABELS_SHARE = 0.25
 """The part of the room that the first line may take for its directories."""
 LEAST_COST = 0.8
 """What a name takes at least."""
-WORD_COST, LETTERS = 2, 5
+USUAL_COST = 3
+"""What few names and directories take less than on average."""
+WORD_COST, LETTERS = 3, 5
 """About what a word takes, and the letters that take one token more."""
-FEW = 20
+FEW = 50
 """Fewer files than that are not counted beside a directory or a kind: it would cost too much."""
 MOST_KINDS = 2
 MIN_DIRECTORIES = 5
@@ -54,7 +56,7 @@ MIN_DIRECTORIES = 5
 Cost = Callable[[str], float]
 """The part of the room that a text takes."""
 
-_KIND = re.compile(r"(?<=.)\.\w{1,12}\Z", re.ASCII | re.DOTALL)
+_KIND = re.compile(r"(?<=.)\.[a-zA-Z]\w{0,11}\Z", re.ASCII | re.DOTALL)
 _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 
 
@@ -192,7 +194,10 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
 
     most = max(int(room / LEAST_COST), 0)
     items = nsmallest(most, budget.within(_items(start, most)))
-    return lines(bisect_right(range(1, len(items) + 1), room, key=taken))
+    # Most maps end below the usual number of items, and what is longer takes longer to measure.
+    usual = min(int(room / USUAL_COST), len(items))
+    bounds = (usual, len(items)) if taken(usual) <= room else (0, usual)
+    return lines(bisect_right(range(1, len(items) + 1), room, *bounds, key=taken))
 
 
 def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Directory, str]]:
@@ -218,7 +223,8 @@ def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Direc
         if base := here.above:
             while base.above and not has_line(base):
                 base = base.above
-            worth = weight(sum(here.hot.values()), len(here.names) or bool(here.closed))
+            heat = sum(here.hot.values()) if here.hot else 0.0
+            worth = weight(heat, len(here.names) or bool(here.closed))
             urgency = worth / _about(_inner(here, base))
             if worth:
                 yield -urgency, 0, here.path, here, ""

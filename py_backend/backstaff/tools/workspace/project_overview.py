@@ -31,15 +31,18 @@ from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._best_map import (
+    FEW,
     Cost,
     Directory,
     Line,
     best_map,
     build_tree,
     commonest,
+    kind_of_name,
     map_word,
     minimum_cost,
 )
+from backstaff.tools.workspace._languages import language
 from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS = 20_000
@@ -50,15 +53,16 @@ WALK_SHARE = 0.5
 """The part of the time for counting files; the rest is for the map."""
 MIN_SECONDS = 0.5
 """The time that the map has in any case."""
-HALF_LIFE = 200
+HALF_LIFE = 400
 """Commits after which an edit counts half as much."""
 MOST_BYTES = 5
 """More bytes than a token has on average: a caller's limit below that many is the closer one."""
 EDITED = 8
 """The most files named as edited lately."""
-HEAD_SHARE = 0.3
+HEAD_SHARE = 0.2
 """The part of the whole that the head may take, beside its first line."""
-KINDS = 6
+KINDS, RARE = 6, 0.02
+"""The most kinds that the head tells, and the part of all files that a kind has at least."""
 
 READ_FIRST = frozenset(
     (
@@ -72,7 +76,7 @@ BUILD = frozenset(
         *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py"),
         *("package.json", "deno.json", "cargo.toml", "go.mod", "go.work"),
         *("makefile", "gnumakefile", "justfile", "cmakelists.txt", "meson.build", "configure.ac"),
-        *("build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
+        *("gradlew", "build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
         *("module.bazel", "workspace.bazel", "build.zig", "gemfile", "rakefile", "composer.json"),
         *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj"),
         *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
@@ -89,29 +93,32 @@ TEST_COMMANDS = (
     *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
     *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
     *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test")),
-    *(("build.gradle", rb"", "gradle test"), ("build.gradle.kts", rb"", "gradle test")),
-    *(
-        ("pom.xml", rb"", "mvn test"),
-        ("rakefile", rb"", "rake test"),
-        ("deno.json", rb"", "deno test"),
-    ),
+    *(("gradlew", rb"", "./gradlew test"), ("pom.xml", rb"", "mvn test")),
+    *(("rakefile", rb"", "rake test"), ("deno.json", rb"", "deno test")),
     *(("dune-project", rb"", "dune test"), ("stack.yaml", rb"", "stack test")),
     *(("build.zig", rb"", "zig build test"), ("package.swift", rb"", "swift test")),
 )
 """A build file at the top, what it holds if so, and the command."""
+_MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
 _ENTRY = re.compile(
     r"(^|/)(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
-    r"|lib\.rs|index\.(ts|js|tsx|mjs)|cli\.(py|ts|js)|server\.(py|ts|js|c|go)|early-init\.el|init\.el"
-    r"|application\.ex|program\.cs)$|^bin/[^./]+$",
+    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)$|^bin/[^./]+$"
+    r"|^(src/)?(server|lib)\.(py|ts|js|c|go|rs)$|^(src/)?([^/]+/)?cli\.(py|ts|js)$"
+    r"|(^|/src/)index\.(ts|js|tsx|mjs)$",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
     r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
-    r"|benchmarks?|\.[^/]+)/",
+    r"|benchmarks?|([\w-]+-)?scripts?|\.[^/]+)/",
     re.IGNORECASE,
 )
 _ALONG = re.compile(
-    r"^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$", re.IGNORECASE
+    r"^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$"
+    r"|(^|/)(\.?changes|changelogs?|releases?|translations?|locales?)/",
+    re.IGNORECASE,
+)
+_MADE_UP = re.compile(
+    r"(^|/)(test[_-]?data|(__)?(fixtures|snapshots)(__)?|golden)(/|$)", re.IGNORECASE
 )
 BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
 
@@ -218,11 +225,14 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
     budget = context.budget.at_least(MIN_SECONDS)
     start = build_tree(found, known.heat, budget)
     prefix = place.prefix
-    types: Counter[str] = Counter()
+    real: list[Directory] = []
     tests: list[tuple[str, int]] = []
     for here in budget.checked(start.walk()):
-        types.update(here.kinds)
-        if here.path.rpartition("/")[2].lower() in TESTS and here.total:
+        if _MADE_UP.search(here.path):
+            continue
+        real.append(here)
+        above, _, name = here.path.rpartition("/")
+        if name.lower() in TESTS and here.total and not _ASIDE.search(f"{above}/"):
             tests.append((prefix + here.path, here.total))
     shallow = [path for path in budget.within(found.paths) if path.count("/") <= ENTRY_DEPTH]
     build = [
@@ -235,8 +245,8 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
         prefix=prefix,
         branch=branch,
         start=start,
-        types=types,
-        read_first=[prefix + path for path in shallow if _is_read_first(path)],
+        types=_types(start, real),
+        read_first=[prefix + path for path in _read_first(shallow)],
         build=[prefix + path for path in build],
         test_commands=list(_test_commands(place, build)),
         tests=sorted(tests, key=lambda one: (-one[1], one[0]))[:MOST_TESTS],
@@ -286,9 +296,11 @@ def _test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
 
 
 def _entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
-    """Files among PATHS where a program starts; those first that lie higher up."""
+    """Files among PATHS where a program starts: `main` first, and what lies higher up."""
     found = [path for path in paths if _ENTRY.search(path) and not _ASIDE.search(path)]
-    found.sort(key=lambda path: (path.count("/"), -heat.get(path, 0.0), path))
+    found.sort(
+        key=lambda path: (not _MAIN.search(path), path.count("/"), -heat.get(path, 0.0), path)
+    )
     return found[:MOST_ENTRIES]
 
 
@@ -296,11 +308,28 @@ def _is_build(path: str) -> bool:
     return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
 
 
-def _is_read_first(path: str) -> bool:
-    folder, _, name = path.lower().rpartition("/")
-    stem, _, extension = name.partition(".")
-    here = not folder or (folder in DOCUMENTS and stem != "readme")
-    return here and stem in READ_FIRST and extension in PROSE
+def _types(start: Directory, real: Sequence[Directory]) -> Counter[str]:
+    """The number of files below START by their language; those not in REAL directories are data."""
+    types: Counter[str] = Counter()
+    for kind, number in Counter(kind_of_name(name) for here in real for name in here.names).items():
+        types[language(kind)] += number
+    types["test data"] = start.total - types.total()
+    return +types
+
+
+def _read_first(paths: Sequence[str]) -> list[str]:
+    """Documents among PATHS: at the top and in docs/; in a part's docs/, how to contribute."""
+    found = []
+    for path in paths:
+        folder, _, name = path.lower().rpartition("/")
+        stem, _, extension = name.partition(".")
+        if folder.rpartition("/")[2] in DOCUMENTS:
+            told = stem == "contributing" or (folder in DOCUMENTS and stem != "readme")
+        else:
+            told = not folder
+        if told and stem in READ_FIRST and extension in PROSE:
+            found.append(path)
+    return sorted(found, key=lambda path: path.count("/"))
 
 
 def _edited(commits: Sequence[Sequence[str]], start: Directory) -> list[str]:
@@ -346,7 +375,8 @@ def _head(facts: Facts, limit: int, cost: Cost) -> str:
     lines = [_title(facts), types]
     room -= cost(types)
     for number, (label, words) in enumerate(rows):
-        line = _row(label, words, room / (len(rows) - number), cost)
+        # Of five rows a third goes to the first, then two fifths of the rest: they matter more.
+        line = _row(label, words, room * 2 / (len(rows) - number + 1), cost)
         lines.append(line)
         room -= cost(line)
     return "".join(lines)
@@ -366,10 +396,11 @@ def _title(facts: Facts) -> str:
 
 
 def _types_line(types: Counter[str], room: float, cost: Cost) -> str:
-    """The counts of as many kinds as have ROOM: `types: 9 .py, 3 .md, 2 other`."""
-    for most in range(KINDS, 0, -1):
+    """The counts of as many kinds as have ROOM: `types: Python 9, Markdown 3, other 2`."""
+    common = sum(number >= RARE * types.total() for kind, number in types.items() if kind)
+    for most in range(min(common, KINDS), 0, -1):
         found = commonest(types, most)
-        line = "types: " + ", ".join(f"{n} {kind or 'other'}" for kind, n in found) + "\n"
+        line = "types: " + ", ".join(f"{kind or 'other'} {n}" for kind, n in found) + "\n"
         if found and found[0][0] and cost(line) <= room:
             return line
     return ""
@@ -396,7 +427,7 @@ def _tail(facts: Facts, found: Sequence[Line] | None) -> str:
         return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"
     hides = found is None or found[0].omitted or found[0].folded[0]
     more = f"{facts.more}; all files: {facts.call}" if facts.call and hides else facts.more
-    legend = "dir/(N): N files below; +N: N more here"
+    legend = f"dir/(N): N files below, dir/: under {FEW}; +N: N more"
     return f"{notes}[{named} of {total} files named; {legend}; {more}]\n"
 
 
