@@ -1,21 +1,22 @@
 """A map of a project within a number of tokens: the directories that matter most, by their paths.
 
 A line holds the path of a directory, the names of some files in it, the number of other files of a
-kind where they are many, directories below it, and the number of all other files in it and below:
+kind if they are many, directories below it, and the number of all other files in it and below:
 
-    ./ README.md pyproject.toml src/(210) docs/(41) +9
-    src/trio/ __init__.py _abc.py +22 .py _core/(46) _tests/tools/ _tools/ +7
+    ./ README.md pyproject.toml docs/ src/(210) tests/(92) +9
+    src/trio/ __init__.py _abc.py +62 .py _core/(54) _tests/tools/ _tools/ +7
 
-`_core/(46)` holds 46 files, at any depth, and `_tools/` fewer than FEW. The first line is that of
-the start. It names the directories at the top, with their numbers, even where they have lines of
-their own. Each other directory is named once: with a line of its own or in the line of one above,
-whichever is shorter. `name@` is a link, `sub/(git)` a repository of its own, and `sub/(?)` cannot
-be read. Names are words as in `render.names`, and a name that looks like a count is quoted, too, so
-a reader gets the paths back from a line. Directories without files are left out.
+`_core/(54)` holds 54 files, at any depth, and `_tools/` fewer than FEW. The first line is that of
+the start and names the directories at the top, even where they have lines of their own. Any other
+directory is named once: with a line of its own if files in it or LINE directories below it are named,
+else in the line of the nearest one above that has one. `name@` is a link, `sub/(git)` a repository of its
+own, and `sub/(?)` cannot be read. Names are words as in `render.names`, and a name that looks like
+a count is quoted, too, so a reader gets the paths back from a line. Directories without files are
+left out.
 
-What is worth more in less room comes first. A file is worth its share of all edits (the git
-history) and of all files; a directory is worth the files that lie right in it, as whoever sees it
-knows where to find them. The map shows as many directories and names of files as have room, in
+What is worth most for the room that it takes comes first. A file is worth its share of all edits
+(the git history) and of all files. A directory is worth what the files right in it are: whoever
+sees it knows where they are. The map shows as many directories and names of files as have room, in
 that order. Ties are broken by path, so the same project gives the same map.
 """
 
@@ -39,7 +40,7 @@ NAME_SHARE = 0.5
 """What the name of a file is worth, beside its directory."""
 LINE = 3
 """So many directories to be shown get a line of the one that they are in, as its path is long."""
-LABELS_SHARE = 0.25
+LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""
 LEAST_COST = 0.8
 """What a name takes at least."""
@@ -224,7 +225,8 @@ def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Direc
             while base.above and not has_line(base):
                 base = base.above
             heat = sum(here.hot.values()) if here.hot else 0.0
-            worth = weight(heat, len(here.names) or bool(here.closed))
+            files = here.total if here.above is start else len(here.names)
+            worth = weight(heat, files or bool(here.closed))
             urgency = worth / _about(_inner(here, base))
             if worth:
                 yield -urgency, 0, here.path, here, ""
@@ -318,8 +320,8 @@ def _inner(here: Directory, base: Directory) -> str:
 
 def _label(here: Directory, base: Directory) -> str:
     """The word for HERE in the line of BASE: `src/(210)`."""
-    told = here.closed or here.total >= FEW or not base.path
-    return map_word(_inner(here, base)) + "/" + f"({here.closed or here.total})" * bool(told)
+    number = here.closed or (f"{here.total}" if here.total >= FEW else "")
+    return map_word(_inner(here, base)) + "/" + f"({number})" * bool(number)
 
 
 def minimum_cost(start: Directory, cost: Cost, prefix: str) -> float:
