@@ -8,11 +8,11 @@ kind if they are many, directories below it, and the number of all other files i
 
 `_core/(54)` holds 54 files, at any depth, and `_tools/` fewer than FEW. The first line is that of
 the start and names the directories at the top, even where they have lines of their own. Any other
-directory is named once: with a line of its own if files in it or LINE directories below it are named,
-else in the line of the nearest one above that has one. `name@` is a link, `sub/(git)` a repository of its
-own, and `sub/(?)` cannot be read. Names are words as in `render.names`, and a name that looks like
-a count is quoted, too, so a reader gets the paths back from a line. Directories without files are
-left out.
+directory is named once: in a line of its own if files in it or LINE directories below it are named,
+else in the line of the nearest one above that has one. `name@` is a link, `sub/(git)` a repository
+of its own, and `sub/(?)` cannot be read. Names are words as in `render.names`, and a name that
+looks like a count is quoted, too, so a reader gets the paths back from a line. Directories without
+files are left out.
 
 What is worth most for the room that it takes comes first. A file is worth its share of all edits
 (the git history) and of all files. A directory is worth what the files right in it are: whoever
@@ -65,8 +65,9 @@ _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 class Directory:
     """A directory: its files by their names, and the directories `below`, the heaviest first.
 
-    `hot` is the weight of each edited file. `total`, `folders` and `heat` sum up the files,
-    directories and edits at any depth. `closed` is "git" or "?" for a directory that was not
+    `hot` is the weight of each edited file, but of those that change along with others; `own` sums
+    up all of them. `total`, `folders` and `heat` sum up the files, directories and edits at any
+    depth. `closed` is "git" or "?" for a directory that was not
     entered. A directory that holds only one other directory is joined with it: it is left out.
     """
 
@@ -74,6 +75,7 @@ class Directory:
     names: Sequence[str]
     links: Collection[str]
     hot: Mapping[str, float]
+    own: float = 0.0
     closed: str = ""
     below: list["Directory"] = field(default_factory=list)
     total: int = 0
@@ -124,18 +126,26 @@ def map_word(name: str) -> str:
 # ---------------------------------------------------------------------------- the tree
 
 
-def build_tree(project: ProjectFiles, heat: Mapping[str, float], budget: Budget) -> Directory:
+def build_tree(
+    project: ProjectFiles,
+    heat: Mapping[str, float],
+    budget: Budget,
+    along: Callable[[str], bool] = lambda _: False,
+) -> Directory:
     """Make the tree of PROJECT, without directories that hold no file.
 
-    HEAT is the weight of each edited file, by its path from the start. Raises `DeadlineExceeded`.
+    HEAT is the weight of each edited file, by its path from the start, and ALONG tells which of
+    them change along with others, such as a changelog. Raises `DeadlineExceeded`.
     """
     found: dict[str, Directory] = {}
     for directory in budget.checked(project.directories):
         path, names = directory.path, project.names(directory)
         paths = project.paths[directory.first : directory.end]
         hot = {n: heat[file] for file, n in zip(paths, names, strict=True) if file in heat}
+        own = sum(hot.values()) if hot else 0.0
+        hot = {n: hot[n] for n in hot if not along(f"{path}/{n}".removeprefix("/"))}
         closed = _CLOSED[directory.closed] if directory.closed else ""
-        found[path] = Directory(path, names, frozenset(directory.links), hot, closed)
+        found[path] = Directory(path, names, frozenset(directory.links), hot, own, closed)
         if path:
             found[path].level = path.count("/") + 1
             found[path.rpartition("/")[0]].below.append(found[path])
@@ -148,7 +158,7 @@ def build_tree(project: ProjectFiles, heat: Mapping[str, float], budget: Budget)
         ]
         here.below.sort(key=lambda one: (-one.heat, -one.total, one.path))
         here.total = len(here.names) + sum(one.total for one in here.below)
-        here.heat = sum(here.hot.values()) + sum(one.heat for one in here.below)
+        here.heat = here.own + sum(one.heat for one in here.below)
         for one in here.below:
             one.above = here
     return found[""]
@@ -224,9 +234,8 @@ def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Direc
         if base := here.above:
             while base.above and not has_line(base):
                 base = base.above
-            heat = sum(here.hot.values()) if here.hot else 0.0
             files = here.total if here.above is start else len(here.names)
-            worth = weight(heat, files or bool(here.closed))
+            worth = weight(here.own, files or bool(here.closed))
             urgency = worth / _about(_inner(here, base))
             if worth:
                 yield -urgency, 0, here.path, here, ""

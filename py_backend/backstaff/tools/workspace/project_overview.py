@@ -223,7 +223,7 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
     git_budget = context.budget.share(WALK_SHARE)
     branch, known, warnings = _history(place, found, git_budget)
     budget = context.budget.at_least(MIN_SECONDS)
-    start = build_tree(found, known.heat, budget)
+    start = build_tree(found, known.heat, budget, _changes_along)
     prefix = place.prefix
     real: list[Directory] = []
     tests: list[tuple[str, int]] = []
@@ -333,14 +333,15 @@ def _read_first(paths: Sequence[str]) -> list[str]:
 
 
 def _edited(commits: Sequence[Sequence[str]], start: Directory) -> list[str]:
-    """The remaining files that the latest commits touched most often; of equals, the latest.
-
-    What many a change touches along with others, such as a changelog, says little.
-    """
+    """The remaining files that the latest commits touched most often; of equals, the latest."""
     touched = Counter(chain.from_iterable(map(sorted, commits[:LATE_COMMITS])))
     there = {f"{here.path}/{name}".removeprefix("/") for here in start.walk() for name in here.hot}
-    names = (path for path, _ in touched.most_common() if path in there)
-    return [path for path in names if not (_is_build(path.lower()) or _ALONG.search(path))][:EDITED]
+    return [path for path, _ in touched.most_common() if path in there][:EDITED]
+
+
+def _changes_along(path: str) -> bool:
+    """Whether the file PATH changes along with others, as a changelog, and says little itself."""
+    return _is_build(path.lower()) or _ALONG.search(path) is not None
 
 
 def _notes(found: ProjectFiles) -> Iterator[str]:
