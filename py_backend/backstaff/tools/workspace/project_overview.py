@@ -11,9 +11,8 @@ the caller's limit in bytes besides. Weight comes from the git history where the
 the number of files. The same project gives the same text.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
@@ -22,7 +21,6 @@ from pathlib import PurePath
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.edits import Edits, edits
-from backstaff.fs.file import read
 from backstaff.fs.git import NoGit
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
@@ -30,6 +28,7 @@ from backstaff.render.lines import all_files, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace import _landmarks as landmarks
 from backstaff.tools.workspace._best_map import (
     FEW,
     Cost,
@@ -42,7 +41,6 @@ from backstaff.tools.workspace._best_map import (
     map_word,
     minimum_cost,
 )
-from backstaff.tools.workspace._languages import language
 from backstaff.tools.workspace._refusals import refusal
 
 MOST_TOKENS = 20_000
@@ -57,71 +55,14 @@ HALF_LIFE = 400
 """Commits after which an edit counts half as much."""
 MOST_BYTES = 5
 """More bytes than a token has on average: a caller's limit below that many is the closer one."""
-EDITED = 8
-"""The most files named as edited lately."""
+EDITED, MOST_TESTS, MOST_ENTRIES = 8, 3, 5
+"""The most files edited lately, directories of tests and starts of programs."""
+LANDMARK_DEPTH = 3
+"""So many directories deep documents, build files and starts of programs are looked for."""
 HEAD_SHARE = 0.2
 """The part of the whole that the head may take, beside its first line."""
 KINDS, RARE = 6, 0.02
 """The most kinds that the head tells, and the part of all files that a kind has at least."""
-
-READ_FIRST = frozenset(
-    (
-        *("readme", "agents", "claude", "contributing", "architecture"),
-        *("design", "hacking", "development", "overview", "building", "getting_started"),
-    )
-)
-PROSE = ("", "md", "rst", "txt", "org", "adoc")
-BUILD = frozenset(
-    (
-        *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py"),
-        *("package.json", "deno.json", "cargo.toml", "go.mod", "go.work"),
-        *("makefile", "gnumakefile", "justfile", "cmakelists.txt", "meson.build", "configure.ac"),
-        *("gradlew", "build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
-        *("module.bazel", "workspace.bazel", "build.zig", "gemfile", "rakefile", "composer.json"),
-        *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj"),
-        *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
-    )
-)
-DOCUMENTS = (".github", "doc", "docs")
-TESTS = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
-MOST_TESTS, MOST_ENTRIES, ENTRY_DEPTH = 3, 5, 3
-MAX_MANIFEST = 1 << 18
-TEST_COMMANDS = (
-    *(("makefile", rb"^test *:", "make test"), ("makefile", rb"^check *:", "make check")),
-    *(("justfile", rb"^test\b", "just test"), ("package.json", rb'"test" *:', "npm test")),
-    *(("pyproject.toml", rb"pytest", "pytest"), ("setup.cfg", rb"pytest", "pytest")),
-    *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
-    *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
-    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test")),
-    *(("gradlew", rb"", "./gradlew test"), ("pom.xml", rb"", "mvn test")),
-    *(("rakefile", rb"", "rake test"), ("deno.json", rb"", "deno test")),
-    *(("dune-project", rb"", "dune test"), ("stack.yaml", rb"", "stack test")),
-    *(("build.zig", rb"", "zig build test"), ("package.swift", rb"", "swift test")),
-)
-"""A build file at the top, what it holds if so, and the command."""
-_MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
-_ENTRY = re.compile(
-    r"(^|/)(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
-    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)$|^bin/[^./]+$"
-    r"|^(src/)?(server|lib)\.(py|ts|js|c|go|rs)$|^(src/)?([^/]+/)?cli\.(py|ts|js)$"
-    r"|(^|/src/)index\.(ts|js|tsx|mjs)$",
-    re.IGNORECASE,
-)
-_ASIDE = re.compile(
-    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
-    r"|benchmarks?|([\w-]+-)?scripts?|\.[^/]+)/",
-    re.IGNORECASE,
-)
-_ALONG = re.compile(
-    r"^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$"
-    r"|(^|/)(\.?changes|changelogs?|releases?|translations?|locales?)/",
-    re.IGNORECASE,
-)
-_MADE_UP = re.compile(
-    r"(^|/)(test[_-]?data|(__)?(fixtures|snapshots)(__)?|golden)(/|$)", re.IGNORECASE
-)
-BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
-
 
 REPOSITORY = "dir/(git) is a repository of its own"
 IGNORED = "git ignores all that is in here"
@@ -223,34 +164,29 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
     git_budget = context.budget.share(WALK_SHARE)
     branch, known, warnings = _history(place, found, git_budget)
     budget = context.budget.at_least(MIN_SECONDS)
-    start = build_tree(found, known.heat, budget, _changes_along)
+    start = build_tree(found, known.heat, budget, landmarks.changes_along)
     prefix = place.prefix
-    real: list[Directory] = []
-    tests: list[tuple[str, int]] = []
-    for here in budget.checked(start.walk()):
-        if _MADE_UP.search(here.path):
-            continue
-        real.append(here)
-        above, _, name = here.path.rpartition("/")
-        if name.lower() in TESTS and here.total and not _ASIDE.search(f"{above}/"):
-            tests.append((prefix + here.path, here.total))
-    shallow = [path for path in budget.within(found.paths) if path.count("/") <= ENTRY_DEPTH]
-    build = [
-        path
-        for path in shallow
-        if path.count("/") <= 1 and _is_build(path.lower()) and not _ASIDE.search(path)
-    ]
+    real = [here for here in budget.checked(start.walk()) if not landmarks.is_data(here.path)]
+    kinds = Counter(kind_of_name(name) for here in real for name in here.names)
+    types: Counter[str] = Counter()
+    for kind, number in kinds.items():
+        types[landmarks.language(kind)] += number
+    types["test data"] = start.total - types.total()
+    tests = [here for here in real if here.total and landmarks.is_tests(here.path)]
+    tests.sort(key=lambda here: (-here.total, here.path))
+    shallow = [path for path in budget.within(found.paths) if path.count("/") <= LANDMARK_DEPTH]
+    build = landmarks.build_files(shallow)
     return Facts(
         name=PurePath(context.root.path).name or "/",
         prefix=prefix,
         branch=branch,
         start=start,
-        types=_types(start, real),
-        read_first=[prefix + path for path in _read_first(shallow)],
+        types=+types,
+        read_first=[prefix + path for path in landmarks.read_first(shallow)],
         build=[prefix + path for path in build],
-        test_commands=list(_test_commands(place, build)),
-        tests=sorted(tests, key=lambda one: (-one[1], one[0]))[:MOST_TESTS],
-        entries=[prefix + path for path in _entries(shallow, known.heat)],
+        test_commands=list(landmarks.test_commands(place, build)),
+        tests=[(prefix + here.path, here.total) for here in tests[:MOST_TESTS]],
+        entries=[prefix + path for path in landmarks.entries(shallow, known.heat)[:MOST_ENTRIES]],
         edited=[prefix + path for path in _edited(known.commits, start)],
         notes=list(_notes(found)),
         warnings=tuple(warnings),
@@ -281,67 +217,11 @@ def _history(
     return branch, known, [f"Nothing is known of edits: {known.unknown}"]
 
 
-def _test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
-    """Yield what runs the tests, as the build files at the top tell: `make test`, `pytest`."""
-    for path in build:
-        for name, told, command in TEST_COMMANDS:
-            if path.lower() != name:
-                continue
-            try:
-                content = read(path, place.listing(), MAX_MANIFEST).head if told else b""
-            except PathError:
-                continue
-            if re.search(told, content, re.MULTILINE):
-                yield f"`{command}`"
-
-
-def _entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
-    """Files among PATHS where a program starts: `main` first, and what lies higher up."""
-    found = [path for path in paths if _ENTRY.search(path) and not _ASIDE.search(path)]
-    found.sort(
-        key=lambda path: (not _MAIN.search(path), path.count("/"), -heat.get(path, 0.0), path)
-    )
-    return found[:MOST_ENTRIES]
-
-
-def _is_build(path: str) -> bool:
-    return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
-
-
-def _types(start: Directory, real: Sequence[Directory]) -> Counter[str]:
-    """The number of files below START by their language; those not in REAL directories are data."""
-    types: Counter[str] = Counter()
-    for kind, number in Counter(kind_of_name(name) for here in real for name in here.names).items():
-        types[language(kind)] += number
-    types["test data"] = start.total - types.total()
-    return +types
-
-
-def _read_first(paths: Sequence[str]) -> list[str]:
-    """Documents among PATHS: at the top and in docs/; in a part's docs/, how to contribute."""
-    found = []
-    for path in paths:
-        folder, _, name = path.lower().rpartition("/")
-        stem, _, extension = name.partition(".")
-        if folder.rpartition("/")[2] in DOCUMENTS:
-            told = stem == "contributing" or (folder in DOCUMENTS and stem != "readme")
-        else:
-            told = not folder
-        if told and stem in READ_FIRST and extension in PROSE:
-            found.append(path)
-    return sorted(found, key=lambda path: path.count("/"))
-
-
 def _edited(commits: Sequence[Sequence[str]], start: Directory) -> list[str]:
     """The remaining files that the latest commits touched most often; of equals, the latest."""
     touched = Counter(chain.from_iterable(map(sorted, commits[:LATE_COMMITS])))
     there = {f"{here.path}/{name}".removeprefix("/") for here in start.walk() for name in here.hot}
     return [path for path, _ in touched.most_common() if path in there][:EDITED]
-
-
-def _changes_along(path: str) -> bool:
-    """Whether the file PATH changes along with others, as a changelog, and says little itself."""
-    return _is_build(path.lower()) or _ALONG.search(path) is not None
 
 
 def _notes(found: ProjectFiles) -> Iterator[str]:
