@@ -21,12 +21,12 @@ that order. Ties are broken by path, so the same project gives the same map.
 """
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
+from itertools import chain
 from math import inf
 
 from backstaff.fs.budget import Budget
@@ -44,8 +44,8 @@ LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""
 LEAST_COST = 0.8
 """What a name takes at least."""
-USUAL_COST = 3
-"""What few names and directories take less than on average."""
+USUAL_COST = 5
+"""What a name or a directory takes, for a first guess."""
 WORD_COST, LETTERS = 3, 5
 """About what a word takes, and the letters that take one token more."""
 FEW = 50
@@ -204,47 +204,64 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
         return inf if budget.expired() else sum(cost(line.text) for line in lines(count))
 
     most = max(int(room / LEAST_COST), 0)
-    items = nsmallest(most, budget.within(_items(start, most)))
-    # Most maps end below the usual number of items, and what is longer takes longer to measure.
-    usual = min(int(room / USUAL_COST), len(items))
-    bounds = (usual, len(items)) if taken(usual) <= room else (0, usual)
-    return lines(bisect_right(range(1, len(items) + 1), room, *bounds, key=taken))
+    items = nsmallest(most, budget.within(_directories(start)))
+    # No name comes before its directory, so only those of these directories can have room.
+    names = chain.from_iterable(_names(start, item, most) for item in items)
+    items = nsmallest(most, chain(items, budget.within(names)))
+    # The number that has room is guessed from what another number takes: twice that in twice the
+    # room. That needs fewer maps than halving does.
+    least, limit, guess = 0, len(items), room / USUAL_COST
+    while least < limit:
+        count = min(max(int(guess), least + 1), limit)
+        cost_of_all = taken(count)
+        guess = count * room / cost_of_all
+        least, limit = (count, limit) if cost_of_all <= room else (least, count - 1)
+    return lines(least)
 
 
-def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Directory, str]]:
-    """Yield a tuple for each directory below START, and for MOST names in each.
+Item = tuple[float, int, str, Directory, str]
+"""A directory and the name of a file in it, or "" for the directory itself.
 
-    It has the negative urgency, the rank in the directory and its path, for the order; then the
-    directory and the name, "" for the directory itself. What is urgent is worth much for what it
-    takes. No name comes before its directory, nor before one that is edited more.
-    """
+For the order, its negative urgency, the rank of the name and the path of the directory come first.
+What is worth much for what it takes is urgent.
+"""
 
-    def weight(heat: float, files: int) -> float:
-        edits = heat / start.heat if start.heat else 0.0
-        return HEAT_SHARE * edits + (1 - HEAT_SHARE) * files / (start.total or 1)
 
-    def has_line(here: Directory) -> bool:
-        """Whether HERE is likely to have a line in any case."""
-        if here.above in (None, start):
-            return True
-        return len(here.below) >= LINE and (here.below[LINE - 1].heat > 0 or not start.heat)
-
+def _directories(start: Directory) -> Iterator[Item]:
+    """Yield an item for START and each directory below it that has files."""
+    yield -inf, 0, "", start, ""
     for here in start.walk():
-        urgency = inf
-        if base := here.above:
-            while base.above and not has_line(base):
-                base = base.above
-            files = here.total if here.above is start else len(here.names)
-            worth = weight(here.own, files or bool(here.closed))
-            urgency = worth / _about(_inner(here, base))
-            if worth:
-                yield -urgency, 0, here.path, here, ""
-        beginning = 0.0 if has_line(here) else _about(here.path)
-        for rank, name in enumerate(here.ranked()[:most], 1):
-            worth = NAME_SHARE * weight(here.hot.get(name, 0.0), 1)
-            urgency = min(urgency, worth / (_about(name) + beginning))
-            beginning = 0.0
-            yield -urgency, rank, here.path, here, name
+        base = here.above
+        if not base or not (here.names or here.closed or base is start):
+            continue
+        while base.above and not _has_line(base, start):
+            base = base.above
+        files = here.total if base is start else len(here.names)
+        worth = _weight(here.own, files or 1, start)
+        yield -worth / _about(_inner(here, base)), 0, here.path, here, ""
+
+
+def _names(start: Directory, item: Item, most: int) -> Iterator[Item]:
+    """Yield an item for each of MOST names in the directory of ITEM, the most edited first."""
+    urgency, *_, here, _ = item
+    beginning = 0.0 if _has_line(here, start) else _about(here.path)
+    for rank, name in enumerate(here.ranked()[:most], 1):
+        worth = NAME_SHARE * _weight(here.hot.get(name, 0.0), 1, start)
+        urgency = max(urgency, -worth / (_about(name) + beginning))
+        beginning = 0.0
+        yield urgency, rank, here.path, here, name
+
+
+def _weight(heat: float, files: int, start: Directory) -> float:
+    edits = heat / start.heat if start.heat else 0.0
+    return HEAT_SHARE * edits + (1 - HEAT_SHARE) * files / (start.total or 1)
+
+
+def _has_line(here: Directory, start: Directory) -> bool:
+    """Whether HERE is likely to have a line in any case: much below it is edited."""
+    if here.above in (None, start):
+        return True
+    return len(here.below) >= LINE and (here.below[LINE - 1].heat > 0 or not start.heat)
 
 
 def _about(text: str) -> float:
