@@ -76,8 +76,8 @@ Interactively this is the root of the project; with a prefix argument, ask."
                 (mapcar (lambda (path) (backstaff-overview--name path path :file))
                         (plist-get data key))))
       (line "types" ", "
-            (mapcar (lambda (type) (format "%d %s" (plist-get type :files)
-                                           (or (plist-get type :kind) "other")))
+            (mapcar (lambda (type) (format "%s %d" (or (plist-get type :kind) "other")
+                                           (plist-get type :files)))
                     (plist-get data :types)))
       (line "read first" " " (files :read-first))
       (line "build" " " (files :build))

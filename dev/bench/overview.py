@@ -1,42 +1,47 @@
-"""How much of a project an overview shows, beside a plain tree and beside JSON of the same bytes.
+"""How much of a project an overview shows, beside other texts of as many tokens.
 
     python -m dev.bench.overview [--tokens 300 500 1000] [CLONE ...]
 
-Each CLONE is a work tree of git; without any, this repository is measured. Two sets of files are
-looked for. "edited": the 50 files that the whole history touched most often; the overview knows
-that history. "next": the files that the last 30 commits touched, looked for in the project as it
-stood before them, so that nothing knew them. For each set the share of files is told of which the
-directory is named, and of which the file itself is. The others are cut to as many bytes as the
-overview may take: a tree indented by two blanks, depth first, and the JSON of workspace/tree.
+Each CLONE is a work tree of git; without any, this repository is measured. All look at the project
+as it stood before its last 30 commits, and for two sets of files. "edited": the 50 files that the
+1,000 commits before touched most often; the overview knows them. "next": the files that the last 30
+commits touched, which nothing knew. For each set the share of files is told of which the directory
+is named, and of which the file itself is; "top" is the share of the directories at the top.
+
+The others are cut to as many tokens by the same estimate: a tree indented by two blanks, depth
+first; the JSON of workspace/tree; and the directories with the most edits, one to a line, which is
+the most that a text can show that tells nothing else.
 """
 
 import argparse
 import re
 import tempfile
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from backstaff.registry import discover
+from backstaff.render.lines import fitting
 from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Server
 from backstaff.settings import Settings
 from dev.bench.history import clone_before, commits, files
 
 MOST_EDITED = 50
-NEXT_COMMITS = 30
-BYTES_A_TOKEN = 2.5
+COMMITS, NEXT_COMMITS = 1000, 30
 HERE = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The directories ("" for the root) and files that an answer names."""
+    """The directories ("" for the root) and files that an answer names, and what it takes."""
 
     directories: frozenset[str]
     files: frozenset[str]
+    tokens: float
 
     def shares(self, wanted: Sequence[str]) -> tuple[float, float]:
         """Of how many WANTED files the directory is named, and of how many the file itself."""
@@ -46,9 +51,14 @@ class Shown:
         files = sum(path in self.files for path in wanted)
         return directories / len(wanted), files / len(wanted)
 
+    def top(self, there: set[str]) -> float:
+        """The share of the directories at the top that is named, of a project with these files."""
+        tops = {path.partition("/")[0] for path in there if "/" in path}
+        return len(tops & {path.partition("/")[0] for path in self.directories}) / (len(tops) or 1)
 
-Shares = list[tuple[float, float]]
-"""Shares of directories and of files, for "edited" and for "next"."""
+
+Shares = tuple[float, ...]
+"""Tokens; shares of the top, of directories and of files of "edited", and of those of "next"."""
 Form = Callable[[Path, int], Shown]
 """What an answer about a project shows in so many tokens."""
 
@@ -62,46 +72,37 @@ def main() -> None:
     rows: list[tuple[str, int, str, Shares]] = []
     for clone in asked.clones:
         rows += _measured(clone.resolve(), asked.tokens)
-    print(
-        f"{'project':<16}{'tokens':>7}  {'form':<22}{'edited: dir/file':>18}{'next: dir/file':>18}"
-    )
+    print(f"{'project':<16}{'tokens':>7}  {'form':<25}{'used':>6}   top  edited: dir file  next")
     for project, tokens, form, shares in rows:
-        cells = "".join(f"{a:>12.2f} /{b:>4.2f}" for a, b in shares)
-        print(f"{project:<16}{tokens:>7}  {form:<22}{cells}")
+        print(f"{project:<16}{tokens:>7}  {form:<25}{_cells(shares)}")
     for tokens in asked.tokens:
         for form in FORMS:
             found = [shares for _, t, f, shares in rows if (t, f) == (tokens, form)]
-            cells = "".join(
-                f"{a:>12.2f} /{b:>4.2f}" for a, b in map(_mean, zip(*found, strict=True))
-            )
-            print(f"{'mean of ' + str(len(found)):<16}{tokens:>7}  {form:<22}{cells}")
+            mean = [sum(column) / len(found) for column in zip(*found, strict=True)]
+            print(f"{f'mean of {len(found)}':<16}{tokens:>7}  {form:<25}{_cells(mean)}")
 
 
-def _mean(shares: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    firsts, seconds = zip(*shares, strict=True)
-    return sum(firsts) / len(firsts), sum(seconds) / len(seconds)
+def _cells(shares: Sequence[float]) -> str:
+    used, *others = shares
+    return f"{used:>6.0f}" + "".join(f"{share:>6.2f}" for share in others)
 
 
 def _measured(clone: Path, sizes: Sequence[int]) -> list[tuple[str, int, str, Shares]]:
-    """A row for each size and form: the project, the tokens, the form, its two pairs of shares."""
+    """A row for each size and form: the project, the tokens, the form, what it shows."""
     late = commits(clone, "--first-parent", "-m", f"-n{NEXT_COMMITS + 1}")[:-1]
-    there = files(clone)
-    touched = Counter(path for commit in commits(clone) for path in commit.files if path in there)
-    edited = sorted(touched, key=lambda path: (-touched[path], path))[:MOST_EDITED]
+    rows: list[tuple[str, int, str, Shares]] = []
     with tempfile.TemporaryDirectory(prefix="backstaff-bench-") as folder:
         before = clone_before(clone, len(late), Path(folder))
-        known = files(before)
-        coming = sorted({path for commit in late for path in commit.files if path in known})
-        return [
-            (
-                clone.name,
-                tokens,
-                name,
-                [form(clone, tokens).shares(edited), form(before, tokens).shares(coming)],
-            )
-            for tokens in sizes
-            for name, form in FORMS.items()
-        ]
+        there = files(before)
+        touched = Counter(path for one in commits(before, f"-n{COMMITS}") for path in one.files)
+        edited = sorted(touched.keys() & there, key=lambda path: (-touched[path], path))
+        coming = sorted({path for commit in late for path in commit.files} & there)
+        for tokens in sizes:
+            for name, form in FORMS.items():
+                shown = form(before, tokens)
+                shares = (*shown.shares(edited[:MOST_EDITED]), *shown.shares(coming))
+                rows.append((clone.name, tokens, name, (shown.tokens, shown.top(there), *shares)))
+    return rows
 
 
 def _parent(path: str) -> str:
@@ -127,7 +128,12 @@ def _overview(root: Path, tokens: int) -> Shown:
     opened = {_relative(line["path"]) for line in lines}
     collapsed = {one["path"] for line in lines for one in line["collapsed"]}
     files = {_joined(line["path"], name) for line in lines for name in line["names"]}
-    return Shown(frozenset(opened | collapsed), frozenset(files))
+    # The head names files, too. Its words are those of the lines above the map.
+    words = set(reply.text.partition("\n./")[0].split())
+    heads = {path for key in ("read_first", "build", "start", "edited") for path in reply.data[key]}
+    files |= {path for path in heads if path in words}
+    directories = opened | collapsed | {_parent(path) for path in heads if path in words}
+    return Shown(frozenset(directories), frozenset(files), estimated(reply.text))
 
 
 def _relative(path: str) -> str:
@@ -143,13 +149,15 @@ def _tree(root: Path, tokens: int) -> Shown:
     taken, rows = 0.0, []
     for path, is_directory in _depth_first(files(root)):
         name = path.rpartition("/")[2] + ("/" if is_directory else "")
-        taken += estimated("  " * path.count("/") + name + "\n")
-        if taken > tokens:
+        cost = estimated("  " * path.count("/") + name + "\n")
+        if taken + cost > tokens:
             break
+        taken += cost
         rows.append((path, is_directory))
     return Shown(
         frozenset({""} | {path for path, is_directory in rows if is_directory}),
         frozenset(path for path, is_directory in rows if not is_directory),
+        taken,
     )
 
 
@@ -168,21 +176,41 @@ def _depth_first(paths: set[str]) -> list[tuple[str, bool]]:
 
 
 def _json(root: Path, tokens: int) -> Shown:
-    """The JSON of workspace/tree, as much as one call gives, cut to so many bytes."""
+    """The JSON of workspace/tree, as much as one call gives, cut."""
     asked = {"path": ".", "entry_kind": "all", "max_depth": 12, "max_entries": 1000}
     whole = _call("workspace/tree", asked | {"include_hidden": True}, root).json
-    cut = whole.encode()[: int(tokens * BYTES_A_TOKEN)].decode(errors="ignore")
-    paths = re.findall(r'"path":"((?:[^"\\]|\\.)*)","depth":\d+,"kind":"(\w+)"', cut)
+    # The estimate of a longer beginning is no lower.
+    length = bisect_right(
+        range(1, len(whole) + 1), float(tokens), key=lambda n: estimated(whole[:n])
+    )
+    paths = re.findall(r'"path":"((?:[^"\\]|\\.)*)","depth":\d+,"kind":"(\w+)"', whole[:length])
     return Shown(
         frozenset(_relative(path) for path, kind in paths if kind == "directory"),
         frozenset(path for path, kind in paths if kind != "directory"),
+        estimated(whole[:length]),
     )
+
+
+def _hottest(root: Path, tokens: int) -> Shown:
+    """The directories whose own files the latest commits touched most often, one to a line."""
+    there = files(root)
+    touched = Counter(
+        _parent(path)
+        for one in commits(root, f"-n{COMMITS}")
+        for path in one.files
+        if path in there
+    )
+    ordered = sorted(touched, key=lambda path: (-touched[path], path))
+    costs = [estimated(f"{path or '.'}\n") for path in ordered]
+    shown = fitting(costs, tokens)
+    return Shown(frozenset(ordered[:shown]), frozenset(), sum(costs[:shown]))
 
 
 FORMS: dict[str, Form] = {
     "project_overview": _overview,
     "two-space tree, cut": _tree,
     "workspace/tree JSON, cut": _json,
+    "hottest directories": _hottest,
 }
 
 if __name__ == "__main__":

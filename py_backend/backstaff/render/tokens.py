@@ -47,7 +47,12 @@ def _tokens(text: str) -> float:
             case "digits":
                 total += -(-length // DIGITS)
             case "marks":
-                total += MARK if length == 1 else RUN * length
+                if piece[0] == "/" and piece.end() == len(text.rstrip("\n")):
+                    total += (
+                        1  # that of `src/` stands alone, that of `/a` with the letters behind it
+                    )
+                else:
+                    total += MARK if length == 1 else RUN * length
             case "control":
                 total += 1
             case _:

@@ -14,7 +14,7 @@ from backstaff.render.names import lossy, visible
 from backstaff.result import Rows
 from backstaff.server import Reply
 from backstaff.tools.workspace._best_map import kind_of_name
-from backstaff.tools.workspace.project_overview import TESTS
+from backstaff.tools.workspace._landmarks import TESTS
 from tests.py.attack.attackers import BUG, TOOLS, takes_path
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.attack.transports import server_at

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from backstaff.fs.project_files import Directory, ProjectFiles
 from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
+from backstaff.tools.workspace._best_map import FEW
 from backstaff.tools.workspace.project_overview import TOOL
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
@@ -82,9 +84,8 @@ class Line:
 
     path: str
     files: dict[str, bool]
-    folders: dict[str, int | str]
+    folders: dict[str, int | str | None]
     omitted: int = 0
-    folded: tuple[int, int] = (0, 0)
 
 
 @dataclass
@@ -117,17 +118,17 @@ def read(line: str) -> Line:
     found = Line(first.rest[:-1] if first.name is None else first.name, {}, {})
     while rest:
         here = rest.pop(0)
-        if (number := here.fits(r"\+(\d+)")) and rest and rest[0].fits("dirs"):
-            found.folded = int(number[1]), int(rest[1].rest.strip("()"))
-            assert len(rest) == 2, line
-            break
-        if number:
+        if number := here.fits(r"\+(\d+)"):
             found.omitted += int(number[1])
             if rest and rest[0].fits(r"\.\w+"):
+                assert not found.folders, line
                 rest.pop(0)
-        elif folder := re.fullmatch(r"(.*)/\((\d+|git|\?)\)", here.rest):
+            else:
+                assert not rest, line
+        elif folder := re.fullmatch(r"(.*)/(?:\((\d+|git|\?)\))?", here.rest):
             name = folder[1] if here.name is None else here.name
-            found.folders[name] = int(folder[2]) if folder[2].isdigit() else folder[2]
+            told = folder[2]
+            found.folders[name] = int(told) if told and told.isdigit() else told
         else:
             assert not found.folders, line
             assert not found.omitted, line
@@ -158,35 +159,45 @@ def folders(reply: Reply) -> set[str]:
     return collapsed | {line.path for line in lines(reply)}
 
 
-def hidden(reply: Reply) -> int:
-    """How many files the map counts without naming them."""
-    opened = [line.path for line in lines(reply)]
-
-    def inside(path: str) -> bool:
-        return any(one == path or one.startswith(f"{path}/") for one in opened)
-
-    collapsed = sum(
-        number
-        for line in lines(reply)
-        for name, number in line.folders.items()
-        if isinstance(number, int) and not inside(below(line.path, name))
-    )
-    return collapsed + sum(line.omitted + line.folded[1] for line in lines(reply))
+def above(path: str) -> Iterator[str]:
+    """The directories that PATH is in, from the nearest one to "."."""
+    while path != ".":
+        path = path.rpartition("/")[0] or "."
+        yield path
 
 
 def check(reply: Reply, root: Path, files: set[str]) -> None:
     """Whether the map is true of ROOT, where there are these FILES."""
-    for line in lines(reply):
+    shown, opened = folders(reply), {line.path for line in lines(reply)}
+    totals = Counter(folder for file in files for folder in above(file))
+    on_the_way = {folder for path in shown for folder in above(path)}
+    left_out: Counter[str] = Counter()  # files and directories, by the nearest one that is shown
+    hidden: Counter[str] = Counter()
+    for file in files - named(reply):
+        left_out[next(folder for folder in above(file) if folder in shown)] += 1
+    for folder in totals.keys() - shown:
+        if folder not in on_the_way or any(next(above(file)) == folder for file in files):
+            hidden[next(one for one in above(folder) if one in shown)] += 1
+    assert isinstance(reply.data, dict)
+    for line, row in zip(lines(reply), reply.data["map"], strict=True):
         assert (root / line.path).is_dir()
         for name, link in line.files.items():
             assert (root / line.path / name).is_symlink() == link, name
         for name, number in line.folders.items():
             path = below(line.path, name)
             assert (root / path).is_dir()
-            if isinstance(number, int):
-                assert number == sum(file.startswith(f"{path}/") for file in files), path
+            if number is None:
+                assert totals[path] < FEW, path
+            elif isinstance(number, int):
+                assert number == totals[path], path
+        assert line.omitted == left_out[line.path], line.path
+        told = sum(kind["files"] for kind in row["omitted"])
+        assert (row["path"], told + row["more_files"]) == (line.path, line.omitted)
+        assert row["more_directories"] == hidden[line.path], line.path
+    # Each directory stands once, but those that the first line names.
+    words = [below(line.path, name) for line in lines(reply)[1:] for name in line.folders]
+    assert len(words) == len({*words, *opened}) - len(opened)
     assert named(reply) <= files
-    assert len(named(reply)) + hidden(reply) == len(files)
     title, last = reply.text.splitlines()[0], reply.text.splitlines()[-1]
     assert f", {len(files)} file" in title
     if named(reply) == files:
@@ -298,10 +309,10 @@ def test_head_tells_what_the_project_is(tree: Plant) -> None:
     )
     assert overview(root).text == (
         "# proj  no git, 8 files in 3 dirs\n"
-        "types: 2 .md, 2 .py, 1 .json, 1 .toml, 1 .ts, 1 other\n"
+        "types: Markdown 2, Python 2, JSON 1, TOML 1, TypeScript 1, other 1\n"
         "read first: AGENTS.md README.md\n"
         "build: pyproject.toml web/package.json\n"
-        "./ AGENTS.md LICENSE README.md pyproject.toml src/(2) web/(2)\n"
+        "./ AGENTS.md LICENSE README.md pyproject.toml src/ web/\n"
         "src/ a.py b.py\n"
         "web/ package.json\n"
         "web/src/ a.ts\n"
@@ -318,7 +329,7 @@ def test_data_say_what_the_text_says(tree: Plant) -> None:
         "branch": None,
         "files": 3,
         "directories": 2,
-        "types": [{"kind": ".py", "files": 2}, {"kind": ".md", "files": 1}],
+        "types": [{"kind": "Python", "files": 2}, {"kind": "Markdown", "files": 1}],
         "read_first": ["README.md"],
         "build": [],
         "test_commands": [],
@@ -351,12 +362,25 @@ def test_data_say_what_the_text_says(tree: Plant) -> None:
 
 
 def test_kinds_of_files_in_data_add_up(tree: Plant) -> None:
-    root = tree({"LICENSE": ""} | {f"{end}{n}.{end}": "" for end in "abcdefgh" for n in "12"})
+    root = tree({"LICENSE": ""} | {f"{end}{n}.{end}": "" for end in "pqstuvwx" for n in "12"})
     data = overview(root).data
     assert isinstance(data, dict)
-    assert data["types"] == [{"kind": f".{end}", "files": 2} for end in "abcdef"] + [
+    assert data["types"] == [{"kind": f".{end}", "files": 2} for end in "pqstuv"] + [
         {"kind": None, "files": 5}
     ]
+
+
+def test_languages_have_names_and_test_data_are_apart(tree: Plant) -> None:
+    root = tree({"a.ts": "", "b.tsx": "", "notes.1": "", "x.odd": "", "testdata/c.ts": ""})
+    assert "\ntypes: TypeScript 2, .odd 1, test data 1, other 1\n" in overview(root).text
+
+
+def test_rare_languages_are_not_in_the_text(tree: Plant) -> None:
+    root = tree({f"{n}.go": "" for n in range(60)} | {"one.c": ""})
+    reply = overview(root)
+    assert "\ntypes: Go 60, other 1\n" in reply.text
+    assert isinstance(reply.data, dict)
+    assert {"kind": "C", "files": 1} in reply.data["types"]
 
 
 def test_empty_project_is_told(tree: Plant) -> None:
@@ -536,6 +560,23 @@ def test_hot_directory_is_opened_before_larger_ones() -> None:
     assert named[1:3] == ["hot", "hot/sub"], named
 
 
+def test_directories_share_a_line_where_three_are_named() -> None:
+    files: dict[str, list[str]] = {"": []}
+    for part in "ab":
+        files |= {part: [], f"{part}/many": []}
+        files |= {f"{part}/many/{n}": ["1.c", "2.c"] for n in range(3 if part == "a" else 2)}
+    files |= {"a/large": []}
+    files |= {f"a/large/{n}": [f"{x}.c" for x in range(FEW)] for n in range(2)}
+    start = _best_map.build_tree(project(files), {}, Budget())
+    found = _best_map.best_map(start, 52, estimated, "", Budget())
+    assert [line.text for line in found] == [
+        "./ a/(106) b/many/\n",
+        "a/ large/0/(50) large/1/(50)\n",
+        "a/many/ 0/ 1/ 2/\n",
+        "b/many/ 0/ 1/\n",
+    ]
+
+
 def random_project(seed: int) -> ProjectFiles:
     """A few directories, with names and kinds that are as short or as long as their counts."""
     random = Random(seed)  # noqa: S311 - a test repeats it
@@ -628,6 +669,26 @@ def test_head_tells_how_tests_run_and_where_programs_start(tree: Plant) -> None:
     assert data["tests"] == [{"path": "tests", "files": 2}]
 
 
+def test_main_programs_and_documents_at_the_top_come_first(tree: Plant) -> None:
+    root = tree(
+        {
+            "bin/tool": "",
+            "cmd/tool/main.go": "",
+            "scripts/main.go": "",
+            "cmd/docs/contributing.md": "",
+            "cmd/docs/design.md": "",
+            "docs/design.md": "",
+            "README.md": "",
+            "gradlew": "",
+            "examples/tests/a.go": "",
+        }
+    )
+    text = overview(root).text
+    assert "\nread first: README.md docs/design.md cmd/docs/contributing.md\n" in text
+    assert "\nstart: cmd/tool/main.go bin/tool\n" in text
+    assert "\ntest: `./gradlew test`\n" in text
+
+
 def test_build_file_that_is_no_file_runs_no_tests(tree: Plant) -> None:
     root = tree({"Makefile": {"link": "/etc/passwd"}, "package.json": '{"tests": {}}', "a": ""})
     text = overview(root).text
@@ -647,23 +708,24 @@ def test_edited_lately_leaves_out_what_changes_along(repository: Path) -> None:
 def test_many_directories_are_counted_where_they_have_no_room(tree: Plant) -> None:
     root = tree({f"directory-{number:03}/f.py": "" for number in range(200)})
     reply = overview(root, max_tokens=300)
-    first = lines(reply)[0]
-    assert first.folded == (200 - len(folders(reply) - {"."}),) * 2
-    assert len(first.folders) > 5
+    check(reply, root, {f"directory-{number:03}/f.py" for number in range(200)})
+    assert isinstance(reply.data, dict)
+    first = reply.data["map"][0]
+    assert first["more_directories"] == first["more_files"] == 200 - len(folders(reply) - {"."})
+    assert len(first["collapsed"]) > 5
 
 
 def test_directory_of_many_files_is_shown_in_part(tree: Plant) -> None:
     root = tree({f"d/{number:05}.py": "" for number in range(3000)} | {"README.md": ""})
     reply = overview(root, max_tokens=400)
-    assert hidden(reply) == 3001 - len(named(reply))
+    assert sum(line.omitted for line in lines(reply)) == 3001 - len(named(reply))
     assert len(named(reply)) > 50
 
 
 def test_tree_as_deep_as_can_be_is_shown(tree: Plant) -> None:
     root = tree({"d/" * (DEEPEST - 1) + "f.py": ""})
     reply = overview(root, max_tokens=4000)
-    assert reply.ok
-    assert hidden(reply) + len(named(reply)) == 1
+    assert named(reply) or any(path.startswith("d/d/") for path in folders(reply))
 
 
 def test_what_is_too_deep_for_a_walk_is_told_and_can_be_given_as_path(tree: Plant) -> None:
@@ -673,7 +735,8 @@ def test_what_is_too_deep_for_a_walk_is_told_and_can_be_given_as_path(tree: Plan
         assert "\n./ " + "d/" * DEEPEST + "(?)\n" in reply.text
         assert "[dir/(?) cannot be read]\n" in reply.text
     deeper = overview(root, path="d/" * DEEPEST, max_tokens=4000)
-    assert hidden(deeper) + len(named(deeper)) == 1
+    assert deeper.text.startswith(f"# {root.name}/d/d/")
+    assert len(folders(deeper)) > 1
 
 
 def test_cancelled_call_says_so(tree: Plant) -> None:

@@ -1,32 +1,33 @@
-"""A map of a project within a number of tokens: the directories that matter most, one to a line.
+"""A map of a project within a number of tokens: the directories that matter most, by their paths.
 
-A line holds the path of a directory, the names of some files in it, the number of its other files
-by their kind, and the directories below it that have no line of their own:
+A line holds the path of a directory, the names of some files in it, the number of other files of a
+kind if they are many, directories below it, and the number of all other files in it and below:
 
-    ./ README.md pyproject.toml +9 .py src/(210) docs/(41)
-    src/trio/ __init__.py _abc.py +12 .py +1 _core/(46) _tools/(5) +3 dirs (7)
+    ./ README.md pyproject.toml docs/ src/(210) tests/(92) +9
+    src/trio/ __init__.py _abc.py +62 .py _core/(54) _tests/tools/ _tools/ +7
 
-`sub/(41)` holds 41 files, at any depth. A directory that holds only one other directory is joined
-with it. `+9 .py +1` are nine files of a kind and one of another. `+3 dirs (7)` are three
-directories with seven files. `name@` is a link, `sub/(git)` a repository of its own, and `sub/(?)`
-cannot be read. The first line is that of the start and names its directories even where they have
-lines of their own. Names are words as in `render.names`, and a name that looks like a count is
-quoted, too, so a reader gets the paths back from a line. Directories without files are left out.
+`_core/(54)` holds 54 files, at any depth, and `_tools/` fewer than FEW. The first line is that of
+the start and names the directories at the top, even where they have lines of their own. Any other
+directory is named once: in a line of its own if files in it or LINE directories below it are named,
+else in the line of the nearest one above that has one. `name@` is a link, `sub/(git)` a repository
+of its own, and `sub/(?)` cannot be read. Names are words as in `render.names`, and a name that
+looks like a count is quoted, too, so a reader gets the paths back from a line. Directories without
+files are left out.
 
-The more urgent a directory or a file is, the earlier it gets room. Its weight is its share of all
-edits (the git history) and of all files; a file is as urgent as it is heavy, and a directory less
-so the deeper it is. The map shows as many as have room, in that order: a line for each directory,
-a name in it for each file. Ties are broken by path, so the same project gives the same map.
+What is worth most for the room that it takes comes first. A file is worth its share of all edits
+(the git history) and of all files. A directory is worth what the files right in it are: whoever
+sees it knows where they are. The map shows as many directories and names of files as have room, in
+that order. Ties are broken by path, so the same project gives the same map.
 """
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
-from math import inf, sqrt
+from itertools import chain
+from math import inf
 
 from backstaff.fs.budget import Budget
 from backstaff.fs.project_files import Closed, ProjectFiles
@@ -35,16 +36,20 @@ from backstaff.render.names import literal, word
 
 HEAT_SHARE = 0.8
 """How much the edits count in a weight; the rest is the number of files."""
-DIRECTORY_SHARE = 0.25
-"""How urgent a directory at the top is, beside a file of its weight."""
-LABELS_SHARE = 0.25
-"""The part of the room that a line may take for its directories."""
-SKIPPED = 10
-"""So many directories or files that have no room are left out for less urgent ones that have."""
-SPARE = 0.01
-"""The part of the room that may stay empty."""
+NAME_SHARE = 0.5
+"""What the name of a file is worth, beside its directory."""
+LINE = 3
+"""So many directories to be shown get a line of the one that they are in, as its path is long."""
+LABELS_SHARE = 0.5
+"""The part of the room that the first line may take for its directories."""
 LEAST_COST = 0.8
 """What a name takes at least."""
+USUAL_COST = 5
+"""What a name or a directory takes, for a first guess."""
+WORD_COST, LETTERS = 3, 5
+"""About what a word takes, and the letters that take one token more."""
+FEW = 50
+"""Fewer files than that are not counted beside a directory or a kind: it would cost too much."""
 MOST_KINDS = 2
 MIN_DIRECTORIES = 5
 """Directories that the first line of the smallest map names."""
@@ -52,7 +57,7 @@ MIN_DIRECTORIES = 5
 Cost = Callable[[str], float]
 """The part of the room that a text takes."""
 
-_KIND = re.compile(r"(?<=.)\.\w{1,12}\Z", re.ASCII | re.DOTALL)
+_KIND = re.compile(r"(?<=.)\.[a-zA-Z]\w{0,11}\Z", re.ASCII | re.DOTALL)
 _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 
 
@@ -60,21 +65,24 @@ _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 class Directory:
     """A directory: its files by their names, and the directories `below`, the heaviest first.
 
-    `hot` is the weight of each edited file. `total`, `folders` and `heat` sum up the files,
-    directories and edits at any depth. `label` is the directory's word in the line of the one
-    above. `closed` is "git" or "?" for a directory that was not entered.
+    `hot` is the weight of each edited file, but of those that change along with others; `own` sums
+    up all of them. `total`, `folders` and `heat` sum up the files, directories and edits at any
+    depth. `closed` is "git" or "?" for a directory that was not
+    entered. A directory that holds only one other directory is joined with it: it is left out.
     """
 
     path: str
     names: Sequence[str]
     links: Collection[str]
     hot: Mapping[str, float]
+    own: float = 0.0
     closed: str = ""
     below: list["Directory"] = field(default_factory=list)
     total: int = 0
     folders: int = 0
     heat: float = 0.0
-    label: str = ""
+    level: int = 0
+    above: "Directory | None" = None
 
     def walk(self) -> Iterator["Directory"]:
         """Yield this directory and each below it that holds files, those above others first."""
@@ -118,34 +126,41 @@ def map_word(name: str) -> str:
 # ---------------------------------------------------------------------------- the tree
 
 
-def build_tree(project: ProjectFiles, heat: Mapping[str, float], budget: Budget) -> Directory:
+def build_tree(
+    project: ProjectFiles,
+    heat: Mapping[str, float],
+    budget: Budget,
+    along: Callable[[str], bool] = lambda _: False,
+) -> Directory:
     """Make the tree of PROJECT, without directories that hold no file.
 
-    HEAT is the weight of each edited file, by its path from the start. Raises `DeadlineExceeded`.
+    HEAT is the weight of each edited file, by its path from the start, and ALONG tells which of
+    them change along with others, such as a changelog. Raises `DeadlineExceeded`.
     """
     found: dict[str, Directory] = {}
     for directory in budget.checked(project.directories):
         path, names = directory.path, project.names(directory)
         paths = project.paths[directory.first : directory.end]
         hot = {n: heat[file] for file, n in zip(paths, names, strict=True) if file in heat}
+        own = sum(hot.values()) if hot else 0.0
+        hot = {n: hot[n] for n in hot if not along(f"{path}/{n}".removeprefix("/"))}
         closed = _CLOSED[directory.closed] if directory.closed else ""
-        found[path] = Directory(path, names, frozenset(directory.links), hot, closed)
+        found[path] = Directory(path, names, frozenset(directory.links), hot, own, closed)
         if path:
+            found[path].level = path.count("/") + 1
             found[path.rpartition("/")[0]].below.append(found[path])
     # Parents stand before their directories, so in reverse each finds its directories summed up.
     for here in budget.checked(reversed(found.values())):
         there_below = [one for one in here.below if one.total or one.closed or one.below]
         here.folders = sum(1 + one.folders for one in there_below)
-        # A directory that holds only one other directory is joined with it.
         here.below = [
             one.below[0] if len(one.below) == 1 and not one.names else one for one in there_below
         ]
         here.below.sort(key=lambda one: (-one.heat, -one.total, one.path))
         here.total = len(here.names) + sum(one.total for one in here.below)
-        here.heat = sum(here.hot.values()) + sum(one.heat for one in here.below)
+        here.heat = here.own + sum(one.heat for one in here.below)
         for one in here.below:
-            inner = one.path[len(here.path) :].removeprefix("/")
-            one.label = f"{map_word(inner)}/({one.closed or one.total})"
+            one.above = here
     return found[""]
 
 
@@ -154,10 +169,10 @@ def build_tree(project: ProjectFiles, heat: Mapping[str, float], budget: Budget)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A directory as the map shows it: some of its `names`, and the directories `collapsed` in it.
+    """A directory as the map shows it: some of its `names`, and directories `collapsed` below it.
 
-    `omitted` counts the other files by kind. `folded` is the number of other directories and the
-    number of files in them. `text` is empty where everything in the directory has its own line.
+    `omitted` counts its other files by kind. `folded` is the number of directories below it that
+    the map does not show, and the number of files in them.
     """
 
     directory: Directory
@@ -174,93 +189,170 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
     The lines are in the order of their paths, so that of START is the first. PREFIX is the path of
     START with a slash at its end, or "". When the time is up, the map shows less.
     """
-    labels_room = room * LABELS_SHARE
-    first_room = min(labels_room, room - _bare_cost(start, cost, prefix))  # it must fit in any case
+    # The first line must fit in any case.
+    first_room = min(room * LABELS_SHARE, room - _bare_cost(start, cost, prefix))
+    labels = (cost(_label(one, start)) for one in start.below)
+    first = start.below[: fitting(labels, first_room)]
 
     def lines(count: int) -> list[Line]:
         shown: dict[Directory, list[str]] = {start: []}
         for *_, here, name in items[:count]:
             shown.setdefault(here, []).extend([name] if name else [])
-        return [
-            _line(here, names, shown, first_room if here is start else labels_room, cost, prefix)
-            for here, names in shown.items()
-        ]
+        return _lines(start, shown, first, prefix)
 
     def taken(count: int) -> float:
-        return sum(cost(line.text) for line in lines(count))
+        return inf if budget.expired() else sum(cost(line.text) for line in lines(count))
 
-    most_items = max(int(room / LEAST_COST), 0)
-    items = nsmallest(most_items, budget.within(_items(start, most_items)))
-    fitting_items = 0
-    for _ in range(SKIPPED + 1):
-        free = room - taken(fitting_items)
-        if free < room * SPARE or budget.expired():
-            break
-        most = min(len(items), fitting_items + int(free / LEAST_COST) + 1)
-        fitting_items += bisect_right(range(fitting_items + 1, most + 1), room, key=taken)
-        if fitting_items == len(items):
-            break
-        _, rank, path, *_ = items.pop(fitting_items)
-        if path and not rank:  # nothing in a directory without a line is shown
-            items = [one for one in items if not f"{one[2]}/".startswith(f"{path}/")]
-    found = [line for line in lines(fitting_items) if line.text]
-    return sorted(found, key=lambda line: line.directory.path)
+    most = max(int(room / LEAST_COST), 0)
+    items = nsmallest(most, budget.within(_directories(start)))
+    # No name comes before its directory, so only those of these directories can have room.
+    names = chain.from_iterable(_names(start, item, most) for item in items)
+    items = nsmallest(most, chain(items, budget.within(names)))
+    # The number that has room is guessed from what another number takes: twice that in twice the
+    # room. That needs fewer maps than halving does.
+    least, limit, guess = 0, len(items), room / USUAL_COST
+    while least < limit:
+        count = min(max(int(guess), least + 1), limit)
+        cost_of_all = taken(count)
+        guess = count * room / cost_of_all
+        least, limit = (count, limit) if cost_of_all <= room else (least, count - 1)
+    return lines(least)
 
 
-def _items(start: Directory, most: int) -> Iterator[tuple[float, int, str, Directory, str]]:
-    """Yield a tuple for each directory below START with its first name, and for MOST other names.
+Item = tuple[float, int, str, Directory, str]
+"""A directory and the name of a file in it, or "" for the directory itself.
 
-    It has the negative urgency, the rank in the directory and its path, for the order; then the
-    directory and the name, "" if it has none. No name comes before the first of its directory, nor
-    a directory before the one above.
-    """
+For the order, its negative urgency, the rank of the name and the path of the directory come first.
+What is worth much for what it takes is urgent.
+"""
 
-    def weight(heat: float, files: int) -> float:
-        edits = heat / start.heat if start.heat else 0.0
-        return HEAT_SHARE * edits + (1 - HEAT_SHARE) * files / (start.total or 1)
 
+def _directories(start: Directory) -> Iterator[Item]:
+    """Yield an item for START and each directory below it that has files."""
+    yield -inf, 0, "", start, ""
     for here in start.walk():
-        if here.closed:
+        base = here.above
+        if not base or not (here.names or here.closed or base is start):
             continue
-        depth = sqrt(here.path.count("/") + 1)
-        urgency = DIRECTORY_SHARE * weight(here.heat, here.total) / depth if here.path else inf
-        for rank, name in enumerate(here.ranked()[:most] or [""]):
-            wanted = weight(here.hot.get(name, 0.0), 1) if rank or not here.path else inf
-            yield -min(urgency, wanted), rank, here.path, here, name
+        while base.above and not _has_line(base, start):
+            base = base.above
+        files = here.total if base is start else len(here.names)
+        worth = _weight(here.own, files or 1, start)
+        yield -worth / _about(_inner(here, base)), 0, here.path, here, ""
 
 
-def _line(  # noqa: PLR0913, PLR0917 - what a line is made of
+def _names(start: Directory, item: Item, most: int) -> Iterator[Item]:
+    """Yield an item for each of MOST names in the directory of ITEM, the most edited first."""
+    urgency, *_, here, _ = item
+    beginning = 0.0 if _has_line(here, start) else _about(here.path)
+    for rank, name in enumerate(here.ranked()[:most], 1):
+        worth = NAME_SHARE * _weight(here.hot.get(name, 0.0), 1, start)
+        urgency = max(urgency, -worth / (_about(name) + beginning))
+        beginning = 0.0
+        yield urgency, rank, here.path, here, name
+
+
+def _weight(heat: float, files: int, start: Directory) -> float:
+    edits = heat / start.heat if start.heat else 0.0
+    return HEAT_SHARE * edits + (1 - HEAT_SHARE) * files / (start.total or 1)
+
+
+def _has_line(here: Directory, start: Directory) -> bool:
+    """Whether HERE is likely to have a line in any case: much below it is edited."""
+    if here.above in (None, start):
+        return True
+    return len(here.below) >= LINE and (here.below[LINE - 1].heat > 0 or not start.heat)
+
+
+def _about(text: str) -> float:
+    """About what TEXT takes, which need not be exact to put it in order."""
+    return WORD_COST + len(text) / LETTERS
+
+
+@dataclass(slots=True)
+class _Left:
+    """The `labels` below a directory that wait for a line, and what below it is in the map."""
+
+    labels: list[Directory] = field(default_factory=list)
+    folders: int = 0
+    files: int = 0
+
+
+def _lines(
+    start: Directory,
+    shown: Mapping[Directory, Sequence[str]],
+    first: Sequence[Directory],
+    prefix: str,
+) -> list[Line]:
+    """The lines of the directories SHOWN, with the names in each. That of START has FIRST, too."""
+    # All that is shown, the directories in between, and what is accounted for in each.
+    left: dict[Directory, _Left] = {start: _Left()}
+    for one in (*first, *shown):
+        here: Directory | None = one
+        while here and here not in left:
+            left[here] = _Left()
+            here = here.above
+    lines: list[Line] = []
+    for here in sorted(left, key=lambda one: -one.level):
+        labels, folders, files = left[here].labels, left[here].folders, left[here].files
+        names, above = shown.get(here), here.above
+        least = 1 if above in (None, start) else LINE - (names is not None)
+        if has_line := not above or bool(names) or len(labels) >= least:
+            folded = here.folders - folders, here.total - len(here.names) - files
+            inner = labels if above else {*labels, *first}
+            lines.append(_line(here, sorted(names or ()), inner, folded, prefix))
+        if above:
+            upper = left[above]
+            upper.folders += here.level - above.level
+            if has_line or names is not None or here in first:
+                if not has_line:
+                    labels.append(here)
+                upper.folders += here.folders
+                upper.files += here.total
+            else:
+                upper.folders += folders - bool(here.names)
+                upper.files += files
+            if not has_line:
+                upper.labels += labels
+    return sorted(lines, key=lambda line: line.directory.path)
+
+
+def _line(
     here: Directory,
     names: Sequence[str],
-    opened: Collection[Directory],
-    room: float,
-    cost: Cost,
+    labels: Collection[Directory],
+    folded: tuple[int, int],
     prefix: str,
 ) -> Line:
-    """The line of HERE with these NAMES, and with as many directories not OPENED as have ROOM.
-
-    The first line names opened ones, too.
-    """
-    names = sorted(names)
-    others = [one for one in here.below if not here.path or one not in opened]
-    count = fitting((cost(one.label) for one in others), room)
-    collapsed = sorted(others[:count], key=lambda one: one.path)
-    rest = [one.total for one in others[count:] if one not in opened]
+    """The line of HERE with these NAMES and with the LABELS of directories below it."""
+    collapsed = sorted(labels, key=lambda one: one.path)
     omitted = commonest(here.kinds - Counter(map(kind_of_name, names)), MOST_KINDS)
+    many = [(kind, number) for kind, number in omitted if kind and number >= FEW]
+    more = sum(n for _, n in omitted) - sum(n for _, n in many) + folded[1]
     words = [
+        _beginning(prefix + here.path),
         *(map_word(name) + "@" * (name in here.links) for name in names),
-        *(f"+{number} {kind}".rstrip() for kind, number in omitted),
-        *(one.label for one in collapsed),
-        *([f"+{len(rest)} dirs ({sum(rest)})"] if rest else []),
+        *(f"+{number} {kind}" for kind, number in many),
+        *(_label(one, here) for one in collapsed),
+        *([f"+{more}"] if more else []),
     ]
-    shown = words or not here.path
-    text = " ".join((_beginning(prefix + here.path), *words)) + "\n" if shown else ""
-    return Line(here, names, omitted, collapsed, (len(rest), sum(rest)), text)
+    return Line(here, names, omitted, collapsed, folded, " ".join(words) + "\n")
+
+
+def _inner(here: Directory, base: Directory) -> str:
+    """The path of HERE from BASE, which is above it."""
+    return here.path[len(base.path) :].removeprefix("/")
+
+
+def _label(here: Directory, base: Directory) -> str:
+    """The word for HERE in the line of BASE: `src/(210)`."""
+    number = here.closed or (f"{here.total}" if here.total >= FEW else "")
+    return map_word(_inner(here, base)) + "/" + f"({number})" * bool(number)
 
 
 def minimum_cost(start: Directory, cost: Cost, prefix: str) -> float:
     """The cost of the smallest map that is of use: its first line names a few directories."""
-    labels = sum(cost(one.label) for one in start.below[:MIN_DIRECTORIES])
+    labels = sum(cost(_label(one, start)) for one in start.below[:MIN_DIRECTORIES])
     return _bare_cost(start, cost, prefix) + labels
 
 
@@ -268,7 +360,7 @@ def _bare_cost(start: Directory, cost: Cost, prefix: str) -> float:
     """The cost of a first line that names nothing."""
     omitted = commonest(start.kinds, MOST_KINDS)
     counts = "".join(f" +{number} {kind}" for kind, number in omitted)
-    return cost(f"{_beginning(prefix)}{counts} +{len(start.below)} dirs ({start.total})\n")
+    return cost(f"{_beginning(prefix)}{counts} +{start.total}\n")
 
 
 def _beginning(path: str) -> str:

@@ -11,9 +11,8 @@ the caller's limit in bytes besides. Weight comes from the git history where the
 the number of files. The same project gives the same text.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import ceil
@@ -22,7 +21,6 @@ from pathlib import PurePath
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.edits import Edits, edits
-from backstaff.fs.file import read
 from backstaff.fs.git import NoGit
 from backstaff.fs.project_files import Closed, ProjectFiles, project_files
 from backstaff.fs.root import Place
@@ -30,13 +28,16 @@ from backstaff.render.lines import all_files, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace import _landmarks as landmarks
 from backstaff.tools.workspace._best_map import (
+    FEW,
     Cost,
     Directory,
     Line,
     best_map,
     build_tree,
     commonest,
+    kind_of_name,
     map_word,
     minimum_cost,
 )
@@ -50,71 +51,18 @@ WALK_SHARE = 0.5
 """The part of the time for counting files; the rest is for the map."""
 MIN_SECONDS = 0.5
 """The time that the map has in any case."""
-HALF_LIFE = 200
+HALF_LIFE = 400
 """Commits after which an edit counts half as much."""
 MOST_BYTES = 5
 """More bytes than a token has on average: a caller's limit below that many is the closer one."""
-EDITED = 8
-"""The most files named as edited lately."""
-HEAD_SHARE = 0.3
+EDITED, MOST_TESTS, MOST_ENTRIES = 8, 3, 5
+"""The most files edited lately, directories of tests and starts of programs."""
+LANDMARK_DEPTH = 3
+"""So many directories deep documents, build files and starts of programs are looked for."""
+HEAD_SHARE = 0.2
 """The part of the whole that the head may take, beside its first line."""
-KINDS = 6
-
-READ_FIRST = frozenset(
-    (
-        *("readme", "agents", "claude", "contributing", "architecture"),
-        *("design", "hacking", "development", "overview", "building", "getting_started"),
-    )
-)
-PROSE = ("", "md", "rst", "txt", "org", "adoc")
-BUILD = frozenset(
-    (
-        *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py"),
-        *("package.json", "deno.json", "cargo.toml", "go.mod", "go.work"),
-        *("makefile", "gnumakefile", "justfile", "cmakelists.txt", "meson.build", "configure.ac"),
-        *("build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
-        *("module.bazel", "workspace.bazel", "build.zig", "gemfile", "rakefile", "composer.json"),
-        *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj"),
-        *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
-    )
-)
-DOCUMENTS = (".github", "doc", "docs")
-TESTS = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
-MOST_TESTS, MOST_ENTRIES, ENTRY_DEPTH = 3, 5, 3
-MAX_MANIFEST = 1 << 18
-TEST_COMMANDS = (
-    *(("makefile", rb"^test *:", "make test"), ("makefile", rb"^check *:", "make check")),
-    *(("justfile", rb"^test\b", "just test"), ("package.json", rb'"test" *:', "npm test")),
-    *(("pyproject.toml", rb"pytest", "pytest"), ("setup.cfg", rb"pytest", "pytest")),
-    *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
-    *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
-    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test")),
-    *(("build.gradle", rb"", "gradle test"), ("build.gradle.kts", rb"", "gradle test")),
-    *(
-        ("pom.xml", rb"", "mvn test"),
-        ("rakefile", rb"", "rake test"),
-        ("deno.json", rb"", "deno test"),
-    ),
-    *(("dune-project", rb"", "dune test"), ("stack.yaml", rb"", "stack test")),
-    *(("build.zig", rb"", "zig build test"), ("package.swift", rb"", "swift test")),
-)
-"""A build file at the top, what it holds if so, and the command."""
-_ENTRY = re.compile(
-    r"(^|/)(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
-    r"|lib\.rs|index\.(ts|js|tsx|mjs)|cli\.(py|ts|js)|server\.(py|ts|js|c|go)|early-init\.el|init\.el"
-    r"|application\.ex|program\.cs)$|^bin/[^./]+$",
-    re.IGNORECASE,
-)
-_ASIDE = re.compile(
-    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
-    r"|benchmarks?|\.[^/]+)/",
-    re.IGNORECASE,
-)
-_ALONG = re.compile(
-    r"^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$", re.IGNORECASE
-)
-BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
-
+KINDS, RARE = 6, 0.02
+"""The most kinds that the head tells, and the part of all files that a kind has at least."""
 
 REPOSITORY = "dir/(git) is a repository of its own"
 IGNORED = "git ignores all that is in here"
@@ -216,31 +164,29 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
     git_budget = context.budget.share(WALK_SHARE)
     branch, known, warnings = _history(place, found, git_budget)
     budget = context.budget.at_least(MIN_SECONDS)
-    start = build_tree(found, known.heat, budget)
+    start = build_tree(found, known.heat, budget, landmarks.changes_along)
     prefix = place.prefix
+    real = [here for here in budget.checked(start.walk()) if not landmarks.is_data(here.path)]
+    kinds = Counter(kind_of_name(name) for here in real for name in here.names)
     types: Counter[str] = Counter()
-    tests: list[tuple[str, int]] = []
-    for here in budget.checked(start.walk()):
-        types.update(here.kinds)
-        if here.path.rpartition("/")[2].lower() in TESTS and here.total:
-            tests.append((prefix + here.path, here.total))
-    shallow = [path for path in budget.within(found.paths) if path.count("/") <= ENTRY_DEPTH]
-    build = [
-        path
-        for path in shallow
-        if path.count("/") <= 1 and _is_build(path.lower()) and not _ASIDE.search(path)
-    ]
+    for kind, number in kinds.items():
+        types[landmarks.language(kind)] += number
+    types["test data"] = start.total - types.total()
+    tests = [here for here in real if here.total and landmarks.is_tests(here.path)]
+    tests.sort(key=lambda here: (-here.total, here.path))
+    shallow = [path for path in budget.within(found.paths) if path.count("/") <= LANDMARK_DEPTH]
+    build = landmarks.build_files(shallow)
     return Facts(
         name=PurePath(context.root.path).name or "/",
         prefix=prefix,
         branch=branch,
         start=start,
-        types=types,
-        read_first=[prefix + path for path in shallow if _is_read_first(path)],
+        types=+types,
+        read_first=[prefix + path for path in landmarks.read_first(shallow)],
         build=[prefix + path for path in build],
-        test_commands=list(_test_commands(place, build)),
-        tests=sorted(tests, key=lambda one: (-one[1], one[0]))[:MOST_TESTS],
-        entries=[prefix + path for path in _entries(shallow, known.heat)],
+        test_commands=list(landmarks.test_commands(place, build)),
+        tests=[(prefix + here.path, here.total) for here in tests[:MOST_TESTS]],
+        entries=[prefix + path for path in landmarks.entries(shallow, known.heat)[:MOST_ENTRIES]],
         edited=[prefix + path for path in _edited(known.commits, start)],
         notes=list(_notes(found)),
         warnings=tuple(warnings),
@@ -271,47 +217,11 @@ def _history(
     return branch, known, [f"Nothing is known of edits: {known.unknown}"]
 
 
-def _test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
-    """Yield what runs the tests, as the build files at the top tell: `make test`, `pytest`."""
-    for path in build:
-        for name, told, command in TEST_COMMANDS:
-            if path.lower() != name:
-                continue
-            try:
-                content = read(path, place.listing(), MAX_MANIFEST).head if told else b""
-            except PathError:
-                continue
-            if re.search(told, content, re.MULTILINE):
-                yield f"`{command}`"
-
-
-def _entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
-    """Files among PATHS where a program starts; those first that lie higher up."""
-    found = [path for path in paths if _ENTRY.search(path) and not _ASIDE.search(path)]
-    found.sort(key=lambda path: (path.count("/"), -heat.get(path, 0.0), path))
-    return found[:MOST_ENTRIES]
-
-
-def _is_build(path: str) -> bool:
-    return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
-
-
-def _is_read_first(path: str) -> bool:
-    folder, _, name = path.lower().rpartition("/")
-    stem, _, extension = name.partition(".")
-    here = not folder or (folder in DOCUMENTS and stem != "readme")
-    return here and stem in READ_FIRST and extension in PROSE
-
-
 def _edited(commits: Sequence[Sequence[str]], start: Directory) -> list[str]:
-    """The remaining files that the latest commits touched most often; of equals, the latest.
-
-    What many a change touches along with others, such as a changelog, says little.
-    """
+    """The remaining files that the latest commits touched most often; of equals, the latest."""
     touched = Counter(chain.from_iterable(map(sorted, commits[:LATE_COMMITS])))
     there = {f"{here.path}/{name}".removeprefix("/") for here in start.walk() for name in here.hot}
-    names = (path for path, _ in touched.most_common() if path in there)
-    return [path for path in names if not (_is_build(path.lower()) or _ALONG.search(path))][:EDITED]
+    return [path for path, _ in touched.most_common() if path in there][:EDITED]
 
 
 def _notes(found: ProjectFiles) -> Iterator[str]:
@@ -346,7 +256,8 @@ def _head(facts: Facts, limit: int, cost: Cost) -> str:
     lines = [_title(facts), types]
     room -= cost(types)
     for number, (label, words) in enumerate(rows):
-        line = _row(label, words, room / (len(rows) - number), cost)
+        # Of five rows a third goes to the first, then two fifths of the rest: they matter more.
+        line = _row(label, words, room * 2 / (len(rows) - number + 1), cost)
         lines.append(line)
         room -= cost(line)
     return "".join(lines)
@@ -366,10 +277,11 @@ def _title(facts: Facts) -> str:
 
 
 def _types_line(types: Counter[str], room: float, cost: Cost) -> str:
-    """The counts of as many kinds as have ROOM: `types: 9 .py, 3 .md, 2 other`."""
-    for most in range(KINDS, 0, -1):
+    """The counts of as many kinds as have ROOM: `types: Python 9, Markdown 3, other 2`."""
+    common = sum(number >= RARE * types.total() for kind, number in types.items() if kind)
+    for most in range(min(common, KINDS), 0, -1):
         found = commonest(types, most)
-        line = "types: " + ", ".join(f"{n} {kind or 'other'}" for kind, n in found) + "\n"
+        line = "types: " + ", ".join(f"{kind or 'other'} {n}" for kind, n in found) + "\n"
         if found and found[0][0] and cost(line) <= room:
             return line
     return ""
@@ -396,7 +308,7 @@ def _tail(facts: Facts, found: Sequence[Line] | None) -> str:
         return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"
     hides = found is None or found[0].omitted or found[0].folded[0]
     more = f"{facts.more}; all files: {facts.call}" if facts.call and hides else facts.more
-    legend = "dir/(N): N files below; +N: N more here"
+    legend = f"dir/(N): N files below, dir/: under {FEW}; +N: N more"
     return f"{notes}[{named} of {total} files named; {legend}; {more}]\n"
 
 

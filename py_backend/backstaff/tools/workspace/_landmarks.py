@@ -1,0 +1,152 @@
+"""What files and directories are by their names: languages, documents, builds, tests, programs."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from backstaff.errors import PathError
+from backstaff.fs.file import read
+from backstaff.fs.root import Place
+
+LANGUAGES = (
+    "Python: py pyi; C: c h; C++: cc cpp cxx hpp hh; C#: cs; Java: java; Kotlin: kt kts; Go: go;"
+    "Scala: scala; Groovy: groovy; Gradle: gradle; Rust: rs; JavaScript: js mjs cjs jsx; Vue: vue;"
+    "TypeScript: ts tsx mts cts; Svelte: svelte; Ruby: rb; PHP: php; Perl: pl pm; Swift: swift;"
+    "Emacs Lisp: el; Lisp: lisp asd; Clojure: clj cljs cljc; Scheme: scm; Elixir: ex exs; Lua: lua;"
+    "Erlang: erl hrl; Haskell: hs; OCaml: ml mli; Julia: jl; Dart: dart; Zig: zig; Nix: nix;"
+    "Shell: sh bash zsh fish; PowerShell: ps1; Tcl: tcl; Terraform: tf; HCL: hcl; SQL: sql;"
+    "HTML: html htm; CSS: css scss sass less; XML: xml; JSON: json jsonc; YAML: yml yaml;"
+    "TOML: toml; Markdown: md mdx markdown; reST: rst; Org: org; AsciiDoc: adoc; TeX: tex"
+)
+_LANGUAGE = {
+    f".{extension}": name.strip()
+    for name, _, extensions in (entry.partition(": ") for entry in LANGUAGES.split(";"))
+    for extension in extensions.split()
+}
+
+READ_FIRST = frozenset(
+    (
+        *("readme", "agents", "claude", "contributing", "architecture"),
+        *("design", "hacking", "development", "overview", "building", "getting_started"),
+    )
+)
+PROSE = ("", "md", "rst", "txt", "org", "adoc")
+BUILD = frozenset(
+    (
+        *("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "noxfile.py"),
+        *("package.json", "deno.json", "cargo.toml", "go.mod", "go.work"),
+        *("makefile", "gnumakefile", "justfile", "cmakelists.txt", "meson.build", "configure.ac"),
+        *("gradlew", "build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.sbt"),
+        *("module.bazel", "workspace.bazel", "build.zig", "gemfile", "rakefile", "composer.json"),
+        *("mix.exs", "rebar.config", "dune-project", "stack.yaml", "project.clj"),
+        *("eask", "cask", "eldev", "package.swift", "pubspec.yaml", "dockerfile", "flake.nix"),
+    )
+)
+DOCUMENTS = (".github", "doc", "docs")
+TESTS = frozenset(("test", "tests", "spec", "specs", "__tests__", "e2e", "t"))
+MAX_MANIFEST = 1 << 18
+TEST_COMMANDS = (
+    *(("makefile", rb"^test *:", "make test"), ("makefile", rb"^check *:", "make check")),
+    *(("justfile", rb"^test\b", "just test"), ("package.json", rb'"test" *:', "npm test")),
+    *(("pyproject.toml", rb"pytest", "pytest"), ("setup.cfg", rb"pytest", "pytest")),
+    *(("tox.ini", rb"", "tox"), ("noxfile.py", rb"", "nox"), ("mix.exs", rb"", "mix test")),
+    *(("cargo.toml", rb"", "cargo test"), ("go.mod", rb"", "go test ./...")),
+    *(("eask", rb"", "eask test"), ("eldev", rb"", "eldev test")),
+    *(("gradlew", rb"", "./gradlew test"), ("pom.xml", rb"", "mvn test")),
+    *(("rakefile", rb"", "rake test"), ("deno.json", rb"", "deno test")),
+    *(("dune-project", rb"", "dune test"), ("stack.yaml", rb"", "stack test")),
+    *(("build.zig", rb"", "zig build test"), ("package.swift", rb"", "swift test")),
+)
+"""A build file at the top, what it holds if so, and the command."""
+_MAIN = re.compile(r"(^|/)(main\.\w+|__main__\.py)$", re.IGNORECASE)
+_ENTRY = re.compile(
+    r"(^|/)(main\.(py|rs|go|c|cc|cpp|java|kt|ts|js|swift|zig|dart|ml|hs|el)|__main__\.py|manage\.py"
+    r"|app\.(py|ts|tsx|js)|application\.ex|program\.cs|early-init\.el|init\.el)$|^bin/[^./]+$"
+    r"|^(src/)?(server|lib)\.(py|ts|js|c|go|rs)$|^(src/)?([^/]+/)?cli\.(py|ts|js)$"
+    r"|(^|/src/)index\.(ts|js|tsx|mjs)$",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures|examples?|samples?|docs?|playground|vendor|deps"
+    r"|benchmarks?|([\w-]+-)?scripts?|\.[^/]+)/",
+    re.IGNORECASE,
+)
+_ALONG = re.compile(
+    r"^\.github/|(^|/)(\.[^/]*|(change(s|log)|news|history|release)[^/]*)$"
+    r"|(^|/)(\.?changes|changelogs?|releases?|translations?|locales?)/",
+    re.IGNORECASE,
+)
+_DATA = re.compile(
+    r"(^|/)(test[_-]?data|(__)?(fixtures|snapshots)(__)?|golden)(/|$)", re.IGNORECASE
+)
+BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".nimble")
+
+
+def language(kind: str) -> str:
+    """The language of files with the extension KIND, such as `Go` for `.go`, else KIND itself."""
+    return _LANGUAGE.get(kind.lower(), kind)
+
+
+def is_data(directory: str) -> bool:
+    """Whether the path DIRECTORY holds what tests read: `testdata`, `fixtures`."""
+    return _DATA.search(directory) is not None
+
+
+def is_tests(directory: str) -> bool:
+    """Whether the path DIRECTORY is one of tests, but of an example's."""
+    above, _, name = directory.lower().rpartition("/")
+    return name in TESTS and not _ASIDE.search(f"{above}/")
+
+
+def is_build(path: str) -> bool:
+    """Whether the file PATH tells how to build something."""
+    path = path.lower()
+    return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
+
+
+def build_files(paths: Sequence[str]) -> list[str]:
+    """Build files among PATHS, at the top or in a directory there."""
+    found = (path for path in paths if path.count("/") <= 1 and is_build(path))
+    return [path for path in found if not _ASIDE.search(path)]
+
+
+def changes_along(path: str) -> bool:
+    """Whether the file PATH changes along with others, as a changelog, and says little itself."""
+    return is_build(path) or _ALONG.search(path) is not None
+
+
+def read_first(paths: Sequence[str]) -> list[str]:
+    """Documents among PATHS: at the top and in docs/; in a part's docs/, how to contribute."""
+    found = []
+    for path in paths:
+        folder, _, name = path.lower().rpartition("/")
+        stem, _, extension = name.partition(".")
+        if folder.rpartition("/")[2] in DOCUMENTS:
+            told = stem == "contributing" or (folder in DOCUMENTS and stem != "readme")
+        else:
+            told = not folder
+        if told and stem in READ_FIRST and extension in PROSE:
+            found.append(path)
+    return sorted(found, key=lambda path: path.count("/"))
+
+
+def entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
+    """Files among PATHS where a program starts: `main` first, and what lies higher up."""
+    found = [path for path in paths if _ENTRY.search(path) and not _ASIDE.search(path)]
+    found.sort(
+        key=lambda path: (not _MAIN.search(path), path.count("/"), -heat.get(path, 0.0), path)
+    )
+    return found
+
+
+def test_commands(place: Place, build: Sequence[str]) -> Iterator[str]:
+    """Yield what runs the tests, as the build files at the top tell: `make test`, `pytest`."""
+    for path in build:
+        for name, told, command in TEST_COMMANDS:
+            if path.lower() != name:
+                continue
+            try:
+                content = read(path, place.listing(), MAX_MANIFEST).head if told else b""
+            except PathError:
+                continue
+            if re.search(told, content, re.MULTILINE):
+                yield f"`{command}`"
