@@ -69,6 +69,7 @@ CLOSE = (How.NAME, How.PATH)
 """So surely found that nothing needs to be guessed."""
 
 _HOW = list(STEPS)
+_WORDS = re.compile(r"[A-Z]+(?![a-z])[^\W_A-Z]*|[A-Z]?[^\W_A-Z]+").findall
 _WORD_STARTS = re.compile(r"(?<![^\W_])[^\W_]|(?<=[a-z0-9])[A-Z]|(?<=[A-Z])[A-Z](?=[a-z])").findall
 _STEP = [step for step, classes in enumerate(STEPS.values()) for _ in classes]
 
@@ -302,13 +303,14 @@ def _start(character: str, *, ignore_case: bool) -> str:
 
 def _passed_over(found: re.Match[str]) -> int:
     """How many words of the name no piece that was FOUND begins."""
-    path, gaps = found.string, [gap for gap in found.regs[1:] if gap[0] >= 0]
+    path = found.string
     at = path.rfind("/") + 1
     dot = path.rfind(".", at + 1)
-    words = len(_WORD_STARTS(path, at, dot if dot > 0 else len(path)))
-    if words <= len(gaps) + 1:
+    words = len(_WORDS(path, at, dot if dot > 0 else len(path)))
+    if words <= _jumps(found) + 1:
         return 0
     # Pieces may hold more than one start: `hadb` reads `haD` of `haDialogBox` in one.
+    gaps = [gap for gap in found.regs[1:] if gap[0] >= 0]
     begins = [found.start(), *[end for _, end in gaps]]
     ends = [*[start for start, _ in gaps], found.end()]
     pieces = zip(begins, ends, strict=True)
