@@ -134,12 +134,16 @@ def nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str,
         ]
 
     for directory in directories:
-        # So a flat folder of 10,000 commands is not read a second time.
-        flat = HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS
-        if not (directory.folder.depth or flat):
-            with suppress(PathError), Walk(directory.descriptor, look, budget) as walk:
+        if directory.folder.depth:
+            continue  # it is read with its sub-folders
+        # A folder that cannot be read has nothing to count.
+        with suppress(PathError, OSError):
+            # So a flat folder of 10,000 commands is not read a second time.
+            if HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS:
+                continue
+            with Walk(directory.descriptor, look, budget) as walk:
                 for _ in walk.enter_all():
-                    pass  # a folder that cannot be read has nothing to count
+                    pass
     if not any(counts):
         return {}
     cut = {"more": True} if budget.expired() or len(counts) > MAX_EMPTY else {}
