@@ -127,11 +127,16 @@ line the previous one.
        (format "page %d of %d" (plist-get pages :page)
                (max 1 (plist-get pages :total-pages)))))
     (backstaff-view-set-notes
-     (substitute-command-keys
-      (cond (query "\\[backstaff-commands-all] lists all commands")
-            ((plist-get pages :has-next)
-             "\\[backstaff-commands-next-page] shows the next page")
-            ((null entries) "There are no commands"))))))
+     (when query (substitute-command-keys "\\[backstaff-commands-all] lists all commands"))
+     (when (plist-get pages :has-next)
+       (substitute-command-keys "\\[backstaff-commands-next-page] shows the next page"))
+     (unless (or query entries) "There are no commands")
+     (when-let ((nested (plist-get data :nested)))
+       (format "%s%s in %s: not read unless the settings have sources under [tools.list_commands]"
+               (if (plist-get nested :more) "at least " "")
+               (backstaff-view-count (plist-get nested :files) "file" "files")
+               (backstaff-view-count (plist-get nested :folders)
+                                     "sub-folder" "sub-folders"))))))
 
 (defun backstaff-commands--description (entry)
   "Return the description of ENTRY, behind what else there is to say of it."

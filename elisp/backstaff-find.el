@@ -29,7 +29,7 @@
 (defvar icomplete-compute-delay)
 
 (defconst backstaff-find--guesses
-  '(:case "other case" :spelling "other spelling" :folder "other directory"
+  '(:same "other case" :case "other case" :spelling "other spelling" :folder "other directory"
     :words "some words" :nearest "similar name")
   "What an interface shows beside a file that does not match, by how it was found.")
 

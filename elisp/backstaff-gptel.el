@@ -5,9 +5,10 @@
 ;;; Commentary:
 
 ;; `backstaff-gptel-register' makes the tools known to gptel, where the menu
-;; and `gptel-tools' choose among them, together with two presets.  The preset
+;; and `gptel-tools' choose among them, together with presets.  The preset
 ;; backstaff adds the few tools that a model needs to a request, as each costs
-;; tokens in every turn; backstaff-all adds all that were registered:
+;; tokens in every turn; backstaff-commands adds those of that toolset, and so
+;; on for each; backstaff-all adds all that were registered:
 ;;
 ;;   (backstaff-gptel-register)                    all tools
 ;;   (backstaff-gptel-register "workspace")        those of one toolset
@@ -37,7 +38,9 @@ at this."
   "Make the tools of TOOLSETS known to gptel and return them.
 TOOLSETS is the name of a toolset, a list of names, or nil for all.  They
 are in the category \"backstaff\".  The preset `backstaff' adds those of
-them that are essential, or all if none is; `backstaff-all' adds all.
+them that are essential, or all if none is; `backstaff-commands' adds those
+of that toolset, and there is such a preset for each; `backstaff-all' adds
+all.  A prompt may name several of these presets: no tool is added twice.
 
 Tools under the policy `prompt' ask for confirmation in gptel; tools under
 `deny' are left out.  But gptel has no public way to forget a tool: one that
@@ -46,7 +49,7 @@ Emacs is started anew.
 
 Never signal an error: where there are no tools, warn and return nil."
   (interactive)
-  (let* ((essential nil) (reader nil)
+  (let* ((essential nil) (by-toolset nil) (reader nil)
          (tools (backstaff-agent-or-warn
                  'gptel
                  "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
@@ -54,6 +57,8 @@ Never signal an error: where there are no tools, warn and return nil."
                    (cl-loop for described in (backstaff-agent-tools toolsets)
                             for tool = (backstaff-gptel--make-tool described)
                             collect tool
+                            do (push tool (alist-get (plist-get described :toolset) by-toolset
+                                                     nil nil #'equal))
                             when (memq :essential (plist-get described :categories))
                             do (push tool essential)
                             when (equal (plist-get described :id) "commands/get_command")
@@ -71,13 +76,24 @@ Never signal an error: where there are no tools, warn and return nil."
                                       ,tools)))
         (when (and reader (not (memq reader added)))
           (setq added (append added (list reader))))
-        (apply #'gptel-make-preset name :description description :tools (list :append added)
+        (apply #'gptel-make-preset name
+               :description description :tools (backstaff-gptel--adding added)
                (and reader
-                    (list :system (list :function #'backstaff-gptel--with-skills))))))
+                    (list :system (list :function #'backstaff-gptel--with-skills)))))
+      (pcase-dolist (`(,toolset . ,added) by-toolset)
+        (gptel-make-preset (intern (concat "backstaff-" toolset))
+          :description (format "Look around the project with the tools of %s" toolset)
+          :tools (backstaff-gptel--adding (reverse added)))))
     (when (and tools (called-interactively-p 'interactive))
       (message "gptel has %d tools of Backstaff, and the preset of that name"
                (length tools)))
     tools))
+
+(defun backstaff-gptel--adding (tools)
+  "Return what adds TOOLS to those of a request, for a preset of gptel.
+Several models refuse a request in which a tool stands twice, as it would
+after two presets that share it: gptel itself only appends."
+  (list :append tools :function #'seq-uniq))
 
 (defun backstaff-gptel--make-reader ()
   "Make the tool that reads a skill known to gptel and return gptel's, if any.

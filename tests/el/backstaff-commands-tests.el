@@ -185,6 +185,17 @@ Skip the test if the server has no tools for them."
     (backstaff-view-test-press "g")
     (should (string-match-p "There are no commands" (backstaff-view-test-notes)))))
 
+(ert-deftest backstaff-commands-tell-of-those-in-sub-folders ()
+  (backstaff-commands-tests-shown '(("git" ("commit.md" . "Commit.\n") ("push.md" . "Push.\n"))
+                                    ("flat.md" . "Flat.\n"))
+    (backstaff-view-test-open #'backstaff-list-commands)
+    (should (equal (backstaff-view-test-names) '("flat")))
+    (should (string-match-p "2 files in 1 sub-folder: not read unless" (backstaff-view-test-notes)))
+    (delete-file (expand-file-name ".claude/commands/flat.md" root))
+    (backstaff-view-test-press "g")
+    (should (string-match-p "There are no commands" (backstaff-view-test-notes)))
+    (should (string-match-p "2 files in 1 sub-folder" (backstaff-view-test-notes)))))
+
 (ert-deftest backstaff-commands-show-names-and-descriptions-harmlessly ()
   (backstaff-commands-tests-shown
       `(("new\nline.md" . "Turns \u202e round.\n")

@@ -2,8 +2,9 @@
 
 `search.query` tries one step after the other while few files are known:
 
+    SAME      `DirEntry`       is the name of `dir_entry.rs` but for case and what joins its words
     SPELLING  `prnitf`         the name `printf.c` holds it but for one edit
-    CASE      `DirEntry`       matches `dir_entry.rs` without regard to case
+    CASE      `DirEntry`       matches `dir_entry_tests.rs` without regard to case
     FOLDER    `app/tree.py`    is the name of `lib/tree.py`, in another directory
     WORDS     `parses HTML`    some of its words, in any form, stand in `html/parser.c`
     NEAREST   `pasrer_tests`   has many pairs of letters that `parser_test.c` has
@@ -16,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
+from math import log, sqrt
 
 from backstaff.fs.budget import Budget
 from backstaff.search.stems import stem
@@ -53,6 +55,20 @@ class Guesses:
         """Find the most edited file."""
         object.__setattr__(self, "hottest", max(self.heat.values(), default=1.0))
 
+    def same_name(self) -> list[int]:
+        """Names that are the text but for case and what joins their words."""
+        wanted = _letters(self.text)
+        longest = max(map(str.casefold, _PARTS.findall(self.text)), key=len, default="")
+
+        def ranks() -> Iterator[tuple[float, int]]:
+            for position, path in enumerate(self.budget.checked(self.folded())):
+                if longest in path:
+                    name = _name(path)
+                    if wanted in (_letters(name.rpartition(".")[0]), _letters(name)):
+                        yield 0.0, position
+
+        return self._best(ranks()) if longest else []
+
     def misspelt(self) -> list[int]:
         """Names that hold the text but for one edit: the whole names first, then the beginnings.
 
@@ -69,7 +85,10 @@ class Guesses:
 
         def ranks() -> Iterator[tuple[float, int]]:
             for position, path in enumerate(self.budget.checked(self.folded())):
-                if (first in path or last in path) and (found := search(_name(path))):
+                if not (first in path or last in path):
+                    continue
+                name = _name(path)
+                if (first in name or last in name) and (found := search(name)):
                     begins, ends = found["begins"] is not None, found["ends"] is not None
                     yield -begins - (begins and ends), position
 
@@ -89,18 +108,29 @@ class Guesses:
         return self._best(ranks())
 
     def some_words(self) -> list[int]:
-        """Paths with stems of some of the words; `DirEntry` counts as two."""
+        """Paths with stems of some of the words; `DirEntry` counts as two.
+
+        A rare word tells more than one that many paths have. Of the files that share a word, most
+        are never edited, so that edits count nearly as much as a word.
+        """
         scores: dict[int, float] = {}
-        stems = dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text))
-        for one in stems:
-            for position, path in enumerate(self.budget.checked(self.folded())):
-                if len(one) >= SHORTEST_STEM and one in path:
-                    worth = NAME_FACTOR if one in _name(path) else 1.0
-                    scores[position] = scores.get(position, 0.0) + worth
-        # Of many files that share a word, most are never edited.
+        for one in dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text)):
+            if len(one) < SHORTEST_STEM:
+                continue
+            holding = [
+                (position, NAME_FACTOR if one in _name(path) else 1.0)
+                for position, path in enumerate(self.budget.checked(self.folded()))
+                if one in path
+            ]
+            worth = sqrt(log(1 + len(self.paths) / max(1, len(holding))))
+            for position, factor in holding:
+                scores[position] = scores.get(position, 0.0) + worth * factor
         heat, most = self.heat, self.hottest
         return self._best(
-            (-score * (1 + HEAT_FACTOR * heat.get(self.paths[position], 0.0) / most), position)
+            (
+                -score * (1 + HEAT_FACTOR * sqrt(heat.get(self.paths[position], 0.0) / most)),
+                position,
+            )
             for position, score in scores.items()
         )
 
@@ -129,3 +159,8 @@ def _edits(text: str) -> Iterator[str]:
 
 def _name(path: str) -> str:
     return path[path.rfind("/") + 1 :]
+
+
+def _letters(text: str) -> str:
+    """TEXT in small letters, without what stands between its words."""
+    return "".join(filter(str.isalnum, text.casefold()))

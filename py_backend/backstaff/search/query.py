@@ -18,7 +18,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.packed import PackedPaths
 from backstaff.search.guesses import MOST, Guesses
-from backstaff.search.ranking import CLOSE, Found, How, Ranking, subsequence
+from backstaff.search.ranking import CLOSE, Found, How, Ranking, is_whole_name, subsequence
 
 MAX_QUERY_CHARACTERS = 1024
 MAX_WORDS = 16
@@ -28,6 +28,11 @@ GUESS_SECONDS = 1.0
 """How long all guesses may take."""
 FEW = 5
 """Close matches of which there need to be fewer for guesses to be made."""
+IN_ORDER = (
+    *(How.SAME, How.NAME, How.PATH, How.CASE, How.INITIALS, How.SPELLING, How.PIECES),
+    *(How.FOLDER, How.LETTERS, How.WORDS, How.NEAREST),
+)
+"""The steps of an answer to a fuzzy query: what was found in an earlier one is surer."""
 BATCH = 1024
 """Paths between two looks at the clock. Matching that many takes less than a millisecond."""
 
@@ -154,7 +159,7 @@ class Matches:
                 self._guesses = guesses
                 with suppress(DeadlineExceeded):
                     guesses += self._guess(ranked, heat, budget.at_most(GUESS_SECONDS))
-            ranked = _merged(ranked, self._guesses)
+            ranked = _merged(ranked, self._guesses, several=len(self.query.words) > 1)
         return [(how, paths[position]) for how, position in ranked[:count]]
 
     def guesses(self) -> int:
@@ -163,14 +168,31 @@ class Matches:
         return sum(position not in matching for _, position in self._guesses or ())
 
     def _guess(self, ranked: Sequence[Found], heat: Heat, budget: Budget) -> Iterator[Found]:
-        """Yield guesses, while fewer than `FEW` of the RANKED matches and of them are close."""
-        index, query = self.index, self.query
+        """Yield guesses, while fewer than `FEW` of the RANKED matches and of them are close.
+
+        But `Config` always means `config.rs` where no file is called `Config`.
+        """
         known = {position for how, position in ranked if how in CLOSE}
+        for how, guess in self._guesses_by_step(ranked, heat, budget, alone=not known):
+            if len(known) >= FEW and how is not How.SAME:
+                return
+            for position in guess():
+                if how is How.SAME or position not in known:
+                    known.add(position)
+                    yield how, position
+
+    def _guesses_by_step(
+        self, ranked: Sequence[Found], heat: Heat, budget: Budget, *, alone: bool
+    ) -> Sequence[tuple[How, Callable[[], Sequence[int]]]]:
+        """The steps to try in this order; ALONE, no match is close."""
+        index, query = self.index, self.query
         guesses = Guesses(query.text, index.paths, lambda: index.folded, heat, budget)
         steps: list[tuple[How, Callable[[], Sequence[int]]]] = []
         if not query.ignore_case:
+            if not (ranked and is_whole_name(query.text, index.paths[ranked[0][1]])):
+                steps.append((How.SAME, guesses.same_name))
             steps.append((How.CASE, lambda: self._without_case(heat, budget)))
-        if not known:
+        if alone:
             if len(query.words) == 1 and sum(how is How.INITIALS for how, _ in ranked) < FEW:
                 steps.append((How.SPELLING, guesses.misspelt))
             steps.append((How.FOLDER, guesses.elsewhere))
@@ -178,13 +200,7 @@ class Matches:
                 steps.append((How.WORDS, guesses.some_words))
             if not ranked:
                 steps.append((How.NEAREST, guesses.nearest))
-        for how, guess in steps:
-            if len(known) >= FEW:
-                return
-            for position in guess():
-                if position not in known:
-                    known.add(position)
-                    yield how, position
+        return steps
 
     def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
         """The best positions that match closely without regard to case."""
@@ -195,15 +211,20 @@ class Matches:
         return [position for how, position in ranked if how in (*CLOSE, How.INITIALS)]
 
 
-def _merged(ranked: Sequence[Found], guesses: Sequence[Found]) -> Sequence[Found]:
-    """RANKED with GUESSES: a word in another case or with an edit goes before one in pieces."""
-    if not guesses:
-        return ranked
-    early = [one for one in guesses if one[0] in (How.CASE, How.SPELLING)]
-    close = [one for one in ranked if one[0] in CLOSE]
-    order = dict.fromkeys(position for _, position in (*close, *early, *ranked, *guesses))
-    how = {position: how for how, position in (*reversed(guesses), *ranked, *early)}
-    return [(how[position], position) for position in order]
+def _merged(ranked: Sequence[Found], guesses: Sequence[Found], *, several: bool) -> Sequence[Found]:
+    """RANKED and GUESSES in order of their steps, the surest first.
+
+    That SEVERAL words are all scattered in a path is an accident, so some of them go before.
+    """
+    steps = list(IN_ORDER)
+    if several:
+        steps.remove(How.WORDS)
+        steps.insert(steps.index(How.LETTERS), How.WORDS)
+    number = {step: number for number, step in enumerate(steps)}
+    merged: dict[int, How] = {}
+    for how, position in sorted((*ranked, *guesses), key=lambda found: number[found[0]]):
+        merged.setdefault(position, how)
+    return [(how, position) for position, how in merged.items()]
 
 
 def parse_glob(text: str) -> Globs:

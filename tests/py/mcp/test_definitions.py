@@ -45,11 +45,18 @@ def test_pages_tell_what_the_tools_cost() -> None:
     """Within a twentieth. Gptel writes some thirty bytes more around each."""
     by_id = discover().by_id
     essential = [i for i, tool in by_id.items() if ESSENTIAL in tool.categories]
-    row = r"=@backstaff= \| [^|]+ \| about ([\d,]+)"
+    row = r"=@{}= \| [^|]+ \| about ([\d,]+)"
+    by_toolset: dict[str, list[str]] = {}
+    for tool_id in by_id:
+        by_toolset.setdefault(tool_id.partition("/")[0], []).append(tool_id)
     for page, told, ids, around in (
         ("mcp.md", r"definitions cost about ([\d,]+) tokens", MCP_TOOLS, 0),
-        ("backstaff.org", row, essential, 30),
+        ("backstaff.org", row.format("backstaff"), essential, 30),
         ("backstaff.org", r"without those of Emacs ([\d,]+)", tuple(by_id), 30),
+        *(
+            ("backstaff.org", row.format(f"backstaff-{toolset}"), tuple(those), 30)
+            for toolset, those in by_toolset.items()
+        ),
     ):
         found = re.search(told, (DOCS / page).read_text("utf-8"))
         assert found, told

@@ -93,76 +93,116 @@ def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int,
     folded = path.lower() if smart else path
     ways = [way_of(one, path, folded, smart=smart) for one in words]
     gaps = sum(map(gaps_of, words, ways, repeat(path), repeat(folded), repeat(smart)))
-    steps = (0, 0, 0, 0, 1, 2, 3, 4, 4)
+    steps = (0, 0, 0, 0, 1, 2, 2, 3, 3, 4, 4)
     return steps[max(ways)], sum(ways), gaps, len(path)
 
 
 def way_of(one: str, path: str, folded: str, *, smart: bool) -> int:
     name = folded.rpartition("/")[2]
+    in_name = read(one, path, path.rfind("/") + 1, smart=smart)
     ways = (
         one in {name, name.rpartition(".")[0]},
         name.startswith(one),
         re.search(rf"[\W_]{re.escape(one)}", name),
         one in name,
         one in folded,
-        jumps(one, path, path.rfind("/") + 1, smart=smart) is not None,
-        jumps(one, path, 0, smart=smart) is not None,
+        read(one, path, path.rfind("/") + 1, smart=smart)
+        and not passed_over(one, path, smart=smart),
+        apart(one, path, smart=smart) is not None,
+        in_name,
+        read(one, path, 0, smart=smart),
         is_within(one, name),
     )
     return next((way for way, holds in enumerate(ways) if holds), len(ways))
 
 
-def jumps(one: str, path: str, begin: int, *, smart: bool) -> list[int] | None:
-    """The places that the characters of ONE are read after jumps to the start of a word.
+def is_start(path: str, at: int) -> bool:
+    """Whether a word of PATH starts at AT."""
+    here, before, after = path[at], path[:at][-1:], path[at + 1 :][:1]
+    camel = here.isupper() and (before.islower() or after.islower())
+    return not here.isalnum() or not before.isalnum() or camel
 
-    It is None if they cannot be read so.
 
-    The next character is read where it follows, else at the next start of a word that is it.
+def read(one: str, path: str, begin: int, *, smart: bool) -> list[int]:
+    """The places where the characters of ONE are read from BEGIN on; none if they cannot be.
+
+    The first is read at the start of a word. The next one is read where it follows, else at the
+    next start of a word that is it.
     """
 
     def same(at: int, character: str) -> bool:
         return at < len(path) and (path[at].lower() if smart else path[at]) == character
 
-    def is_start(at: int) -> bool:
-        here, before, after = path[at], path[:at][-1:], path[at + 1 :][:1]
-        camel = here.isupper() and (before.islower() or after.islower())
-        return not here.isalnum() or not before.isalnum() or camel
-
-    for first in (at for at in range(begin, len(path)) if same(at, one[0]) and is_start(at)):
-        at: int | None = first
-        jumped: list[int] = []
+    for first in (n for n in range(begin, len(path)) if same(n, one[0]) and is_start(path, n)):
+        places = [first]
         for character in one[1:]:
-            after = (at or 0) + 1
-            if same(after, character):
-                at = after
-                continue
-            starts = (n for n in range(after, len(path)) if same(n, character) and is_start(n))
-            if (at := next(starts, None)) is None:
+            after = places[-1] + 1
+            starts = (
+                at
+                for at in range(after, len(path))
+                if same(at, character) and (at == after or is_start(path, at))
+            )
+            places += [next(starts, -1)]
+            if places[-1] < 0:
                 break
-            jumped.append(at)
-        if at is not None:
-            return jumped
-    return None
+        else:
+            pieces = sum(b > a + 1 for a, b in pairwise(places))
+            # Only a short word may be nothing but initials.
+            return places if pieces <= (len(one) if len(one) <= 5 else len(one) // 3) else []
+    return []
+
+
+def apart(one: str, path: str, *, smart: bool) -> int | None:
+    """How far the two parts of ONE are apart: 0 if the first is in the directory of the file."""
+    parents, _, name = (path.lower() if smart else path).rpartition("/")
+    if not 5 < len(one) <= 32:
+        return None
+    firsts = [one[:cut] for cut in range(2, len(one) - 1) if name.startswith(one[cut:])]
+    begins = [
+        at
+        for at in range(len(parents))
+        if is_start(path, at) and any(parents.startswith(first, at) for first in firsts)
+    ]
+    return int(max(begins) < parents.rfind("/") + 1) if begins else None
+
+
+def passed_over(one: str, path: str, *, smart: bool) -> int:
+    """How many words of the name no piece of ONE begins; those of the extension do not count."""
+    at = path.rfind("/") + 1
+    dot = path.rfind(".", at + 1)
+    words = [n for n in range(at, len(path)) if is_start(path, n) and path[n].isalnum()]
+    begun = set(words) & set(read(one, path, at, smart=smart))
+    return max(0, sum(n < (dot if dot > 0 else len(path)) for n in words) - len(begun))
 
 
 def gaps_of(one: str, way: int, path: str, folded: str, smart: bool) -> int:  # noqa: FBT001
-    """In pieces of a path: the jumps, of which one to the name's start costs less.
+    """How far from a better match ONE is.
 
-    Scattered: how often the first such letter is not the next one.
+    In initials: the words of the name that are passed over. In pieces of a path: the jumps, of
+    which one to the name's start costs less. Scattered: how often the first such letter is not the
+    next one.
     """
     if way == 6:
-        places = jumps(one, path, 0, smart=smart) or []
-        return 2 * len(places) - (path.rfind("/") + 1 in places)
-    text = folded.rpartition("/")[2] if way == 7 else folded
+        return apart(one, path, smart=smart) or 0
+    if way == 7:
+        return passed_over(one, path, smart=smart)
+    if way == 8:
+        places = read(one, path, 0, smart=smart)
+        jumps = [b for a, b in pairwise(places) if b > a + 1]
+        return 2 * len(jumps) - (path.rfind("/") + 1 in jumps)
+    text = folded.rpartition("/")[2] if way == 9 else folded
     places = [text.find(one[0])]
     for character in one[1:]:
         places.append(text.find(character, places[-1] + 1))
-    return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 7 else 0
+    return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 9 else 0
 
 
 @example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring")  # all as good
 @example(["a/xByb", "a/bAb", "aB/b", "Abb/ab"], "ab", "fuzzy")
-@given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
+@example(["aBa/bba", "aba/a/bb", "b/aba/bba", "a.ba/bab", "abab/ab"], "ababba", "fuzzy")
+@given(
+    paths, queries | st.text("ab_", min_size=6, max_size=8), st.sampled_from(["fuzzy", "substring"])
+)
 def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -> None:
     query, index = Query.parse(text, kind), index_of(given)
     smart = text == text.lower()
@@ -173,12 +213,11 @@ def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -
         if all(inside(a, one.lower() if smart else one) for a in text.split())
     ]
     matching = query.match(index, ENDLESS)
-    told = [
-        path for how, path in matching.best(len(given), ENDLESS) if path in wanted and how in STEPS
-    ]
+    answer = [(how, path) for how, path in matching.best(len(given), ENDLESS) if path in wanted]
+    told = [path for how, path in answer if how in STEPS]
     expected = sorted(wanted, key=lambda one: badness(text.split(), one, smart=smart))
     assert told == [path for path in expected if path in told]
-    guessed = set(wanted) - set(told)
+    guessed = [path for how, path in answer if how not in STEPS and how is not How.SAME]
     assert all(badness(text.split(), one, smart=smart)[0] > 1 for one in guessed)
 
 
@@ -281,12 +320,15 @@ FILES = (
         ("tree", "path", "lib/tree/walk.py"),
         ("sfp", "initials", "src/search_files.py"),
         ("hadb", "initials", "web/haDialogBox.ts"),
-        ("htmpar", "pieces", "html/parser.c"),
+        ("htmpar", "initials", "html/parser.c"),
+        ("sfi", "initials", "src/search_files.py"),
+        ("libtreewal", "pieces", "lib/tree/walk.py"),
         ("prnitf", "spelling", "src/printf.c"),
         ("prntf", "spelling", "src/printf.c"),
         ("printtf", "spelling", "src/printf.c"),
         ("prontf", "spelling", "src/printf.c"),
-        ("DirEntry", "case", "src/dir_entry.rs"),
+        ("DirEntry", "same", "src/dir_entry.rs"),
+        ("DirEnt", "case", "src/dir_entry.rs"),
         ("Config", "name", "app/Config.md"),
         ("app/walk.py", "folder", "lib/tree/walk.py"),
         ("parsing the HTML", "words", "tests/parse_html.py"),
@@ -327,3 +369,46 @@ def test_equals_stand_by_their_edits() -> None:
     index, heat = index_of(["a/index.ts", "bb/index.ts", "ccc/index.ts"]), {"ccc/index.ts": 0.5}
     found = Query.parse("index", "fuzzy").match(index, ENDLESS).best(3, ENDLESS, heat)
     assert paths_of(found) == ["ccc/index.ts", "a/index.ts", "bb/index.ts"]
+
+
+def test_initials_of_the_whole_name_go_before_those_of_a_longer_one() -> None:
+    index = index_of(["x/history_chart_map.py", "history_chart_map_legend.py"])
+    found = Query.parse("hcm", "fuzzy").match(index, ENDLESS).best(2, ENDLESS)
+    assert paths_of(found) == ["x/history_chart_map.py", "history_chart_map_legend.py"]
+
+
+def test_glued_word_is_cut_wherever_it_has_to_be() -> None:
+    index = index_of(
+        ["utils/log.py", "data/automation.py", "lib/utils/sub/log.py", "tests/test_x.py"]
+    )
+    for query, path in (
+        ("utilog", "utils/log.py"),
+        ("datautom", "data/automation.py"),
+        ("testest_", "tests/test_x.py"),
+    ):
+        found = Query.parse(query, "fuzzy").match(index, ENDLESS).best(9, ENDLESS)
+        assert found[0] == (How.INITIALS, path)
+
+
+def test_name_in_another_case_goes_before_names_that_hold_the_query() -> None:
+    longer = [f"{number}/securityConfig.go" for number in range(9)]
+    found = Query.parse("Config", "fuzzy").match(index_of([*longer, "config.rs"]), ENDLESS)
+    assert found.best(2, ENDLESS) == [(How.SAME, "config.rs"), (How.NAME, "0/securityConfig.go")]
+    index = index_of([*longer, "config.rs", "x/Config"])
+    found = Query.parse("Config", "fuzzy").match(index, ENDLESS)
+    assert found.best(1, ENDLESS) == [(How.NAME, "x/Config")]
+    entries = index_of(["direntry_tests.rs", "a/dir_entry.rs", "b/DIRENTRY.md", "dir/entry.rs"])
+    found = Query.parse("DirEntry", "fuzzy").match(entries, ENDLESS)
+    assert found.best(2, ENDLESS) == [(How.SAME, "b/DIRENTRY.md"), (How.SAME, "a/dir_entry.rs")]
+
+
+def test_some_of_several_words_go_before_the_scattered_letters_of_all() -> None:
+    index = index_of(["a/parsers.py", "p/a/r/s/i/n/g/e/r/r/o/r/s.txt"])
+    found = Query.parse("parsing errors", "fuzzy").match(index, ENDLESS).best(2, ENDLESS)
+    assert found == [(How.WORDS, "a/parsers.py"), (How.LETTERS, index.paths[1])]
+
+
+def test_rare_word_tells_more_than_one_that_many_paths_have() -> None:
+    index = index_of([*(f"tests/test_{n}.py" for n in range(50)), "src/deeply/nested/gizmo.py"])
+    found = Query.parse("tests of a gizmo", "fuzzy").match(index, ENDLESS).best(1, ENDLESS)
+    assert found == [(How.WORDS, "src/deeply/nested/gizmo.py")]

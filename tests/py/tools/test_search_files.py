@@ -4,6 +4,7 @@ import json
 import os
 import string
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
+from backstaff.fs.project_files import ProjectFiles, project_files
+from backstaff.fs.root import Place
 from backstaff.render.names import show
 from backstaff.search import suggestions
 from backstaff.search.ranking import How
@@ -176,7 +179,7 @@ def test_file_is_marked_with_the_step_that_found_it(tree: Plant) -> None:
         "[in the name]",
         *("src/tree.py", "docs/Tree.md", "src/tree_map.py", "src/map_tree.py", "src/subtree.py"),
         *("[in the path]", "src/tree/walk.py"),
-        *("[beginnings of words in the name]", "src/tokens_read_early.py"),
+        *("[beginnings of words]", "src/tokens_read_early.py"),
     ]
     assert data_of(reply)["how"] == [*["name"] * 5, "path", "initials"]
     second = search(root, "tree", offset=5)
@@ -314,6 +317,29 @@ def test_json_is_the_data(tree: Plant) -> None:
 def test_only_ignored_files_match_is_told(tree: Plant) -> None:
     root = tree({".gitignore": "*.o\n", "main.o": "", "x": ""})
     assert notes(search(root, "main"))[0] == "[1 ignored file matches: include_ignored shows them]"
+
+
+def test_ignored_files_are_searched_for_a_moment_and_the_rest_is_told(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({".gitignore": ".venv\n", "x": "", **{f".venv/lib/m{n}.py": "" for n in range(9)}})
+    with monkeypatch.context() as patch:
+        patch.setattr(search_files, "IGNORED_SECONDS", 0.0)
+        said = "[not all ignored files were searched: include_ignored shows them]"
+        assert notes(search(root, "m1.py"))[0] == said
+    assert notes(search(root, "m1.py"))[0].startswith("[1 ignored file matches: ")
+    walk = project_files
+
+    def walk_in_part(
+        place: Place, budget: Budget, *, include_ignored: bool = False
+    ) -> ProjectFiles:
+        assert not include_ignored or budget.left() <= search_files.IGNORED_SECONDS
+        found = walk(place, budget, include_ignored=include_ignored)
+        return replace(found, expired=include_ignored)
+
+    monkeypatch.setattr(search_files, "project_files", walk_in_part)
+    said = "[at least 9 ignored files match: include_ignored shows them]"
+    assert notes(search(root, "m .py"))[0] == said
 
 
 def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:

@@ -125,8 +125,8 @@ def _head(place: Place, arguments: Arguments, exclusions: Exclusions) -> str:
 
 TOOL = Tool(
     description=(
-        "Get everything below a directory as an indented tree with sizes, to learn how a project"
-        " is laid out. Names can be excluded, such as .git or *.fasl."
+        "Get everything below a small directory as an indented tree with sizes, in the format of"
+        " Agent-Q. Names can be excluded, such as .git or *.fasl."
     ),
     arguments=Arguments,
     run=run,

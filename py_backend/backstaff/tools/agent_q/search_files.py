@@ -197,7 +197,7 @@ def _why(
 
 TOOL = Tool(
     description=(
-        "Find files by a glob pattern: * and ? within a name, **/ across directories."
+        "List all files that a glob pattern matches: * and ? within a name, **/ across directories."
         " '*.lisp' finds all Lisp files, 'src/**/*.md' the Markdown files below src."
     ),
     arguments=Arguments,

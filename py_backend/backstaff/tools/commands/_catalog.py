@@ -11,6 +11,7 @@ to another. `MAX_EMPTY` folders without a command end the walk.
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import takewhile
 from operator import itemgetter
@@ -31,8 +32,8 @@ from backstaff.tools.commands._command import (
     file_label,
     unreadable,
 )
-from backstaff.tools.commands._conventions import PASSED_OVER, SKILL_FILES, Folder, Kind
-from backstaff.tools.commands._directories import CommandDirectory
+from backstaff.tools.commands._conventions import DEPTH, PASSED_OVER, SKILL_FILES, Folder, Kind
+from backstaff.tools.commands._directories import TABLE, CommandDirectory
 
 DEFAULT_TEXT_BYTES = 1 << 20
 FIRST_BYTES = 4096
@@ -40,6 +41,10 @@ MAX_CACHED = 20_000
 MAX_WARNINGS = 50
 
 MAX_EMPTY = 2000
+FLAT_LINKS = 2
+"""A directory without sub-folders has so many links, where its file system counts them."""
+NESTED_SECONDS = 0.2
+"""How long commands in sub-folders may be counted."""
 
 Cached = Mapping[str, tuple[Stamp, Command]]
 """The commands in a folder with the stamps of their files, by the path below the folder."""
@@ -101,6 +106,60 @@ def read_catalog(
     # A dependency, too, hides the commands of its name in later directories.
     catalog.commands = [one for one in catalog.everything if not one.is_dependency]
     return catalog
+
+
+def nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str, object]:
+    """Count the files in sub-folders that `sources` would add: `{"files": 180, "folders": 30}`.
+
+    The contract's folders are read without what is below them, so that these files are missing
+    from every answer. Links are not followed. The mapping is empty if there is no such file, and
+    has `"more": True` if the time or `MAX_EMPTY` folders ended the count.
+    """
+    counts: list[int] = []
+    budget = budget.at_most(NESTED_SECONDS)
+
+    def look(descriptor: int, path: str) -> Sequence[Named]:
+        entries = entries_in(descriptor, budget)
+        if path:
+            names = (name for name, kind in entries if kind is EntryKind.FILE)
+            counts.append(sum(map(directory.folder.wants, names)))
+        if path.count("/") + bool(path) >= DEPTH or len(counts) > MAX_EMPTY:
+            return ()
+        return [
+            (name, kind)
+            for name, kind in entries
+            # A warning tells of `folder.md/`.
+            if kind is EntryKind.DIRECTORY
+            and not (name in PASSED_OVER or directory.folder.wants(name))
+        ]
+
+    for directory in directories:
+        if directory.folder.depth:
+            continue  # it is read with its sub-folders
+        # A folder that cannot be read has nothing to count.
+        with suppress(PathError, OSError):
+            # So a flat folder of 10,000 commands is not read a second time.
+            if HANDLES.status(directory.descriptor).st_nlink == FLAT_LINKS:
+                continue
+            with Walk(directory.descriptor, look, budget) as walk:
+                for _ in walk.enter_all():
+                    pass
+    if not any(counts):
+        return {}
+    cut = {"more": True} if budget.expired() or len(counts) > MAX_EMPTY else {}
+    return {"files": sum(counts), "folders": sum(map(bool, counts)), **cut}
+
+
+def nested_note(counts: Mapping[str, object]) -> Iterator[str]:
+    """Yield what COUNTS, of `nested`, mean for a reader, and how to see those commands."""
+    if counts:
+        files, folders = (int(str(counts[key])) for key in ("files", "folders"))
+        least = "at least " * ("more" in counts)
+        yield (
+            f"{least}{plural(files, 'file')} in {plural(folders, 'sub-folder')}"
+            f" {'is' if files == 1 else 'are'} not read:"
+            f' sources = "command" under [tools.{TABLE}] in the settings adds them'
+        )
 
 
 def _read_directory(

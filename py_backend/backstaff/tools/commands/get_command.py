@@ -28,7 +28,7 @@ from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.search import suggestions
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import read_catalog
+from backstaff.tools.commands._catalog import nested, nested_note, read_catalog
 from backstaff.tools.commands._command import (
     HEAD_BYTES,
     Command,
@@ -139,7 +139,7 @@ def _find(
     for directory in directories:
         with suppress(PathError):
             known.update(file.removesuffix(SUFFIX) for file in directory.files(budget))
-    raise _not_found(name, known, budget)
+    raise _not_found(name, known, budget, *nested_note(nested(directories, budget)))
 
 
 def _find_anywhere(
@@ -173,14 +173,15 @@ def _cannot_be_read(name: str, error: PathError) -> ToolError:
     return ToolError(code, f"Command {quote(name)} cannot be read: {error.message}")
 
 
-def _not_found(name: str, known: Collection[str], budget: Budget) -> ToolError:
-    """Return the error for NAME, with the nearest of the names KNOWN."""
+def _not_found(name: str, known: Collection[str], budget: Budget, *notes: str) -> ToolError:
+    """Return the error for NAME, with the nearest of the names KNOWN, and NOTES."""
     nearest: list[str] = []
     with suppress(DeadlineExceeded):
         wanted, at_most = name.removesuffix(SUFFIX), budget.at_most(suggestions.SECONDS)
         nearest = suggestions.similar(wanted, sorted(known), at_most, LEAST_SIMILARITY)
     hint = f"; did you mean {' or '.join(quote(one, None) for one in nearest)}?" if nearest else ""
-    return ToolError(COMMAND_NOT_FOUND, f"Command {quote(name)} not found{hint}", nearest=nearest)
+    said = "; ".join((f"Command {quote(name)} not found{hint}", *notes))
+    return ToolError(COMMAND_NOT_FOUND, said, nearest=nearest)
 
 
 def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:
@@ -205,8 +206,8 @@ def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[st
 
 TOOL = Tool(
     description=(
-        "Get one command by its name: its whole content, and its path, size, modification time and"
-        " description. list_commands tells the names."
+        "Get one of the project's slash commands (a prompt, not a program) by its name: its whole"
+        " content, path and size. list_commands tells the names."
     ),
     arguments=Arguments,
     run=run,

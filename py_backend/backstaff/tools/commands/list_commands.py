@@ -9,7 +9,8 @@ The contract leaves some cases open. A description is one line of at most 200 ch
 `is_dependency` counts only if it is true in YAML 1.2. Files that cannot be commands, or cannot be
 read, are skipped with a warning. A file with broken front matter is listed with a warning, even if
 it calls itself a dependency. A page after the last is empty. When the time is up, the answer counts
-only the commands found so far, and says so.
+only the commands found so far, and says so. The data count the commands in sub-folders, which are
+not read (`nested`); the text tells of them where there is no other command.
 
 With the setting `sources` the list also holds those of other agents: skills, commands in
 sub-folders and in TOML, prompts. Its data then say more of each (`MORE_KEYS`). Of several with one
@@ -23,7 +24,13 @@ from dataclasses import dataclass
 
 from backstaff.render.lines import bracketed, fitted, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
+from backstaff.tools.commands._catalog import (
+    DEFAULT_TEXT_BYTES,
+    nested,
+    nested_note,
+    read_catalog,
+    warnings_note,
+)
 from backstaff.tools.commands._command import command_labels
 from backstaff.tools.commands._directories import TABLE, Settings, open_directories
 
@@ -45,6 +52,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     number, size, several = arguments.page, arguments.page_size, context.settings.several
     with open_directories(context) as (directories, problems):
         catalog = read_catalog(directories, problems, context.budget)
+        below = nested(directories, context.budget)
     commands, start = catalog.commands, (number - 1) * size
     page = commands[start : start + size]
     pages = -(-len(commands) // size)
@@ -63,6 +71,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     warnings = catalog.warnings(page)
     late = "the time was up before all commands were read: some are missing"
     notes = [] if catalog.complete else [late]
+    if not commands:
+        notes += nested_note(below)  # else the text is the contract's page, and no more
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
     text, shown = fitted(
         _head(pagination, len(page)),
@@ -73,7 +83,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
     return Result(
         text=text,
-        data={"commands": rows, "pagination": pagination},
+        data={"commands": rows, "pagination": pagination, **({"nested": below} if below else {})},
         output={"commands": output, "pagination": pagination},
         truncated=shown < len(page) or not catalog.complete,
         warnings=warnings,

@@ -29,7 +29,13 @@ from backstaff.render.lines import bracketed, fitted, left_out, plural
 from backstaff.render.names import quote
 from backstaff.search.stems import stem
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.commands._catalog import DEFAULT_TEXT_BYTES, read_catalog, warnings_note
+from backstaff.tools.commands._catalog import (
+    DEFAULT_TEXT_BYTES,
+    nested,
+    nested_note,
+    read_catalog,
+    warnings_note,
+)
 from backstaff.tools.commands._command import HEAD_BYTES, Command, command_labels
 from backstaff.tools.commands._directories import (
     TABLE,
@@ -129,6 +135,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         commands = catalog.commands
         matches = _best(commands, words, directories, most, budget)
         catalog.complete &= not budget.expired()
+        below = nested(directories, budget)
     results = [match.facts("path", "folder", *context.settings.more_keys) for match in matches]
     output = [match.facts(*["folder"] * several) for match in matches]
 
@@ -143,7 +150,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     found = [match.command for match in matches]
     warnings = catalog.warnings(found)
     notes = [] if catalog.complete else ["the time was up: there may be better ones"]
-    notes += _notes(commands, len(matches), most)
+    notes += [*_notes(commands, len(matches), most), *nested_note(below)]
     notes += warnings_note(warnings)
     limit = context.text_limit(DEFAULT_TEXT_BYTES)
 
@@ -270,8 +277,9 @@ def _folded(text: str) -> str:
 
 TOOL = Tool(
     description=(
-        "Search the commands by name, title, description, tags and content. Returns the best"
-        " matches with a score from 0 to 1 and the reason; get_command returns a command itself."
+        "Search the project's slash commands, which are prompts in Markdown, not programs: by name,"
+        " title, description, tags and content. Take this where a few words say what is needed;"
+        " list_commands pages through all, and get_command returns one."
     ),
     arguments=Arguments,
     run=run,

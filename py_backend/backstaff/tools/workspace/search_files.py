@@ -10,14 +10,18 @@ glob        the whole path, as in workspace/tree: `*.py` is at the top, `**/*.py
 substring   each word of the query stands somewhere in the path.
 fuzzy       the characters of each word stand in the path, in their order, with others between. The
             answer goes in steps, and names the step (`how`) of each file:
+            same      `DirEntry` is dir_entry.rs but for case, and no name is the query itself
             name      each word stands in the name
             path      each word stands in the path
-            case      `DirEntry` in dir_entry.rs: few match with their capitals
+            case      `DirEntry` in dir_entry_tests.rs: few match with their capitals
+            initials  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
+                      directory and the name, as `utilog` in utils/log.py
             spelling  none matches whole, and the name holds the word but for one edit
-            initials  each word, in pieces that begin words of the name: `sfp` in search_files.py
-            pieces    the same in the whole path; letters: they stand anywhere, in their order
-            folder, words, nearest, where little is found: the name in another folder; some of the
-                      words; names that are alike
+            pieces    in pieces that begin some words of the name, or of the path
+            folder    the name in another folder, where little is found
+            letters   they stand anywhere, in their order
+            words, nearest, where little is found: some of the words, which go before the letters of
+                      several words; names that are alike
 
 In a step, the better fit comes first (`search.ranking`), and of equals the file that people edited
 more in the last `COMMITS` commits. Words end at blanks; at most `MAX_WORDS` different ones count.
@@ -55,16 +59,19 @@ HALF_LIFE = 100
 """Commits after which an edit counts half as much."""
 WALK_SHARE = 0.75
 """The part of the time for collecting paths; the rest is for the query."""
+IGNORED_SECONDS = 0.5
+"""How long ignored files may be searched for an answer that has no other file."""
 MIN_SECONDS = 0.5
 """The time that the query has in any case."""
 
 HEADINGS = {
+    How.SAME: "the name in another case",
     How.NAME: "in the name",
     How.PATH: "in the path",
-    How.INITIALS: "beginnings of words in the name",
+    How.INITIALS: "beginnings of words",
     How.CASE: "in another case",
     How.SPELLING: "one letter differs",
-    How.PIECES: "beginnings of words in the path",
+    How.PIECES: "beginnings of some words",
     How.LETTERS: "letters in this order",
     How.FOLDER: "in another directory",
     How.WORDS: "some of the words",
@@ -78,13 +85,12 @@ class Arguments:
     """A query, the directory to search, and the page of the matches."""
 
     query: str = argument(
-        "What to look for in paths. Case counts only where there is a capital letter;"
-        " words may stand in any order. For a glob: the whole path from 'path' on,"
-        " such as '**/*.py'."
+        "Parts of a path, in any order. For a glob: the whole path from 'path' on, such as"
+        " '**/*.py'."
     )
     path: str = argument("Directory to search in.", default=".")
     kind: str = argument(
-        "How the query is meant: fuzzy allows for gaps in a word.",
+        "fuzzy guesses and ranks; substring and glob are literal.",
         choices=tuple(SearchKind),
         default=SearchKind.FUZZY.value,
     )
@@ -229,10 +235,7 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
     if not matches:
         hidden = found.ignored or found.closed(Closed.REPOSITORY)
         if hidden and not asked.include_ignored and not found.expired:
-            walking = context.budget.share(WALK_SHARE)
-            everything = Index(project_files(place, walking, include_ignored=True).paths)
-            if count := _count(query.text, query.kind, everything, context.budget):
-                notes.append(f"{_matching(count, 'ignored ')}: include_ignored shows them")
+            notes += _ignored(place, query, context.budget.at_most(IGNORED_SECONDS))
         directories = [directory.path for directory in found.directories if directory.path]
         where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
         searched = Searched(index.paths, directories, where, budget, place.prefix)
@@ -250,6 +253,20 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         notes=[shortened(note, MAX_NOTE) for note in notes],
         expired=found.expired,
     )
+
+
+def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[str]:
+    """Say how many ignored files match QUERY, which no other file does.
+
+    An environment or a cache in the project may hold more files than there is time for.
+    """
+    walked = project_files(place, budget.share(WALK_SHARE), include_ignored=True)
+    count = _count(query.text, query.kind, Index(walked.paths), budget)
+    least = "at least " * walked.expired
+    if count:
+        yield f"{least}{_matching(count, 'ignored ')}: include_ignored shows them"
+    elif walked.expired:
+        yield "not all ignored files were searched: include_ignored shows them"
 
 
 def _notes(found: ProjectFiles, prefix: str) -> Iterator[str]:
@@ -309,9 +326,9 @@ def _count(text: str, kind: str, index: Index, budget: Budget) -> int:
 
 TOOL = Tool(
     description=(
-        "Find files by NAME or path, not by content (workspace/regexp_search does that): the best"
-        " first, without what git ignores. If few match, the nearest follow. Takes words,"
-        " initials ('rfw' for read_from_wire.py), misspellings."
+        "Take this to find files by a part of their NAME or path, the best first, not by content"
+        " (workspace/regexp_search does that). Takes words, initials ('rfw' for"
+        " read_from_wire.py), class names, misspellings. Leaves out what git ignores."
     ),
     arguments=Arguments,
     run=run,
