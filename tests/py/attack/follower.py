@@ -193,12 +193,13 @@ def _any_directory(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
 
 
 def _map_path(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
+    have_lines = {path for path, _ in answer.lines()}
     for path, words in answer.lines():
         if any(re.fullmatch(r"\+\d+", word) for word in words):
             yield same(answer, path=path)
-        for word in words:
-            if word.endswith(")") and word[0] not in "+(":
-                yield same(answer, path=joined(path, named(word)[0]))
+        for name, mark in map(named, words):
+            if mark.startswith("/") and joined(path, name) not in have_lines:
+                yield same(answer, path=joined(path, name))
 
 
 def _map_tokens(answer: Answer, _: re.Match[str]) -> Iterator[Call]:

@@ -83,7 +83,8 @@ def wrong(reply: Reply, whole: Reply, limit: int) -> Iterator[str]:
     if re.search(r"\b0 more", reply.text):
         yield "0 more"
     # An overview that names all files has cut nothing, even where its first line is shorter.
-    complete = reply.text.endswith(("[the file is named]\n", "files are named]\n"))
+    # Over MCP, warnings come after it.
+    complete = re.search(r"^\[(the file is|all \d+ files are) named\]$", reply.text, re.MULTILINE)
     if reply.ok and reply.text != whole.text and not (reply.truncated or complete):
         yield "cut without a word"
     if len(reply.warnings) > MAX_WARNINGS + 1 or any(
