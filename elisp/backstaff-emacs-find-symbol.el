@@ -94,7 +94,12 @@
             backstaff-emacs-find-symbol--search)))
     (pcase-let ((`(,path . ,buffer) open))
       (funcall (if (with-current-buffer buffer
-                     (and (fboundp 'eglot-managed-p) (eglot-managed-p)))
+                     ;; Another eglot may lack what is called below.
+                     (and (fboundp 'eglot-managed-p)
+                          (fboundp 'eglot-current-server)
+                          (fboundp 'eglot--signal-textDocument/didChange)
+                          (fboundp 'eglot--TextDocumentPositionParams)
+                          (eglot-managed-p)))
                    #'backstaff-emacs-find-symbol--ask-eglot
                  #'backstaff-emacs-find-symbol--ask-xref)
                (list :symbol symbol
@@ -199,6 +204,7 @@ MORE are parameters, and OPTIONS are those of `jsonrpc-async-request'."
           ;; nothing, Emacs waits for the rest of a change of more than 64 KiB to leave, here
           ;; as there; C-g ends that.
           (unless (and (bound-and-true-p eglot--track-changes)
+                       (fboundp 'track-changes-inconsistent-state-p)
                        (track-changes-inconsistent-state-p))
             (eglot--signal-textDocument/didChange))
           (apply #'jsonrpc-async-request server method

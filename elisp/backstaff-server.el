@@ -179,10 +179,13 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
 (defun backstaff-show-log ()
   "Show what the server wrote to its log, and how it started and ended."
   (interactive)
-  (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-    (unless (derived-mode-p 'special-mode)
-      (special-mode))
-    (pop-to-buffer (current-buffer))))
+  (let ((directory default-directory))
+    (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
+      (unless (derived-mode-p 'special-mode)
+        (special-mode))
+      ;; A command that is given here is about the project that one came from.
+      (setq default-directory directory)
+      (pop-to-buffer (current-buffer)))))
 
 
 ;;; One server

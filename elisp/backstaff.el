@@ -221,7 +221,7 @@ is lost or sends no reply."
                           (backstaff-server-call
                            (backstaff--method id)
                            (list args (backstaff--sent-context context texts))
-                           :timeout backstaff-call-timeout
+                           :timeout (backstaff--patience context)
                            :host (file-remote-p root))
                           root)))
              (if (and (not all) (backstaff-unsaved-needed-p reply))
@@ -304,7 +304,7 @@ Return a handle for `backstaff-cancel'."
                      (backstaff--method id)
                      (list args (backstaff--sent-context context texts))
                      :host (file-remote-p root)
-                     :timeout backstaff-call-timeout
+                     :timeout (backstaff--patience context)
                      :error-fn #'fail
                      :success-fn
                      (lambda (value)
@@ -414,6 +414,13 @@ that says so is worth more than no answer."
         context
       (plist-put context :deadline-ms
                  (max 1 (floor (* 900 backstaff-call-timeout)))))))
+
+(defun backstaff--patience (context)
+  "Return for how many seconds to wait for the answer to a call with CONTEXT.
+That is `backstaff-call-timeout', or more if the deadline in CONTEXT is later:
+a search may take 30 seconds."
+  (and backstaff-call-timeout
+       (max backstaff-call-timeout (/ (or (plist-get context :deadline-ms) 0) 900.0))))
 
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.

@@ -263,6 +263,15 @@
         (ert-info (code)
           (should (equal (backstaff-tests-code (backstaff-tests-async id args)) code)))))))
 
+(ert-deftest backstaff-call-waits-for-a-deadline-that-is-later ()
+  "A search may take 30 seconds, and its server says then how far it came."
+  (let ((backstaff-call-timeout 15))
+    (should (= (backstaff--patience (backstaff--context nil)) 15))
+    (should (> (backstaff--patience (backstaff--context '(:deadline-ms 31000))) 31))
+    (should (= (backstaff--patience (backstaff--context '(:deadline-ms 1000))) 15))
+    (let ((backstaff-call-timeout nil))
+      (should-not (backstaff--patience (backstaff--context '(:deadline-ms 1000)))))))
+
 (ert-deftest backstaff-async-call-of-a-server-that-cannot-start-is-a-reply ()
   (backstaff-test-with-server '("/nowhere/python")
     (should (equal (backstaff-tests-code (backstaff-tests-async 'reply nil))

@@ -86,6 +86,7 @@ class ProjectFiles:
     expired: bool = False
     tracked_unknown: bool = False
     rules_cut: bool = False
+    _closed: Sequence[Directory] = ()
 
     def names(self, directory: Directory) -> list[str]:
         """The names of the files and links in DIRECTORY."""
@@ -95,7 +96,7 @@ class ProjectFiles:
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of WHY."""
-        return [one.path for one in self.directories if one.closed is why]
+        return [one.path for one in self._closed if one.closed is why]
 
 
 def project_files(place: Place, budget: Budget, *, include_ignored: bool = False) -> ProjectFiles:
@@ -247,6 +248,7 @@ class _ProjectWalk:
     budget: Budget
     paths: PackedPaths = field(default_factory=PackedPaths)
     directories: list[Directory] = field(default_factory=list)
+    closed: list[Directory] = field(default_factory=list)
     ignored: int = 0
     rules_cut: bool = False
     _tracked: TrackedFiles = field(init=False)
@@ -285,6 +287,7 @@ class _ProjectWalk:
             expired or self.budget.expired(),
             isinstance(self.tracked_or_not, NoGit),
             self.rules_cut,
+            self.closed,
         )
 
     def _arrange(self, directory: int, path: str) -> Sequence[Named]:
@@ -342,7 +345,8 @@ class _ProjectWalk:
     def _close(self, path: str, why: Closed) -> None:
         """Note the directory PATH, which is not entered because of WHY."""
         here = len(self.paths)
-        self.directories.append(Directory(path, here, here, closed=why))
+        self.closed.append(Directory(path, here, here, closed=why))
+        self.directories.append(self.closed[-1])
 
     def _is_closed(self, directory: int, path: str, above: _Watch) -> bool:
         """Whether the open DIRECTORY, which has a `.git`, is another repository for git.

@@ -40,13 +40,21 @@ def test_places_and_ways_rank_as_the_table_says(library: Project) -> None:
         ("deployment", ["name"], 0.855),
         ("redeploy", ["name"], 0.76),
         ("titled", ["title"], 0.712),
-        ("described", ["description"], 0.617),
+        ("described", ["description"], 0.703),
         ("tagged", ["tags"], 0.57),
         ("zeploy", ["name"], 0.475),
         ("content", ["content"], 0.38),
     ]
     assert results(reply)[1]["reason"] == "'deploy' begins a word of the name"
     assert output(reply)["searched"] == 9
+
+
+def test_two_words_of_the_description_outweigh_one_of_the_name_and_one_of_the_content(
+    project: Project,
+) -> None:
+    project.write("deploy-docs.md", "---\ndescription: Upload the manual\n---\nTo production.\n")
+    project.write("ship.md", "---\ndescription: A deploy to production\n---\n")
+    assert project.found("deploy production") == ["ship", "deploy-docs"]
 
 
 def test_dependencies_are_hidden(library: Project) -> None:
