@@ -135,7 +135,7 @@ COLUMNS tells Texinfo what part of a line each column takes."
              ((not (eq event 'menu-bar))
               (push (cons (key-description (vector event)) command) keys))))
      (symbol-value map))
-    ;; A key may be bound, and what it ran before be replaced.
+    ;; MAP may bind a key and also replace the command that the key ran before: list it once.
     (sort (delete-dups keys) (lambda (one other) (string< (car one) (car other))))))
 
 (defun manual-keymaps ()

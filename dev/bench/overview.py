@@ -37,7 +37,7 @@ HERE = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The directories ("" for the root) and files that an answer names, and what it takes."""
+    """The directories ("" for the root) and files that an answer names, and its tokens."""
 
     directories: frozenset[str]
     files: frozenset[str]
