@@ -16,6 +16,7 @@ MAX_DEPTH = 32
 """Nested collections. Events are needed for this limit: `yaml.compose` builds all nodes first, and
 a block with 60,000 `[` then overflows C's stack and crashes Python."""
 MAX_EVENTS = 4_000
+_TOO_DEEP = f"it nests deeper than {MAX_DEPTH}"
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -31,7 +32,12 @@ def mapping(block: str) -> Mapping[str, Value]:
     try:
         return _document(_bounded(yaml.parse(block, Loader=_LOADER)))
     except yaml.MarkedYAMLError as error:
-        raise _unreadable(error.problem or "it is no YAML", error.problem_mark) from error
+        problem = error.problem or "it is no YAML"
+        # The libyaml in PyYAML 6.0.4 refuses 1,000 levels itself, before the first event. The
+        # reader is told of one limit, whichever came first.
+        if "nesting depth" in problem:
+            problem = _TOO_DEEP
+        raise _unreadable(problem, error.problem_mark) from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise Unreadable("it holds a character that YAML does not allow") from error
 
@@ -65,7 +71,7 @@ def _value(event: yaml.Event, events: _Events, depth: int) -> Value:
     if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
         raise _unreadable("it uses an anchor, which is refused", event.start_mark)
     if depth > MAX_DEPTH:
-        raise _unreadable(f"it nests deeper than {MAX_DEPTH}", event.start_mark)
+        raise _unreadable(_TOO_DEEP, event.start_mark)
     match event:
         case yaml.SequenceStartEvent():
             return tuple(_value(item, events, depth + 1) for item in _items(events))
