@@ -1,9 +1,10 @@
 """Directory trees for tests: what stands in them, and who may reach them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from backstaff.fs.packed import Directory, PackedPaths
 from tests.golden.cases import make
 
 Content = Mapping[str, object]
@@ -23,3 +24,13 @@ def plant(root: Path, content: Content) -> Path:
     for name, what in content.items():
         make(root / name, what)
     return root
+
+
+def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
+    """The paths of FILES, the names by directory in pre-order."""
+    directories, found = list[Directory](), 0
+    for path, names in files.items():
+        text = "\0".join(f"{path}/{name}" if path else name for name in names)
+        directories.append(Directory(path, found, found + len(names), text))
+        found += len(names)
+    return PackedPaths(directories)

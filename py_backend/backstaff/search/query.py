@@ -109,14 +109,12 @@ class Query:
         paths, positions = index.paths, list[int]()
         # The longest word first: it leaves the fewest paths for the others.
         *first, last = map(self._test, sorted(self.words, key=len, reverse=True))
-        for start in range(0, len(paths), BATCH):
-            budget.check()
-            batch = paths.batch(start, start + BATCH, fold=self.ignore_case)
-            found: Sequence[int] = range(start, start + len(batch))
+        for start, batch in budget.checked(paths.batches(BATCH, fold=self.ignore_case), 1):
+            left, found = batch, list(range(start, start + len(batch)))
             for test in first:
-                holds = list(map(test, batch))
-                found, batch = list(compress(found, holds)), list(compress(batch, holds))
-            positions += compress(found, map(last, batch))
+                holds = list(map(test, left))
+                found, left = list(compress(found, holds)), list(compress(left, holds))
+            positions += compress(found, map(last, left))
         return Matches(index, self, positions)
 
     def _test(self, word: str) -> Callable[[str], object]:
