@@ -28,9 +28,5 @@ def plant(root: Path, content: Content) -> Path:
 
 def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
     """The paths of FILES, the names by directory in pre-order."""
-    directories, found = list[Directory](), 0
-    for path, names in files.items():
-        text = "\0".join(f"{path}/{name}" if path else name for name in names)
-        directories.append(Directory(path, found, found + len(names), text))
-        found += len(names)
-    return PackedPaths(directories)
+    paths = {at: [f"{at}/{name}" if at else name for name in names] for at, names in files.items()}
+    return PackedPaths([Directory(at, "\0".join(found)) for at, found in paths.items()])

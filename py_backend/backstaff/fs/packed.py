@@ -8,7 +8,7 @@ read like any sequence, quickest in batches or in order.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple, overload
 
 
@@ -22,13 +22,11 @@ class Closed(StrEnum):
 class Directory(NamedTuple):
     """A directory of a project: its `path` from the start, "" for the start itself.
 
-    `packed` holds the paths of its files and links, which are numbers `first` to before `end` of
-    the project; `links` names the links. A closed directory was not entered.
+    `packed` holds the paths of its files and links; `links` names the links. A closed directory was
+    not entered.
     """
 
     path: str
-    first: int
-    end: int
     packed: str = ""
     links: Sequence[str] = ()
     closed: Closed | None = None
@@ -46,19 +44,20 @@ class Directory(NamedTuple):
 class PackedPaths(Sequence[str]):
     """The paths of all files and links in some directories, in order."""
 
-    __slots__ = ("_latest", "_starts", "_texts", "directories")
+    __slots__ = ("_latest", "_length", "_starts", "_texts", "directories")
 
     def __init__(self, directories: Sequence[Directory]) -> None:
-        """Hold the paths of DIRECTORIES, which are numbered from 0 to the last."""
+        """Hold the paths of DIRECTORIES."""
         self.directories = directories
         self._texts = [one.packed for one in directories if one.packed]
-        self._starts = [one.first for one in directories if one.packed]
+        counts = [text.count("\0") + 1 for text in self._texts]
+        *self._starts, self._length = accumulate(counts, initial=0)
         self._latest: tuple[int, Sequence[str]] = (0, ())
         """The position of the first path in the text that was read last, and its paths."""
 
     def __len__(self) -> int:
         """Count the paths."""
-        return self.directories[-1].end if self.directories else 0
+        return self._length
 
     @overload
     def __getitem__(self, at: int) -> str: ...
@@ -68,9 +67,9 @@ class PackedPaths(Sequence[str]):
         """The path at a position, or the list of those in a slice, for which all are unpacked."""
         if isinstance(at, slice):
             return list(self)[at]
-        if not -len(self) <= at < len(self):
+        if not -self._length <= at < self._length:
             raise IndexError(at)
-        at %= len(self)
+        at %= self._length
         first, paths = self._latest
         if not 0 <= at - first < len(paths):
             number = bisect_right(self._starts, at) - 1

@@ -228,8 +228,6 @@ class _ProjectWalk:
     budget: Budget
     directories: list[Directory] = field(default_factory=list)
     closed: list[Directory] = field(default_factory=list)
-    found: int = 0
-    """Files and links so far."""
     ignored: int = 0
     rules_cut: bool = False
     _tracked: TrackedFiles = field(init=False)
@@ -252,7 +250,7 @@ class _ProjectWalk:
     def run(self) -> ProjectFiles:
         """Walk. Raises `PathError` if the start cannot be read."""
         if expired := self.budget.expired():
-            self.directories.append(Directory("", 0, 0))
+            self.directories.append(Directory(""))
         else:
             with Walk(self.start, self._arrange, self.budget) as walk:
                 for step, problem in walk.enter_all():
@@ -315,10 +313,8 @@ class _ProjectWalk:
         if links:
             files = sorted(files + links)
         packed = prefix + f"\0{prefix}".join(files) if files else ""
-        first = self.found
-        self.found = end = first + len(files)
         new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
-        self.directories.append(new(Directory, (path, first, end, packed, links, None)))
+        self.directories.append(new(Directory, (path, packed, links, None)))
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
     def _without_locks(self, links: list[str], prefix: str) -> list[str]:
@@ -328,7 +324,7 @@ class _ProjectWalk:
 
     def _close(self, path: str, why: Closed) -> None:
         """Note the directory PATH, which is not entered because of WHY."""
-        self.closed.append(Directory(path, self.found, self.found, closed=why))
+        self.closed.append(Directory(path, closed=why))
         self.directories.append(self.closed[-1])
 
     def _is_closed(self, directory: int, path: str, above: _Watch) -> bool:

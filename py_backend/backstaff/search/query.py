@@ -67,7 +67,7 @@ class Index:
         originals = self.paths.picked(positions)
         compared = list(map(str.casefold, originals)) if query.ignore_case else originals
         ranking = Ranking(query.words, compared, originals, heat)
-        found = ranking.best(range(len(positions)), count, budget)
+        found = ranking.best(count, budget)
         return [(how, positions[number]) for how, number in found]
 
 
@@ -109,8 +109,9 @@ class Query:
         paths, positions = index.paths, list[int]()
         # The longest word first: it leaves the fewest paths for the others.
         *first, last = map(self._test, sorted(self.words, key=len, reverse=True))
+        found: Sequence[int]
         for start, batch in budget.checked(paths.batches(BATCH, fold=self.ignore_case), 1):
-            left, found = batch, list(range(start, start + len(batch)))
+            left, found = batch, range(start, start + len(batch))
             for test in first:
                 holds = list(map(test, left))
                 found, left = list(compress(found, holds)), list(compress(left, holds))

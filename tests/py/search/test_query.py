@@ -30,8 +30,7 @@ queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
 def index_of(given: Sequence[str]) -> Index:
-    one_each = [Directory("", at, at + 1, path) for at, path in enumerate(given)]
-    return Index(PackedPaths(one_each))
+    return Index(PackedPaths([Directory("", path) for path in given]))
 
 
 def told_by(query: Query, index: Index) -> list[str]:
