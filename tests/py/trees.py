@@ -1,9 +1,10 @@
 """Directory trees for tests: what stands in them, and who may reach them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from backstaff.fs.packed import Directory, PackedPaths
 from tests.golden.cases import make
 
 Content = Mapping[str, object]
@@ -23,3 +24,9 @@ def plant(root: Path, content: Content) -> Path:
     for name, what in content.items():
         make(root / name, what)
     return root
+
+
+def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
+    """The paths of FILES, the names by directory in pre-order."""
+    paths = {at: [f"{at}/{name}" if at else name for name in names] for at, names in files.items()}
+    return PackedPaths([Directory(at, "\0".join(found)) for at, found in paths.items()])

@@ -18,9 +18,9 @@ stale, as far as the file system dates changes at once; a file system on a netwo
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from itertools import repeat
+from operator import itemgetter
 from stat import S_ISDIR
-from typing import NamedTuple
 
 from backstaff.errors import PathError, PermissionRefused, Unreachable
 from backstaff.fs.budget import Budget
@@ -29,7 +29,7 @@ from backstaff.fs.file import read
 from backstaff.fs.git import NoGit, Repository, TrackedFiles, default_excludes, find_repository
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, rules_of
-from backstaff.fs.packed import PackedPaths
+from backstaff.fs.packed import Closed, Directory, PackedPaths
 from backstaff.fs.root import Place
 from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, Stamp, settled, stamp_of
 from backstaff.fs.walk import Step, Walk
@@ -46,41 +46,18 @@ _AT_ONCE = 32
 """Stamps that are compared between two looks at the clock."""
 
 
-class Closed(StrEnum):
-    """Why a directory was not entered."""
-
-    REPOSITORY = "a repository of its own"
-    UNREADABLE = "it cannot be read"
-
-
-class Directory(NamedTuple):
-    """A directory of a project: its `path` from the start, "" for the start itself.
-
-    Its files and links are `ProjectFiles.paths[first:end]`; `links` names the links. A closed
-    directory was not entered.
-    """
-
-    path: str
-    first: int
-    end: int
-    links: Sequence[str] = ()
-    closed: Closed | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ProjectFiles:
     """The files below a directory. Paths are relative to it.
 
-    `paths` holds files and links by directory, in pre-order, and by code point in each; the
-    `directories` stand in the same order. `ignored` counts the names that were left out, where an
-    ignored directory is one name. `expired` says that the time was up and files are missing;
-    `tracked_unknown`, that git could not name the tracked files, so that ignored ones are missing;
-    `rules_cut`, that a file of rules was too long to be read whole. The `repository` can be asked
-    while the place is open.
+    `paths` holds files and links by directory, in pre-order, and by code point in each. `ignored`
+    counts the names that were left out, where an ignored directory is one name. `expired` says that
+    the time was up and files are missing; `tracked_unknown`, that git could not name the tracked
+    files, so that ignored ones are missing; `rules_cut`, that a file of rules was too long to be
+    read whole. The `repository` can be asked while the place is open.
     """
 
     paths: PackedPaths
-    directories: Sequence[Directory]
     repository: Repository | NoGit
     ignored: int = 0
     expired: bool = False
@@ -88,11 +65,10 @@ class ProjectFiles:
     rules_cut: bool = False
     _closed: Sequence[Directory] = ()
 
-    def names(self, directory: Directory) -> list[str]:
-        """The names of the files and links in DIRECTORY."""
-        prefix = len(directory.path) + 1 if directory.path else 0
-        found = self.paths[directory.first : directory.end]
-        return [path[prefix:] for path in found]
+    @property
+    def directories(self) -> Sequence[Directory]:
+        """All directories, in pre-order."""
+        return self.paths.directories
 
     def closed(self, why: Closed) -> list[str]:
         """The directories that were not entered because of WHY."""
@@ -232,6 +208,10 @@ class _Watch:
     def settle(self, begun: int) -> None:
         """Trust no stamp with a time after the walk had BEGUN, or just before."""
         young = begun - RACY_NS
+        # Almost always all are old, which `max` finds sooner.
+        modified, changed = (max(map(itemgetter(at), self.stamps), default=0) for at in (0, 1))
+        if max(modified, changed) < young:
+            return
         self.stamps = [
             stamp if stamp[0] < young and stamp[1] < young else UNSETTLED for stamp in self.stamps
         ]
@@ -246,7 +226,6 @@ class _ProjectWalk:
     sources: RuleSources
     tracked_or_not: TrackedFiles | NoGit
     budget: Budget
-    paths: PackedPaths = field(default_factory=PackedPaths)
     directories: list[Directory] = field(default_factory=list)
     closed: list[Directory] = field(default_factory=list)
     ignored: int = 0
@@ -271,7 +250,7 @@ class _ProjectWalk:
     def run(self) -> ProjectFiles:
         """Walk. Raises `PathError` if the start cannot be read."""
         if expired := self.budget.expired():
-            self.directories.append(Directory("", 0, 0))
+            self.directories.append(Directory(""))
         else:
             with Walk(self.start, self._arrange, self.budget) as walk:
                 for step, problem in walk.enter_all():
@@ -280,8 +259,7 @@ class _ProjectWalk:
         for watch in (self.above, *self.watches.values()):
             watch.settle(self._begun)
         return ProjectFiles(
-            self.paths,
-            self.directories,
+            PackedPaths(self.directories),
             self.repository,
             self.ignored,
             expired or self.budget.expired(),
@@ -295,7 +273,7 @@ class _ProjectWalk:
         ignore, all_ignored, above = self._ahead[-1]
         prefix = f"{path}/" if path else ""
         stamp = stamp_of(HANDLES.status(directory))
-        files, directories, links, _ = groups_in(directory, self.budget)
+        files, directories, links, _ = groups_in(directory, self.budget, in_time=True)
         self._ahead.pop()  # only now: a directory that could not be read is noted with it
         above.stamps.append(stamp)
         has_dot_git, has_rules = False, False
@@ -319,8 +297,8 @@ class _ProjectWalk:
             own = has_rules or self._tracked.left_out
             ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
             if all_ignored or ignore.layers:
-                found: Grouped = files, directories, links, []
-                kept = self._leave_out(found, ignore, prefix, all_ignored=all_ignored)
+                named: Grouped = files, directories, links, []
+                kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
         if directories:
             watch = self._watch(path, above)
             watch.names += directories
@@ -332,10 +310,12 @@ class _ProjectWalk:
                 )
                 for name in reversed(directories)
             ]
-        first, end = self.paths.add(prefix, sorted(files + links) if links else files)
+        if links:
+            files = sorted(files + links)
+        packed = prefix + f"\0{prefix}".join(files) if files else ""
         new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
-        self.directories.append(new(Directory, (path, first, end, links, None)))
-        return [(name, _DIRECTORY) for name in directories] if directories else ()
+        self.directories.append(new(Directory, (path, packed, links, None)))
+        return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
     def _without_locks(self, links: list[str], prefix: str) -> list[str]:
         """LINKS but for those such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
@@ -344,8 +324,7 @@ class _ProjectWalk:
 
     def _close(self, path: str, why: Closed) -> None:
         """Note the directory PATH, which is not entered because of WHY."""
-        here = len(self.paths)
-        self.closed.append(Directory(path, here, here, closed=why))
+        self.closed.append(Directory(path, closed=why))
         self.directories.append(self.closed[-1])
 
     def _is_closed(self, directory: int, path: str, above: _Watch) -> bool:

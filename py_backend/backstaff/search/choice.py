@@ -49,7 +49,7 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
     excluded: set[str] = set()  # directories
     by_globs = 0
     for directory in budget.checked(project.directories):
-        path, paths = directory.path, project.paths[directory.first : directory.end]
+        path, paths = directory.path, directory.paths()
         parents = path.split("/")
         if kept_out := next((name for name in parents if name in rules.excluded), None):
             by_name[kept_out] += len(paths)
@@ -61,7 +61,7 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
             continue
         inside = f"{path}/" if path else ""
         if not {inside + name for name in rules.excluded}.isdisjoint(paths):
-            by_name.update(rules.excluded.intersection(project.names(directory)))
+            by_name.update(rules.excluded.intersection(directory.names()))
             paths = [one for one in paths if one.rpartition("/")[2] not in rules.excluded]
         files += paths
     files += [one for one in new if rules.excluded.isdisjoint(one.split("/"))]

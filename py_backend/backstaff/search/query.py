@@ -67,7 +67,7 @@ class Index:
         originals = self.paths.picked(positions)
         compared = list(map(str.casefold, originals)) if query.ignore_case else originals
         ranking = Ranking(query.words, compared, originals, heat)
-        found = ranking.best(range(len(positions)), count, budget)
+        found = ranking.best(count, budget)
         return [(how, positions[number]) for how, number in found]
 
 
@@ -109,14 +109,13 @@ class Query:
         paths, positions = index.paths, list[int]()
         # The longest word first: it leaves the fewest paths for the others.
         *first, last = map(self._test, sorted(self.words, key=len, reverse=True))
-        for start in range(0, len(paths), BATCH):
-            budget.check()
-            batch = paths.batch(start, start + BATCH, fold=self.ignore_case)
-            found: Sequence[int] = range(start, start + len(batch))
+        found: Sequence[int]
+        for start, batch in budget.checked(paths.batches(BATCH, fold=self.ignore_case), 1):
+            left, found = batch, range(start, start + len(batch))
             for test in first:
-                holds = list(map(test, batch))
-                found, batch = list(compress(found, holds)), list(compress(batch, holds))
-            positions += compress(found, map(last, batch))
+                holds = list(map(test, left))
+                found, left = list(compress(found, holds)), list(compress(left, holds))
+            positions += compress(found, map(last, left))
         return Matches(index, self, positions)
 
     def _test(self, word: str) -> Callable[[str], object]:

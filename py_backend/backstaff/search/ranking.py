@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from heapq import nsmallest
+from itertools import compress
 
 from backstaff.fs.budget import Budget
 
@@ -98,8 +99,8 @@ class Ranking:
     originals: Sequence[str]
     heat: Mapping[str, float]
 
-    def best(self, matching: Sequence[int], count: int, budget: Budget) -> list[Found]:
-        """Return the COUNT best of the MATCHING positions. Raises `DeadlineExceeded`."""
+    def best(self, count: int, budget: Budget) -> list[Found]:
+        """Return the COUNT best. Raises `DeadlineExceeded`."""
         paths, originals, heat = self.paths, self.originals, self.heat
         ignore_case = paths is not originals
         pieces = [_in_pieces(word, ignore_case=ignore_case) for word in self.words]
@@ -118,38 +119,27 @@ class Ranking:
             return step, sum(kinds), sum(all_gaps), heat_here, len(path), position
 
         if len(self.words) == 1:
-            early = self._in_early_steps(matching, pieces[0], glued[0], count, budget)
+            early = self._in_early_steps(pieces[0], glued[0], count, budget)
         else:
-            early = matching
+            early = range(len(paths))
         ranked = nsmallest(count, map(key, budget.checked(early)))
         return [(_HOW[step], position) for step, *_, position in ranked]
 
     def _in_early_steps(
-        self,
-        matching: Sequence[int],
-        pieces: Pieces,
-        glued: Glued | None,
-        count: int,
-        budget: Budget,
+        self, pieces: Pieces, glued: Glued | None, count: int, budget: Budget
     ) -> Collection[int]:
-        """The positions of MATCHING in the steps that make COUNT; later ones are slow to score."""
+        """The positions of the paths in the steps that make COUNT; later ones are slow to score."""
         paths, originals, (word,) = self.paths, self.originals, self.words
-        in_order = subsequence(word).match
-        whole: list[int] = []
-        in_name: list[int] = []
-        others: list[int] = []
-        for position in budget.checked(matching):
-            path = paths[position]
-            if word in path:
-                whole.append(position)
-            elif in_order(path, path.rfind("/") + 1):
-                in_name.append(position)
-            else:
-                others.append(position)
+        names = [path[path.rfind("/") + 1 :] for path in budget.checked(paths)]
+        holds = [word in path for path in paths]
+        whole = list(compress(range(len(paths)), holds))
         if len(whole) >= count:
             # A letter or two stand in most paths, and in many names.
-            named = [at for at in whole if paths[at].find(word, paths[at].rfind("/") + 1) >= 0]
+            named = [at for at in whole if word in names[at]]
             return named if len(named) >= count else whole
+        in_order = list(map(subsequence(word).match, names))
+        in_name = [at for at, found in enumerate(in_order) if found and not holds[at]]
+        others = [at for at, found in enumerate(in_order) if not (found or holds[at])]
         initials = {
             position: found
             for position in budget.checked(in_name)
@@ -166,7 +156,7 @@ class Ranking:
             return early
         early.update(in_name)
         early.update(at for at in budget.checked(others) if pieces(originals[at], 0))
-        return early if len(early) >= count else matching
+        return early if len(early) >= count else range(len(paths))
 
 
 def _scorer(word: str, pieces: Pieces, glued: Glued | None) -> Scorer:

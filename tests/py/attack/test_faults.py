@@ -142,11 +142,12 @@ def test_fault_at_any_step_is_an_answer_and_leaves_nothing_open(
 @pytest.mark.parametrize("tool_id", TOOLS)
 def test_few_descriptors_are_enough_and_fewer_are_an_answer(server: Server, tool_id: str) -> None:
     def within(spare: int) -> tuple[bool, str]:
-        # What is open already stays so; a limit counts from the lowest number that is free.
         called(server, tool_id)  # what is imported late is read now
-        free = os.dup(0)
-        os.close(free)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (free + spare, free + spare))
+        # What is open stays so. A limit is about numbers, and free ones may stand among the others.
+        *free, limit = [os.dup(0) for _ in range(spare + 1)]
+        for number in (*free, limit):
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
         reply = called(server, tool_id)
         return reply.ok, reply.text
 

@@ -17,7 +17,8 @@ from backstaff.errors import Cancelled
 from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Grouped
 from backstaff.fs.ignore import MAX_BYTES, Ignore, Rules, rules_of
-from backstaff.fs.project_files import Closed, project_files
+from backstaff.fs.packed import Closed
+from backstaff.fs.project_files import project_files
 from backstaff.fs.root import Root
 from tests.py.fs.repositories import RandomRepository, alone, by_git, git
 

@@ -21,7 +21,8 @@ from backstaff.fs import project_files
 from backstaff.fs.budget import Budget
 from backstaff.fs.git import NoGit
 from backstaff.fs.handles import Descriptors
-from backstaff.fs.project_files import Closed, ProjectFiles
+from backstaff.fs.packed import Closed
+from backstaff.fs.project_files import ProjectFiles
 from backstaff.fs.root import Root
 from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, settled, stamp_of
 from tests.py.fs.repositories import RandomRepository, alone, git
@@ -92,7 +93,7 @@ def test_files_and_directories_stand_in_the_order_of_the_walk(tree: Plant) -> No
     found = found_in(root)
     assert files(found) == [".gitignore", "a/x", "a/y"]
     assert [one.path for one in found.directories] == ["", "B", "a"]
-    assert [found.names(one) for one in found.directories] == [[".gitignore"], [], ["x", "y"]]
+    assert [one.names() for one in found.directories] == [[".gitignore"], [], ["x", "y"]]
     assert [list(one.links) for one in found.directories] == [[], [], ["y"]]
     assert found.ignored == 1
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
-from backstaff.fs.packed import PackedPaths
+from backstaff.fs.packed import Directory, PackedPaths
 from backstaff.search import query as query_module
 from backstaff.search.query import Index, Query
 from backstaff.search.ranking import STEPS, How
@@ -30,7 +30,7 @@ queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
 def index_of(given: Sequence[str]) -> Index:
-    return Index(PackedPaths.of(given))
+    return Index(PackedPaths([Directory("", path) for path in given]))
 
 
 def told_by(query: Query, index: Index) -> list[str]:

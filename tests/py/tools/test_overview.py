@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from backstaff.fs.budget import Budget
 from backstaff.fs.git import NoGit
 from backstaff.fs.handles import DEEPEST
-from backstaff.fs.packed import PackedPaths
-from backstaff.fs.project_files import Directory, ProjectFiles
+from backstaff.fs.project_files import ProjectFiles
 from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
@@ -28,7 +27,7 @@ from backstaff.tools.workspace.project_overview import TOOL
 from tests.py.processes import as_nobody
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
-from tests.py.trees import Plant
+from tests.py.trees import Plant, packed
 
 FEWER = settings(max_examples=settings().max_examples // 3)
 HEAD = ("# ", "types: ", "read first: ", "build: ", "edited lately: ")
@@ -541,12 +540,7 @@ def test_git_that_is_not_installed_is_told(
 
 def project(files: dict[str, list[str]]) -> ProjectFiles:
     """A project with these FILES by directory, in pre-order."""
-    paths = PackedPaths()
-    directories = []
-    for path, names in files.items():
-        first, end = paths.add(f"{path}/" if path else "", names)
-        directories.append(Directory(path, first, end))
-    return ProjectFiles(paths, directories, NoGit.NO_WORK_TREE)
+    return ProjectFiles(packed(files), NoGit.NO_WORK_TREE)
 
 
 def test_hot_directory_is_opened_before_larger_ones() -> None:

@@ -30,7 +30,8 @@ from itertools import chain
 from math import inf
 
 from backstaff.fs.budget import Budget
-from backstaff.fs.project_files import Closed, ProjectFiles
+from backstaff.fs.packed import Closed
+from backstaff.fs.project_files import ProjectFiles
 from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
 
@@ -139,8 +140,7 @@ def build_tree(
     """
     found: dict[str, Directory] = {}
     for directory in budget.checked(project.directories):
-        path, names = directory.path, project.names(directory)
-        paths = project.paths[directory.first : directory.end]
+        path, names, paths = directory.path, directory.names(), directory.paths()
         hot = {n: heat[file] for file, n in zip(paths, names, strict=True) if file in heat}
         own = sum(hot.values()) if hot else 0.0
         hot = {n: hot[n] for n in hot if not along(f"{path}/{n}".removeprefix("/"))}

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from backstaff.fs.contents import Unread
 from backstaff.fs.git import NoGit
 from backstaff.fs.ignore import MAX_LINES
-from backstaff.fs.project_files import Closed, ProjectFiles
+from backstaff.fs.packed import Closed
+from backstaff.fs.project_files import ProjectFiles
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
 from backstaff.search.choice import Choice

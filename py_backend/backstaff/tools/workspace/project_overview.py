@@ -22,7 +22,8 @@ from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.fs.edits import Edits, edits
 from backstaff.fs.git import NoGit
-from backstaff.fs.project_files import Closed, ProjectFiles, project_files
+from backstaff.fs.packed import Closed
+from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.render.lines import all_files, fitting, plural, size
 from backstaff.render.names import labels, show, word

@@ -29,7 +29,8 @@ from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathErr
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.entry import Kind
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
-from backstaff.fs.project_files import Closed, ProjectFiles, project_files
+from backstaff.fs.packed import Closed
+from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, counted, fitting, size, some_of

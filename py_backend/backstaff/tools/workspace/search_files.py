@@ -38,7 +38,8 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.edits import Edits, edits
 from backstaff.fs.git import NoGit
 from backstaff.fs.ignore import MAX_LINES
-from backstaff.fs.project_files import Closed, ProjectFiles, project_files
+from backstaff.fs.packed import Closed
+from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.render.lines import MAX_NOTE, bracketed, fitting, plural, shortened, size
 from backstaff.render.names import labels, quote, show, word

@@ -317,7 +317,7 @@ def _rule(place: Place, context: Context) -> Rule:
     project = project_files(place, context.budget)
     known: dict[str, set[str]] = {}
     for directory in project.directories:
-        known[directory.path] = set(project.names(directory))
+        known[directory.path] = set(directory.names())
         if directory.path:
             above, _, name = directory.path.rpartition("/")
             known[above].add(name)
