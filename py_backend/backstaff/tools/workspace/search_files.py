@@ -258,7 +258,9 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         searched=len(index.paths),
         notes=[shortened(note, MAX_NOTE) for note in notes],
         expired=found.expired,
-        hint="" if matches or query.globs else f"{regexp_search} searches what is in files",
+        hint=""
+        if matches or query.globs or not index.paths
+        else f"{regexp_search} searches what is in files",
     )
 
 
