@@ -102,14 +102,15 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
 def told_by_name(by_name: Counter[str], prefix: str, also: str = "") -> Iterator[str]:
     """Say what is left out BY_NAME, as in `Choice`, and how to search it.
 
-    For example `3 left out by name, to be given as root_path: build/ src/dist/`. PREFIX stands
-    before each path, and ALSO tells what else to give.
+    For example `3 in build/ src/dist/, to be given as root_path`. PREFIX stands before each path,
+    and ALSO tells what else to give.
     """
-    for is_directory, words in ((True, f", to be given as root_path{also}"), (False, "")):
-        paths = sorted(path for path in by_name if path.endswith("/") is is_directory)
-        if paths:
-            count = sum(by_name[path] for path in paths)
-            yield f"{count:,} left out by name{words}: {first_of(paths, prefix)}"
+    directories = sorted(path for path in by_name if path.endswith("/"))
+    if directories:
+        count = sum(by_name[path] for path in directories)
+        yield f"{count:,} in {first_of(directories, prefix)}, to be given as root_path{also}"
+    if files := sorted(by_name.keys() - directories):
+        yield f"{len(files):,} named {first_of(files, prefix)}"
 
 
 def first_of(paths: Sequence[str], prefix: str) -> str:

@@ -124,7 +124,7 @@ def about_include(
     """
     prefix, include, budget = rules.prefix, rules.include, budget.at_most(suggestions.SECONDS)
     files = [prefix + path for path in project.paths]
-    reason, also, matching = "no file is left that 'include' matches", "", list[str]()
+    also, matching = "", list[str]()
     with suppress(DeadlineExceeded):
         matching = [project.paths[at] for at in include.files(files, budget)] if include else []
         if include and project.ignored and not matching:
@@ -141,11 +141,11 @@ def about_include(
         *[f"{by_exclude:,} by exclude"] * (by_exclude > 0),
     ]
     if left_out:
-        return f"{reason}: {', '.join(left_out)}"
+        return f"'include' does not override exclusions: {', '.join(left_out)}"
     directories = [prefix + one.path for one in project.directories if one.path]
     searched = Searched(files, directories, "./", budget)
     rebased = prefix + pattern.removeprefix("./")
     why = suggestions.explain_glob(
         pattern, lambda tried: compile_globs((tried,)), searched, rebased
     )
-    return why or reason
+    return why or "no file is left that 'include' matches"

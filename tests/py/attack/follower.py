@@ -249,10 +249,10 @@ def _flags(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
 
 
 def _root_paths(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
-    for also, words in re.findall(_TO_BE_GIVEN, found.string):
-        given = {"include_ignored": True} if also else {}
-        for word in re.findall(_DIRECTORY, words):
-            yield same(answer, root_path=named(word)[0], **given)
+    words, also = found.groups()
+    given = {"include_ignored": True} if also else {}
+    for word in re.findall(_DIRECTORY, words):
+        yield same(answer, root_path=named(word)[0], **given)
 
 
 def _text_in_files(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
@@ -269,7 +269,7 @@ def _nothing(_: Answer, __: re.Match[str]) -> Iterator[Call]:
 
 
 _DIRECTORY = r"""(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*?)/(?=[ ,]|$)"""
-_TO_BE_GIVEN = rf"to be given as root_path( with include_ignored=true)?: ((?:{_DIRECTORY} ?)+)"
+_DIRECTORIES = rf"((?:{_DIRECTORY} ?)+)"
 _QUOTED = r"""('[^']*'|"(?:[^"\\]|\\.)*")"""
 RULES: tuple[tuple[str, Rule], ...] = (
     (r"(workspace/search_files) (\{.*?\})", _given_call),
@@ -305,7 +305,8 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (rf"^({'|'.join(HEADINGS.values())})$", _nothing),
     (r"^more: offset=(\d+)", _offset),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
-    (_TO_BE_GIVEN, _root_paths),
+    (rf"\d+ in {_DIRECTORIES}.*?, to be given as root_path( with include_ignored)?", _root_paths),
+    (rf"within, to be given as root_path: {_DIRECTORIES}()", _root_paths),
     (r"a match of \d+ bytes is left out|offset \d+ may be after the last match", _nothing),
     (r"among those that git ignores: include_ignored=true", _include_ignored),
     (r"with the pattern as text: literal=true", _also("literal", value=True)),

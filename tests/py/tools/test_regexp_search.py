@@ -202,9 +202,7 @@ def test_names_of_the_contract_are_excluded_also_against_include(tree: Plant) ->
     reply = search(root, "hit", include=["**"], include_ignored=True)
     assert [item["path"] for item in data_of(reply)["items"]] == ["dist2/x"]
     assert data_of(reply)["skipped"]["excluded"] == 5
-    told = (
-        "5 left out by name, to be given as root_path: src/.vscode/ src/build/ src/dist/ and 2 more"
-    )
+    told = "5 in src/.vscode/ src/build/ src/dist/ and 2 more, to be given as root_path"
     assert last_line(reply) == f"[not searched: {told}]"
 
 
@@ -214,13 +212,12 @@ def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -
     git(root, "add", ".")
     reply = search(root, "hit")
     assert last_line(reply) == (
-        '[not searched: 1 left out by name, to be given as root_path: "a b/build"/,'
-        ' 1 left out by name: "a b/dist"]'
+        '[not searched: 1 in "a b/build"/, to be given as root_path, 1 named "a b/dist"]'
     )
     assert data_of(reply)["skipped"]["excluded"] == 2
     assert found(root, "hit", root_path="a b/build") == [("a b/build/deep/x", 1, 1, "hit")]
     below = search(root, "hit", root_path="a b")
-    assert 'root_path: "a b/build"/,' in last_line(below)
+    assert ' 1 in "a b/build"/, ' in last_line(below)
 
 
 def reason(reply: Reply) -> str:
@@ -229,30 +226,30 @@ def reason(reply: Reply) -> str:
     return reply.text.splitlines()[1]
 
 
-NONE_LEFT = "[no file is left that 'include' matches: "
+NOT_OVERRIDDEN = "['include' does not override exclusions: "
 
 
 def test_include_of_an_excluded_name_is_told_the_true_reason(tree: Plant) -> None:  # search 3
     root = tree({"src/build/x.js": "hit", "src/build/y.css": "hit", "src/z.py": "hit"})
-    by_name = "1 left out by name, to be given as root_path: src/build/]"
+    by_name = "1 in src/build/, to be given as root_path]"
     for root_path in (".", "src"):
         reply = search(root, "hit", include=["**/*.js"], root_path=root_path)
-        assert reason(reply) == NONE_LEFT + by_name
+        assert reason(reply) == NOT_OVERRIDDEN + by_name
     assert [one[0] for one in found(root, "hit", include=["**/*.js"], root_path="src/build")] == [
         "src/build/x.js"
     ]
     both = search(root, "hit", include=["src/**"], exclude=["src/z.*"])
     assert reason(both) == (
-        f"{NONE_LEFT}2 left out by name, to be given as root_path: src/build/, 1 by exclude]"
+        f"{NOT_OVERRIDDEN}2 in src/build/, to be given as root_path, 1 by exclude]"
     )
-    assert "[not searched: 1 by exclude, 2 left out by name," in last_line(both)
+    assert "[not searched: 1 by exclude, 2 in src/build/," in last_line(both)
 
 
 def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  # search 3
     root = tree({".gitignore": "build\n", "build/x.js": "hit", "z.py": "hit"})
     reply = search(root, "hit", include=["build/**"])
-    told = "1 left out by name, to be given as root_path with include_ignored=true: build/]"
-    assert reason(reply) == NONE_LEFT + told
+    told = "1 in build/, to be given as root_path with include_ignored=true]"
+    assert reason(reply) == NOT_OVERRIDDEN + told
     given = {"root_path": "build", "include_ignored": True, "include": ["build/**"]}
     assert [one[0] for one in found(root, "hit", **given)] == ["build/x.js"]
 
