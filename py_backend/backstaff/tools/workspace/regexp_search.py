@@ -279,8 +279,9 @@ def _about_exclude(
     """Which PATTERNS of `exclude` do nothing, as far as that costs little."""
     yield from suggestions.useless_excludes(patterns)
     if patterns and not choice.by_exclude:  # else each pattern would have to be tried by itself
-        paths = [*choice.files, *(f"{one.path}/" for one in project.directories if one.path)]
-        searched = [rules.prefix + one for one in paths if not above_excluded(one, rules.excluded)]
+        directories = (f"{one.path}/" for one in project.directories if one.path)
+        entered = [path for path in directories if not above_excluded(path, rules.excluded)]
+        searched = [rules.prefix + path for path in (*choice.files, *entered)]
         yield from suggestions.shallow_excludes(patterns, (), searched, "searched", budget)
 
 
