@@ -99,26 +99,33 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
     return "/".join(names[: at + 1]) + "/" * (at + 1 < len(names))
 
 
-def told_by_name(by_name: Counter[str], prefix: str, also: str = "") -> Iterator[str]:
+def told_by_name(
+    by_name: Counter[str], prefix: str, also: str = "", *, short: bool = False
+) -> Iterator[str]:
     """Say what is left out BY_NAME, as in `Choice`, and how to search it.
 
     For example `3 in build/ src/dist/, to be given as root_path`. PREFIX stands before each path,
-    and ALSO tells what else to give.
+    and ALSO tells what else to give. SHORT is for a line that ends each answer: `**/build/` stands
+    for several directories with one name.
     """
     directories = sorted(path for path in by_name if path.endswith("/"))
     if directories:
         count = sum(by_name[path] for path in directories)
+        if short:
+            called: dict[str, list[str]] = {}
+            for path in directories:
+                called.setdefault(path.split("/")[-2], []).append(path)
+            directories = sorted(
+                f"**/{name}/" if len(paths) > 1 else paths[0] for name, paths in called.items()
+            )
         yield f"{count:,} in {first_of(directories, prefix)}, to be given as root_path{also}"
-    if files := sorted(by_name.keys() - directories):
+    if files := sorted(path for path in by_name if not path.endswith("/")):
         yield f"{len(files):,} named {first_of(files, prefix)}"
 
 
 def first_of(paths: Sequence[str], prefix: str) -> str:
     """The first `MAX_NAMED` of PATHS with PREFIX; a directory's has a slash at its end."""
-    ends = ("/" * path.endswith("/") for path in paths)
-    words = (
-        word(prefix + path.removesuffix("/")) + end for path, end in zip(paths, ends, strict=True)
-    )
+    words = (word(prefix + path.removesuffix("/")) + "/" * path.endswith("/") for path in paths)
     return some_of(words, len(paths), most=MAX_NAMED) or f"{len(paths)} with long names"
 
 

@@ -252,7 +252,8 @@ def _root_paths(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     words, also = found.groups()
     given = {"include_ignored": True} if also else {}
     for word in re.findall(_DIRECTORY, words):
-        yield same(answer, root_path=named(word)[0], **given)
+        if "**/" not in word:  # which stands for several
+            yield same(answer, root_path=named(word)[0], **given)
 
 
 def _text_in_files(answer: Answer, _: re.Match[str]) -> Iterator[Call]:

@@ -216,6 +216,9 @@ def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -
     )
     assert data_of(reply)["skipped"]["excluded"] == 2
     assert found(root, "hit", root_path="a b/build") == [("a b/build/deep/x", 1, 1, "hit")]
+    (root / "build").mkdir()
+    (root / "build/x").write_text("hit")
+    assert "2 in **/build/, to be given as root_path" in last_line(search(root, "hit"))
     below = search(root, "hit", root_path="a b")
     assert ' 1 in "a b/build"/, ' in last_line(below)
 

@@ -54,7 +54,7 @@ def sentence(
     globs = {"exclude": choice.by_exclude, "include": choice.by_include}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
     parts += [f"{count:,} by {name}" for name, count in globs.items() if count]
-    parts += told_by_name(choice.by_name, prefix)
+    parts += told_by_name(choice.by_name, prefix, short=True)
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         which = some_of((f"{word(path)}/" for path in inner), len(inner))
         whole = plural(len(inner), "repository", "repositories")
