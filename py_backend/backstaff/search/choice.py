@@ -12,7 +12,7 @@ from backstaff.render.lines import some_of
 from backstaff.render.names import word
 
 MAX_NAMED = 3
-"""The most paths in a sentence about files that are left out."""
+"""The most paths in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ _SPECIAL = re.compile(r"[*?\[\]{}\\]")
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
 
 CompileGlob = Callable[[str], Globs]
-"""Compiles a pattern as the tool reads it. Raises `ToolError`."""
+"""Compiles a pattern as the tool reads it. Raises `ToolError` or `BadGlob`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def explain_glob(
     def matching(tried: str, paths: Sequence[str], *, ignore_case: bool = False) -> list[str]:
         try:
             globs = compile_glob(tried.casefold() if ignore_case else tried)
-        except ToolError:  # it became too long, or a range such as [_-Z] runs backwards as [_-z]
+        except (ToolError, BadGlob):  # it became too long, or a range such as [_-Z] runs backwards as [_-z]
             return []
         budget = searched.budget
         folded = [path.casefold() for path in budget.checked(paths)] if ignore_case else paths

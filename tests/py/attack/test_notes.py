@@ -159,7 +159,7 @@ def test_reason_why_include_leaves_no_file_leads_to_one(
     root = plant(folder / "R", content | {".gitignore": "out\n"})
     with alone(folder / "home"):
         git(root, "init", "-q")
-        given = {"pattern": "hit", "include": [include], "root_path": root_path}
+        given: dict[str, object] = {"pattern": "hit", "include": [include], "root_path": root_path}
         follower = Follower(server_at(root), 2000)
         assert not follower.follow("workspace/regexp_search", given, {wanted})
 

@@ -263,6 +263,12 @@ def test_include_that_counts_from_the_root_path_is_told(tree: Plant) -> None:
     assert reason(reply) == "[a glob counts from ./: 'src/*.py' matches 1 file]"
 
 
+def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> None:
+    root = tree({"src/a.py": "hit"})
+    reply = search(root, "hit", root_path="src", include=["a" * 1023])
+    assert reason(reply) == "[no file is left that 'include' matches]"
+
+
 def test_exclude_that_would_exclude_only_deeper_is_told(tree: Plant) -> None:
     root = tree({"src/core.py": "hit", "src/core/x": "hit", "core-dump": "hit"})
     reply = search(root, "hit", root_path="src", exclude=["*core*", "*.rs", "**/*.el"])
@@ -454,7 +460,7 @@ def test_error_of_the_deadline_names_the_file_that_takes_long_and_those_that_mat
 ) -> None:  # search 5
     root = tree({"d/a": "aac\naac", "d/b": HOPELESS, "d/c": "aac"})
     reply = search(root, "(a|aa)+(?=c)", timeout_ms=3000, root_path="d")
-    assert "file 2 of 3, d/b, with 2 matches so far in d/a; give a" in reply.text
+    assert "file 2 of 3, d/b, with 2 matches so far (d/a); give a" in reply.text
     nothing = search(root, "(a+)+(?=c)", timeout_ms=300, include=["d/b"])
     assert "file 1 of 1, d/b, with 0 matches so far; give a" in nothing.text
 

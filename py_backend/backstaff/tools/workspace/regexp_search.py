@@ -231,7 +231,7 @@ def _timeout(scan: Scan, prefix: str, asked: int, had: float) -> ToolError:
             f" with {counted(scan.matches, *matches)} so far"
         )
         if scan.found:
-            how_far += f" in {first_of([one.path for one in scan.found], prefix)}"
+            how_far += f" ({first_of([one.path for one in scan.found], prefix)})"
     else:
         how_far = "no file was searched yet"
     limit, remedy = f"{round(had)} ms", "give a root_path or include, or a simpler pattern"

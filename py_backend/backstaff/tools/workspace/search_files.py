@@ -247,7 +247,9 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         if reason := _reason(query, index, searched):
             notes.append(reason)
     notes += _notes(found, place.prefix)
-    regexp_search = context.named("workspace/regexp_search")
+    hint = ""
+    if index.paths and not matches and query.globs is None:
+        hint = f"{context.named('workspace/regexp_search')} searches what is in files"
     return Answer(
         arguments=asked,
         base=place.relative,
@@ -258,9 +260,7 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         searched=len(index.paths),
         notes=[shortened(note, MAX_NOTE) for note in notes],
         expired=found.expired,
-        hint=""
-        if matches or query.globs or not index.paths
-        else f"{regexp_search} searches what is in files",
+        hint=hint,
     )
 
 
