@@ -126,12 +126,12 @@ def about_include(
     files = [prefix + path for path in project.paths]
     also, matching = "", list[str]()
     with suppress(DeadlineExceeded):
-        matching = [project.paths[at] for at in include.files(files, budget)] if include else []
+        matching = project.paths.picked(include.files(files, budget)) if include else []
         if include and project.ignored and not matching:
             # Git ignores most directories with such names as well.
             everything = project_files(place, budget.share(WALK_SHARE), include_ignored=True).paths
             found = include.files([prefix + path for path in everything], budget)
-            ignored = (everything[at] for at in found)
+            ignored = everything.picked(found)
             matching = [path for path in ignored if above_excluded(path, rules.excluded)]
             also = " with include_ignored=true"
     by_name = Counter(above_excluded(path, rules.excluded) for path in matching)

@@ -56,7 +56,8 @@ def explain_glob(
     def matching(tried: str, paths: Sequence[str], *, ignore_case: bool = False) -> list[str]:
         try:
             globs = compile_glob(tried.casefold() if ignore_case else tried)
-        except (ToolError, BadGlob):  # it became too long, or a range such as [_-Z] runs backwards as [_-z]
+        except (ToolError, BadGlob):
+            # It became too long, or a range such as [_-Z] runs backwards as [_-z].
             return []
         budget = searched.budget
         folded = [path.casefold() for path in budget.checked(paths)] if ignore_case else paths
