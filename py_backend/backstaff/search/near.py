@@ -4,6 +4,7 @@ Each file is read once for all other patterns, and all is done in what is left o
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from backstaff.fs.root import Place
 from backstaff.render.lines import plural
 from backstaff.render.names import visible
 from backstaff.search import suggestions
-from backstaff.search.choice import Rules, choose
+from backstaff.search.choice import Rules, above_excluded, choose, told_by_name
 from backstaff.search.dialects import BadRegexp, from_emacs, from_posix, translated
 from backstaff.search.regexp import Regexp
 from backstaff.search.scan import Scan
@@ -114,13 +115,37 @@ class Near:
             yield between[1], "".join(sorted({*flags, *between[2]})), words
 
 
-def about_include(pattern: str, project: ProjectFiles, prefix: str, budget: Budget) -> str:
-    """Why PATTERN, a glob of `include`, leaves no file of PROJECT; PREFIX stands before each."""
-    searched = Searched(
-        [prefix + path for path in project.paths],
-        [prefix + one.path for one in project.directories if one.path],
-        "./",
-        budget.at_most(suggestions.SECONDS),
+def about_include(
+    pattern: str, place: Place, project: ProjectFiles, rules: Rules, budget: Budget
+) -> str:
+    """Why the globs of `include`, of which PATTERN is the first, leave no file of PROJECT.
+
+    That is below PLACE, and the RULES keep files out.
+    """
+    prefix, include, budget = rules.prefix, rules.include, budget.at_most(suggestions.SECONDS)
+    files = [prefix + path for path in project.paths]
+    also, matching = "", list[str]()
+    with suppress(DeadlineExceeded):
+        matching = project.paths.picked(include.files(files, budget)) if include else []
+        if include and project.ignored and not matching:
+            # Git ignores most directories with such names as well.
+            everything = project_files(place, budget.share(WALK_SHARE), include_ignored=True).paths
+            found = include.files([prefix + path for path in everything], budget)
+            ignored = everything.picked(found)
+            matching = [path for path in ignored if above_excluded(path, rules.excluded)]
+            also = " with include_ignored=true"
+    by_name = Counter(above_excluded(path, rules.excluded) for path in matching)
+    by_exclude = by_name.pop("", 0)
+    left_out = [
+        *told_by_name(by_name, prefix, also),
+        *[f"{by_exclude:,} by exclude"] * (by_exclude > 0),
+    ]
+    if left_out:
+        return f"'include' does not override exclusions: {', '.join(left_out)}"
+    directories = [prefix + one.path for one in project.directories if one.path]
+    searched = Searched(files, directories, "./", budget)
+    rebased = prefix + pattern.removeprefix("./")
+    why = suggestions.explain_glob(
+        pattern, lambda tried: compile_globs((tried,)), searched, rebased
     )
-    reason = suggestions.explain_glob(pattern, lambda tried: compile_globs((tried,)), searched)
-    return reason or "no file is left that 'include' matches"
+    return why or "no file is left that 'include' matches"

@@ -107,6 +107,11 @@ class Scan:
         """How many of the files that were looked at are no text, by reason."""
         return Counter(reason for number, reason in self.unread if number < self.looked_at)
 
+    def unread_because(self, reason: Unread) -> list[str]:
+        """The files that were looked at and are no text for that REASON."""
+        numbers = [at for at, why in self.unread if why is reason and at < self.looked_at]
+        return [self.files[number] for number in numbers]
+
     def _is_enough(self, regexp: Regexp, sent: Batch) -> bool:
         """Wait for the answers about what was SENT. Whether all is found that is wanted."""
         if not sent.texts:

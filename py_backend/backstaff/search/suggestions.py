@@ -5,14 +5,15 @@ has already read, and gives up after `SECONDS`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate, takewhile
 
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
-from backstaff.fs.globs import Globs
+from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.render.lines import EXAMPLES, plural, some_of
 from backstaff.render.names import quote, word
 
@@ -24,7 +25,7 @@ _SPECIAL = re.compile(r"[*?\[\]{}\\]")
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")
 
 CompileGlob = Callable[[str], Globs]
-"""Compiles a pattern as the tool reads it. Raises `ToolError`."""
+"""Compiles a pattern as the tool reads it. Raises `ToolError` or `BadGlob`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,21 @@ class Searched:
     prefix: str = ""
 
 
-def explain_glob(pattern: str, compile_glob: CompileGlob, searched: Searched) -> str | None:
-    """Say why PATTERN matches no file: it names a directory, its case differs, it lies deeper."""
+def explain_glob(
+    pattern: str, compile_glob: CompileGlob, searched: Searched, rebased: str = ""
+) -> str | None:
+    """Say why PATTERN matches no file: it names a directory, its case differs, it lies deeper.
+
+    REBASED is what its author means who took another directory for the one where it starts.
+    """
     if pattern.startswith("/"):
         return f"a glob starts in {searched.where}, without a slash before it"
 
     def matching(tried: str, paths: Sequence[str], *, ignore_case: bool = False) -> list[str]:
         try:
             globs = compile_glob(tried.casefold() if ignore_case else tried)
-        except ToolError:  # it became too long, or a range such as [_-Z] runs backwards as [_-z]
+        except (ToolError, BadGlob):
+            # It became too long, or a range such as [_-Z] runs backwards as [_-z].
             return []
         budget = searched.budget
         folded = [path.casefold() for path in budget.checked(paths)] if ignore_case else paths
@@ -58,11 +65,12 @@ def explain_glob(pattern: str, compile_glob: CompileGlob, searched: Searched) ->
         return [paths[position] for position in found]
 
     deeper = f"**/{pattern.removeprefix('./')}"
+    rules = {rebased: f"counts from {searched.where}", deeper: "is about the whole path"}
     try:
-        for tried in (pattern, deeper):
-            if tried is deeper and (found := matching(tried, searched.files)):
-                matches = f"{quote(deeper, None)} matches {plural(len(found), 'file')}"
-                return f"a glob is about the whole path: {matches}"
+        for tried in dict.fromkeys(filter(None, (pattern, rebased, deeper))):
+            if tried != pattern and (found := matching(tried, searched.files)):
+                matches = f"{quote(tried, None)} matches {plural(len(found), 'file')}"
+                return f"a glob {rules[tried]}: {matches}"
             if found := matching(tried, searched.directories):
                 directories = plural(len(found), "directory", "directories")
                 matches = f"{quote(tried)} matches {directories}"
@@ -110,6 +118,55 @@ def most_similar(
     )
     likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= minimum))
     return [position for _, position in likely]
+
+
+def useless_excludes(patterns: Sequence[str]) -> Iterator[str]:
+    """Warn of each kind of pattern that cannot have the effect its author wants."""
+    negated = [one for one in patterns if one.startswith("!")]
+    unlike_paths = [
+        one
+        for one in patterns
+        if {"", ".", ".."}.intersection(one.removeprefix("./").rstrip("/").split("/"))
+    ]
+    for found, problem in (
+        (negated, "brings nothing back: it only matches names that begin with '!'"),
+        (unlike_paths, "matches nothing: paths are relative to the workspace, as in 'src/a.c'"),
+    ):
+        if found:
+            yield f"exclude {quote(found[0])}{_one_of(found)} {problem}"
+
+
+def shallow_excludes(
+    patterns: Sequence[str], left_out: Sequence[str], kept: Sequence[str], are: str, budget: Budget
+) -> Iterator[str]:
+    """Warn if a pattern excludes nothing, but would in any directory: `*.py` for `**/*.py`.
+
+    LEFT_OUT are the paths that PATTERNS exclude. KEPT ones, with or without a slash at their end,
+    ARE `shown` or what else a caller does with them.
+    """
+    shallow = list[tuple[str, str, int]]()
+    with suppress(DeadlineExceeded):
+        budget = budget.at_most(SECONDS)
+        for pattern in patterns:
+            if pattern.startswith("**/"):
+                continue
+            deeper = f"**/{pattern.removeprefix('./')}"
+            try:
+                here, below = compile_globs((pattern,)), compile_globs((deeper,))
+            except BadGlob:  # it became too long
+                continue
+            count = len(below.files(kept, budget))
+            if count and not here.files(left_out, budget):
+                shallow.append((pattern, deeper, count))
+    if shallow:
+        pattern, deeper, count = shallow[0]
+        why = "excludes nothing, as a glob is about the whole path from the workspace on"
+        matches = f"{quote(deeper, None)} matches {plural(count, 'name')} {are}"
+        yield f"exclude {quote(pattern)}{_one_of(shallow)} {why}: {matches}"
+
+
+def _one_of(found: Sequence[object]) -> str:
+    return f" (one of {len(found)} such patterns)" if len(found) > 1 else ""
 
 
 def _missing_directory(pattern: str, searched: Searched) -> str | None:

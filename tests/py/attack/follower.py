@@ -227,8 +227,12 @@ def _as_glob(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
 
 def _other_words(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
     text = json.loads(found[1]) if found[1].startswith('"') else found[1][1:-1]
-    name = "pattern" if answer.tool == "agent-q/search_files" else "query"
-    yield same(answer, **{name: text})
+    if answer.tool == "workspace/regexp_search":
+        yield same(answer, include=[text])
+    else:
+        yield same(
+            answer, **{"pattern" if answer.tool == "agent-q/search_files" else "query": text}
+        )
 
 
 def _examples(_: Answer, found: re.Match[str]) -> Iterator[Call]:
@@ -245,13 +249,16 @@ def _flags(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
 
 
 def _root_paths(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
-    for word in _WORD.findall(re.sub(r" and \d+ more$", "", found[1])):
-        yield same(answer, root_path=named(word)[0])
+    words, also = found.groups()
+    given = {"include_ignored": True} if also else {}
+    for word in re.findall(_DIRECTORY, words):
+        if "**/" not in word:  # which stands for several
+            yield same(answer, root_path=named(word)[0], **given)
 
 
-def _by_rule(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
-    for word in found[1].split():
-        yield same(answer, root_path=word)
+def _text_in_files(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
+    given = {"pattern": answer.given["query"], "literal": True, "root_path": answer.path}
+    yield "workspace/regexp_search", given
 
 
 def _all_commands(_: Answer, __: re.Match[str]) -> Iterator[Call]:
@@ -262,6 +269,8 @@ def _nothing(_: Answer, __: re.Match[str]) -> Iterator[Call]:
     yield from ()
 
 
+_DIRECTORY = r"""(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*?)/(?=[ ,]|$)"""
+_DIRECTORIES = rf"((?:{_DIRECTORY} ?)+)"
 _QUOTED = r"""('[^']*'|"(?:[^"\\]|\\.)*")"""
 RULES: tuple[tuple[str, Rule], ...] = (
     (r"(workspace/search_files) (\{.*?\})", _given_call),
@@ -285,15 +294,20 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"ignored files? match(?:es)?: include_ignored shows", _include_ignored),
     (rf"{_QUOTED} as a glob: kind=glob", _as_glob),
     (rf"without regard to case: {_QUOTED}", _other_words),
-    (rf"a glob is about the whole path: {_QUOTED} matches \d+ files?$", _other_words),
+    (
+        rf"a glob (?:is about the whole path|counts from \S+): {_QUOTED} matches \d+ files?$",
+        _other_words,
+    ),
+    (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
+    (r"regexp_search searches what is in files", _text_in_files),
     (r"^exclude .* excludes nothing, as a glob is about the whole path", _nothing),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
     (rf"^({'|'.join(HEADINGS.values())})$", _nothing),
     (r"^more: offset=(\d+)", _offset),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
-    (r"^not searched: .*\d+ in ((?:\S+/ ?)+)", _by_rule),
-    (r"to be given as root_path: (.*)", _root_paths),
+    (rf"\d+ in {_DIRECTORIES}.*?, to be given as root_path( with include_ignored)?", _root_paths),
+    (rf"within, to be given as root_path: {_DIRECTORIES}()", _root_paths),
     (r"a match of \d+ bytes is left out|offset \d+ may be after the last match", _nothing),
     (r"among those that git ignores: include_ignored=true", _include_ignored),
     (r"with the pattern as text: literal=true", _also("literal", value=True)),

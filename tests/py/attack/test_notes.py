@@ -44,6 +44,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("workspace/tree", {"path": "deep", "entry_kind": "all", "max_depth": 12}),
         ("workspace/tree", {"path": "both", "entry_kind": "all", "max_depth": 1}),
         ("workspace/tree", {"path": ".", "entry_kind": "all", "max_depth": 0}),
+        ("workspace/tree", {"path": "many"}),
         ("workspace/search_files", {"query": "**", "kind": "glob"}),
         ("workspace/search_files", {"query": "e"}),
         ("workspace/project_overview", {}),
@@ -141,6 +142,28 @@ def test_reason_why_no_line_matches_leads_to_one_that_does(
         assert not follower.follow("workspace/regexp_search", given, {wanted})
 
 
+@pytest.mark.parametrize(
+    ("include", "root_path", "wanted"),
+    [
+        ("**/*.js", ".", "src/build/a.js"),
+        ("**/*.js", "src", "src/build/a.js"),
+        ("out/build/**", ".", "out/build/b"),
+        ("lib/*", "src", "src/lib/c.c"),
+        ("*.c", ".", "src/lib/c.c"),
+    ],
+)
+def test_reason_why_include_leaves_no_file_leads_to_one(
+    folder: Path, include: str, root_path: str, wanted: str
+) -> None:
+    content = {"src/build/a.js": "hit", "out/build/b": "hit", "src/lib/c.c": "hit"}
+    root = plant(folder / "R", content | {".gitignore": "out\n"})
+    with alone(folder / "home"):
+        git(root, "init", "-q")
+        given: dict[str, object] = {"pattern": "hit", "include": [include], "root_path": root_path}
+        follower = Follower(server_at(root), 2000)
+        assert not follower.follow("workspace/regexp_search", given, {wanted})
+
+
 # ---------------------------------------------------------------------------- commands
 
 
@@ -180,13 +203,15 @@ def test_all_commands_are_seen_in_the_end(
         ({"query": "*.[ch]"}, None),
         ({"query": "**/*.[c]"}, "src/deep/parser.c"),
         ({"query": "out.o"}, "built/out.o"),
+        ({"query": "src/**/*.c", "kind": "glob", "path": "src"}, "src/deep/parser.c"),
+        ({"query": "int main"}, "src/deep/parser.c"),
     ],
     ids=str,
 )
 def test_reason_why_nothing_matches_leads_to_what_would(
     tree: Plant, given: dict[str, object], wanted: str | None
 ) -> None:
-    content = {"src/deep/parser.c": "", "built/out.o": "", ".gitignore": "built\n", "a": ""}
+    content = {"src/deep/parser.c": "int main", "built/out.o": "", ".gitignore": "built\n", "a": ""}
     follower = Follower(server_at(tree(content)), 16_384)
     missing = follower.follow("workspace/search_files", given, {wanted} if wanted else {"?"})
     assert not missing or not wanted

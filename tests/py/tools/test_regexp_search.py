@@ -202,7 +202,89 @@ def test_names_of_the_contract_are_excluded_also_against_include(tree: Plant) ->
     reply = search(root, "hit", include=["**"], include_ignored=True)
     assert [item["path"] for item in data_of(reply)["items"]] == ["dist2/x"]
     assert data_of(reply)["skipped"]["excluded"] == 5
-    assert "5 in .vscode/ build/ dist/ node_modules/ target/" in last_line(reply)
+    told = "5 in src/.vscode/ src/build/ src/dist/ and 2 more, to be given as root_path"
+    assert last_line(reply) == f"[not searched: {told}]"
+
+
+def test_directory_with_an_excluded_name_is_searched_as_root_path(tree: Plant) -> None:  # search 3
+    root = tree({"a b/build/deep/x": "hit", "y": "hit", "a b/dist": "hit", "target/empty/": None})
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    reply = search(root, "hit")
+    assert last_line(reply) == (
+        '[not searched: 1 in "a b/build"/, to be given as root_path, 1 named "a b/dist"]'
+    )
+    assert data_of(reply)["skipped"]["excluded"] == 2
+    assert found(root, "hit", root_path="a b/build") == [("a b/build/deep/x", 1, 1, "hit")]
+    (root / "build").mkdir()
+    (root / "build/x").write_text("hit")
+    assert "2 in **/build/, to be given as root_path" in last_line(search(root, "hit"))
+    below = search(root, "hit", root_path="a b")
+    assert ' 1 in "a b/build"/, ' in last_line(below)
+
+
+def reason(reply: Reply) -> str:
+    """What the text says first of why nothing matches."""
+    assert reply.ok, reply.text
+    return reply.text.splitlines()[1]
+
+
+NOT_OVERRIDDEN = "['include' does not override exclusions: "
+
+
+def test_include_of_an_excluded_name_is_told_the_true_reason(tree: Plant) -> None:  # search 3
+    root = tree({"src/build/x.js": "hit", "src/build/y.css": "hit", "src/z.py": "hit"})
+    by_name = "1 in src/build/, to be given as root_path]"
+    for root_path in (".", "src"):
+        reply = search(root, "hit", include=["**/*.js"], root_path=root_path)
+        assert reason(reply) == NOT_OVERRIDDEN + by_name
+    assert [one[0] for one in found(root, "hit", include=["**/*.js"], root_path="src/build")] == [
+        "src/build/x.js"
+    ]
+    both = search(root, "hit", include=["src/**"], exclude=["src/z.*"])
+    assert reason(both) == (
+        f"{NOT_OVERRIDDEN}2 in src/build/, to be given as root_path, 1 by exclude]"
+    )
+    assert "[not searched: 1 by exclude, 2 in src/build/," in last_line(both)
+
+
+def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  # search 3
+    root = tree({".gitignore": "build\n", "build/x.js": "hit", "z.py": "hit"})
+    reply = search(root, "hit", include=["build/**"])
+    told = "1 in build/, to be given as root_path with include_ignored=true]"
+    assert reason(reply) == NOT_OVERRIDDEN + told
+    given = {"root_path": "build", "include_ignored": True, "include": ["build/**"]}
+    assert [one[0] for one in found(root, "hit", **given)] == ["build/x.js"]
+
+
+def test_include_that_counts_from_the_root_path_is_told(tree: Plant) -> None:
+    root = tree({"src/a.py": "hit", "src/lib/b.py": "hit"})
+    reply = search(root, "hit", root_path="src", include=["*.py"])
+    assert reason(reply) == "[a glob counts from ./: 'src/*.py' matches 1 file]"
+
+
+def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> None:
+    root = tree({"src/a.py": "hit"})
+    reply = search(root, "hit", root_path="src", include=["a" * 1023])
+    assert reason(reply) == "[no file is left that 'include' matches]"
+
+
+def test_exclude_that_would_exclude_only_deeper_is_told(tree: Plant) -> None:
+    root = tree({"src/core.py": "hit", "src/core/x": "hit", "core-dump": "hit"})
+    reply = search(root, "hit", root_path="src", exclude=["*core*", "*.rs", "**/*.el"])
+    assert (
+        "[exclude '*core*' excludes nothing, as a glob is about the whole path from the workspace"
+        " on: '**/*core*' matches 2 names searched]"
+    ) in reply.text.splitlines()
+    for exclude in (["*core*"], ["src/**", "*.py"], ["node_modules/**", "*.rs"]):
+        assert "excludes nothing" not in search(root, "hit", exclude=exclude).text
+    assert "'!*.py' brings nothing back" in search(root, "hit", exclude=["!*.py"]).text
+
+
+def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4
+    root = tree({f"d/{name}.json": "x" * ((1 << 20) + 1) for name in "abcd"})
+    told = "4 over 1 MiB (d/a.json d/b.json d/c.json and 1 more)"
+    assert last_line(search(root, "y", root_path="d")) == f"[not searched: {told}]"
 
 
 def ten_places(tree: Plant) -> Path:
@@ -232,7 +314,9 @@ def test_each_of_ten_places_is_found_or_told(tree: Plant) -> None:  # search 3, 
     reply = search(root, "needle")
     places = [item["path"] for item in data_of(reply)["items"]]
     assert places == [".config/inside.txt", ".hidden", "plain.txt", "untracked.txt"]
-    assert last_line(reply) == "[not searched: 3 ignored by git, 2 binary, 1 over 1 MiB]"
+    assert (
+        last_line(reply) == "[not searched: 3 ignored by git, 2 binary, 1 over 1 MiB (large.txt)]"
+    )
     assert data_of(reply)["warnings"] == ["skipped_binary_files=2", "skipped_size_limit_files=1"]
     again = [
         item["path"] for item in data_of(search(root, "needle", include_ignored=True))["items"]
@@ -371,10 +455,14 @@ def test_re2_needs_no_deadline_for_them(tree: Plant) -> None:
     assert found(root, "(a|aa)+!") == [("b", 1, 3, "a" * 40 + "!")]
 
 
-def test_error_of_the_deadline_names_the_file_that_takes_long(tree: Plant) -> None:  # search 5
-    root = tree({"a": "aac\naac", "b": HOPELESS, "c": "aac"})
-    reply = search(root, "(a|aa)+(?=c)", timeout_ms=3000)
-    assert "file 2 of 3, b, with 2 matches so far" in reply.text
+def test_error_of_the_deadline_names_the_file_that_takes_long_and_those_that_match(
+    tree: Plant,
+) -> None:  # search 5
+    root = tree({"d/a": "aac\naac", "d/b": HOPELESS, "d/c": "aac"})
+    reply = search(root, "(a|aa)+(?=c)", timeout_ms=3000, root_path="d")
+    assert "file 2 of 3, d/b, with 2 matches so far (d/a); give a" in reply.text
+    nothing = search(root, "(a+)+(?=c)", timeout_ms=300, include=["d/b"])
+    assert "file 1 of 1, d/b, with 0 matches so far; give a" in nothing.text
 
 
 def test_error_of_the_deadline_advises_what_helps(tree: Plant) -> None:

@@ -55,7 +55,8 @@ def rows(reply: Reply) -> list[str]:
 def notes(reply: Reply) -> list[str]:
     headings = [f"[{heading}]" for heading in search_files.HEADINGS.values()]
     lines = reply.text.splitlines()
-    return [line for line in lines if line.startswith("[") and line not in headings]
+    known = {*headings, "[workspace/regexp_search searches what is in files]"}
+    return [line for line in lines if line.startswith("[") and line not in known]
 
 
 # ---------------------------------------------------------------------------- what is found
@@ -191,13 +192,43 @@ def test_guesses_are_no_matches_and_stand_below_their_step(tree: Plant) -> None:
     root = tree({"lib/walk.py": "", "app/x": ""})
     reply = search(root, "app/walk.py")
     assert reply.text == (
-        "No file matches 'app/walk.py' (fuzzy; 2 searched in ./)\n"
+        "No file matches 'app/walk.py' exactly: 2 guesses (fuzzy; 2 searched in ./)\n"
         "[in another directory]\nlib/walk.py\n[some of the words]\napp/x\n"
+        "[workspace/regexp_search searches what is in files]\n"
     )
+    one = search(root, "Walk.Py").text.splitlines()[0]
+    assert one == "No file matches 'Walk.Py' exactly: 1 guess (fuzzy; 2 searched in ./)"
     assert data_of(reply)["total"] == 2
     page = search(root, "app/walk.py", max_results=1)
     assert notes(page) == ["[1 more: offset=1]"]
     assert found(root, "app/walk.py", offset=1) == ["app/x"]
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "told"),
+    [
+        ("def run", "fuzzy", True),
+        ("def run", "substring", True),
+        ("*.rs", "glob", False),
+        ("walk", "fuzzy", False),
+    ],
+)
+def test_search_of_contents_is_named_where_no_path_matches(
+    tree: Plant,
+    query: str,
+    kind: str,
+    told: bool,  # noqa: FBT001
+) -> None:
+    given, context = {"query": query, "kind": kind}, {"root": str(tree({"lib/walk.py": ""}))}
+    for_model = SERVER.call("workspace/search_files", given, context | {"for_model": True})
+    assert ("[regexp_search searches what is in files]" in for_model.text) is told
+    assert not data_of(for_model)["notes"], "people who type a name see these"
+
+
+def test_glob_that_counts_from_the_workspace_is_told(tree: Plant) -> None:
+    root = tree({"src/a.py": "", "src/lib/b.py": ""})
+    reply = search(root, "src/**/*.py", kind="glob", path="src")
+    assert notes(reply) == ["[a glob counts from src/: '**/*.py' matches 2 files]"]
 
 
 def test_of_equals_the_file_edited_of_late_comes_first(tree: Plant) -> None:

@@ -482,7 +482,7 @@ def test_exclude_that_would_exclude_only_deeper_is_warned_of(tree: Plant) -> Non
     asked = {"path": "s", "entry_kind": "all"}
     reply = tree_of(root, **asked, exclude=["*.py", "*.rs", "**/*.el"])
     warning = (
-        "exclude '*.py' excludes nothing, as a glob is about the whole path:"
+        "exclude '*.py' excludes nothing, as a glob is about the whole path from the workspace on:"
         " '**/*.py' matches 2 names shown"
     )
     assert reply.warnings == (warning,)

@@ -109,6 +109,29 @@ def test_names_that_are_never_shown_are_said(tree: Plant) -> None:
     assert "[left out by rule: .git build dist;" in hidden
 
 
+@pytest.mark.parametrize(
+    ("content", "arguments", "told"),
+    [
+        ({"d/a": "", "d/b": ""}, {}, True),
+        ({"d/a": "", "d/b": ""}, {"entry_kind": "all"}, False),
+        ({"d/a": "", "d/b/": None}, {}, False),
+        ({"d/a": ""}, {"max_depth": 0}, False),
+        ({"d/": None}, {}, False),
+        ({"d/.a": ""}, {}, False),
+        ({"d/.a": ""}, {"include_hidden": True}, True),
+    ],
+)
+def test_directory_that_holds_only_files_names_the_call_that_shows_them(
+    tree: Plant,
+    content: dict[str, str | None],
+    arguments: dict[str, Any],
+    told: bool,  # noqa: FBT001
+) -> None:
+    text = tree_of(tree(content), path="d", **arguments).text
+    note = '[only directories are shown: entry_kind="all" shows the files, too]'
+    assert (note in text.splitlines()) is told, text
+
+
 def test_data_count_the_missing_names_and_the_json_is_the_contracts(tree: Plant) -> None:
     root = tree({"a/b/c": "", "a/b/d": "", "a/x": "", "e": "", "f": "", "build/": None})
     reply = tree_of(root, entry_kind="all", max_entries=4)

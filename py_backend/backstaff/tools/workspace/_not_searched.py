@@ -1,7 +1,7 @@
 """What a search of contents did not look at: counted for the data, told in the text's last line."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from backstaff.fs.contents import Unread
 from backstaff.fs.git import NoGit
@@ -10,7 +10,7 @@ from backstaff.fs.packed import Closed
 from backstaff.fs.project_files import ProjectFiles
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
-from backstaff.search.choice import Choice
+from backstaff.search.choice import Choice, first_of, told_by_name
 
 _WORDS = {
     "ignored": "ignored by git",
@@ -31,26 +31,30 @@ def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> d
         "too_large": unread[Unread.TOO_LARGE],
         "unreadable": unread[Unread.UNREADABLE] + len(project.closed(Closed.UNREADABLE)),
         "undecodable": unread[Unread.UNDECODABLE],
-        "excluded": choice.by_name.total() + choice.by_globs,
+        "excluded": choice.by_name.total() + choice.by_exclude + choice.by_include,
         "links": unread[Unread.LINK],
         "repositories": len(project.closed(Closed.REPOSITORY)),
     }
 
 
 def sentence(
-    counts: Mapping[str, int], project: ProjectFiles, choice: Choice, prefix: str, by: str
+    counts: Mapping[str, int],
+    project: ProjectFiles,
+    choice: Choice,
+    prefix: str,
+    large: Sequence[str],
 ) -> str:
-    """What is told of these COUNTS: `not searched: 37 ignored by git, 4 binary`.
+    """What is told of these COUNTS: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
-    PREFIX stands before each path, and BY names the arguments with globs.
+    PREFIX stands before each path, and LARGE are the paths of files over 1 MiB.
     """
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
+    if large:
+        words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
+    globs = {"exclude": choice.by_exclude, "include": choice.by_include}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
-    if choice.by_name:
-        names = " ".join(f"{name}/" for name in sorted(choice.by_name))
-        parts.append(f"{choice.by_name.total():,} in {names}")
-    if choice.by_globs:
-        parts.append(f"{choice.by_globs:,} by {by}")
+    parts += [f"{count:,} by {name}" for name, count in globs.items() if count]
+    parts += told_by_name(choice.by_name, prefix, short=True)
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         which = some_of((f"{word(path)}/" for path in inner), len(inner))
         whole = plural(len(inner), "repository", "repositories")

@@ -293,7 +293,8 @@ def _refusal(error: PathError, path: str, context: Context) -> ToolError:
     """The error for ERROR in the words and codes of read 6."""
     match error:
         case NotAFile(kind=Kind.DIRECTORY):
-            problem = f"is a directory: {context.named('workspace/tree')} shows what is in it"
+            shows = f"{context.named('workspace/tree')} shows what is in it"
+            problem = f'is a directory: {shows} with entry_kind="all"'
         case NotAFile():
             describes = f"{context.named('agent-q/get_file_info')} describes it"
             problem = f"is no regular file: {error.message}; {describes}"

@@ -5,10 +5,12 @@ within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 u
 
 Files are those of `fs.project_files`: what git ignores is left out unless `include_ignored` is
 given, and hidden files are not. Directories and files with a name in `EXCLUDED` are left out
-always. The text of a modified buffer takes the place of its file, which need not exist yet.
-Links are not followed; binary files, those over 1 MiB and those that are not UTF-8 are
-skipped. The last line of the text always counts what was not looked at, and the data's `skipped`
-does, too: names that git ignores, where a directory is one name, and files else.
+always, also where git tracks them or `include` names them (search 3). The text names the first of
+these directories; to search one, give it as `root_path`. Globs are about the whole path from the
+workspace on, whatever the `root_path`. The text of a modified buffer takes the place of its file,
+which need not exist yet. Links are not followed; binary files, those over 1 MiB and those that are
+not UTF-8 are skipped. The last line of the text always counts what was not looked at, and the
+data's `skipped` does, too: names that git ignores, where a directory is one name, and files else.
 
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
@@ -26,6 +28,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
+from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.entry import Kind
 from backstaff.fs.globs import BadGlob, Globs, compile_globs
@@ -35,7 +38,8 @@ from backstaff.fs.root import Place
 from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, counted, fitting, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
-from backstaff.search.choice import Choice, Rules, choose
+from backstaff.search import suggestions
+from backstaff.search.choice import Choice, Rules, above_excluded, choose, first_of
 from backstaff.search.dialects import BadRegexp, translated
 from backstaff.search.near import WALK_SHARE, Near, about_include
 from backstaff.search.regexp import Regexp
@@ -138,7 +142,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     asked = replace(arguments, include_ignored=everything)
     _check(asked)
     globs = _globs("include", asked.include), _globs("exclude", asked.exclude)
-    scan, pattern = Scan([]), asked.pattern
+    scan, pattern, prefix = Scan([]), asked.pattern, ""
     try:
         pattern = re.escape(pattern) if asked.literal else translated(pattern)
         # A bad pattern is refused before a bad path.
@@ -157,13 +161,15 @@ def run(arguments: Arguments, context: Context) -> Result:
                 words = asked.pattern, asked.flags, asked.literal
                 near = Near(*words, scan, regexp, contents, budget)
                 reasons = [] if scan.found else list(_reasons(asked, near, place, project, rules))
+                reasons += _about_exclude(asked.exclude, choice, project, rules, budget)
             found = Answer(asked, place.relative, prefix, project, choice, scan, reasons)
     except BadRegexp as error:
         raise _invalid_regex(asked, pattern, error) from error
     except PathError as error:
         raise refusal(error, asked.root_path) from error
     except DeadlineExceeded as error:
-        raise _timeout(scan, asked.timeout_ms, (budget.deadline - start) * 1000) from error
+        had = (budget.deadline - start) * 1000
+        raise _timeout(scan, prefix, asked.timeout_ms, had) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
 
@@ -210,9 +216,10 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     return ToolError(INVALID_REGEX, message)
 
 
-def _timeout(scan: Scan, asked: int, had: float) -> ToolError:
+def _timeout(scan: Scan, prefix: str, asked: int, had: float) -> ToolError:
     """The error that says how far the search came (search 5), and what helps.
 
+    No match is told (search 5), but the first files with any are. PREFIX stands before each path,
     ASKED is timeout_ms, and HAD the milliseconds that there were: the caller's deadline may allow
     no more, and then a higher timeout_ms would change nothing.
     """
@@ -220,8 +227,11 @@ def _timeout(scan: Scan, asked: int, had: float) -> ToolError:
         matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
         how_far = (
             f"the search had come to file {number:,} of {len(scan.files):,},"
-            f" {show(scan.files[number - 1])}, with {counted(scan.matches, *matches)} so far"
+            f" {show(prefix + scan.files[number - 1])},"
+            f" with {counted(scan.matches, *matches)} so far"
         )
+        if scan.found:
+            how_far += f" ({first_of([one.path for one in scan.found], prefix)})"
     else:
         how_far = "no file was searched yet"
     limit, remedy = f"{round(had)} ms", "give a root_path or include, or a simpler pattern"
@@ -256,11 +266,23 @@ def _reasons(
         yield f"offset {asked.offset} may be after the last match"
         return
     if asked.include and not near.scan.files:
-        yield about_include(asked.include[0], project, rules.prefix, near.budget)
+        yield about_include(asked.include[0], place, project, rules, near.budget)
     with suppress(DeadlineExceeded):
         yield from near.reasons()
         if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
             yield from near.ignored(place, project, rules)
+
+
+def _about_exclude(
+    patterns: Sequence[str], choice: Choice, project: ProjectFiles, rules: Rules, budget: Budget
+) -> Iterator[str]:
+    """Which PATTERNS of `exclude` do nothing, as far as that costs little."""
+    yield from suggestions.useless_excludes(patterns)
+    if patterns and not choice.by_exclude:  # else each pattern would have to be tried by itself
+        directories = (f"{one.path}/" for one in project.directories if one.path)
+        entered = [path for path in directories if not above_excluded(path, rules.excluded)]
+        searched = [rules.prefix + path for path in (*choice.files, *entered)]
+        yield from suggestions.shallow_excludes(patterns, (), searched, "searched", budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +309,8 @@ class Answer:
         told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
         notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
         counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
-        by = " and ".join(name for name in ("include", "exclude") if getattr(asked, name))
-        notes.append(sentence(counts, self.project, self.choice, self.prefix, by))
+        large = self.scan.unread_because(Unread.TOO_LARGE)
+        notes.append(sentence(counts, self.project, self.choice, self.prefix, large))
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
         rows = self._rows(found, self._around(len(items), more=more))

@@ -112,8 +112,9 @@ class Answer:
     """A page of the files: `matching` of those `searched` match, and `total` counts guesses, too.
 
     `paths` start at the root, as does `base`, the searched directory; `how` has the step of each.
-    `notes` are for a reader: why files are missing, or why nothing matches. `expired` says that not
-    all files were searched.
+    `notes` are for a reader: why files are missing, or why nothing matches. A `hint` is for the
+    text alone: people who type a name mean no other tool. `expired` says that not all files were
+    searched.
     """
 
     arguments: Arguments
@@ -125,13 +126,15 @@ class Answer:
     searched: int
     notes: Sequence[str]
     expired: bool
+    hint: str = ""
 
     def result(self, limit: int) -> Result:
         """The page in LIMIT bytes. The data hold no more paths than the text.
 
         So a reader of either finds the other paths at `next_offset`.
         """
-        asked, head, notes = self.arguments, self._head(), bracketed(self.notes)
+        asked, head = self.arguments, self._head()
+        notes = bracketed([*self.notes, *filter(None, [self.hint])])
         rows = [
             heading + f"{show(path)}\n"
             for heading, path in zip(self._headings(), self.paths, strict=True)
@@ -169,7 +172,8 @@ class Answer:
         kind, query = self.arguments.kind, quote(self.arguments.query)
         among = f"{self.searched} searched in {show(f'{self.base}/')}"
         if not self.matching:
-            return f"No file matches {query} ({kind}; {among})\n"
+            guesses = f" exactly: {plural(self.total, 'guess', 'guesses')}" if self.total else ""
+            return f"No file matches {query}{guesses} ({kind}; {among})\n"
         order = "" if kind == SearchKind.GLOB else ", the best first"
         return f"{_matching(self.matching)} {query} ({kind}{order}; {among})\n"
 
@@ -243,6 +247,9 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         if reason := _reason(query, index, searched):
             notes.append(reason)
     notes += _notes(found, place.prefix)
+    hint = ""
+    if index.paths and not matches and query.globs is None:
+        hint = f"{context.named('workspace/regexp_search')} searches what is in files"
     return Answer(
         arguments=asked,
         base=place.relative,
@@ -253,6 +260,7 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         searched=len(index.paths),
         notes=[shortened(note, MAX_NOTE) for note in notes],
         expired=found.expired,
+        hint=hint,
     )
 
 
@@ -296,7 +304,9 @@ def _reason(query: Query, index: Index, searched: Searched) -> str | None:
     """Say why nothing in INDEX matches QUERY, and which query would find something."""
     text, reason, budget = query.text, None, searched.budget
     if query.globs is not None:
-        reason = suggestions.explain_glob(text, parse_glob, searched)
+        # Globs of other tools count from the workspace.
+        rebased = text.removeprefix(searched.prefix)
+        reason = suggestions.explain_glob(text, parse_glob, searched, rebased)
     elif query.kind is SearchKind.SUBSTRING and (
         count := _count(text.lower(), query.kind, index, budget)
     ):

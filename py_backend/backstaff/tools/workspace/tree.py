@@ -23,14 +23,12 @@ nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from backstaff.errors import (
-    DeadlineExceeded,
     ErrorCode,
     InvalidPath,
     NotADirectory,
@@ -102,6 +100,7 @@ class Tree:
     walk stopped early, `last` holds the paths of the last node and of all nodes above it: children
     of these directories may be missing. `unopened` says that the last node is a directory.
     `closed` are the paths of directories that were counted, but not opened.
+    `unasked` says that the root has files or links that `entry_kind` keeps out.
     `left_out` are the names among `DEFAULT_EXCLUDES` that were found, and `excluded` the first
     paths that `exclude` names. `useless` says which of its patterns do not do what they should.
     """
@@ -117,6 +116,7 @@ class Tree:
     last: AbstractSet[str] = frozenset()
     unopened: bool = False
     closed: list[str] = field(default_factory=list)
+    unasked: bool = False
     left_out: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
@@ -150,8 +150,13 @@ def run(arguments: Arguments, context: Context) -> Result:
             if place.through_link or place.kind is not Kind.DIRECTORY:
                 raise NotADirectory("it is not a directory", last=True)
             tree = _grow(place, arguments, excluded, context)
-            tree.useless += _useless_patterns(arguments.exclude)
-            tree.useless += _too_shallow(tree, arguments.exclude, context.budget)
+            tree.useless += suggestions.useless_excludes(arguments.exclude)
+            if arguments.exclude and len(tree.excluded) < MAX_ENTRIES:  # else some are unknown
+                excluded_paths = [f"{path}/" for path in tree.excluded]
+                _, *shown = (f"{node['path']}/" for node in _nodes(tree.root))
+                tree.useless += suggestions.shallow_excludes(
+                    arguments.exclude, excluded_paths, shown, "shown", context.budget
+                )
     except PathError as error:
         raise _refusal(error, arguments.path) from error
     text, is_whole = _text(tree, arguments, context)
@@ -187,64 +192,20 @@ def run(arguments: Arguments, context: Context) -> Result:
     )
 
 
+def _nodes(root: Node) -> Iterator[Node]:
+    """Yield ROOT and all nodes below it."""
+    ahead = [root]
+    while ahead:
+        yield (node := ahead.pop())
+        ahead += reversed(node.get("children", ()))
+
+
 def _labels(root: Node) -> list[tuple[str, str]]:
     """Pair the names and paths of ROOT and all nodes below it with their forms in text."""
-    nodes, ahead = [], [root]
-    while ahead:
-        nodes.append(node := ahead.pop())
-        ahead += reversed(node.get("children", ()))
+    nodes = list(_nodes(root))
     if not labels(word, [*root["path"].split("/"), *(node["name"] for node in nodes)]):
         return []  # paths of plain words are plain
     return labels(show, [node[key] for node in nodes for key in ("name", "path")])
-
-
-def _useless_patterns(patterns: Sequence[str]) -> Iterator[str]:
-    """A warning for each kind of pattern that cannot have the effect its author wants."""
-    negated = [one for one in patterns if one.startswith("!")]
-    unlike_paths = [
-        one
-        for one in patterns
-        if {"", ".", ".."}.intersection(one.removeprefix("./").rstrip("/").split("/"))
-    ]
-    for found, problem in (
-        (negated, "brings nothing back: it only matches names that begin with '!'"),
-        (unlike_paths, "matches nothing: paths are relative to the workspace, as in 'src/a.c'"),
-    ):
-        if found:
-            more = f" (one of {len(found)} such patterns)" if len(found) > 1 else ""
-            yield f"exclude {quote(found[0])}{more} {problem}"
-
-
-def _too_shallow(tree: Tree, patterns: Sequence[str], budget: Budget) -> Iterator[str]:
-    """A warning if a pattern excludes nothing, but would in any directory: `*.py` for `**/*.py`.
-
-    Nothing is said where more was excluded than TREE remembers.
-    """
-    if not patterns or len(tree.excluded) == MAX_ENTRIES:
-        return
-    shown, ahead = list[str](), [tree.root]
-    while ahead:
-        children = ahead.pop().get("children", [])
-        shown += [child["path"] for child in children]
-        ahead += children
-    found: list[tuple[str, str, int]] = []
-    with suppress(DeadlineExceeded):
-        budget = budget.at_most(suggestions.SECONDS)
-        for pattern in patterns:
-            deeper = f"**/{pattern.removeprefix('./')}"
-            try:
-                here, below = compile_globs((pattern,)), compile_globs((deeper,))
-            except BadGlob:  # it became too long
-                continue
-            count = sum(map(below.match, budget.checked(shown)))
-            if count and not any(map(here.match, budget.checked(tree.excluded))):
-                found.append((pattern, deeper, count))
-    if found:
-        pattern, deeper, count = found[0]
-        more = f" (one of {len(found)} such patterns)" if len(found) > 1 else ""
-        why = "excludes nothing, as a glob is about the whole path"
-        matches = f"{quote(deeper, None)} matches {plural(count, 'name')} shown"
-        yield f"exclude {quote(pattern)}{more} {why}: {matches}"
 
 
 def _refusal(error: PathError, path: str) -> ToolError:
@@ -342,6 +303,9 @@ def _arranger(  # noqa: PLR0913, PLR0917  # all that the closure needs
     def arrange(directory: int, path: str) -> list[Named]:
         groups = dict(zip(GROUPS, groups_in(directory, budget), strict=True))
         budget.check()  # nothing is shown of a directory that was not read to its end
+        if not path:
+            others = (name for kind in SUFFIXES if kind not in kinds for name in groups[kind])
+            tree.unasked = any(arguments.include_hidden or name[0] != "." for name in others)
         prefix = f"{base}{path}/" if path else base
         found: list[Named] = []
         eligible = 0
@@ -477,27 +441,37 @@ def _notes(
         yield "stopped as the time was up: exclude more, or give a directory as path"
     if left_out:
         yield omitted(plural(left_out, "more line"), limit, "give a directory as path")
-    short = [line for line in shown if line.missing != 0]
-    if any(line.path != root for line in short) or (short and asked.max_depth > 1):
-        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
-        yield f"a line that ends with {short[0].end()[0]} misses names: {call}"
-    elif short and (left_out is not None or asked.max_entries == MAX_ENTRIES):
-        # This tool shows no more of the root's line, but workspace/search_files does.
-        last = short[0].words[-1] if short[0].words else "/"
-        query = "**" if last.endswith(("/", "/…")) else "*"
-        call_for_all = all_files(root, query, limit, context.named)
-        if call_for_all:
-            yield f"all files: {call_for_all}"
+    yield from _about_short_lines(asked, context, root, shown, is_cut=left_out is not None)
     if tree.depth_cut or tree.unopened:
         raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
         more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
         yield f"dir/… is not opened: give it as path{more}"
+    if tree.unasked and not tree.root.get("children"):
+        yield 'only directories are shown: entry_kind="all" shows the files, too'
     if tree.left_out:
         shown_names = some_of(map(word, sorted(tree.left_out)), len(tree.left_out))
         yield f"left out by rule: {shown_names}; give one as path to see it"
     if tree.unreadable:
         yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
     yield from tree.useless
+
+
+def _about_short_lines(
+    asked: Arguments, context: Context, root: str, shown: Sequence[_Line], *, is_cut: bool
+) -> Iterator[str]:
+    """Say how to see the names that lines miss; IS_CUT where the text has not all of them."""
+    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    short = [line for line in shown if line.missing != 0]
+    if any(line.path != root for line in short) or (short and asked.max_depth > 1):
+        call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
+        yield f"a line that ends with {short[0].end()[0]} misses names: {call}"
+    elif short and (is_cut or asked.max_entries == MAX_ENTRIES):
+        # This tool shows no more of the root's line, but workspace/search_files does.
+        last = short[0].words[-1] if short[0].words else "/"
+        query = "**" if last.endswith(("/", "/…")) else "*"
+        call_for_all = all_files(root, query, limit, context.named)
+        if call_for_all:
+            yield f"all files: {call_for_all}"
 
 
 TOOL = Tool(
