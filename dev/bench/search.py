@@ -111,3 +111,4 @@ def search(root: str, kind: str, query: str, offset: int) -> int:
 def forget() -> None:
     """Let what is kept go, as in a server that has just started."""
     project_files.forget()
+    search_files._LATEST.clear()  # noqa: SLF001 - the files of the latest search

@@ -28,5 +28,9 @@ def plant(root: Path, content: Content) -> Path:
 
 def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
     """The paths of FILES, the names by directory in pre-order."""
-    paths = {at: [f"{at}/{name}" if at else name for name in names] for at, names in files.items()}
-    return PackedPaths([Directory(at, "\0".join(found)) for at, found in paths.items()])
+    directories, found = list[Directory](), 0
+    for path, names in files.items():
+        paths = [f"{path}/{name}" if path else name for name in names]
+        directories.append(Directory(path, found, "\0".join(paths)))
+        found += len(paths)
+    return PackedPaths(directories, found)

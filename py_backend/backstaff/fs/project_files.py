@@ -19,7 +19,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
-from operator import itemgetter
 from stat import S_ISDIR
 
 from backstaff.errors import PathError, PermissionRefused, Unreachable
@@ -31,7 +30,7 @@ from backstaff.fs.handles import HANDLES
 from backstaff.fs.ignore import FILE, MAX_BYTES, Ignore, rules_of
 from backstaff.fs.packed import Closed, Directory, PackedPaths
 from backstaff.fs.root import Place
-from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, Stamp, settled, stamp_of
+from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, Stamp, latest, settled, stamp_of
 from backstaff.fs.walk import Step, Walk
 
 MAX_KEPT = 500_000
@@ -98,7 +97,8 @@ def project_files(place: Place, budget: Budget, *, include_ignored: bool = False
     found = project_walk.run()
     if not (found.expired or found.tracked_unknown):
         start, watches = project_walk.above.stamps[0], project_walk.watches
-        _KEPT.put(key, _Kept(found, sources, index, start, watches))
+        old = project_walk.begun - RACY_NS
+        _KEPT.put(key, _Kept(found, sources, index, start, watches, old))
     return found
 
 
@@ -205,17 +205,6 @@ class _Watch:
         self.names += names
         self.stamps += [stamp_of(one) if one else UNSETTLED for one in statuses]
 
-    def settle(self, begun: int) -> None:
-        """Trust no stamp with a time after the walk had BEGUN, or just before."""
-        young = begun - RACY_NS
-        # Almost always all are old, which `max` finds sooner.
-        modified, changed = (max(map(itemgetter(at), self.stamps), default=0) for at in (0, 1))
-        if max(modified, changed) < young:
-            return
-        self.stamps = [
-            stamp if stamp[0] < young and stamp[1] < young else UNSETTLED for stamp in self.stamps
-        ]
-
 
 @dataclass(slots=True)
 class _ProjectWalk:
@@ -228,6 +217,8 @@ class _ProjectWalk:
     budget: Budget
     directories: list[Directory] = field(default_factory=list)
     closed: list[Directory] = field(default_factory=list)
+    found: int = 0
+    """Files and links so far."""
     ignored: int = 0
     rules_cut: bool = False
     _tracked: TrackedFiles = field(init=False)
@@ -238,7 +229,7 @@ class _ProjectWalk:
     """The watches of all directories that hold directories or rules, by path."""
     above: _Watch = field(default_factory=_Watch)
     """Watches the start itself."""
-    _begun: int = field(default_factory=time.time_ns)
+    begun: int = field(default_factory=time.time_ns)
 
     def __post_init__(self) -> None:
         """Begin with the rules from above the start."""
@@ -250,16 +241,14 @@ class _ProjectWalk:
     def run(self) -> ProjectFiles:
         """Walk. Raises `PathError` if the start cannot be read."""
         if expired := self.budget.expired():
-            self.directories.append(Directory(""))
+            self.directories.append(Directory("", 0))
         else:
             with Walk(self.start, self._arrange, self.budget) as walk:
                 for step, problem in walk.enter_all():
                     self._note_unreadable(step, problem)
             expired = walk.expired
-        for watch in (self.above, *self.watches.values()):
-            watch.settle(self._begun)
         return ProjectFiles(
-            PackedPaths(self.directories),
+            PackedPaths(self.directories, self.found),
             self.repository,
             self.ignored,
             expired or self.budget.expired(),
@@ -314,7 +303,8 @@ class _ProjectWalk:
             files = sorted(files + links)
         packed = prefix + f"\0{prefix}".join(files) if files else ""
         new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
-        self.directories.append(new(Directory, (path, packed, links, None)))
+        self.directories.append(new(Directory, (path, self.found, packed, links, None)))
+        self.found += len(files)
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
     def _without_locks(self, links: list[str], prefix: str) -> list[str]:
@@ -324,7 +314,7 @@ class _ProjectWalk:
 
     def _close(self, path: str, why: Closed) -> None:
         """Note the directory PATH, which is not entered because of WHY."""
-        self.closed.append(Directory(path, closed=why))
+        self.closed.append(Directory(path, self.found, closed=why))
         self.directories.append(self.closed[-1])
 
     def _is_closed(self, directory: int, path: str, above: _Watch) -> bool:
@@ -422,13 +412,18 @@ class _ProjectWalk:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The files of a project, with everything that they depend on."""
+    """The files of a project, with everything that they depend on.
+
+    A stamp with a time after `old`, in nanoseconds, is no proof: the walk had begun, or was about
+    to.
+    """
 
     found: ProjectFiles
     sources: RuleSources
     index: Stamp | None
     start: Stamp
     watches: Mapping[str, _Watch]
+    old: int
 
     def is_current(
         self, directory: int, sources: RuleSources, index: Stamp | None, budget: Budget
@@ -444,12 +439,14 @@ class _Kept:
                     break
                 names = watch.names[first : first + _AT_ONCE]
                 stamps = list(map(stamp_of, HANDLES.lstats(names, opened)))
-                if stamps != watch.stamps[first : first + _AT_ONCE]:
+                same = stamps == watch.stamps[first : first + _AT_ONCE]
+                if not (same and latest(stamps) < self.old):
                     raise Unreachable("it has changed")
             return [(name, _DIRECTORY) for name in watch.entered]
 
         try:
-            if stamp_of(HANDLES.status(directory)) != self.start:
+            start = stamp_of(HANDLES.status(directory))
+            if start != self.start or latest([start]) >= self.old:
                 return False
             with Walk(directory, compare, budget) as walk:
                 for _, problem in walk.enter_all():

@@ -6,8 +6,8 @@ second change within the same step would leave the same times.
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable
-from operator import attrgetter
+from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -21,13 +21,20 @@ UNSETTLED: Stamp = (0, 0, 0, 0, 0)
 stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
     "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev", "st_size"
 )
+_MODIFIED: Callable[[Stamp], int] = itemgetter(0)
+_CHANGED: Callable[[Stamp], int] = itemgetter(1)
 
 
 def settled(status: os.stat_result, now: int) -> Stamp:
     """The stamp of STATUS, which was read at NOW or later; UNSETTLED if it is too young."""
     stamp = stamp_of(status)
-    young = now - RACY_NS
-    return stamp if stamp[0] < young and stamp[1] < young else UNSETTLED
+    return stamp if latest([stamp]) < now - RACY_NS else UNSETTLED
+
+
+def latest(stamps: Sequence[Stamp]) -> int:
+    """The latest time in STAMPS, of which there is one at least."""
+    modified, changed = max(map(_MODIFIED, stamps)), max(map(_CHANGED, stamps))
+    return max(modified, changed)
 
 
 Key = TypeVar("Key")

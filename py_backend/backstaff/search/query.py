@@ -33,8 +33,6 @@ IN_ORDER = (
     *(How.FOLDER, How.LETTERS, How.WORDS, How.NEAREST),
 )
 """The steps of an answer to a fuzzy query: what was found in an earlier one is surer."""
-BATCH = 1024
-"""Paths between two looks at the clock. Matching that many takes less than a millisecond."""
 
 Heat = Mapping[str, float]
 """How much some paths were edited of late."""
@@ -110,7 +108,7 @@ class Query:
         # The longest word first: it leaves the fewest paths for the others.
         *first, last = map(self._test, sorted(self.words, key=len, reverse=True))
         found: Sequence[int]
-        for start, batch in budget.checked(paths.batches(BATCH, fold=self.ignore_case), 1):
+        for start, batch in budget.checked(paths.batches(fold=self.ignore_case), 1):
             left, found = batch, range(start, start + len(batch))
             for test in first:
                 holds = list(map(test, left))

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from heapq import nsmallest
-from itertools import compress
 
 from backstaff.fs.budget import Budget
 
@@ -130,16 +129,17 @@ class Ranking:
     ) -> Collection[int]:
         """The positions of the paths in the steps that make COUNT; later ones are slow to score."""
         paths, originals, (word,) = self.paths, self.originals, self.words
-        names = [path[path.rfind("/") + 1 :] for path in budget.checked(paths)]
-        holds = [word in path for path in paths]
-        whole = list(compress(range(len(paths)), holds))
+        whole = [at for at, path in enumerate(budget.checked(paths)) if word in path]
         if len(whole) >= count:
             # A letter or two stand in most paths, and in many names.
-            named = [at for at in whole if word in names[at]]
+            named = [at for at in whole if paths[at].find(word, paths[at].rfind("/") + 1) >= 0]
             return named if len(named) >= count else whole
-        in_order = list(map(subsequence(word).match, names))
-        in_name = [at for at, found in enumerate(in_order) if found and not holds[at]]
-        others = [at for at, found in enumerate(in_order) if not (found or holds[at])]
+        in_order, known = subsequence(word).match, set(whole)
+        in_name = [
+            at
+            for at, path in enumerate(paths)
+            if at not in known and in_order(path, path.rfind("/") + 1)
+        ]
         initials = {
             position: found
             for position in budget.checked(in_name)
@@ -149,6 +149,8 @@ class Ranking:
         if len(early) >= count:
             return early
         early.update(initials)
+        known.update(in_name)
+        others = [at for at in range(len(paths)) if at not in known]
         if glued:
             tried = budget.checked([*in_name, *others])
             early.update(at for at in tried if glued(paths[at], originals[at]) is not None)

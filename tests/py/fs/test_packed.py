@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backstaff.fs import packed as packed_module
 from backstaff.fs.packed import PackedPaths
 from tests.py.trees import packed
 
@@ -16,9 +17,13 @@ places = st.integers(-30, 30)
     directories,
     st.lists(st.tuples(places, places, st.sampled_from([None, 1, 2, -1]))),
     st.integers(1, 4),
+    st.integers(1, 4),
 )
 def test_packed_paths_read_as_a_list(
-    given: dict[str, list[str]], slices: list[tuple[int, int, int | None]], size: int
+    given: dict[str, list[str]],
+    slices: list[tuple[int, int, int | None]],
+    together: int,
+    at_once: int,
 ) -> None:
     paths = packed(given)
     plain = [f"{path}/{name}" if path else name for path, names in given.items() for name in names]
@@ -33,13 +38,16 @@ def test_packed_paths_read_as_a_list(
     assert [path for directory in paths.directories for path in directory.paths()] == plain
     for directory in paths.directories:
         assert directory.names() == given[directory.path]
-    for fold in (False, True):
-        found = list[str]()
-        for start, batch in paths.batches(size, fold=fold):
-            assert start == len(found)
-            assert 0 < len(batch) <= 2 * size
-            found += batch
-        assert found == ([path.casefold() for path in plain] if fold else plain)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(packed_module, "TOGETHER", together)
+        patched.setattr(packed_module, "AT_ONCE", at_once)
+        for fold in (False, True):
+            found = list[str]()
+            for start, batch in paths.batches(fold=fold):
+                assert start == len(found)
+                assert 0 < len(batch) <= at_once
+                found += batch
+            assert found == ([path.casefold() for path in plain] if fold else plain)
 
 
 @pytest.mark.parametrize("at", [-3, 2])
@@ -49,4 +57,4 @@ def test_position_out_of_range_is_refused(at: int) -> None:
 
 
 def test_nothing_is_no_path() -> None:
-    assert list(PackedPaths([])) == []
+    assert list(PackedPaths([], 0)) == []

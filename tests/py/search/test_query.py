@@ -30,7 +30,8 @@ queries = st.text("abAB_./ ", min_size=1, max_size=5).filter(str.strip)
 
 
 def index_of(given: Sequence[str]) -> Index:
-    return Index(PackedPaths([Directory("", path) for path in given]))
+    one_each = [Directory("", at, path) for at, path in enumerate(given)]
+    return Index(PackedPaths(one_each, len(given)))
 
 
 def told_by(query: Query, index: Index) -> list[str]:
