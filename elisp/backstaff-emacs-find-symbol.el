@@ -72,6 +72,9 @@
   (backstaff-lisp-tools-name "workspace/regexp_search")
   "The tool that finds what no back end knows.")
 
+(defconst backstaff-emacs-find-symbol--lisp "the xref back end elisp"
+  "The back end of Emacs Lisp, which knows what is loaded.")
+
 (defconst backstaff-emacs-find-symbol--seconds 5
   "How long a back end may take, unless the caller waits less.")
 
@@ -398,8 +401,11 @@ BY gave them.  NOTE is nil or the last line of the text."
                         (and (> outside 0)
                              (format "[%d outside the workspace left out]\n" outside))
                         (and (zerop total) (zerop outside)
-                             (format "[%s may find more]\n"
-                                     backstaff-emacs-find-symbol--search))
+                             (concat (if (equal by backstaff-emacs-find-symbol--lisp)
+                                         "[Emacs knows the Lisp that it has loaded, and no other: "
+                                       "[")
+                                     backstaff-emacs-find-symbol--search
+                                     " may find more]\n"))
                         note)
           :truncated (> left 0)
           :data (list :places (seq-take places (length lines)) :total total
