@@ -45,7 +45,7 @@
 (defvar backstaff-search-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map [remap keyboard-quit] #'backstaff-request-quit)
-    (define-key map [remap compile-goto-error] #'backstaff-search-visit)
+    (define-key map (kbd "RET") #'backstaff-search-visit)
     (define-key map "g" #'revert-buffer)
     (define-key map "t" #'backstaff-search-toggle-text)
     (define-key map "i" #'backstaff-search-toggle-ignored)
@@ -145,12 +145,9 @@ The default is the symbol at point, but not what a search says of itself."
   (text-property-not-all (line-beginning-position) (line-end-position)
                          'compilation-message nil))
 
-(defun backstaff-search-visit (&optional event)
-  "Visit the match on this line, or else the next one.
-EVENT is that of a mouse, which tells the line."
-  (interactive (list last-nonmenu-event))
-  (when (mouse-event-p event)
-    (posn-set-point (event-end event)))
+(defun backstaff-search-visit ()
+  "Visit the match on this line, or else the next one."
+  (interactive)
   (unless (backstaff-search--match-p)
     (condition-case nil
         (compilation-next-error 1)
