@@ -108,7 +108,7 @@
         :sources (list source)))
 
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
-  "Return (STATE PROBLEMS . FAILURES) of BUFFER, which visits PATH below one of ROOTS.
+  "Return (STATE PROBLEMS . FAILURES) of BUFFER; PATH is below one of ROOTS.
 STATE is nil, `unchecked' if no checker runs there, `failed' if all that should
 have failed, or `waiting' if one has not reported yet.  FAILURES are texts that
 tell which checkers have failed."

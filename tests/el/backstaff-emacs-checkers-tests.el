@@ -406,6 +406,41 @@
             (when (eq way 'stopped)
               (signal-process process 'SIGCONT))))))))
 
+(ert-deftest backstaff-emacs-eglot-server-that-reads-nothing-gets-a-second ()
+  (let ((backstaff-emacs-find-symbol--seconds 2))
+    (backstaff-emacs-checkers-tests-with-eglot
+        '(("a.py" . "frob\n"))
+        (backstaff-emacs-tests-language-server "deaf" (list (concat default-directory "a.py") 1))
+      (let ((process (jsonrpc--process (eglot-current-server)))
+            (change (concat (make-string 300000 ?x) "\n"))
+            (texts nil))
+        (goto-char (point-max))
+        (insert change)
+        (should (< (backstaff-test-seconds
+                     (should (string-match-p
+                              "is busy, and did not read the latest changes within 1 second"
+                              (cadr (backstaff-emacs-tests-error
+                                     "find_symbol" :symbol "frob" :path "a.py")))))
+                   3))
+        ;; A call that does not wait runs in a timer.
+        (should (equal (plist-get (plist-get (backstaff-emacs-tests-later
+                                              'emacs/find_symbol '(:symbol "frob" :path "a.py"))
+                                             :error)
+                                  :code)
+                       "TIMEOUT"))
+        (signal-process process 'SIGUSR1)
+        (let ((note (cl-function
+                     (lambda (_ &key method params &allow-other-keys)
+                       (when (eq method :textDocument/didChange)
+                         (push (plist-get params :contentChanges) texts))))))
+          (advice-add 'jsonrpc-connection-send :before note)
+          (unwind-protect
+              (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py")
+                             "1 definition of 'frob', asked of eglot in a.py\na.py:1: frob\n"))
+            (advice-remove 'jsonrpc-connection-send note)))
+        ;; What left half way is not sent a second time as a change of what came after it.
+        (should (equal texts (list (vector (list :text (buffer-string))))))))))
+
 (defun backstaff-emacs-checkers-tests-judge (what gaps)
   "Print the longest of GAPS, in seconds, during WHAT; it must be no wait.
 What is promised is 50 ms, but the machine of the tests may be busy."
