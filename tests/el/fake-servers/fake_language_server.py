@@ -2,8 +2,8 @@
 
 `prompt` answers at once, `late` after a second, `never` not at all, `ends` ends instead. The places
 that it answers with are in the variable PLACES of the environment, as JSON. It publishes one error
-in each document that is opened. `deaf` answers at once, but reads nothing after a document was opened
-until it gets SIGUSR1.
+in each document that is opened. `deaf` answers at once, but once a document is opened it reads
+nothing until it gets SIGUSR1.
 """
 
 import json
