@@ -148,8 +148,8 @@ the caller waits for TIMEOUT seconds, or without end if that is nil."
 (defun backstaff-lisp-tools--reply (tool result warnings note limit elapsed text-only)
   "Return RESULT of TOOL as a reply; its text has at most LIMIT bytes and NOTE.
 WARNINGS are those of the arguments, and NOTE tells a model of them: it is a
-last line, or empty.  The call took ELAPSED milliseconds, and
-with TEXT-ONLY nobody reads the data."
+last line, or empty.  The call took ELAPSED milliseconds, and with TEXT-ONLY
+nobody reads the data."
   (let* ((code (plist-get result :code))
          (message (backstaff-lisp-tools--named (plist-get result :message) text-only))
          (text (if code (concat "Error: " message)
