@@ -188,8 +188,10 @@ next call ends; or it is `heading', and NAME is about the lines that follow."
         (insert (make-string 20 ?\s) "To do: "
                 (backstaff-doctor--indented advice 27) "\n"))
       (setq backstaff-doctor--checking (unless state name))
-      (when state
-        (setq backstaff-doctor--end (point)))
+      (if state
+          (setq backstaff-doctor--end (point))
+        ;; The line of this check may lie below the window's edge.
+        (setq header-line-format (format " Still checking: %s…" name)))
       (insert "\n  Still checking…\n"))
     (set-buffer-modified-p nil)
     (redisplay)))
@@ -205,12 +207,18 @@ If no check goes on, the command is wrong."
 (defun backstaff-doctor--conclude ()
   "End the report with the number of failures and the end of the log."
   (let* ((inhibit-read-only t)
-         (failures (let ((case-fold-search nil))
-                     (how-many "^FAILED " (point-min) (point-max))))
-         (verdict (pcase failures
-                    (0 (propertize "All is well." 'face 'success))
-                    (1 (propertize "One check failed." 'face 'error))
-                    (_ (propertize (format "%d checks failed." failures) 'face 'error)))))
+         (failed (save-excursion
+                   (goto-char (point-min))
+                   (cl-loop with case-fold-search = nil
+                            while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
+                            collect (string-trim (match-string-no-properties 1)))))
+         (failures (length failed))
+         (verdict (if (null failed) (propertize "All is well." 'face 'success)
+                    (propertize (format "%s failed: %s."
+                                        (if (cdr failed) (format "%d checks" failures)
+                                          "One check")
+                                        (string-join failed ", "))
+                                'face 'error))))
     ;; The report is longer than a small window.
     (setq header-line-format (concat " " verdict))
     (save-excursion

@@ -17,10 +17,16 @@
 ;; those on one line, one whose message is a part of another's is the same.
 ;;
 ;; No checker is started: what the last check found is shown, and whether one is under
-;; way.  "No problems" is said only where a check has ended.  Else the first line says why
-;; nothing was checked:
+;; way.  "No errors or warnings" is said only where a check has ended.  Else the first line
+;; says why nothing was checked:
 ;;
 ;;   Not checked: no checker runs in: README.md
+;;
+;; What was not looked at, or is not shown, is told beside it:
+;;
+;;   No errors or warnings from the checkers that work
+;;   [2 notes below the severity warning are not shown]
+;;   [Flymake has disabled elisp-flymake-byte-compile, which failed, in: a.el]
 
 ;;; Code:
 
@@ -69,26 +75,30 @@
          (files (cl-remove-if-not within (backstaff-emacs-buffers roots) :key #'car))
          (wanted (memq (intern (concat ":" (plist-get arguments :severity)))
                        (reverse backstaff-emacs-diagnostics--severities)))
-         (found nil) (unchecked nil) (waiting nil) (checked nil))
-    (pcase-dolist (`(,path . ,buffer) files)
-      (pcase-let ((`(,state . ,problems)
+         (found nil) (hidden nil) (unchecked nil) (waiting nil) (failed nil) (checked nil))
+    (pcase-dolist (`(,path . ,buffer) (reverse files))
+      (pcase-let ((`(,state ,problems . ,failures)
                    (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
         (pcase state
+          ('failed)
           ('unchecked (push path unchecked))
           ('waiting (push path waiting))
           (_ (setq checked t)))
+        (dolist (failure failures)
+          (push path (alist-get failure failed nil nil #'equal)))
         (setq found (nconc problems found))))
     (setq found (cl-remove-if-not
                  (lambda (problem) (funcall within (plist-get problem :path)))
                  (backstaff-emacs-diagnostics--once
                   (nconc (backstaff-emacs-diagnostics--of-lsp roots) found)))
           ;; A language server tells lsp-mode of files, too, that are not open.
-          checked (or checked found)
-          found (cl-remove-if-not
-                 (lambda (problem) (memq (plist-get problem :severity) wanted)) found))
+          checked (or checked found))
+    (cl-flet ((shown-p (problem) (memq (plist-get problem :severity) wanted)))
+      (setq hidden (cl-remove-if #'shown-p found)
+            found (cl-remove-if-not #'shown-p found)))
     (backstaff-emacs-diagnostics--result
-     found checked (nreverse unchecked) (nreverse waiting) (and (null files) scope)
-     (plist-get arguments :max-results) (plist-get context :limit))))
+     found hidden (plist-get arguments :severity) checked unchecked waiting failed
+     (and (null files) scope) (plist-get arguments :max-results) (plist-get context :limit))))
 
 (defun backstaff-emacs-diagnostics--problem (path line column severity message source)
   "Return a problem: LINE and COLUMN of PATH count from 1, and SOURCE is a string."
@@ -98,21 +108,32 @@
         :sources (list source)))
 
 (defun backstaff-emacs-diagnostics--of-buffer (path buffer roots)
-  "Return (STATE . PROBLEMS) of BUFFER, which visits PATH below one of ROOTS.
-STATE is nil, `unchecked' if no checker runs there, or `waiting' if one has not
-reported yet."
-  (let ((checked nil) (waiting nil) (problems nil))
+  "Return (STATE PROBLEMS . FAILURES) of BUFFER; PATH is below one of ROOTS.
+STATE is nil, `unchecked' if no checker runs there, `failed' if all that should
+have failed, or `waiting' if one has not reported yet.  FAILURES are texts that
+tell which checkers have failed."
+  (let ((checked nil) (waiting nil) (problems nil) (failures nil))
     (backstaff-emacs-in buffer
       (when (bound-and-true-p flymake-mode)
-        (let ((running (flymake-running-backends)))
-          (setq checked (and (cl-set-difference running (flymake-disabled-backends)) t)
+        (let* ((disabled (flymake-disabled-backends))
+               (running (cl-set-difference (flymake-running-backends) disabled)))
+          ;; Flymake asks a checker that has signalled an error no more.
+          (setq failures (mapcar (lambda (backend)
+                                   (format "Flymake has disabled %s, which failed,"
+                                           (if (symbolp backend)
+                                               (backstaff-names-show (symbol-name backend))
+                                             "a checker")))
+                                 disabled)
+                checked (and running t)
                 waiting (cl-set-difference running (flymake-reporting-backends))
                 problems (backstaff-emacs-diagnostics--of-flymake path))))
       (when (bound-and-true-p flycheck-mode)
         (let ((status (bound-and-true-p flycheck-last-status-change)))
-          (unless (eq status 'no-checker)
-            (setq checked t
-                  waiting (or waiting (memq status '(not-checked running)))))
+          (pcase status
+            ('no-checker)
+            ('errored (push "a check of Flycheck has failed" failures))
+            (_ (setq checked t
+                     waiting (or waiting (memq status '(not-checked running))))))
           (setq problems
                 (nconc (cl-loop for error in flycheck-current-errors
                                 for problem = (backstaff-emacs-diagnostics--of-flycheck
@@ -121,7 +142,8 @@ reported yet."
                        problems))))
       (when (bound-and-true-p lsp-mode)
         (setq checked t)))
-    (cons (cond ((not checked) 'unchecked) (waiting 'waiting)) problems)))
+    (cl-list* (cond (checked (and waiting 'waiting)) (failures 'failed) (t 'unchecked))
+              problems failures)))
 
 (defun backstaff-emacs-diagnostics--of-flymake (path)
   "Return the problems that Flymake has found in the current buffer, of PATH."
@@ -231,15 +253,22 @@ A checker may tell of other files; they count if they are below one of ROOTS."
       (string-match-p (regexp-quote one) other))))
 
 (defun backstaff-emacs-diagnostics--result
-    (found checked unchecked waiting closed most limit)
+    (found hidden severity checked unchecked waiting failed closed most limit)
   "Return the result that shows MOST of the problems FOUND in LIMIT bytes.
-CHECKED is nil where no check has ended.  UNCHECKED and WAITING are paths of
-files.  CLOSED is nil, or the path that was asked for if no file there is open;
-\"\" is the whole project."
-  (let* ((count (lambda (severity noun)
-                  (let ((number (cl-count severity found
-                                          :key (lambda (one) (plist-get one :severity)))))
-                    (and (> number 0) (list (backstaff-emacs-plural number noun))))))
+HIDDEN are those below SEVERITY.  CHECKED is nil where no check has ended.
+UNCHECKED and WAITING are paths of files, and FAILED is an alist of failures
+and paths.  CLOSED is nil, or the path that was asked for if no file there is
+open; \"\" is the whole project."
+  (let* ((counts (lambda (problems)
+                   (string-join
+                    (cl-loop for severity in backstaff-emacs-diagnostics--severities
+                             for number = (cl-count severity problems
+                                                    :key (lambda (one)
+                                                           (plist-get one :severity)))
+                             when (> number 0)
+                             collect (backstaff-emacs-plural
+                                      number (substring (symbol-name severity) 1)))
+                    ", ")))
          (files (length (seq-uniq (mapcar (lambda (one) (plist-get one :path)) found))))
          (named (lambda (what paths)
                   (and paths
@@ -247,7 +276,13 @@ files.  CLOSED is nil, or the path that was asked for if no file there is open;
                                      (backstaff-emacs-some
                                       (mapcar #'backstaff-names-show paths)
                                       (min 500 (/ limit 4))))))))
-         (notes (append (funcall named "no checker runs in" unchecked)
+         (notes (append (and hidden
+                             (list (format "%s below the severity %s %s not shown"
+                                           (funcall counts hidden) severity
+                                           (if (cdr hidden) "are" "is"))))
+                        (cl-loop for (failure . paths) in failed
+                                 append (funcall named (concat failure " in") paths))
+                        (funcall named "no checker runs in" unchecked)
                         (funcall named "a check is under way in" waiting)
                         (and closed (not (equal closed ""))
                              (list (format "%s is not open" (backstaff-names-show closed))))))
@@ -257,14 +292,14 @@ files.  CLOSED is nil, or the path that was asked for if no file there is open;
                                 (string-join (or notes '("no file of the project is open"))
                                              "; "))
                    (setq notes nil)))
-                ((null found) "No problems\n")
+                ((null found)
+                 (format "No %s%s\n"
+                         (pcase severity
+                           ("error" "errors") ("warning" "errors or warnings") (_ "problems"))
+                         (if failed " from the checkers that work" "")))
                 (t
                  (format "%s in %s: %s\n" (backstaff-emacs-plural (length found) "problem")
-                         (backstaff-emacs-plural files "file")
-                         (string-join (append (funcall count :error "error")
-                                              (funcall count :warning "warning")
-                                              (funcall count :note "note"))
-                                      ", ")))))
+                         (backstaff-emacs-plural files "file") (funcall counts found)))))
          (notes (mapconcat (lambda (note) (format "[%s]\n" note))
                            (append notes '("only files that are open in Emacs are checked"))
                            ""))
@@ -286,7 +321,8 @@ files.  CLOSED is nil, or the path that was asked for if no file there is open;
                         notes)
           :truncated (> left 0)
           :data (list :problems (seq-take found (length lines)) :problems-total (length found)
-                      :unchecked unchecked :waiting waiting))))
+                      :problems-below (length hidden)
+                      :unchecked unchecked :waiting waiting :failed failed))))
 
 (provide 'backstaff-emacs-diagnostics)
 ;;; backstaff-emacs-diagnostics.el ends here

@@ -28,6 +28,7 @@
 (require 'backstaff-emacs)
 (require 'backstaff-emacs-guard)
 
+(defvar eglot--recent-changes)
 (declare-function url-unhex-string "url-util" (str &optional allow-newlines))
 (declare-function eglot-managed-p "ext:eglot" ())
 (declare-function eglot-current-server "ext:eglot" ())
@@ -72,8 +73,14 @@
   (backstaff-lisp-tools-name "workspace/regexp_search")
   "The tool that finds what no back end knows.")
 
+(defconst backstaff-emacs-find-symbol--lisp "the xref back end elisp"
+  "The back end of Emacs Lisp, which knows what is loaded.")
+
 (defconst backstaff-emacs-find-symbol--seconds 5
   "How long a back end may take, unless the caller waits less.")
+
+(defconst backstaff-emacs-find-symbol--seconds-to-send 1
+  "How long Emacs waits for a language server that does not read.")
 
 (defun backstaff-emacs-find-symbol--run (arguments context done)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE later."
@@ -200,23 +207,37 @@ MORE are parameters, and OPTIONS are those of `jsonrpc-async-request'."
                         (apply truename file more)))))
           ;; The server answers from what it was told.  Eglot tells it of changes when Emacs
           ;; is idle, and before a request; but not of those that it has seen by halves, such
-          ;; as a character that an input method is still composing.  If the server reads
-          ;; nothing, Emacs waits for the rest of a change of more than 64 KiB to leave, here
-          ;; as there; C-g ends that.
-          (unless (and (bound-and-true-p eglot--track-changes)
-                       (fboundp 'track-changes-inconsistent-state-p)
-                       (track-changes-inconsistent-state-p))
-            (eglot--signal-textDocument/didChange))
-          (apply #'jsonrpc-async-request server method
-                 (append (eglot--TextDocumentPositionParams) more)
-                 ;; If eglot holds changes back, the request waits for them.  The name is
-                 ;; new, as another request of the same would replace this one.
-                 :deferred (make-symbol "backstaff")
-                 options)))
+          ;; as a character that an input method is still composing.
+          (with-timeout (backstaff-emacs-find-symbol--seconds-to-send
+                         (backstaff-emacs-find-symbol--give-up))
+            (unless (and (bound-and-true-p eglot--track-changes)
+                         (fboundp 'track-changes-inconsistent-state-p)
+                         (track-changes-inconsistent-state-p))
+              (eglot--signal-textDocument/didChange))
+            (apply #'jsonrpc-async-request server method
+                   (append (eglot--TextDocumentPositionParams) more)
+                   ;; If eglot holds changes back, the request waits for them.  The name is
+                   ;; new, as another request of the same would replace this one.
+                   :deferred (make-symbol "backstaff")
+                   options))))
+    (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
     ;; Such as "Process EGLOT not running: stopped".
     (error (backstaff-lisp-tools-fail
             "BACKEND_FAILED" "The language server cannot be asked: %s"
             (backstaff-names-prose (error-message-string problem))))))
+
+(defun backstaff-emacs-find-symbol--give-up ()
+  "Fail, as the language server of the current buffer reads nothing.
+Emacs waits while a pipe is full, as it is after 64 KiB."
+  ;; It keeps the rest of the message and sends it first when it sends again.  But eglot does not
+  ;; know that, and would send the same changes twice.  With this it sends the whole text, once.
+  (when (and (boundp 'eglot--recent-changes)
+             (consp eglot--recent-changes))
+    (setq eglot--recent-changes :emacs-messup))
+  (backstaff-lisp-tools-fail
+   "TIMEOUT" "The language server is busy, and did not read the latest changes within %s second;\
+ try again, or use %s"
+   backstaff-emacs-find-symbol--seconds-to-send backstaff-emacs-find-symbol--search))
 
 (defun backstaff-emacs-find-symbol--lsp-place (location root)
   "Return (NAME LINE) of LOCATION, a Location or LocationLink of a language server.
@@ -398,8 +419,11 @@ BY gave them.  NOTE is nil or the last line of the text."
                         (and (> outside 0)
                              (format "[%d outside the workspace left out]\n" outside))
                         (and (zerop total) (zerop outside)
-                             (format "[%s may find more]\n"
-                                     backstaff-emacs-find-symbol--search))
+                             (concat (if (equal by backstaff-emacs-find-symbol--lisp)
+                                         "[Emacs knows the Lisp that it has loaded, and no other: "
+                                       "[")
+                                     backstaff-emacs-find-symbol--search
+                                     " may find more]\n"))
                         note)
           :truncated (> left 0)
           :data (list :places (seq-take places (length lines)) :total total

@@ -444,11 +444,12 @@ A peer that does not read gets no message, as that would have to wait."
 With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
 128 MB a single one took Emacs 28 half a minute.")
 
-(cl-defun backstaff-epc-call (connection method args &key (timeout 15))
+(cl-defun backstaff-epc-call (connection method args &key (timeout 15) meanwhile)
   "Call METHOD with the list ARGS over CONNECTION and return its value.
 METHOD is a symbol or a string.  Signal a `backstaff-error' if there is no
 value within TIMEOUT seconds (nil: wait for ever), if the peer refuses, or
-if the connection breaks.
+if the connection breaks.  The function MEANWHILE is called while the peer
+works, before Emacs waits.
 
 For the first tenth of a second, in which most answers come, Emacs reads
 only from the peer, so that no filter of another package interrupts the
@@ -482,6 +483,8 @@ caller gets a `quit', once."
  Emacs reading" (backstaff-epc--name connection) timeout))))))))
     (unwind-protect
         (while (not outcome)
+          (when meanwhile
+            (funcall (prog1 meanwhile (setq meanwhile nil))))
           (let ((now (float-time)))
             ;; If the clock was set back, the time before does not count twice.
             (when (< now last)

@@ -15,6 +15,9 @@
 ;;   (backstaff-gptel-register '("forge" "workspace"))
 ;;
 ;; A model in a buffer sees the project that the buffer is in.
+;;
+;; gptel hands a tool the arguments that it has, and drops all others that a model made up.
+;; So no tool can tell of them, as the server does to other clients; llm refuses such a call.
 
 ;;; Code:
 

@@ -103,22 +103,29 @@ as to collect that takes as long again."
 ARGS and CONTEXT are as in `backstaff-call'."
   (list (backstaff-lisp-tools--sent tool) args
         (append (and (plist-get context :approved) '(:approved t))
-                (and (plist-get context :text-only) '(:for-model t)))))
+                (and (plist-get context :text-only)
+                     (list :for-model t
+                           :max-output-bytes (backstaff-lisp-tools--room context))))))
+
+(defun backstaff-lisp-tools--room (context)
+  "Return how many bytes of text the caller of CONTEXT allows."
+  (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
+                                   (plist-get context :available-capacity-bytes)))
+                   (list backstaff-lisp-tools--limit))))
 
 (defun backstaff-lisp-tools--run (tool checked context timeout callback)
   "Run TOOL and call CALLBACK with the reply, once, now or later.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
 the caller waits for TIMEOUT seconds, or without end if that is nil."
   (let* ((start (float-time))
-         (limit (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
-                                                 (plist-get context :available-capacity-bytes)))
-                                 (list backstaff-lisp-tools--limit))))
+         (note (plist-get checked :text))
+         (limit (- (backstaff-lisp-tools--room context) (string-bytes note)))
          (answer
           (lambda (result)
             (when callback
               (funcall (prog1 callback (setq callback nil))
                        (backstaff-lisp-tools--reply
-                        tool result (plist-get checked :warnings) limit
+                        tool result (plist-get checked :warnings) note limit
                         (round (* 1000 (- (float-time) start)))
                         (plist-get context :text-only))))))
          (result
@@ -138,16 +145,19 @@ the caller waits for TIMEOUT seconds, or without end if that is nil."
     (when result
       (funcall answer result))))
 
-(defun backstaff-lisp-tools--reply (tool result warnings limit elapsed text-only)
-  "Return RESULT of TOOL as a reply; its text has at most LIMIT bytes.
-WARNINGS are those of the arguments.  The call took ELAPSED milliseconds, and
-with TEXT-ONLY nobody reads the data."
+(defun backstaff-lisp-tools--reply (tool result warnings note limit elapsed text-only)
+  "Return RESULT of TOOL as a reply; its text has at most LIMIT bytes and NOTE.
+WARNINGS are those of the arguments, and NOTE tells a model of them: it is a
+last line, or empty.  The call took ELAPSED milliseconds, and with TEXT-ONLY
+nobody reads the data."
   (let* ((code (plist-get result :code))
          (message (backstaff-lisp-tools--named (plist-get result :message) text-only))
          (text (if code (concat "Error: " message)
                  (backstaff-lisp-tools--named (plist-get result :text) text-only)))
          (clipped (backstaff-lisp-tools-clipped text limit)))
-    `(:ok ,(not code) :tool ,(plist-get tool :id) :text ,clipped
+    `(:ok ,(not code) :tool ,(plist-get tool :id)
+      :text ,(if (or code (string-empty-p note)) clipped
+               (concat (string-remove-suffix "\n" clipped) note))
       :data ,(and (not text-only) (plist-get result :data))
       ,@(and code (list :error (list :code code :message message)))
       :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))

@@ -25,6 +25,9 @@
 (defconst backstaff-menu--patience 2
   "Seconds that the menu waits for the tools before it opens.")
 
+(defconst backstaff-menu--gc-cons-threshold (* 32 1024 1024)
+  "How much may be allocated for a menu before garbage is collected.")
+
 (defvar backstaff-menu--tools nil
   "The definitions of the tools in the menu.")
 
@@ -215,7 +218,8 @@ Ask for required arguments without a value."
   "Fetch the tools from the server, or note the reason why there are none."
   (condition-case problem
       (let ((tools (let ((backstaff-call-timeout backstaff-menu--patience))
-                     (backstaff-tools))))
+                     ;; To load takes Emacs about as long as the server needs for its start.
+                     (backstaff-tools #'backstaff-menu--load))))
         (setq backstaff-menu--tools
               (and (proper-list-p tools)
                    (cl-remove-if-not
@@ -233,6 +237,13 @@ Ask for required arguments without a value."
            backstaff-menu--problem
            (concat (backstaff-epc-error-text problem) "\n"
                    (backstaff-server-advice problem))))))
+
+(defun backstaff-menu--load ()
+  "Load what the entries of the menu run, as transient would do later."
+  (map-keymap (lambda (_ command)
+                (when (symbolp command)
+                  (autoload-do-load (symbol-function command) command)))
+              backstaff-map))
 
 (defun backstaff-menu--title ()
   "Return what stands above the menu: the root, and what to do first."
@@ -284,8 +295,10 @@ Where the server does not start, say what to do about it."
   (interactive)
   (backstaff-prompt-install)
   (setq backstaff-menu--new (null (backstaff-server-status)))
-  (backstaff-menu--fetch-tools)
-  (transient-setup 'backstaff))
+  ;; The first menu loads a lot, and collecting the garbage of that took a third of Emacs's time.
+  (let ((gc-cons-threshold (max gc-cons-threshold backstaff-menu--gc-cons-threshold)))
+    (backstaff-menu--fetch-tools)
+    (transient-setup 'backstaff)))
 
 (transient-define-prefix backstaff-menu-toolset (letter)
   "Choose a tool of the toolset whose key is LETTER."

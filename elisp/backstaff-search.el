@@ -45,6 +45,7 @@
 (defvar backstaff-search-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map [remap keyboard-quit] #'backstaff-request-quit)
+    (define-key map (kbd "RET") #'backstaff-search-visit)
     (define-key map "g" #'revert-buffer)
     (define-key map "t" #'backstaff-search-toggle-text)
     (define-key map "i" #'backstaff-search-toggle-ignored)
@@ -109,8 +110,10 @@ c and d change how it was searched.  Modified buffers are searched as they are."
 
 (defun backstaff-search--read ()
   "Read a pattern; return it and whether it is text.
-The default is the symbol at point."
-  (let* ((symbol (thing-at-point 'symbol t))
+The default is the symbol at point, but not what a search says of itself."
+  (let* ((symbol (and (or (not (derived-mode-p 'backstaff-search-mode))
+                          (backstaff-search--match-p))
+                      (thing-at-point 'symbol t)))
          (default (and symbol (regexp-quote symbol)))
          (literal nil)
          (prompt (lambda ()
@@ -135,6 +138,21 @@ The default is the symbol at point."
       (when (string-blank-p pattern)
         (user-error "Give a regular expression"))
       (cons pattern literal))))
+
+(defun backstaff-search--match-p ()
+  "Return non-nil if the line at point shows a match."
+  (compilation--ensure-parse (line-end-position))
+  (text-property-not-all (line-beginning-position) (line-end-position)
+                         'compilation-message nil))
+
+(defun backstaff-search-visit ()
+  "Visit the match on this line, or else the next one."
+  (interactive)
+  (unless (backstaff-search--match-p)
+    (condition-case nil
+        (compilation-next-error 1)
+      (user-error (user-error "No match is on this line or below it"))))
+  (compile-goto-error))
 
 (defun backstaff-search-toggle-text ()
   "Search for the pattern as text, or as a regular expression again."

@@ -546,15 +546,17 @@ It outlives the server, as agents keep the tools that they were given.")
   "Return the name that models know of the tool ID; ID if none was described."
   (alist-get id backstaff-server--model-names id nil #'equal))
 
-(defun backstaff-server-tools (timeout &optional definitions)
+(defun backstaff-server-tools (timeout &optional definitions meanwhile)
   "Return the server's description of its tools; ask for it once a server.
-It describes the tools of DEFINITIONS, which are Emacs's own, as well.
+It describes the tools that the function DEFINITIONS returns, which are Emacs's
+own, as well.  The function MEANWHILE is called before Emacs waits.
 Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (or (backstaff-server-definitions server)
         (let ((tools (backstaff-epc-call (backstaff-server-connection server)
-                                         'describe (and definitions (list definitions))
-                                         :timeout timeout)))
+                                         'describe
+                                         (and definitions (list (funcall definitions)))
+                                         :timeout timeout :meanwhile meanwhile)))
           (setq backstaff-server--model-names
                 (mapcar (lambda (tool)
                           (cons (plist-get tool :id)

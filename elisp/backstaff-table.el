@@ -154,7 +154,7 @@ VALUE returns the number of a row, or nil for a row that comes first."
 
 (defun backstaff-table-name-less-p (one other)
   "Return non-nil if the name of the row ONE comes before that of OTHER."
-  (backstaff-view-name-less-p (backstaff-table-row-name one)
+  (backstaff-path-name-less-p (backstaff-table-row-name one)
                               (backstaff-table-row-name other)))
 
 

@@ -21,6 +21,7 @@
 (require 'cl-lib)
 (require 'outline)
 (require 'subr-x)
+(require 'backstaff-path)
 (require 'backstaff-view)
 
 (defgroup backstaff-tree nil
@@ -183,7 +184,7 @@ and each closed directory gets the number of names in it."
   "Return non-nil if the node ONE stands before OTHER."
   (cl-flet ((directory-p (node) (eq (plist-get node :kind) :directory)))
     (if (eq (directory-p one) (directory-p other))
-        (backstaff-view-name-less-p (plist-get one :name) (plist-get other :name))
+        (backstaff-path-name-less-p (plist-get one :name) (plist-get other :name))
       (directory-p one))))
 
 (defun backstaff-tree--unread-p (node)

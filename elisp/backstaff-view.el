@@ -432,14 +432,18 @@ Facts are strings; nil is ignored."
                  ,(string-join (remove nil facts) " · ")))))
 
 (defun backstaff-view--header-line (path facts)
-  "Return a header line with PATH, without its start if it is long, and FACTS."
-  (let ((room (max 12 (- (window-width) (string-width facts) 4))))
+  "Return a header line with PATH, without its start if it is long, and FACTS.
+The last name in PATH is shown, with its last 30 characters, before all FACTS."
+  (let ((room (max 12 (- (window-width) (string-width facts) 4)
+                   (min 30 (+ 2 (string-width (file-name-nondirectory path)))))))
     (when (> (string-width path) room)
       (setq path (concat "…" (string-limit path (1- room) t))))
     (replace-regexp-in-string
      "%" "%%"
-     (concat " " (propertize (bidi-string-mark-left-to-right path) 'face 'backstaff-path)
-             "  " facts))))
+     (truncate-string-to-width
+      (concat " " (propertize (bidi-string-mark-left-to-right path) 'face 'backstaff-path)
+              "  " facts)
+      (window-width) nil nil "…"))))
 
 (defun backstaff-view-set-notes (&rest notes)
   "Show NOTES and the warnings of the reply below the last line.
@@ -488,13 +492,6 @@ For example \"*backstaff tree: project/src*\"."
     (while (string-match "\\`\\([0-9]+\\)\\([0-9]\\{3\\}\\)" text)
       (setq text (replace-match "\\1,\\2" t nil text)))
     text))
-
-(defun backstaff-view-name-less-p (one other)
-  "Return non-nil if the name ONE comes before OTHER.
-Case counts only between names that are equal otherwise."
-  (pcase (compare-strings one nil nil other nil nil t)
-    ('t (string< one other))
-    (order (< order 0))))
 
 (defun backstaff-view-count (number one many)
   "Return NUMBER with its noun, ONE or MANY, such as \"2 files\"; nil for 0."

@@ -383,6 +383,9 @@ another package's process filter."
 (defun backstaff-call-text (id args &optional context)
   "Call the tool ID with ARGS and return the text of its reply.
 ID, ARGS and CONTEXT are as in `backstaff-call'.  The server sends no data.
+As a model reads it, the text ends with a note about arguments that the tool
+does not have: \"[Unknown argument ignored: path]\".
+
 Never signal anything: an error or a quit is a text that starts with
 \"Error: \".  This may be called even from another package's process filter."
   (let ((debug-on-signal nil))
@@ -390,12 +393,16 @@ Never signal anything: an error or a quit is a text that starts with
         (plist-get (backstaff-call id args `(:text-only t ,@context)) :text)
       ((error quit) (backstaff-error-text problem)))))
 
-(defun backstaff-tools ()
+(defun backstaff-tools (&optional meanwhile)
   "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
-`:arguments', `:safety-level' and more.  The server is asked once.  The last
-are those whose work Emacs does, `backstaff-lisp-tools'."
-  (backstaff-server-tools backstaff-call-timeout (backstaff-lisp-tools-definitions)))
+`:arguments', `:safety-level' and more.  The last are those whose work Emacs
+does, `backstaff-lisp-tools'.
+
+The server is asked once.  It starts for that, and loads all tools; the
+function MEANWHILE, if given, is called before Emacs waits for the answer."
+  (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions
+                          meanwhile))
 
 (defun backstaff--method (id)
   "Return ID, a string or a symbol, as the name of a method."

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backstaff.arguments import ParameterType, argument, decode, parameters_of
+from backstaff.arguments import UNKNOWN_ARGUMENT, ParameterType, argument, decode, parameters_of
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.paths import components, normalized
 from backstaff.fs.root import Root
 from backstaff.registry import Registry, table
-from backstaff.render.lines import clipped, shortened
+from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
 from backstaff.tool import Context, LeftOut, Tool
@@ -27,6 +27,8 @@ MAX_MESSAGE = 2000
 """Bytes of an error's message."""
 MAX_WARNINGS, MAX_WARNING = 100, 1000
 """Warnings in a reply, and bytes of each."""
+NOTE_SHARE = 4
+"""A note is added to a text where it takes at most this part, a quarter, of the bytes allowed."""
 
 
 def enable_garbage_collection() -> None:
@@ -110,6 +112,12 @@ class Call:
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     texts: Mapping[str, UnsavedText]
 
+    @property
+    def limit(self) -> int | None:
+        """How many bytes the text may have, or None if the caller does not say."""
+        bounds = (self.max_output_bytes, self.available_capacity_bytes)
+        return min((bound for bound in bounds if bound is not None), default=None)
+
 
 class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
@@ -168,11 +176,10 @@ class Server:
         Most tools keep to the limit. But some answers are short and have no limit of their own,
         and the smallest limits leave no room for a tool's heads and notes.
         """
-        bounds = (call.max_output_bytes, call.available_capacity_bytes)
-        limits = [bound for bound in bounds if bound is not None]
-        if not limits or (reply.ok and not self.registry.by_id[reply.tool].allow_truncation):
+        limit = call.limit
+        if limit is None or (reply.ok and not self.registry.by_id[reply.tool].allow_truncation):
             return reply
-        text = clipped(reply.text, min(limits))
+        text = clipped(reply.text, limit)
         return reply if text is reply.text else replace(reply, text=text, truncated=True)
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
@@ -207,11 +214,14 @@ class Server:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
+            note, limit = _note(call, tool, warnings), call.limit
+            told = limit is None or size(note) * NOTE_SHARE <= limit
+            room = size(note) if told else 0
             context = Context(
                 root=root,
                 budget=Budget.lasting(call.deadline_ms, cancelled),
-                max_output_bytes=call.max_output_bytes,
-                available_capacity_bytes=call.available_capacity_bytes,
+                max_output_bytes=_less(call.max_output_bytes, room),
+                available_capacity_bytes=_less(call.available_capacity_bytes, room),
                 text_only=call.text_only,
                 named=named,
                 left_out=LeftOut(call.left_out),
@@ -223,16 +233,22 @@ class Server:
             )
             context.budget.expired()  # raises if the call was cancelled while it waited
             result = tool.run(tool.arguments(**values), context)
+        text = result.text
+        if note and told:
+            # Not every tool keeps to its limit, see `_fitting`.
+            kept = text if limit is None else clipped(text, limit - room)
+            told = kept is text
+            text = kept.removesuffix("\n") + note
         warnings = [*call.warnings, *warnings, *unused, *result.warnings]
         more = len(warnings) - MAX_WARNINGS
         shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
         return Reply(
             tool=call.tool_id,
-            text=result.text,
+            text=text,
             data=None if context.text_only else result.data,
             labels=() if context.text_only else result.labels(),
             json=result.json() if call.json else None,
-            truncated=result.truncated,
+            truncated=result.truncated or not told,
             warnings=(*shown, f"{more} more warnings") if more > 0 else tuple(shown),
         )
 
@@ -252,9 +268,10 @@ class Server:
     def check(self, definition: object, arguments: object, context: object) -> Reply:
         """Answer `check`: whether the client may run its own tool of DEFINITION with ARGUMENTS.
 
-        The data of the reply are the values of all arguments. If the policy forbids the call, or
-        the arguments do not fit, the reply is an error, and the tool's own. Raises `ToolError` if
-        the definition cannot be read.
+        The data of the reply are the values of all arguments; its text is the note that the text of
+        the client's answer ends with, or empty. If the policy forbids the call, or the arguments
+        do not fit, the reply is an error, and the tool's own. Raises `ToolError` if the definition
+        cannot be read.
         """
         from backstaff.client_tools import client_tools  # as in `definitions`
 
@@ -271,6 +288,22 @@ class Server:
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"
         return built_in, [f"The settings file {quote(source)} {problem}"]
+
+
+def _note(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> str:
+    """Return the last line of a model's text, `[Unknown argument ignored: path]`, or "".
+
+    WARNINGS are those of the arguments. A model that misspells an argument has to learn that it
+    had no effect: a search of everything looks like one of a folder. People see all warnings.
+    """
+    if not (warnings and (call.for_model or call.text_only) and tool.allow_truncation):
+        return ""
+    names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in warnings)
+    return f"\n[{shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)}]\n"
+
+
+def _less(limit: int | None, room: int) -> int | None:
+    return None if limit is None else limit - room
 
 
 def unexpected() -> ToolError:

@@ -71,6 +71,12 @@
         (should (> (string-bytes (backstaff-agent-q-call "list_directory" "{\"path\":\".\"}" root))
                    (string-bytes text)))))))
 
+(ert-deftest backstaff-agent-q-call-tells-of-an-argument-that-no-tool-has ()
+  (backstaff-agent-q-tests-with-project '(("a" . ""))
+    (should (string-suffix-p
+             "(0.0 KB)\n[Unknown argument ignored: depth]\n"
+             (backstaff-agent-q-call "list_directory" "{\"path\":\".\",\"depth\":2}" root)))))
+
 (defun backstaff-agent-q-tests-definition (name)
   "Return the definition of the tool NAME as Agent-Q gets it."
   (cl-find name (backstaff-agent-q-definitions) :test #'equal

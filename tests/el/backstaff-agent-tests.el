@@ -101,6 +101,32 @@
         (let ((message (plist-get (plist-get (backstaff-call id args) :error) :message)))
           (should (string-match-p for-people message)))))))
 
+(ert-deftest backstaff-agent-unknown-argument-is-the-last-line-of-the-text ()
+  (backstaff-agent-tests-with-project '(("a" . "x") ("src" ("b" . "x")))
+    (pcase-dolist (`(,id . ,args)
+                   '(("workspace/regexp_search" :pattern "x" :path "src" :max_files 3)
+                     ("agent-q/list_directory" :path "." :max_files 3)
+                     ("emacs/context" :path "src" :max_files 3)))
+      (ert-info (id)
+        ;; A program reads the warnings, and its text is what a person reads.
+        (should-not (string-match-p "Unknown" (plist-get (backstaff-call id args) :text)))
+        (dolist (text (list (backstaff-call-text id args)
+                            (car (backstaff-test-answers
+                                  (lambda (callback)
+                                    (backstaff-agent--call id args callback))))))
+          (should (string-match-p "[^\n]\n\\[Unknown argument ignored: [^]]*max_files[^]]*\\]\n\\'"
+                                  text))
+          (should (eq (and (string-match-p "\\`[^[]*src/b" text) t)
+                      (equal id "workspace/regexp_search"))))
+        ;; What the tool itself says of the rest comes before the note.
+        (let ((text (backstaff-call-text id args '(:max-output-bytes 300))))
+          (should (<= (string-bytes text) 300))
+          (should (string-match-p "max_files\\]\n\\'\\|max_files, path\\]\n\\'" text)))))
+    (should (string-suffix-p "\n[Unknown argument ignored: max_files, path]\n"
+                             (backstaff-call-text "emacs/context" '(:path "src" :max_files 3))))
+    (should (equal (backstaff-call-text "forge/list_directory" '(:path "src" :max_files 3))
+                   (backstaff-call-text "forge/list_directory" '(:path "src"))))))
+
 (ert-deftest backstaff-agent-policy-names-tools-as-the-model-knows-them ()
   (backstaff-agent-tests-with-settings
       "[policy]\ndeny = [\"emacs/context\"]\nprompt = [\"workspace/read_file\"]\n"

@@ -130,7 +130,8 @@
           (should (equal state "FAILED"))
           (should (string-match-p text actual-text))
           (should (string-match-p advice actual-advice)))
-        (should (string-match-p "^One check failed\\.\n\nDo what .* \"To do\", then type g"
+        (should (string-match-p (format "^One check failed: %s\\.\n\nDo what .* \"To do\", then type g"
+                                        name)
                                 report))))))
 
 (ert-deftest backstaff-doctor-knows-every-way-to-fail-at-the-start ()
@@ -285,6 +286,14 @@ The sources of the server are a copy without an environment beside it."
 
 ;;; The buffer
 
+(ert-deftest backstaff-doctor-says-at-the-top-which-checks-failed ()
+  (backstaff-doctor-tests-with '("/nowhere/python")
+    (let ((backstaff-root-directory "/nowhere/root/"))
+      (should (string-match-p "^2 checks failed: Root, Command\\.\n"
+                              (backstaff-doctor-tests-report)))
+      (should (equal (buffer-local-value 'header-line-format (get-buffer "*backstaff doctor*"))
+                     " 2 checks failed: Root, Command.")))))
+
 (ert-deftest backstaff-doctor-does-not-wait ()
   (backstaff-doctor-tests-with (backstaff-test-fake-command "silent")
     (let ((buffer nil))
@@ -292,6 +301,7 @@ The sources of the server are a copy without an environment beside it."
       (with-current-buffer buffer
         (should (string-match-p "^\\.\\.\\. +Handshake +being checked" (buffer-string)))
         (should (string-match-p "Still checking" (buffer-string)))
+        (should (equal header-line-format " Still checking: Handshake…"))
         (kill-buffer))
       (should-not (cl-find-if #'backstaff-test--ours-p (process-list))))))
 

@@ -82,13 +82,58 @@
     (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
       (backstaff-emacs-checkers-tests-flymake))
     (should (equal (backstaff-emacs-tests-text "diagnostics")
-                   (concat "No problems\n[no checker runs in: src/b.txt]\n"
-                           backstaff-emacs-checkers-tests-open)))
-    ;; Nor is a problem too slight to be shown a lack of checks.
+                   (concat "No errors or warnings\n[no checker runs in: src/b.txt]\n"
+                           backstaff-emacs-checkers-tests-open)))))
+
+(ert-deftest backstaff-emacs-diagnostics-below-the-severity-are-counted ()
+  (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n"))
     (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
-      (backstaff-emacs-checkers-tests-flymake '(1 2 :note "n")))
-    (should (equal (backstaff-emacs-tests-text "diagnostics" :path "a.txt")
-                   (concat "No problems\n" backstaff-emacs-checkers-tests-open)))))
+      (backstaff-emacs-checkers-tests-flymake '(1 2 :note "n") '(5 6 :note "m"))
+      (should (equal (backstaff-emacs-tests-text "diagnostics" :path "a.txt")
+                     (concat "No errors or warnings\n"
+                             "[2 notes below the severity warning are not shown]\n"
+                             backstaff-emacs-checkers-tests-open)))
+      (backstaff-emacs-checkers-tests-flymake '(1 2 :note "n") '(5 6 :warning "w"))
+      (should (equal (backstaff-emacs-tests-text "diagnostics" :severity "error")
+                     (concat "No errors\n"
+                             "[1 warning, 1 note below the severity error are not shown]\n"
+                             backstaff-emacs-checkers-tests-open)))
+      (should (equal (backstaff-emacs-tests-text "diagnostics")
+                     (concat "1 problem in 1 file: 1 warning\na.txt:2:1 warning w [flymake]\n"
+                             "[1 note below the severity warning is not shown]\n"
+                             backstaff-emacs-checkers-tests-open)))
+      (backstaff-emacs-checkers-tests-flymake)
+      (should (equal (backstaff-emacs-tests-text "diagnostics" :severity "note")
+                     (concat "No problems\n" backstaff-emacs-checkers-tests-open))))))
+
+(defun backstaff-emacs-checkers-tests-broken (&rest _)
+  "Fail, as a checker of Flymake."
+  (error "No compiler"))
+
+(ert-deftest backstaff-emacs-diagnostics-tell-of-a-checker-that-failed ()
+  (backstaff-test-with-buffers '(("a.txt" . "x") ("b.txt" . "x"))
+    (let ((warning-minimum-log-level :emergency) (inhibit-message t)
+          (failure "Flymake has disabled backstaff-emacs-checkers-tests-broken, which failed, in: ")
+          (broken #'backstaff-emacs-checkers-tests-broken))
+      (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
+        (setq-local flymake-diagnostic-functions (list broken))
+        (let ((flymake-start-on-flymake-mode nil))
+          (flymake-mode 1))
+        (flymake-start)
+        (should (equal (backstaff-emacs-tests-text "diagnostics")
+                       (concat "Not checked: " failure "a.txt\n"
+                               backstaff-emacs-checkers-tests-open)))
+        ;; Another checker works.
+        (setq-local flymake-diagnostic-functions
+                    (list broken (lambda (report &rest _) (funcall report nil))))
+        (flymake-start)
+        (should (equal (backstaff-emacs-tests-text "diagnostics")
+                       (concat "No errors or warnings from the checkers that work\n"
+                               "[" failure "a.txt]\n" backstaff-emacs-checkers-tests-open)))
+        (should (equal (plist-get (plist-get (backstaff-call 'emacs/diagnostics nil) :data)
+                                  :failed)
+                       '(("Flymake has disabled backstaff-emacs-checkers-tests-broken, which failed,"
+                          "a.txt"))))))))
 
 (ert-deftest backstaff-emacs-diagnostics-of-flymake-alone ()
   (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n") ("b.txt" . "x"))
@@ -112,6 +157,7 @@
                      (concat "2 problems in 1 file: 2 errors\n"
                              "a.txt:1:1 error %s\\u202e\\u001b [flymake]\n"
                              "[1 more: give a path, or raise max_results or severity]\n"
+                             "[1 warning, 1 note below the severity error are not shown]\n"
                              backstaff-emacs-checkers-tests-open)))
       (let ((data (plist-get (backstaff-call 'emacs/diagnostics '(:severity "error")) :data)))
         (should (equal (plist-get data :problems-total) 2))
@@ -148,12 +194,17 @@
                              "a.txt:1:1 error pyflakes: undefined name 'x' [flycheck, flymake]\n"
                              "a.txt:2:1 warning unused [flymake]\n"
                              "a.txt:2:3 warning line too long [flycheck]\n"
+                             "[1 note below the severity warning is not shown]\n"
                              backstaff-emacs-checkers-tests-open))))
     (with-current-buffer (backstaff-emacs-tests-visit "b.txt")
       (backstaff-emacs-checkers-tests-flycheck)
       (setq flycheck-last-status-change 'no-checker)
       (should (string-match-p "^\\[no checker runs in: b.txt\\]$"
                               (backstaff-emacs-tests-text "diagnostics")))
+      (setq flycheck-last-status-change 'errored)
+      (should (equal (backstaff-emacs-tests-text "diagnostics" :path "b.txt")
+                     (concat "Not checked: a check of Flycheck has failed in: b.txt\n"
+                             backstaff-emacs-checkers-tests-open)))
       (setq flycheck-last-status-change 'running)
       (should (string-match-p "^\\[a check is under way in: b.txt\\]$"
                               (backstaff-emacs-tests-text "diagnostics"))))))
@@ -355,6 +406,41 @@
             (when (eq way 'stopped)
               (signal-process process 'SIGCONT))))))))
 
+(ert-deftest backstaff-emacs-eglot-server-that-reads-nothing-gets-a-second ()
+  (let ((backstaff-emacs-find-symbol--seconds 2))
+    (backstaff-emacs-checkers-tests-with-eglot
+        '(("a.py" . "frob\n"))
+        (backstaff-emacs-tests-language-server "deaf" (list (concat default-directory "a.py") 1))
+      (let ((process (jsonrpc--process (eglot-current-server)))
+            (change (concat (make-string 300000 ?x) "\n"))
+            (texts nil))
+        (goto-char (point-max))
+        (insert change)
+        (should (< (backstaff-test-seconds
+                     (should (string-match-p
+                              "is busy, and did not read the latest changes within 1 second"
+                              (cadr (backstaff-emacs-tests-error
+                                     "find_symbol" :symbol "frob" :path "a.py")))))
+                   3))
+        ;; A call that does not wait runs in a timer.
+        (should (equal (plist-get (plist-get (backstaff-emacs-tests-later
+                                              'emacs/find_symbol '(:symbol "frob" :path "a.py"))
+                                             :error)
+                                  :code)
+                       "TIMEOUT"))
+        (signal-process process 'SIGUSR1)
+        (let ((note (cl-function
+                     (lambda (_ &key method params &allow-other-keys)
+                       (when (eq method :textDocument/didChange)
+                         (push (plist-get params :contentChanges) texts))))))
+          (advice-add 'jsonrpc-connection-send :before note)
+          (unwind-protect
+              (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "frob" :path "a.py")
+                             "1 definition of 'frob', asked of eglot in a.py\na.py:1: frob\n"))
+            (advice-remove 'jsonrpc-connection-send note)))
+        ;; What left half way is not sent a second time as a change of what came after it.
+        (should (equal texts (list (vector (list :text (buffer-string))))))))))
+
 (defun backstaff-emacs-checkers-tests-judge (what gaps)
   "Print the longest of GAPS, in seconds, during WHAT; it must be no wait.
 What is promised is 50 ms, but the machine of the tests may be busy."
@@ -491,6 +577,12 @@ What is promised is 50 ms, but the machine of the tests may be busy."
       (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "find-file")
                      (concat "No definition of 'find-file', asked of the xref back end "
                              "elisp in a.el\n[1 outside the workspace left out]\n")))
+      (goto-char (point-max))
+      (insert "(defun backstaff-not-loaded ())\n")
+      (should (equal (backstaff-emacs-tests-text "find_symbol" :symbol "backstaff-not-loaded")
+                     (concat "No definition of 'backstaff-not-loaded', asked of the xref back end "
+                             "elisp in a.el\n[Emacs knows the Lisp that it has loaded, and no "
+                             "other: workspace/regexp_search may find more]\n")))
       ;; It would start grep.
       (pcase-let ((`(,code ,message)
                    (backstaff-emacs-tests-error "find_symbol" :symbol "backstaff-made-up"

@@ -48,6 +48,27 @@ After that the menu is closed: it does not outlive a keyboard macro."
              (use-local-map map)
              ,@body))))))
 
+(defvar backstaff-menu-tests-answered 'not-loaded
+  "Whether the server had answered when a library of the menu was loaded.")
+
+(ert-deftest backstaff-menu-loads-its-commands-while-the-server-starts ()
+  (let ((file (make-temp-file "backstaff-menu" nil ".el"
+                              "(setq backstaff-menu-tests-answered
+      (backstaff-server-answered backstaff-server--current))
+(defun backstaff-menu-tests-late () (interactive))"))
+        (backstaff-map (make-sparse-keymap))
+        (backstaff-menu-tests-answered 'not-loaded))
+    (autoload 'backstaff-menu-tests-late file nil t)
+    (define-key backstaff-map "a" 'backstaff-menu-tests-late)
+    (define-key backstaff-map "b" (make-sparse-keymap))
+    (unwind-protect
+        (backstaff-menu-tests-with (backstaff-test-command)
+          (should (string-match-p "agent-q" (backstaff-menu-tests-type "M-m")))
+          (should-not backstaff-menu-tests-answered)
+          (should-not (autoloadp (symbol-function 'backstaff-menu-tests-late))))
+      (fmakunbound 'backstaff-menu-tests-late)
+      (delete-file file))))
+
 (defun backstaff-menu-tests-request ()
   "Return the id, the arguments and the forms that were last asked for."
   (with-current-buffer (window-buffer)

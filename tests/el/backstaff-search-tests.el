@@ -49,6 +49,36 @@
           (should (equal (current-column) 4))
           (kill-buffer))))))
 
+(ert-deftest backstaff-search-visits-the-next-match-from-its-heading ()
+  (backstaff-search-tests-found "run"
+    (save-window-excursion
+      (switch-to-buffer (current-buffer))
+      (pcase-dolist (`(,line ,name ,column) '((1 "README" 0) (4 "README" 0) (6 "a.c" 4)))
+        (with-current-buffer "*backstaff search: run*"
+          (goto-char (point-min))
+          (forward-line (1- line))
+          (execute-kbd-macro (kbd "RET")))
+        (with-current-buffer (window-buffer)
+          (should (equal (list (buffer-name) (current-column)) (list name column)))
+          (kill-buffer))
+        (switch-to-buffer "*backstaff search: run*"))
+      (goto-char (point-max))
+      (should (equal (cadr (should-error (backstaff-search-visit) :type 'user-error))
+                     "No match is on this line or below it")))))
+
+(ert-deftest backstaff-search-offers-no-word-of-its-own-heading ()
+  (backstaff-search-tests-found "run"
+    (cl-flet ((default ()
+                (cl-letf (((symbol-function 'read-from-minibuffer)
+                           (lambda (&rest arguments) (or (nth 5 arguments) ""))))
+                  (car (backstaff-search--read)))))
+      (goto-char (point-min))
+      (should (equal (thing-at-point 'symbol t) "Search"))
+      (should (equal (cadr (should-error (default) :type 'user-error))
+                     "Give a regular expression"))
+      (search-forward "int ru")
+      (should (equal (default) "run")))))
+
 (ert-deftest backstaff-search-heeds-case-where-there-is-a-capital-letter ()
   (backstaff-search-tests-found "Run"
     (should (equal (backstaff-search-tests-lines) '("README:1:Run it"))))

@@ -350,6 +350,14 @@
     (backstaff-view-set-header (concat "/" (make-string 300 ?x) "/end") "7 files")
     (should (<= (string-width (backstaff-view-test-header)) (window-width)))
     (should (string-match-p "…x+/end  7 files\\'" (backstaff-view-test-header)))
+    ;; The name goes before facts, which are cut visibly.
+    (let ((facts (make-string 70 ?f)))
+      (backstaff-view-set-header "/home/me/a-project-with-a-long-name" facts)
+      (should (string-match-p "\\` …/a-project-with-a-long-name  f+…\\'"
+                              (backstaff-view-test-header)))
+      (should (equal (string-width (backstaff-view-test-header)) (window-width)))
+      (backstaff-view-set-header (concat "/home/" (make-string 50 ?x) "-end") facts)
+      (should (string-match-p "\\` …x\\{25\\}-end  f+…\\'" (backstaff-view-test-header))))
     (backstaff-view-set-header "/100%d" "50%")
     (should (equal (backstaff-view-test-header) " /100%d  50%"))))
 

@@ -57,6 +57,26 @@ def test_unknown_argument_is_a_warning(folder: Path) -> None:
     assert reply.warnings == ("Unknown argument ignored: recursive",)
 
 
+@pytest.mark.parametrize("key", ["text_only", "for_model"])
+def test_unknown_argument_ends_the_text_for_a_model(folder: Path, key: str) -> None:
+    (folder / "f").write_text("word\n" * 5000)
+    server, arguments = server_at(folder), {"path": "f", "lines": 2}
+    note = "\n[Unknown argument ignored: lines]\n"
+    assert note not in server.call("workspace/read_file", arguments).text
+    whole = server.call("workspace/read_file", {"path": "f"}, {key: True, "max_output_bytes": 1000})
+    reply = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 1000})
+    assert len(reply.text.encode()) <= 1000
+    # The tool itself has made room, so that its own last line still tells how to go on.
+    last = whole.text.splitlines()[-1]
+    assert last.startswith("[")
+    assert reply.text.removesuffix(note).splitlines()[-1][:12] == last[:12]
+    assert reply.text.endswith(note)
+    # No room for a note: the answer is more important.
+    short = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 100})
+    assert note not in short.text
+    assert short.truncated
+
+
 def test_arguments_of_a_model_cannot_change_root_or_limits(tree: Plant, folder: Path) -> None:
     root = tree({"f": ""})
     for name, value in (("root", str(folder)), ("max_output_bytes", 0), ("deadline_ms", 1)):

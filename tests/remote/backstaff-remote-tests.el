@@ -675,7 +675,7 @@
       (save-window-excursion
         (backstaff-doctor)
         (with-current-buffer "*backstaff doctor*"
-          (backstaff-test-wait-for (string-match-p "failed\\." (buffer-string)) 30)
+          (backstaff-test-wait-for (string-match-p "failed: Host\\." (buffer-string)) 30)
           (should (string-match-p
                    "^FAILED +Host +Backstaff cannot start its server: on /ssh:host:, Python 3\\.11 or newer is needed: .*\n +To do: Install one on that host"
                    (buffer-string))))))))

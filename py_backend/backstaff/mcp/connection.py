@@ -14,13 +14,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from backstaff import __version__
-from backstaff.arguments import UNKNOWN_ARGUMENT
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.canonical import to_json
-from backstaff.render.lines import clipped, shortened, size
+from backstaff.render.lines import shortened
 from backstaff.render.names import MAX_ECHO, lossy, quote
 from backstaff.running import RunningCall
 from backstaff.server import Reply, Server, failure, unexpected
@@ -38,8 +37,6 @@ MAX_LINE_BYTES = 8 << 20
 MAX_STRUCTURED_BYTES = 8 << 20
 PROGRESS_S = 1.0
 """Seconds between two notifications of the progress of a call."""
-NOTE_SHARE = 4
-"""A note is added to a text where it takes at most this part, a quarter, of the bytes allowed."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, UNSUPPORTED_VERSION = -32602, -32022
@@ -302,7 +299,6 @@ class Connection:
             self._unsent.discard(running)
 
     def _result(self, reply: Reply) -> dict[str, object]:
-        reply = self._with_note(reply)
         result: dict[str, object] = {
             "content": [{"type": "text", "text": lossy(reply.text)}],
             "isError": not reply.ok,
@@ -320,24 +316,6 @@ class Connection:
                 return self._result(failure(reply.tool, error))
             result["structuredContent"] = json.loads(written)
         return result
-
-    def _with_note(self, reply: Reply) -> Reply:
-        """Return REPLY with a last line that tells of unknown arguments.
-
-        The other agents pass arguments by position. Here a model names them, so it has to learn
-        that one of them had no effect.
-        """
-        unknown = [warning for warning in reply.warnings if warning.startswith(UNKNOWN_ARGUMENT)]
-        tool_id, limit = reply.tool, self._offer.max_output_bytes
-        if not (unknown and reply.ok and self._server.registry.by_id[tool_id].allow_truncation):
-            return reply
-        names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in unknown)
-        note = f"\n[{shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)}]\n"
-        if size(note) * NOTE_SHARE > limit:
-            return replace(reply, truncated=True)
-        text = clipped(reply.text, limit - size(note))
-        cut = text is not reply.text
-        return replace(reply, text=text.removesuffix("\n") + note, truncated=reply.truncated or cut)
 
     def _cancel(self, uid: object) -> None:
         with self._telling:

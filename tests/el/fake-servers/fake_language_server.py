@@ -2,11 +2,13 @@
 
 `prompt` answers at once, `late` after a second, `never` not at all, `ends` ends instead. The places
 that it answers with are in the variable PLACES of the environment, as JSON. It publishes one error
-in each document that is opened.
+in each document that is opened. `deaf` answers at once, but once a document is opened it reads
+nothing until it gets SIGUSR1.
 """
 
 import json
 import os
+import signal
 import sys
 import threading
 from typing import Any
@@ -34,7 +36,7 @@ def send(**fields: object) -> None:
 
 def find(uid: object) -> None:
     """Answer the request UID for places."""
-    if WAY == "prompt":
+    if WAY in {"prompt", "deaf"}:
         send(id=uid, result=PLACES)
     elif WAY == "late":
         threading.Timer(1, send, kwargs={"id": uid, "result": PLACES}).start()
@@ -52,6 +54,7 @@ def publish(uri: str) -> None:
     )
 
 
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 while (message := read()) is not None:
     match message.get("method"):
         case "initialize":
@@ -61,6 +64,8 @@ while (message := read()) is not None:
             find(message["id"])
         case "textDocument/didOpen":
             publish(message["params"]["textDocument"]["uri"])
+            if WAY == "deaf":
+                signal.sigwait({signal.SIGUSR1})
         case "exit":
             break
         case _ if "id" in message:

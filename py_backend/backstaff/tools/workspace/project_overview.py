@@ -374,7 +374,7 @@ def _line_data(line: Line, prefix: str) -> dict[str, object]:
 TOOL = Tool(
     description=(
         "Call this first in an unknown project, before any listing: its size, what to read first,"
-        " what builds and tests it, what was edited lately, and a map of the directories that"
+        " what builds and tests it, what was committed lately, and a map of the directories that"
         " matter most; `dir/(N)` is a path to call it with again. Keeps to max_tokens, and leaves"
         " out what git ignores."
     ),
