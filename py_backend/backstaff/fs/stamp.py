@@ -28,7 +28,8 @@ _CHANGED: Callable[[Stamp], int] = itemgetter(1)
 def settled(status: os.stat_result, now: int) -> Stamp:
     """The stamp of STATUS, which was read at NOW or later; UNSETTLED if it is too young."""
     stamp = stamp_of(status)
-    return stamp if latest([stamp]) < now - RACY_NS else UNSETTLED
+    young = now - RACY_NS
+    return stamp if stamp[0] < young and stamp[1] < young else UNSETTLED
 
 
 def latest(stamps: Sequence[Stamp]) -> int:
