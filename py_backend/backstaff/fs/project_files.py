@@ -34,7 +34,7 @@ from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, Stamp, latest, settle
 from backstaff.fs.walk import Step, Walk
 
 MAX_KEPT = 500_000
-"""Files of all projects that are kept: 500,000 take 45 MB with the stamps of their directories."""
+"""Files of all projects that are kept: 500,000 take 48 MB with the stamps of their directories."""
 
 _DOT_GIT = ".git"
 _LOCK = ".#"
