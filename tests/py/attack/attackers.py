@@ -6,7 +6,6 @@ from the registry, so one that is added later is attacked without a word being s
 
 import mmap
 import os
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -96,14 +95,15 @@ SWAPS: Mapping[str, Callable[[Path], None]] = {
 def swapping(swap: Callable[[Path], None], root: Path) -> Iterator[Callable[[], int]]:
     """Another process does SWAP in ROOT as fast as it can; yields how often it has so far."""
     (root.parent / "outside" / "empty").mkdir(exist_ok=True)
-    with mmap.mmap(-1, 8) as shared:
+    # A cast view writes a number at once; `struct.pack_into` writes zeros first, which can be read.
+    with mmap.mmap(-1, 8) as shared, memoryview(shared) as plain, plain.cast("Q") as count:
 
         def step() -> None:
             swap(root)
-            struct.pack_into("Q", shared, 0, struct.unpack_from("Q", shared)[0] + 1)
+            count[0] += 1
 
         with meanwhile(step):
-            yield lambda: int(struct.unpack_from("Q", shared)[0])
+            yield lambda: count[0]
 
 
 def leak(reply: Reply) -> str:
