@@ -287,6 +287,13 @@ def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4
     assert last_line(search(root, "y", root_path="d")) == f"[not searched: {told}]"
 
 
+def test_files_after_the_last_match_of_a_page_are_told(tree: Plant) -> None:
+    root = tree({"a": "hit\nhit\n", "b.bin": "\0hit", "c.bin": "\0hit", "d": "hit"})
+    early = search(root, "hit", max_results=1)
+    assert last_line(early) == "[not searched: 3 left for later pages]"
+    assert last_line(search(root, "hit", max_results=3)) == "[not searched: 2 binary]"
+
+
 def ten_places(tree: Plant) -> Path:
     """The needle in each place where searches lose things."""
     root = tree(

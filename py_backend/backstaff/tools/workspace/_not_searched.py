@@ -43,10 +43,12 @@ def sentence(
     choice: Choice,
     prefix: str,
     large: Sequence[str],
+    later: int,
 ) -> str:
     """What is told of these COUNTS: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
-    PREFIX stands before each path, and LARGE are the paths of files over 1 MiB.
+    PREFIX stands before each path, and LARGE are the paths of files over 1 MiB. LATER files come
+    after the last match of the page; nobody knows yet which of them are binary.
     """
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
     if large:
@@ -54,6 +56,7 @@ def sentence(
     globs = {"exclude": choice.by_exclude, "include": choice.by_include}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
     parts += [f"{count:,} by {name}" for name, count in globs.items() if count]
+    parts += [f"{later:,} left for later pages"] * (later > 0)
     parts += told_by_name(choice.by_name, prefix, short=True)
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         which = some_of((f"{word(path)}/" for path in inner), len(inner))

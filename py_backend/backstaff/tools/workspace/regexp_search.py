@@ -310,7 +310,8 @@ class Answer:
         notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
         counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
         large = self.scan.unread_because(Unread.TOO_LARGE)
-        notes.append(sentence(counts, self.project, self.choice, self.prefix, large))
+        later = len(self.scan.files) - self.scan.looked_at
+        notes.append(sentence(counts, self.project, self.choice, self.prefix, large, later))
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
         rows = self._rows(found, self._around(len(items), more=more))
