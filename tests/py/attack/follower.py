@@ -308,7 +308,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (rf"\d+ in {_DIRECTORIES}.*?, to be given as root_path( with include_ignored)?", _root_paths),
     (rf"within, to be given as root_path: {_DIRECTORIES}()", _root_paths),
-    (r"a match of \d+ bytes is left out|offset \d+ may be after the last match", _nothing),
+    (r"a match of \d+ bytes is left out|offset \d+ is after the last of", _nothing),
     (r"among those that git ignores: include_ignored=true", _include_ignored),
     (r"with the pattern as text: literal=true", _also("literal", value=True)),
     (r"without regard to case: flags=(\w+)", _flags),

@@ -193,6 +193,23 @@ def test_pages_hold_each_match_once(
     assert pages == whole
 
 
+@pytest.mark.parametrize(
+    ("output", "total", "what"),
+    [("content", 3, "matches"), ("files", 2, "files with matches"), ("count", 2, "files with m")],
+)
+def test_offset_after_the_last_match_is_told_with_the_total(
+    tree: Plant, output: str, total: int, what: str
+) -> None:
+    root = tree({"a": "x x", "b": "x", "c": ""})
+    for offset in (total, 40):
+        head, note, _ = search(root, "x", output=output, offset=offset).text.splitlines()
+        assert head.startswith(f"No more {what}")
+        assert note == f"[offset {offset} is after the last of {total}]"
+    for_nothing = search(root, "X", output=output, offset=1).text
+    assert not for_nothing.startswith(("Files 2", "No more"))
+    assert "2 files match without regard to case: flags=i" in for_nothing
+
+
 # ---------------------------------------------------------------------------- search 3, 4
 
 

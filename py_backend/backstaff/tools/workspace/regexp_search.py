@@ -262,8 +262,8 @@ def _reasons(
     asked: Arguments, near: Near, place: Place, project: ProjectFiles, rules: Rules
 ) -> Iterator[str]:
     """Why nothing matches, and what would, in what is left of the time. Raises `Cancelled`."""
-    if asked.offset:
-        yield f"offset {asked.offset} may be after the last match"
+    if passed := asked.offset - near.scan.skipped:  # the scan counts down what it skips
+        yield f"offset {asked.offset} is after the last of {passed:,}"
         return
     if asked.include and not near.scan.files:
         yield about_include(asked.include[0], place, project, rules, near.budget)
@@ -407,8 +407,11 @@ class Answer:
         among = f"{asked.wanted()} ({of} searched{below})\n"
         first = asked.offset + 1
         which = f"{first:,}-{asked.offset + shown:,}"
+        if not found and scan.skipped < asked.offset:
+            what = "matches" if asked.output == Output.CONTENT else "files with matches"
+            return f"No more {what} for {among}"
         if asked.output != Output.CONTENT:
-            if more or asked.offset:
+            if more or (found and asked.offset):
                 return f"Files {which} with matches for {among}"
             return f"{counted(len(found), 'file')} with matches for {among}"
         if not found:
