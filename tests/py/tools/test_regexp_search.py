@@ -484,7 +484,7 @@ def test_error_of_the_deadline_names_the_file_that_takes_long_and_those_that_mat
 ) -> None:  # search 5
     root = tree({"d/a": "aac\naac", "d/b": HOPELESS, "d/c": "aac"})
     reply = search(root, "(a|aa)+(?=c)", timeout_ms=3000, root_path="d")
-    assert "file 2 of 3, d/b, with 2 matches so far (d/a); give a" in reply.text
+    assert "file 2 of 3, d/b, with 2 matches so far (d/a); give an" in reply.text
     nothing = search(root, "(a+)+(?=c)", timeout_ms=300, include=["d/b"])
     assert "file 1 of 1, d/b, with 0 matches so far; give a" in nothing.text
 
@@ -510,6 +510,23 @@ def test_error_of_the_deadline_advises_what_helps(tree: Plant) -> None:
     assert int(limit[1]) <= 400
     assert f"; {places}, or a simpler pattern" in text
     assert "higher" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ({}, "give a root_path or include, a simpler"),
+        ({"root_path": "d"}, "give an include, a simpler"),
+        ({"include": ["d/*"]}, "give a root_path, a simpler"),
+        ({"root_path": "d", "include": ["d/*"]}, "exclude that file, a simpler"),
+    ],
+)
+def test_error_of_the_deadline_advises_nothing_that_was_given(
+    tree: Plant, given: dict[str, object], advice: str
+) -> None:
+    root = tree({"d/b": HOPELESS})
+    text = search(root, "(a+)+(?=c)", timeout_ms=200, **given).text
+    assert f"file 1 of 1, d/b, with 0 matches so far; {advice}" in text
 
 
 def test_cancelled_search_ends_its_process(tree: Plant, workers: list[Any]) -> None:

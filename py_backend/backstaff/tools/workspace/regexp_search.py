@@ -169,7 +169,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, asked.root_path) from error
     except DeadlineExceeded as error:
         had = (budget.deadline - start) * 1000
-        raise _timeout(scan, prefix, asked.timeout_ms, had) from error
+        raise _timeout(asked, scan, prefix, had) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
 
@@ -216,12 +216,12 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     return ToolError(INVALID_REGEX, message)
 
 
-def _timeout(scan: Scan, prefix: str, asked: int, had: float) -> ToolError:
+def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float) -> ToolError:
     """The error that says how far the search came (search 5), and what helps.
 
     No match is told (search 5), but the first files with any are. PREFIX stands before each path,
-    ASKED is timeout_ms, and HAD the milliseconds that there were: the caller's deadline may allow
-    no more, and then a higher timeout_ms would change nothing.
+    and HAD are the milliseconds that there were: the caller's deadline may allow no more, and then
+    a higher timeout_ms would change nothing.
     """
     if number := scan.waits_for or scan.looked_at:
         matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
@@ -234,12 +234,18 @@ def _timeout(scan: Scan, prefix: str, asked: int, had: float) -> ToolError:
             how_far += f" ({first_of([one.path for one in scan.found], prefix)})"
     else:
         how_far = "no file was searched yet"
-    limit, remedy = f"{round(had)} ms", "give a root_path or include, or a simpler pattern"
-    if round(had) < asked:
-        limit += f": the caller waits no longer, whatever timeout_ms {asked} says"
-    elif asked < MAX_TIMEOUT_MS:
-        remedy = "give a root_path or include, a simpler pattern, or a higher timeout_ms"
-    message = f"When the time was up ({limit}), {how_far}; {remedy}"
+    remedy = {
+        (False, False): "give a root_path or include",
+        (True, False): "give an include",
+        (False, True): "give a root_path",
+        (True, True): "exclude that file" if scan.waits_for else "give a deeper root_path",
+    }[bool(prefix), bool(asked.include)]
+    limit, simpler = f"{round(had)} ms", ", or a simpler pattern"
+    if round(had) < asked.timeout_ms:
+        limit += f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
+    elif asked.timeout_ms < MAX_TIMEOUT_MS:
+        simpler = ", a simpler pattern, or a higher timeout_ms"
+    message = f"When the time was up ({limit}), {how_far}; {remedy}{simpler}"
     return ToolError(TIMEOUT, message)
 
 
