@@ -295,9 +295,10 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (rf"{_QUOTED} as a glob: kind=glob", _as_glob),
     (rf"without regard to case: {_QUOTED}", _other_words),
     (
-        rf"a glob (?:is about the whole path|counts from \S+): {_QUOTED} matches \d+ files?$",
+        rf"(?:^a glob .*|, but only files are found): {_QUOTED} matches \d+ files?$",
         _other_words,
     ),
+    (rf"matches \d+ files?, {_QUOTED} [\d,]+$", _other_words),
     (r"only directories are shown: entry_kind=\"all\" shows", _also("entry_kind", "all")),
     (r"regexp_search searches what is in files", _text_in_files),
     (r"^exclude .* excludes nothing, as a glob is about the whole path", _nothing),

@@ -277,7 +277,58 @@ def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  #
 def test_include_that_counts_from_the_root_path_is_told(tree: Plant) -> None:
     root = tree({"src/a.py": "hit", "src/lib/b.py": "hit"})
     reply = search(root, "hit", root_path="src", include=["*.py"])
-    assert reason(reply) == "[a glob counts from ./: 'src/*.py' matches 1 file]"
+    assert reason(reply) == "[a glob counts from ./: 'src/**/*.py' matches 2 files]"
+
+
+@pytest.mark.parametrize(
+    ("include", "note"),
+    [
+        ("src/", "'src/' matches 1 directory, but only files are found: 'src/**' matches 3 files"),
+        ("src", "'src' matches 1 directory, but only files are found: 'src/**' matches 3 files"),
+        ("src/*.py", "a glob is about the whole path: 'src/**/*.py' matches 2 files"),
+        (
+            r"src\lib\*.py",
+            "a glob has slashes where this one has backslashes: 'src/lib/*.py' matches 2 files",
+        ),
+        (
+            r"src\*.py",
+            "a glob has slashes where this one has backslashes: 'src/**/*.py' matches 2 files",
+        ),
+        ("{root}/src/lib/*.py", "a glob counts from ./: 'src/lib/*.py' matches 2 files"),
+        ("{root}/src/*.py", "a glob counts from ./: 'src/**/*.py' matches 2 files"),
+        (
+            "/src/lib/*.py",
+            "a glob starts in ./, without a slash before it: 'src/lib/*.py' matches 2 files",
+        ),
+        ("/nowhere/*.py", "a glob starts in ./, without a slash before it"),
+    ],
+)
+@pytest.mark.parametrize("root_path", [".", "src"])
+def test_include_that_matches_nothing_is_told_with_a_glob_that_does(
+    tree: Plant, include: str, note: str, root_path: str
+) -> None:
+    root = tree({"src/lib/a.py": "hit", "src/lib/b.py": "hit", "src/x": "", "src/build/c.py": ""})
+    include = include.replace("{root}", str(root))
+    reply = search(root, "hit", include=[include], root_path=root_path)
+    assert reason(reply) == f"[{note}]"
+    if offered := re.search(r"'([^']*)' matches \d+ files$", note):
+        assert found(root, "hit", include=[offered[1]], root_path=root_path)
+
+
+def test_include_that_would_match_more_files_deeper_is_told_where_nothing_matches(
+    tree: Plant,
+) -> None:
+    root = tree({"a.el": "", "src/b.el": "hit", "src/lib/c.el": "", "src/build/d.el": "hit"})
+    told = "'*.el' matches 1 file, '**/*.el' 3"
+    assert reason(search(root, "hit", include=["**/c.el", "*.el"])) == f"[{told}]"
+    told = "'src/*.el' matches 1 file, 'src/**/*.el' 2"
+    assert reason(search(root, "none", include=["src/*.el"], root_path="src")) == f"[{told}]"
+    for text in (
+        search(root, "hit", include=["**/c.el"]).text,
+        search(root, "hit", include=["src/*.el"]).text,  # something matches
+        search(root, "none", include=["*.el"], exclude=["src/**"]).text,
+    ):
+        assert "matches 1 file, " not in text
 
 
 def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> None:

@@ -41,7 +41,7 @@ from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search import suggestions
 from backstaff.search.choice import Choice, Rules, above_excluded, choose, first_of
 from backstaff.search.dialects import BadRegexp, translated
-from backstaff.search.near import WALK_SHARE, Near, about_include
+from backstaff.search.near import WALK_SHARE, Near, about_include, shallow_include
 from backstaff.search.regexp import Regexp
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
@@ -273,6 +273,8 @@ def _reasons(
         return
     if asked.include and not near.scan.files:
         yield about_include(asked.include[0], place, project, rules, near.budget)
+    elif shallow := shallow_include(asked.include, project, rules, near.budget):
+        yield shallow
     with suppress(DeadlineExceeded):
         yield from near.reasons()
         if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
@@ -315,9 +317,7 @@ class Answer:
         told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
         notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
         counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
-        large = self.scan.unread_because(Unread.TOO_LARGE)
-        later = len(self.scan.files) - self.scan.looked_at
-        notes.append(sentence(counts, self.project, self.choice, self.prefix, large, later))
+        notes.append(sentence(counts, self.project, self.choice, self.prefix, self.scan))
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
         rows = self._rows(found, self._around(len(items), more=more))
