@@ -32,7 +32,7 @@
   '(("flags=[gimsu]+" . "c searches so") ("include_ignored=true" . "i searches them")
     ("or give literal=true to look" . "or t, which looks")
     ("literal=true" . "t searches so") (", or a higher timeout_ms" . "")
-    ("give a root_path or include," . "d searches one directory;")
+    ("give an? \\(?:root_path or \\)?include," . "d searches one directory;")
     ("to be given as root_path" . "which d searches"))
   "What a reply tells an agent to do, and which key does it here.")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents
-from backstaff.fs.globs import compile_globs
+from backstaff.fs.globs import BadGlob, compile_globs
 from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.render.lines import plural
@@ -142,10 +142,31 @@ def about_include(
     ]
     if left_out:
         return f"'include' does not override exclusions: {', '.join(left_out)}"
-    directories = [prefix + one.path for one in project.directories if one.path]
+    files = [prefix + path for path in project.paths if not above_excluded(path, rules.excluded)]
+    paths = [(prefix + one.path).rstrip("/") for one in project.directories]
+    directories = [path for path in paths if path]
     searched = Searched(files, directories, "./", budget)
-    rebased = prefix + pattern.removeprefix("./")
+    # The whole path of a file is no glob here, but its author knows no other.
+    root = place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
+    rebased = pattern.removeprefix(root)
+    if rebased == pattern:
+        rebased = prefix and prefix + pattern.removeprefix("./").lstrip("/")
     why = suggestions.explain_glob(
         pattern, lambda tried: compile_globs((tried,)), searched, rebased
     )
     return why or "no file is left that 'include' matches"
+
+
+def shallow_include(
+    patterns: Sequence[str], project: ProjectFiles, rules: Rules, budget: Budget
+) -> str | None:
+    """Say which of PATTERNS, those of `include`, would leave more files of PROJECT if deeper."""
+    budget = budget.at_most(suggestions.SECONDS)
+
+    def count(glob: str) -> int:
+        return len(choose(project, replace(rules, include=compile_globs((glob,))), budget).files)
+
+    with suppress(DeadlineExceeded, BadGlob):  # it became too long
+        told = (suggestions.shallow_glob(pattern, count) for pattern in patterns)
+        return next(filter(None, told), None)
+    return None

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate, takewhile
+from operator import itemgetter
 
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.fs.budget import Budget
@@ -50,8 +51,8 @@ def explain_glob(
 
     REBASED is what its author means who took another directory for the one where it starts.
     """
-    if pattern.startswith("/"):
-        return f"a glob starts in {searched.where}, without a slash before it"
+    where, plain = searched.where, pattern.removeprefix("./")
+    bare = plain.lstrip("/")
 
     def matching(tried: str, paths: Sequence[str], *, ignore_case: bool = False) -> list[str]:
         try:
@@ -64,23 +65,67 @@ def explain_glob(
         found = globs.files(folded, budget)
         return [paths[position] for position in found]
 
-    deeper = f"**/{pattern.removeprefix('./')}"
-    rules = {rebased: f"counts from {searched.where}", deeper: "is about the whole path"}
+    def files(*globs: str) -> str:
+        # The glob that matches most saves the reader a second miss.
+        count, most = max(
+            ((len(matching(glob, searched.files)), glob) for glob in globs), key=itemgetter(0)
+        )
+        return f"{quote(most, None)} matches {plural(count, 'file')}" if count else ""
+
+    # Each is tried in turn, with what the reader then learns of globs.
+    tries = [
+        (pattern, ""),
+        (rebased, f"counts from {where}"),
+        (bare, f"starts in {where}, without a slash before it"),
+        (bare.replace("\\", "/"), "has slashes where this one has backslashes"),
+        *((deeper, "is about the whole path") for deeper in deeper_globs(bare)),
+    ]
     try:
-        for tried in dict.fromkeys(filter(None, (pattern, rebased, deeper))):
-            if tried != pattern and (found := matching(tried, searched.files)):
-                matches = f"{quote(tried, None)} matches {plural(len(found), 'file')}"
-                return f"a glob {rules[tried]}: {matches}"
-            if found := matching(tried, searched.directories):
+        for tried, rule in tries:
+            if rule and tried in {"", "**/", plain}:
+                continue
+            if rule and (matches := files(tried, deepened(tried))):
+                return f"a glob {rule}: {matches}"
+            if found := matching(tried.rstrip("/"), searched.directories):
                 directories = plural(len(found), "directory", "directories")
-                matches = f"{quote(tried)} matches {directories}"
-                return f"{matches}, but only files are found{_examples(found, searched, '/')}"
+                matches = f"{quote(tried)} matches {directories}, but only files are found"
+                inside = files(f"{tried.rstrip('/')}/**")
+                return (
+                    f"{matches}: {inside}" if inside else matches + _examples(found, searched, "/")
+                )
             if found := matching(tried, searched.files, ignore_case=True):
                 matches = f"{quote(tried)} matches {plural(len(found), 'file')}"
                 return f"{matches} without regard to case{_examples(found, searched)}"
         return _missing_directory(pattern, searched)
     except DeadlineExceeded:
         return None
+
+
+def deepened(pattern: str) -> str:
+    """PATTERN in any directory below its own, such as `a/**/*.c` for `a/*.c`."""
+    above, slash, name = pattern.rpartition("/")
+    return pattern if "**" in pattern or not name else f"{above}{slash}**/{name}"
+
+
+def deeper_globs(pattern: str) -> Sequence[str]:
+    """PATTERN in any directory, and in any below its own: `**/a/*.c` and `a/**/*.c`."""
+    plain = pattern.removeprefix("./")
+    return list(dict.fromkeys((f"**/{plain}", deepened(plain))))
+
+
+def shallow_glob(pattern: str, count: Callable[[str], int]) -> str | None:
+    """Say that a deeper glob matches more files: `'*.c' matches 1 file, '**/*.c' 9`.
+
+    COUNT tells how many files a glob matches.
+    """
+    if pattern.startswith("**/"):
+        return None
+    counts = {glob: count(glob) for glob in (pattern, *deeper_globs(pattern))}
+    most = max(counts, key=counts.__getitem__)
+    if most == pattern:
+        return None
+    matches = f"{quote(pattern, None)} matches {plural(counts[pattern], 'file')}"
+    return f"{matches}, {quote(most, None)} {counts[most]:,}"
 
 
 def nearest_names(text: str, searched: Searched) -> str | None:
@@ -171,6 +216,8 @@ def _one_of(found: Sequence[object]) -> str:
 
 def _missing_directory(pattern: str, searched: Searched) -> str | None:
     """Name the first directory in PATTERN that does not exist, and its neighbours."""
+    if pattern.startswith("/"):
+        return f"a glob starts in {searched.where}, without a slash before it"
     paths = set(searched.directories)
     *parents, _ = pattern.removeprefix("./").rstrip("/").split("/")
     literal = list(takewhile(lambda name: not _SPECIAL.search(name), parents))

@@ -319,16 +319,28 @@ def test_brackets_without_a_match_are_explained(tree: Plant) -> None:
 @pytest.mark.parametrize(
     ("pattern", "exclude", "why"),
     [
-        ("src", [], "'src' matches 1 directory, but only files are found: src/"),
+        (
+            "src",
+            [],
+            "'src' matches 1 directory, but only files are found: 'src/**' matches 2 files",
+        ),
         ("readme.*", [], "'readme.*' matches 1 file without regard to case: README.md"),
         ("sub/*.c", [], "a glob is about the whole path: '**/sub/*.c' matches 1 file"),
         ("srcs/*.c", [], "no directory 'srcs' is searched in ./; the nearest: src/"),
         ("l/*.c", [], "'l' is a file or a link, and nothing is searched below it"),
-        ("/src/*.c", [], "a glob starts in ./, without a slash before it"),
+        (
+            "/src/*.c",
+            [],
+            "a glob starts in ./, without a slash before it: 'src/**/*.c' matches 2 files",
+        ),
         ("mxin.c", [], "the nearest names: src/main.c"),
         ("m*.c", ["src"], "exclude_patterns leave out what matches, such as src/main.c"),
         ("*.c", ["*.c"], "exclude_patterns leave out what matches, such as src/sub/c.c"),
-        ("src", ["sub"], "'src' matches 1 directory, but only files are found: src/"),
+        (
+            "src",
+            ["sub"],
+            "'src' matches 1 directory, but only files are found: 'src/**' matches 1 file",
+        ),
         ("*.el", ["*"], "no files were searched in ./"),
         ("q*z", ["*b*"], "4 files were searched in ./"),
     ],

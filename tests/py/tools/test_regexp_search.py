@@ -193,6 +193,23 @@ def test_pages_hold_each_match_once(
     assert pages == whole
 
 
+@pytest.mark.parametrize(
+    ("output", "total", "what"),
+    [("content", 3, "matches"), ("files", 2, "files with matches"), ("count", 2, "files with m")],
+)
+def test_offset_after_the_last_match_is_told_with_the_total(
+    tree: Plant, output: str, total: int, what: str
+) -> None:
+    root = tree({"a": "x x", "b": "x", "c": ""})
+    for offset in (total, 40):
+        head, note, _ = search(root, "x", output=output, offset=offset).text.splitlines()
+        assert head.startswith(f"No more {what}")
+        assert note == f"[offset {offset} is after the last of {total}]"
+    for_nothing = search(root, "X", output=output, offset=1).text
+    assert not for_nothing.startswith(("Files 2", "No more"))
+    assert "2 files match without regard to case: flags=i" in for_nothing
+
+
 # ---------------------------------------------------------------------------- search 3, 4
 
 
@@ -260,7 +277,58 @@ def test_include_of_what_git_ignores_as_well_is_told_so(tree: Plant) -> None:  #
 def test_include_that_counts_from_the_root_path_is_told(tree: Plant) -> None:
     root = tree({"src/a.py": "hit", "src/lib/b.py": "hit"})
     reply = search(root, "hit", root_path="src", include=["*.py"])
-    assert reason(reply) == "[a glob counts from ./: 'src/*.py' matches 1 file]"
+    assert reason(reply) == "[a glob counts from ./: 'src/**/*.py' matches 2 files]"
+
+
+@pytest.mark.parametrize(
+    ("include", "note"),
+    [
+        ("src/", "'src/' matches 1 directory, but only files are found: 'src/**' matches 3 files"),
+        ("src", "'src' matches 1 directory, but only files are found: 'src/**' matches 3 files"),
+        ("src/*.py", "a glob is about the whole path: 'src/**/*.py' matches 2 files"),
+        (
+            r"src\lib\*.py",
+            "a glob has slashes where this one has backslashes: 'src/lib/*.py' matches 2 files",
+        ),
+        (
+            r"src\*.py",
+            "a glob has slashes where this one has backslashes: 'src/**/*.py' matches 2 files",
+        ),
+        ("{root}/src/lib/*.py", "a glob counts from ./: 'src/lib/*.py' matches 2 files"),
+        ("{root}/src/*.py", "a glob counts from ./: 'src/**/*.py' matches 2 files"),
+        (
+            "/src/lib/*.py",
+            "a glob starts in ./, without a slash before it: 'src/lib/*.py' matches 2 files",
+        ),
+        ("/nowhere/*.py", "a glob starts in ./, without a slash before it"),
+    ],
+)
+@pytest.mark.parametrize("root_path", [".", "src"])
+def test_include_that_matches_nothing_is_told_with_a_glob_that_does(
+    tree: Plant, include: str, note: str, root_path: str
+) -> None:
+    root = tree({"src/lib/a.py": "hit", "src/lib/b.py": "hit", "src/x": "", "src/build/c.py": ""})
+    include = include.replace("{root}", str(root))
+    reply = search(root, "hit", include=[include], root_path=root_path)
+    assert reason(reply) == f"[{note}]"
+    if offered := re.search(r"'([^']*)' matches \d+ files$", note):
+        assert found(root, "hit", include=[offered[1]], root_path=root_path)
+
+
+def test_include_that_would_match_more_files_deeper_is_told_where_nothing_matches(
+    tree: Plant,
+) -> None:
+    root = tree({"a.el": "", "src/b.el": "hit", "src/lib/c.el": "", "src/build/d.el": "hit"})
+    told = "'*.el' matches 1 file, '**/*.el' 3"
+    assert reason(search(root, "hit", include=["**/c.el", "*.el"])) == f"[{told}]"
+    told = "'src/*.el' matches 1 file, 'src/**/*.el' 2"
+    assert reason(search(root, "none", include=["src/*.el"], root_path="src")) == f"[{told}]"
+    for text in (
+        search(root, "hit", include=["**/c.el"]).text,
+        search(root, "hit", include=["src/*.el"]).text,  # something matches
+        search(root, "none", include=["*.el"], exclude=["src/**"]).text,
+    ):
+        assert "matches 1 file, " not in text
 
 
 def test_include_that_becomes_too_long_a_glob_needs_no_reason(tree: Plant) -> None:
@@ -285,6 +353,13 @@ def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4
     root = tree({f"d/{name}.json": "x" * ((1 << 20) + 1) for name in "abcd"})
     told = "4 over 1 MiB (d/a.json d/b.json d/c.json and 1 more)"
     assert last_line(search(root, "y", root_path="d")) == f"[not searched: {told}]"
+
+
+def test_files_after_the_last_match_of_a_page_are_told(tree: Plant) -> None:
+    root = tree({"a": "hit\nhit\n", "b.bin": "\0hit", "c.bin": "\0hit", "d": "hit"})
+    early = search(root, "hit", max_results=1)
+    assert last_line(early) == "[not searched: 3 left for later pages]"
+    assert last_line(search(root, "hit", max_results=3)) == "[not searched: 2 binary]"
 
 
 def ten_places(tree: Plant) -> Path:
@@ -460,7 +535,7 @@ def test_error_of_the_deadline_names_the_file_that_takes_long_and_those_that_mat
 ) -> None:  # search 5
     root = tree({"d/a": "aac\naac", "d/b": HOPELESS, "d/c": "aac"})
     reply = search(root, "(a|aa)+(?=c)", timeout_ms=3000, root_path="d")
-    assert "file 2 of 3, d/b, with 2 matches so far (d/a); give a" in reply.text
+    assert "file 2 of 3, d/b, with 2 matches so far (d/a); give an" in reply.text
     nothing = search(root, "(a+)+(?=c)", timeout_ms=300, include=["d/b"])
     assert "file 1 of 1, d/b, with 0 matches so far; give a" in nothing.text
 
@@ -486,6 +561,23 @@ def test_error_of_the_deadline_advises_what_helps(tree: Plant) -> None:
     assert int(limit[1]) <= 400
     assert f"; {places}, or a simpler pattern" in text
     assert "higher" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ({}, "give a root_path or include, a simpler"),
+        ({"root_path": "d"}, "give an include, a simpler"),
+        ({"include": ["d/*"]}, "give a root_path, a simpler"),
+        ({"root_path": "d", "include": ["d/*"]}, "exclude that file, a simpler"),
+    ],
+)
+def test_error_of_the_deadline_advises_nothing_that_was_given(
+    tree: Plant, given: dict[str, object], advice: str
+) -> None:
+    root = tree({"d/b": HOPELESS})
+    text = search(root, "(a+)+(?=c)", timeout_ms=200, **given).text
+    assert f"file 1 of 1, d/b, with 0 matches so far; {advice}" in text
 
 
 def test_cancelled_search_ends_its_process(tree: Plant, workers: list[Any]) -> None:

@@ -379,6 +379,17 @@ def test_glob_that_would_match_deeper_is_told(tree: Plant) -> None:
     ]
 
 
+def test_glob_that_matches_few_files_and_more_deeper_is_told(tree: Plant) -> None:
+    root = tree({"a.el": "", "src/b.el": "", "src/c.el": "", "src/lib/d.el": "", "one.md": ""})
+    few = search(root, "*.el", kind="glob")
+    assert notes(few) == ["['*.el' matches 1 file, '**/*.el' 4]"]
+    assert data_of(few)["files"] == ["a.el"]
+    told = ["['src/*.el' matches 2 files, 'src/**/*.el' 3]"]
+    assert notes(search(root, "src/*.el", kind="glob")) == told
+    for glob in ("**/*.el", "**/d.el", "*.md"):
+        assert notes(search(root, glob, kind="glob")) == []
+
+
 @pytest.mark.parametrize("query", ["*.py", "**/*.py"])
 def test_glob_that_is_not_said_to_be_one_is_told(tree: Plant, query: str) -> None:
     assert notes(search(tree(PROJECT), query)) == ["[6 files match '**/*.py' as a glob: kind=glob]"]
@@ -397,10 +408,13 @@ def test_glob_that_would_match_in_another_case_is_told(tree: Plant) -> None:
 def test_glob_that_matches_directories_alone_is_told(tree: Plant) -> None:
     root = tree({"src/a b/c": "", "docs/": None})
     assert notes(search(root, "src", kind="glob")) == [
-        "['src' matches 1 directory, but only files are found: src/]"
+        "['src' matches 1 directory, but only files are found: 'src/**' matches 1 file]"
+    ]
+    assert notes(search(root, "docs/", kind="glob")) == [
+        "['docs/' matches 1 directory, but only files are found: docs/]"
     ]
     assert notes(search(root, "a*b", kind="glob", path="src")) == [
-        "['a*b' matches 1 directory, but only files are found: \"src/a b\"/]"
+        "['a*b' matches 1 directory, but only files are found: 'a*b/**' matches 1 file]"
     ]
 
 
@@ -412,7 +426,10 @@ def test_glob_that_matches_directories_alone_is_told(tree: Plant) -> None:
         ("**/deepx/*.c", "no directory 'deepx' is searched in ./; the nearest: src/deep/"),
         ("src/*/q/*.c", "no directory 'q' is searched in ./"),
         ("src/main.c/*", "'src/main.c' is a file or a link, and nothing is searched below it"),
-        ("/src/*.c", "a glob starts in ./, without a slash before it"),
+        (
+            "/src/*.c",
+            "a glob starts in ./, without a slash before it: 'src/**/*.c' matches 2 files",
+        ),
     ],
 )
 def test_path_in_a_glob_that_is_not_there_is_told(tree: Plant, glob: str, note: str) -> None:

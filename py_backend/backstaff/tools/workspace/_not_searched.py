@@ -1,7 +1,7 @@
 """What a search of contents did not look at: counted for the data, told in the text's last line."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from backstaff.fs.contents import Unread
 from backstaff.fs.git import NoGit
@@ -11,6 +11,7 @@ from backstaff.fs.project_files import ProjectFiles
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
 from backstaff.search.choice import Choice, first_of, told_by_name
+from backstaff.search.scan import Scan
 
 _WORDS = {
     "ignored": "ignored by git",
@@ -42,18 +43,21 @@ def sentence(
     project: ProjectFiles,
     choice: Choice,
     prefix: str,
-    large: Sequence[str],
+    scan: Scan,
 ) -> str:
     """What is told of these COUNTS: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
-    PREFIX stands before each path, and LARGE are the paths of files over 1 MiB.
+    PREFIX stands before each path. Files after the last match of a page are left for later pages:
+    nobody knows yet which of them are binary.
     """
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}
-    if large:
+    if large := scan.unread_because(Unread.TOO_LARGE):
         words = words | {"too_large": f"{words['too_large']} ({first_of(large, prefix)})"}
     globs = {"exclude": choice.by_exclude, "include": choice.by_include}
     parts = [f"{counts[key]:,} {text}" for key, text in words.items() if counts[key]]
     parts += [f"{count:,} by {name}" for name, count in globs.items() if count]
+    later = len(scan.files) - scan.looked_at
+    parts += [f"{later:,} left for later pages"] * (later > 0)
     parts += told_by_name(choice.by_name, prefix, short=True)
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
         which = some_of((f"{word(path)}/" for path in inner), len(inner))

@@ -41,7 +41,7 @@ from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.search import suggestions
 from backstaff.search.choice import Choice, Rules, above_excluded, choose, first_of
 from backstaff.search.dialects import BadRegexp, translated
-from backstaff.search.near import WALK_SHARE, Near, about_include
+from backstaff.search.near import WALK_SHARE, Near, about_include, shallow_include
 from backstaff.search.regexp import Regexp
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
@@ -169,7 +169,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, asked.root_path) from error
     except DeadlineExceeded as error:
         had = (budget.deadline - start) * 1000
-        raise _timeout(scan, prefix, asked.timeout_ms, had) from error
+        raise _timeout(asked, scan, prefix, had) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
 
@@ -216,12 +216,12 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     return ToolError(INVALID_REGEX, message)
 
 
-def _timeout(scan: Scan, prefix: str, asked: int, had: float) -> ToolError:
+def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float) -> ToolError:
     """The error that says how far the search came (search 5), and what helps.
 
     No match is told (search 5), but the first files with any are. PREFIX stands before each path,
-    ASKED is timeout_ms, and HAD the milliseconds that there were: the caller's deadline may allow
-    no more, and then a higher timeout_ms would change nothing.
+    and HAD are the milliseconds that there were: the caller's deadline may allow no more, and then
+    a higher timeout_ms would change nothing.
     """
     if number := scan.waits_for or scan.looked_at:
         matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
@@ -234,12 +234,18 @@ def _timeout(scan: Scan, prefix: str, asked: int, had: float) -> ToolError:
             how_far += f" ({first_of([one.path for one in scan.found], prefix)})"
     else:
         how_far = "no file was searched yet"
-    limit, remedy = f"{round(had)} ms", "give a root_path or include, or a simpler pattern"
-    if round(had) < asked:
-        limit += f": the caller waits no longer, whatever timeout_ms {asked} says"
-    elif asked < MAX_TIMEOUT_MS:
-        remedy = "give a root_path or include, a simpler pattern, or a higher timeout_ms"
-    message = f"When the time was up ({limit}), {how_far}; {remedy}"
+    remedy = {
+        (False, False): "give a root_path or include",
+        (True, False): "give an include",
+        (False, True): "give a root_path",
+        (True, True): "exclude that file" if scan.waits_for else "give a deeper root_path",
+    }[bool(prefix), bool(asked.include)]
+    limit, simpler = f"{round(had)} ms", ", or a simpler pattern"
+    if round(had) < asked.timeout_ms:
+        limit += f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
+    elif asked.timeout_ms < MAX_TIMEOUT_MS:
+        simpler = ", a simpler pattern, or a higher timeout_ms"
+    message = f"When the time was up ({limit}), {how_far}; {remedy}{simpler}"
     return ToolError(TIMEOUT, message)
 
 
@@ -262,11 +268,13 @@ def _reasons(
     asked: Arguments, near: Near, place: Place, project: ProjectFiles, rules: Rules
 ) -> Iterator[str]:
     """Why nothing matches, and what would, in what is left of the time. Raises `Cancelled`."""
-    if asked.offset:
-        yield f"offset {asked.offset} may be after the last match"
+    if passed := asked.offset - near.scan.skipped:  # the scan counts down what it skips
+        yield f"offset {asked.offset} is after the last of {passed:,}"
         return
     if asked.include and not near.scan.files:
         yield about_include(asked.include[0], place, project, rules, near.budget)
+    elif shallow := shallow_include(asked.include, project, rules, near.budget):
+        yield shallow
     with suppress(DeadlineExceeded):
         yield from near.reasons()
         if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
@@ -309,8 +317,7 @@ class Answer:
         told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
         notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
         counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
-        large = self.scan.unread_because(Unread.TOO_LARGE)
-        notes.append(sentence(counts, self.project, self.choice, self.prefix, large))
+        notes.append(sentence(counts, self.project, self.choice, self.prefix, self.scan))
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
         rows = self._rows(found, self._around(len(items), more=more))
@@ -406,8 +413,11 @@ class Answer:
         among = f"{asked.wanted()} ({of} searched{below})\n"
         first = asked.offset + 1
         which = f"{first:,}-{asked.offset + shown:,}"
+        if not found and scan.skipped < asked.offset:
+            what = "matches" if asked.output == Output.CONTENT else "files with matches"
+            return f"No more {what} for {among}"
         if asked.output != Output.CONTENT:
-            if more or asked.offset:
+            if more or (found and asked.offset):
                 return f"Files {which} with matches for {among}"
             return f"{counted(len(found), 'file')} with matches for {among}"
         if not found:

@@ -31,6 +31,7 @@ Unicode folds them: `ss` finds `ß`.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from backstaff.errors import Cancelled, DeadlineExceeded, PathError, ToolError
@@ -53,6 +54,8 @@ from backstaff.tools.workspace._refusals import refusal
 DEFAULT_TEXT_BYTES = 1 << 20
 MAX_RESULTS = 1000
 MAX_OFFSET = 1_000_000
+FEW = 3
+"""As many matches of a glob let its author doubt that it says what was meant."""
 MAX_NAMED = 5
 """The most directories in a note."""
 COMMITS = 300
@@ -246,6 +249,10 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         searched = Searched(index.paths, directories, where, budget, place.prefix)
         if reason := _reason(query, index, searched):
             notes.append(reason)
+    elif query.globs is not None and len(matches) <= FEW:
+        budget = context.budget.at_most(suggestions.SECONDS)
+        count = partial(_count, kind=SearchKind.GLOB, index=index, budget=budget)
+        notes += filter(None, [suggestions.shallow_glob(query.text, count)])
     notes += _notes(found, place.prefix)
     hint = ""
     if index.paths and not matches and query.globs is None:
