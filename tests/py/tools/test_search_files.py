@@ -98,7 +98,7 @@ def test_capital_letter_makes_case_count(tree: Plant) -> None:
     assert found(root, "Tree", kind="substring") == ["docs/Tree.md"]
     assert found(root, "Tree")[:2] == ["docs/Tree.md", "src/tree.py"]
     assert search(root, "Tree").text.startswith(
-        "1 file matches 'Tree' (fuzzy, the best first; 8 searched in ./)\n"
+        "1 file matches 'Tree', and 6 guesses (fuzzy, the best first; 8 searched in ./)\n"
         "[in the name]\ndocs/Tree.md\n[in another case]\nsrc/tree.py\n"
     )
     assert found(root, "README") == found(root, "readme") == ["README.md"]
