@@ -215,7 +215,7 @@ class Server:
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
             note, limit = _note(call, tool, warnings), call.limit
-            told = limit is None or size(note) * NOTE_SHARE <= limit
+            told = _has_room(note, limit)
             room = size(note) if told else 0
             context = Context(
                 root=root,
@@ -291,15 +291,24 @@ class Server:
 
 
 def _note(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> str:
-    """Return the last line of a model's text, `[Unknown argument ignored: path]`, or "".
+    """Return the last line of a model's text, or "".
 
-    WARNINGS are those of the arguments. A model that misspells an argument has to learn that it
-    had no effect: a search of everything looks like one of a folder. People see all warnings.
+    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. WARNINGS are those
+    of the arguments. A model that misspells an argument has to learn that it had no effect: a
+    search of everything looks like one of a folder. Where they have no room, the note does not name
+    the arguments that there are. People see all warnings.
     """
     if not (warnings and (call.for_model or call.text_only) and tool.allow_truncation):
         return ""
     names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in warnings)
-    return f"\n[{shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)}]\n"
+    ignored = shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)
+    known = ", ".join(parameter.name for parameter in tool.parameters) or "none"
+    note = f"\n[{ignored}; there are: {known}]\n"
+    return note if _has_room(note, call.limit) else f"\n[{ignored}]\n"
+
+
+def _has_room(note: str, limit: int | None) -> bool:
+    return limit is None or size(note) * NOTE_SHARE <= limit
 
 
 def _less(limit: int | None, room: int) -> int | None:

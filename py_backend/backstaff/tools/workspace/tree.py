@@ -101,8 +101,9 @@ class Tree:
     of these directories may be missing. `unopened` says that the last node is a directory.
     `closed` are the paths of directories that were counted, but not opened.
     `unasked` says that the root has files or links that `entry_kind` keeps out.
-    `left_out` has the kinds of what a rule such as `DEFAULT_EXCLUDES` keeps out, by path, and `excluded` the first
-    paths that `exclude` names. `useless` says which of its patterns do not do what they should.
+    `left_out` has the kind of each path that a rule such as `DEFAULT_EXCLUDES` keeps out.
+    `excluded` are the first paths that `exclude` names, and `useless` says which of its patterns do
+    not do what they should.
     """
 
     root: Node
