@@ -519,6 +519,7 @@ def test_repository_within_is_told(tree: Plant) -> None:
         ({"query": "x", "max_results": 0}, "INVALID_ARGUMENT", "max_results"),
         ({"query": "x", "offset": -1}, "INVALID_ARGUMENT", "offset"),
         ({"query": "x", "path": "no"}, "NOT_FOUND", "Path 'no' does not exist"),
+        ({"query": "x", "path": "broken"}, "NOT_FOUND", "is a link whose target does not exist"),
         ({"query": "x", "path": "a"}, "NOT_DIRECTORY", "Path 'a' is not a directory"),
         ({"query": "x", "path": ".."}, "SANDBOX_VIOLATION", "is outside the workspace"),
         ({"query": "x", "path": "out"}, "SANDBOX_VIOLATION", "is outside the workspace"),
@@ -528,7 +529,7 @@ def test_repository_within_is_told(tree: Plant) -> None:
 def test_bad_input_is_refused(
     tree: Plant, arguments: dict[str, object], code: str, words: str
 ) -> None:
-    root = tree({"a": "", "out": {"link": "/etc"}})
+    root = tree({"a": "", "out": {"link": "/etc"}, "broken": {"link": "gone"}})
     reply = SERVER.call("workspace/search_files", arguments, {"root": str(root)})
     assert (reply.error or {}).get("code") == code, reply.text
     assert words in reply.text

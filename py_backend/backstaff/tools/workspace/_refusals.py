@@ -18,6 +18,8 @@ def refusal(error: PathError, path: str) -> ToolError:
             words = "is outside the workspace"
         case NotADirectory(last=True):
             words = "is not a directory: give the directory that it is in"
+        case NotFound(dangling=True):
+            words = "is a link whose target does not exist"
         case NotFound() | NotADirectory():
             words = "does not exist"
         case InvalidPath():

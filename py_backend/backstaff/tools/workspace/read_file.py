@@ -300,6 +300,10 @@ def _refusal(error: PathError, path: str, context: Context) -> ToolError:
             problem = f"is no regular file: {error.message}; {describes}"
         case NotADirectory(last=True):
             problem = "has a slash at its end, but it is a file: leave the slash out"
+        case NotFound(dangling=True):
+            # The file that is wanted has the target's name, not the link's.
+            refused = refusal(error, path)
+            return ToolError(refused.code, refused.message, nearest=[])
         case NotFound() | NotADirectory():
             nearest = _nearest(path, context)
             hint = some_of(map(show, nearest), len(nearest))
