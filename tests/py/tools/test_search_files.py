@@ -535,6 +535,29 @@ def test_bad_input_is_refused(
     assert words in reply.text
 
 
+@pytest.mark.parametrize(
+    ("tool", "argument", "given"),
+    [
+        ("search_files", "path", {"query": "x"}),
+        ("regexp_search", "root_path", {"pattern": "x"}),
+        ("tree", "path", {}),
+        ("project_overview", "path", {}),
+    ],
+)
+def test_missing_directory_is_told_with_those_of_the_nearest_names(
+    tree: Plant, tool: str, argument: str, given: dict[str, str]
+) -> None:
+    root = tree({"src/build/a": "", "src/bild.c": "", "x y/build tools/b": ""})
+    for path, near in (
+        ("src/bild", "; the nearest names: src/build/"),
+        ("build-tools/", '; the nearest names: "x y/build tools"/ src/build/'),
+        ("zzz", ""),
+    ):
+        reply = SERVER.call(f"workspace/{tool}", given | {argument: path}, {"root": str(root)})
+        assert (reply.error or {}).get("code") == "NOT_FOUND"
+        assert reply.text == f"Error: Path '{path}' does not exist{near}"
+
+
 def test_query_that_grows_without_its_capitals_is_answered(tree: Plant) -> None:
     # One character in capitals is two in small letters, which makes the query too long.
     assert found(tree(PROJECT), "\u0130" * 1024) == []

@@ -212,7 +212,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.directory(arguments.path) as place:
             return _answer(place, arguments, context).result(context.text_limit(DEFAULT_TEXT_BYTES))
     except PathError as error:
-        raise refusal(error, arguments.path) from error
+        raise refusal(error, arguments.path, context) from error
 
 
 def from_there(text: str, path: str) -> str:

@@ -56,6 +56,7 @@ from backstaff.render.lines import (
 from backstaff.render.names import labels, literal, quote, show, word, words
 from backstaff.search import suggestions
 from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._refusals import no_directory
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 MAX_LEFT_OUT = 100
@@ -159,7 +160,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                     arguments.exclude, excluded_paths, shown, "shown", context.budget
                 )
     except PathError as error:
-        raise _refusal(error, arguments.path) from error
+        raise _refusal(error, arguments.path, context) from error
     text, is_whole = _text(tree, arguments, context)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
@@ -209,7 +210,7 @@ def _labels(root: Node) -> list[tuple[str, str]]:
     return labels(show, [node[key] for node in nodes for key in ("name", "path")])
 
 
-def _refusal(error: PathError, path: str) -> ToolError:
+def _refusal(error: PathError, path: str, context: Context) -> ToolError:
     """ERROR with the contract's code (4.3), and SANDBOX_VIOLATION for a path outside."""
     match error:
         case OutsideRoot():
@@ -217,7 +218,7 @@ def _refusal(error: PathError, path: str) -> ToolError:
         case NotADirectory(last=True) | NotFound(dangling=True):
             code, problem = ErrorCode.NOT_DIRECTORY, "is not a directory"
         case NotFound() | NotADirectory():
-            code, problem = ErrorCode.NOT_FOUND, "does not exist"
+            code, problem = ErrorCode.NOT_FOUND, no_directory(path, context)
         case InvalidPath():
             code, problem = ErrorCode.INVALID_ARGUMENT, f"cannot be used: {error.message}"
         case _:
