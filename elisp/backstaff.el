@@ -384,7 +384,7 @@ another package's process filter."
   "Call the tool ID with ARGS and return the text of its reply.
 ID, ARGS and CONTEXT are as in `backstaff-call'.  The server sends no data.
 As a model reads it, the text ends with a note about arguments that the tool
-does not have: \"[Unknown argument ignored: path]\".
+does not have: \"[Unknown argument ignored: depth; there are: path]\".
 
 Never signal anything: an error or a quit is a text that starts with
 \"Error: \".  This may be called even from another package's process filter."

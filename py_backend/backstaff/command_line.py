@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("text", "json", "sexp"),
         default="text",
         help="the text; the tool's output (or the reply that tells of a failure) as JSON;"
-        " the whole reply as Lisp",
+        " the whole reply as Lisp; warnings go to stderr",
     )
     for command in serve, mcp, call:
         command.add_argument("--root", default=".", metavar="DIR", help="the project (default: .)")

@@ -214,9 +214,10 @@ class Server:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
-            note, limit = _note(call, tool, warnings), call.limit
-            told = limit is None or size(note) * NOTE_SHARE <= limit
-            room = size(note) if told else 0
+            notes, limit = _notes(call, tool, warnings), call.limit
+            have_room = (n for n in notes if limit is None or size(n) * NOTE_SHARE <= limit)
+            note = next(have_room, "")
+            told, room = note == notes[0], size(note)
             context = Context(
                 root=root,
                 budget=Budget.lasting(call.deadline_ms, cancelled),
@@ -234,10 +235,10 @@ class Server:
             context.budget.expired()  # raises if the call was cancelled while it waited
             result = tool.run(tool.arguments(**values), context)
         text = result.text
-        if note and told:
+        if note:
             # Not every tool keeps to its limit, see `_fitting`.
             kept = text if limit is None else clipped(text, limit - room)
-            told = kept is text
+            told = told and kept is text
             text = kept.removesuffix("\n") + note
         warnings = [*call.warnings, *warnings, *unused, *result.warnings]
         more = len(warnings) - MAX_WARNINGS
@@ -290,16 +291,20 @@ class Server:
         return built_in, [f"The settings file {quote(source)} {problem}"]
 
 
-def _note(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> str:
-    """Return the last line of a model's text, `[Unknown argument ignored: path]`, or "".
+def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, ...]:
+    """Return the last line of a model's text, or "", and a shorter one for little room.
 
-    WARNINGS are those of the arguments. A model that misspells an argument has to learn that it
-    had no effect: a search of everything looks like one of a folder. People see all warnings.
+    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. WARNINGS are those
+    of the arguments. A model that misspells an argument has to learn that it had no effect: a
+    search of everything looks like one of a folder. The shorter line does not name the arguments
+    that there are. People see all warnings.
     """
     if not (warnings and (call.for_model or call.text_only) and tool.allow_truncation):
-        return ""
+        return ("",)
     names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in warnings)
-    return f"\n[{shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)}]\n"
+    ignored = shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)
+    known = ", ".join(parameter.name for parameter in tool.parameters) or "none"
+    return f"\n[{ignored}; there are: {known}]\n", f"\n[{ignored}]\n"
 
 
 def _less(limit: int | None, room: int) -> int | None:

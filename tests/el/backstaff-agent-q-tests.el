@@ -74,7 +74,8 @@
 (ert-deftest backstaff-agent-q-call-tells-of-an-argument-that-no-tool-has ()
   (backstaff-agent-q-tests-with-project '(("a" . ""))
     (should (string-suffix-p
-             "(0.0 KB)\n[Unknown argument ignored: depth]\n"
+             (concat "(0.0 KB)\n[Unknown argument ignored: depth;"
+                     " there are: path, show_hidden, sort_by]\n")
              (backstaff-agent-q-call "list_directory" "{\"path\":\".\",\"depth\":2}" root)))))
 
 (defun backstaff-agent-q-tests-definition (name)

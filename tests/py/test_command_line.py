@@ -75,6 +75,14 @@ def test_call_prints_json(root: Path) -> None:
     assert (printed["path"], printed["size"], printed["type"]) == (f"{root}/f", 5, "file")
 
 
+def test_json_is_the_tools_output_and_warnings_go_to_stderr_as_the_help_says(root: Path) -> None:
+    given = {"pattern": "x", "path": "."}
+    done = call(root, "regexp_search", given, "--format", "json")
+    assert done.stderr == "backstaff: Unknown argument ignored: path\n"
+    assert json.loads(done.stdout)["warnings"] == []  # contract 006: the search's own
+    assert "warnings go to stderr" in " ".join(run("call", "--help").stdout.split())
+
+
 def test_call_prints_lisp(root: Path) -> None:
     done = call(root, "get_file_info", {"path": "f"}, "--format", "sexp")
     assert (done.returncode, done.stderr) == (0, "")

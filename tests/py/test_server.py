@@ -61,7 +61,8 @@ def test_unknown_argument_is_a_warning(folder: Path) -> None:
 def test_unknown_argument_ends_the_text_for_a_model(folder: Path, key: str) -> None:
     (folder / "f").write_text("word\n" * 5000)
     server, arguments = server_at(folder), {"path": "f", "lines": 2}
-    note = "\n[Unknown argument ignored: lines]\n"
+    there_are = "path, start_line, max_lines, start_byte, line_numbers, encoding"
+    note = f"\n[Unknown argument ignored: lines; there are: {there_are}]\n"
     assert note not in server.call("workspace/read_file", arguments).text
     whole = server.call("workspace/read_file", {"path": "f"}, {key: True, "max_output_bytes": 1000})
     reply = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 1000})
@@ -71,9 +72,12 @@ def test_unknown_argument_ends_the_text_for_a_model(folder: Path, key: str) -> N
     assert last.startswith("[")
     assert reply.text.removesuffix(note).splitlines()[-1][:12] == last[:12]
     assert reply.text.endswith(note)
+    # Little room: the note does not name the arguments that there are.
+    some = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 300})
+    assert some.text.endswith("\n[Unknown argument ignored: lines]\n")
     # No room for a note: the answer is more important.
     short = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 100})
-    assert note not in short.text
+    assert "Unknown" not in short.text
     assert short.truncated
 
 

@@ -1,7 +1,8 @@
 """Edits: which files people worked on of late, as git's history tells.
 
 A commit of a bot says nothing of people, and one of many files, such as an import, nothing of where
-they work. Lock files and generated ones change along with others. So none of these count.
+they work. Nor does the only commit, as in a shallow clone, which made all files. Lock files and
+generated ones change along with others. So none of these count.
 """
 
 import re
@@ -51,7 +52,8 @@ def edits(
         told = repository.commits(most, budget)
         if isinstance(told, NoGit):
             return Edits(unknown=told)
-        commits = [[file for file in files if not _MADE.search(file)] for files in told]
+        several = told if len(told) > 1 else []
+        commits = [[file for file in files if not _MADE.search(file)] for files in several]
         commits = [files for files in commits if 0 < len(files) <= BULK]
         heat: dict[str, float] = {}
         for number, files in enumerate(commits):

@@ -178,6 +178,13 @@ def _not_opened(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
         yield same(answer, max_depth=1)
 
 
+def _left_out(answer: Answer, found: re.Match[str]) -> Iterator[Call]:
+    for word in _WORD.findall(re.sub(r" and \d+ more$", "", found[1])):
+        path, mark = named(word)
+        if mark == "/":
+            yield same(answer, path=path)
+
+
 def _any_directory(answer: Answer, _: re.Match[str]) -> Iterator[Call]:
     if answer.tool == "workspace/tree":
         have_lines = {path for path, _ in answer.lines()}
@@ -283,7 +290,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
         r"a line that ends with (?:…|\+\d+) misses names: .* max_depth=(\d+), max_entries=(\d+)",
         _short_lines,
     ),
-    (r"left out by rule: .*; give one as path to see it", _nothing),
+    (r"left out by rule: (.*); give one as path to see it", _left_out),
     (r"dir/… is not opened: give it as path", _not_opened),
     (r"left out for a limit of \d+ bytes: give a directory as path", _any_directory),
     (r'more by path="dir"', _map_path),

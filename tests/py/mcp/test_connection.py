@@ -366,7 +366,9 @@ def test_arguments_may_be_left_out(session: Session) -> None:
 def test_unknown_argument_is_told_at_the_end_of_the_text(session: Session) -> None:
     result = session.call("tree", {"path": ".", "limit": 3, "x\ny": 1})
     assert result["isError"] is False
-    assert text(result).endswith('[Unknown argument ignored: limit, "x\\ny"]\n')
+    there_are = "path, entry_kind, max_depth, max_entries, include_hidden, exclude"
+    note = f'[Unknown argument ignored: limit, "x\\ny"; there are: {there_are}]\n'
+    assert text(result).endswith(note)
     assert "Unknown" not in text(session.call("tree", {"path": "."}))
 
 

@@ -427,6 +427,14 @@ def test_branch_and_latest_edits_are_told(repository: Path) -> None:
     assert "edited lately: src/b.py a.py\n" in text
 
 
+def test_only_commit_is_no_edit_of_late(repository: Path) -> None:
+    commit(repository, "a.py", "b.py", "part/c.py")
+    assert "edited lately" not in overview(repository).text
+    commit(repository, "b.py")
+    assert "edited lately: b.py a.py part/c.py\n" in overview(repository).text
+    assert "edited lately" not in overview(repository, path="part").text
+
+
 def test_import_of_everything_is_no_edit_of_late(repository: Path) -> None:
     commit(repository, *(f"file{number}.py" for number in range(101)))
     assert "edited lately" not in overview(repository).text
@@ -696,6 +704,7 @@ def test_edited_lately_leaves_out_what_changes_along(repository: Path) -> None:
         (repository / name).write_text("")
     git(repository, "add", ".")
     git(repository, "commit", "-qm", "all")
+    commit(repository, "src/a.py")
     assert "edited lately: src/a.py\n" in overview(repository).text
 
 

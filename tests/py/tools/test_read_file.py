@@ -372,6 +372,20 @@ def test_checks_come_in_the_order_of_the_contract(root: Path) -> None:
     ]
 
 
+def test_link_whose_target_is_missing_is_told_as_such(tree: Plant) -> None:
+    links = {"broken": "gone", "there": "../in", "out": "../gone"}
+    root = tree({name: {"link": target} for name, target in links.items()})
+    (root.parent / "in").write_text("")
+    server = server_at(root)
+    reply = server.call(TOOL, {"path": "broken"})
+    assert reply.text == "Error: Path 'broken' is a link whose target does not exist"
+    assert (error(reply), (reply.error or {})["nearest"]) == ("NOT_FOUND", [])
+    # Nothing tells whether a target outside the root exists.
+    for path in ("there", "out"):
+        refused = server.call(TOOL, {"path": path}).text
+        assert refused == f"Error: Path '{path}' is outside the workspace"
+
+
 def test_size_limit_is_a_mebibyte_and_a_setting_raises_it(root: Path) -> None:
     """read 5."""
     assert read(write(root, b"x" * MEBIBYTE))["meta"]["byte_length"] == MEBIBYTE

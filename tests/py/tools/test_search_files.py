@@ -98,7 +98,7 @@ def test_capital_letter_makes_case_count(tree: Plant) -> None:
     assert found(root, "Tree", kind="substring") == ["docs/Tree.md"]
     assert found(root, "Tree")[:2] == ["docs/Tree.md", "src/tree.py"]
     assert search(root, "Tree").text.startswith(
-        "1 file matches 'Tree' (fuzzy, the best first; 8 searched in ./)\n"
+        "1 file matches 'Tree', and 6 guesses (fuzzy, the best first; 8 searched in ./)\n"
         "[in the name]\ndocs/Tree.md\n[in another case]\nsrc/tree.py\n"
     )
     assert found(root, "README") == found(root, "readme") == ["README.md"]
@@ -519,6 +519,7 @@ def test_repository_within_is_told(tree: Plant) -> None:
         ({"query": "x", "max_results": 0}, "INVALID_ARGUMENT", "max_results"),
         ({"query": "x", "offset": -1}, "INVALID_ARGUMENT", "offset"),
         ({"query": "x", "path": "no"}, "NOT_FOUND", "Path 'no' does not exist"),
+        ({"query": "x", "path": "broken"}, "NOT_FOUND", "is a link whose target does not exist"),
         ({"query": "x", "path": "a"}, "NOT_DIRECTORY", "Path 'a' is not a directory"),
         ({"query": "x", "path": ".."}, "SANDBOX_VIOLATION", "is outside the workspace"),
         ({"query": "x", "path": "out"}, "SANDBOX_VIOLATION", "is outside the workspace"),
@@ -528,10 +529,33 @@ def test_repository_within_is_told(tree: Plant) -> None:
 def test_bad_input_is_refused(
     tree: Plant, arguments: dict[str, object], code: str, words: str
 ) -> None:
-    root = tree({"a": "", "out": {"link": "/etc"}})
+    root = tree({"a": "", "out": {"link": "/etc"}, "broken": {"link": "gone"}})
     reply = SERVER.call("workspace/search_files", arguments, {"root": str(root)})
     assert (reply.error or {}).get("code") == code, reply.text
     assert words in reply.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "given"),
+    [
+        ("search_files", "path", {"query": "x"}),
+        ("regexp_search", "root_path", {"pattern": "x"}),
+        ("tree", "path", {}),
+        ("project_overview", "path", {}),
+    ],
+)
+def test_missing_directory_is_told_with_those_of_the_nearest_names(
+    tree: Plant, tool: str, argument: str, given: dict[str, str]
+) -> None:
+    root = tree({"src/build/a": "", "src/bild.c": "", "x y/build tools/b": ""})
+    for path, near in (
+        ("src/bild", "; the nearest names: src/build/"),
+        ("build-tools/", '; the nearest names: "x y/build tools"/ src/build/'),
+        ("zzz", ""),
+    ):
+        reply = SERVER.call(f"workspace/{tool}", given | {argument: path}, {"root": str(root)})
+        assert (reply.error or {}).get("code") == "NOT_FOUND"
+        assert reply.text == f"Error: Path '{path}' does not exist{near}"
 
 
 def test_query_that_grows_without_its_capitals_is_answered(tree: Plant) -> None:

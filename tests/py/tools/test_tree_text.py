@@ -103,10 +103,13 @@ def test_count_of_missing_names_adds_those_that_the_budget_cuts(tree: Plant) -> 
 
 def test_names_that_are_never_shown_are_said(tree: Plant) -> None:
     root = tree({"build/x": "", "src/dist/y": "", "src/a": "", ".git/HEAD": ""})
-    note = "[left out by rule: build dist; give one as path to see it]\n"
+    note = "[left out by rule: build/ src/dist/; give one as path to see it]\n"
     assert tree_of(root, entry_kind="all").text.endswith(note)
+    below = tree_of(root, path="src", entry_kind="all").text
+    assert "[left out by rule: src/dist/; give one as path to see it]\n" in below
+    assert tree_of(root, path="src/dist", entry_kind="all").text.splitlines()[1] == "src/dist/ y"
     hidden = tree_of(root, entry_kind="all", include_hidden=True).text
-    assert "[left out by rule: .git build dist;" in hidden
+    assert "[left out by rule: .git/ build/ src/dist/;" in hidden
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.directory(arguments.path) as place:
             facts = _facts(place, context, None if raisable else limit)
     except PathError as error:
-        raise refusal(error, arguments.path) from error
+        raise refusal(error, arguments.path, context) from error
     except DeadlineExceeded as error:
         words = "When the files were counted, the time was up: give a directory as path"
         raise DeadlineExceeded(words) from error

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from backstaff.errors import (
-    DeadlineExceeded,
     ErrorCode,
     NotADirectory,
     NotAFile,
@@ -29,15 +28,13 @@ from backstaff.errors import (
     ToolError,
 )
 from backstaff.fs.entry import Kind
-from backstaff.fs.project_files import project_files
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Source, opened
 from backstaff.reading.text import Taker, Whole, read
-from backstaff.render.lines import fitting, plural, size, some_of
+from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show
-from backstaff.search import suggestions
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._refusals import refusal
+from backstaff.tools.workspace._refusals import does_not_exist, nearest, refusal
 
 DEFAULT_TEXT_BYTES = 2 << 20
 MAX_TEXT_BYTES = 4 << 20
@@ -300,27 +297,17 @@ def _refusal(error: PathError, path: str, context: Context) -> ToolError:
             problem = f"is no regular file: {error.message}; {describes}"
         case NotADirectory(last=True):
             problem = "has a slash at its end, but it is a file: leave the slash out"
+        case NotFound(dangling=True):
+            # The file that is wanted has the target's name, not the link's.
+            refused = refusal(error, path, context)
+            return ToolError(refused.code, refused.message, nearest=[])
         case NotFound() | NotADirectory():
-            nearest = _nearest(path, context)
-            hint = some_of(map(show, nearest), len(nearest))
-            message = f"Path {quote(path)} does not exist"
-            message += f"; the nearest names: {hint}" if hint else ""
-            return ToolError(ErrorCode.NOT_FOUND, message, nearest=nearest)
+            near = nearest(path, context)
+            message = f"Path {quote(path)} {does_not_exist(near)}"
+            return ToolError(ErrorCode.NOT_FOUND, message, nearest=near)
         case _:
-            return refusal(error, path)
+            return refusal(error, path, context)
     return ToolError(ErrorCode.NOT_FILE, f"Path {quote(path)} {problem}")
-
-
-def _nearest(path: str, context: Context) -> list[str]:
-    """The files of the project, or unsaved ones, whose names are most like that of PATH."""
-    budget = context.budget.at_most(suggestions.SECONDS)
-    try:
-        with context.root.directory(".") as place:
-            found = project_files(place, budget, include_ignored=False).paths
-        # Most unsaved texts are of files that exist, too.
-        return suggestions.similar(path, list(dict.fromkeys([*found, *context.unsaved])), budget)
-    except (DeadlineExceeded, PathError):
-        return []
 
 
 TOOL = Tool(

@@ -166,7 +166,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     except BadRegexp as error:
         raise _invalid_regex(asked, pattern, error) from error
     except PathError as error:
-        raise refusal(error, asked.root_path) from error
+        raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
         had = (budget.deadline - start) * 1000
         raise _timeout(asked, scan, prefix, had) from error

@@ -174,11 +174,14 @@ class Answer:
     def _head(self) -> str:
         kind, query = self.arguments.kind, quote(self.arguments.query)
         among = f"{self.searched} searched in {show(f'{self.base}/')}"
+        guessed = self.total - self.matching
+        guesses = plural(guessed, "guess", "guesses") if guessed else ""
         if not self.matching:
-            guesses = f" exactly: {plural(self.total, 'guess', 'guesses')}" if self.total else ""
-            return f"No file matches {query}{guesses} ({kind}; {among})\n"
+            exactly = f" exactly: {guesses}" if guesses else ""
+            return f"No file matches {query}{exactly} ({kind}; {among})\n"
+        more = f", and {guesses}" if guesses else ""
         order = "" if kind == SearchKind.GLOB else ", the best first"
-        return f"{_matching(self.matching)} {query} ({kind}{order}; {among})\n"
+        return f"{_matching(self.matching)} {query}{more} ({kind}{order}; {among})\n"
 
     def _headings(self) -> Iterator[str]:
         """What stands before each path: the step, where it is another one than before."""
@@ -209,7 +212,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.directory(arguments.path) as place:
             return _answer(place, arguments, context).result(context.text_limit(DEFAULT_TEXT_BYTES))
     except PathError as error:
-        raise refusal(error, arguments.path) from error
+        raise refusal(error, arguments.path, context) from error
 
 
 def from_there(text: str, path: str) -> str:

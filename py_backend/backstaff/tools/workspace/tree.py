@@ -56,6 +56,7 @@ from backstaff.render.lines import (
 from backstaff.render.names import labels, literal, quote, show, word, words
 from backstaff.search import suggestions
 from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._refusals import no_directory
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 MAX_LEFT_OUT = 100
@@ -101,8 +102,9 @@ class Tree:
     of these directories may be missing. `unopened` says that the last node is a directory.
     `closed` are the paths of directories that were counted, but not opened.
     `unasked` says that the root has files or links that `entry_kind` keeps out.
-    `left_out` are the names among `DEFAULT_EXCLUDES` that were found, and `excluded` the first
-    paths that `exclude` names. `useless` says which of its patterns do not do what they should.
+    `left_out` has the kind of each path that a rule such as `DEFAULT_EXCLUDES` keeps out.
+    `excluded` are the first paths that `exclude` names, and `useless` says which of its patterns do
+    not do what they should.
     """
 
     root: Node
@@ -117,7 +119,7 @@ class Tree:
     unopened: bool = False
     closed: list[str] = field(default_factory=list)
     unasked: bool = False
-    left_out: set[str] = field(default_factory=set)
+    left_out: dict[str, Kind] = field(default_factory=dict)
     unreadable: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
     useless: list[str] = field(default_factory=list)
@@ -158,7 +160,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                     arguments.exclude, excluded_paths, shown, "shown", context.budget
                 )
     except PathError as error:
-        raise _refusal(error, arguments.path) from error
+        raise _refusal(error, arguments.path, context) from error
     text, is_whole = _text(tree, arguments, context)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
@@ -183,7 +185,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     return Result(
         text=text,
         data=output
-        | {"left_out": nsmallest(MAX_LEFT_OUT, tree.left_out)}
+        | {"left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out})}
         | {"missing": missing, "closed": closed},
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
@@ -208,7 +210,7 @@ def _labels(root: Node) -> list[tuple[str, str]]:
     return labels(show, [node[key] for node in nodes for key in ("name", "path")])
 
 
-def _refusal(error: PathError, path: str) -> ToolError:
+def _refusal(error: PathError, path: str, context: Context) -> ToolError:
     """ERROR with the contract's code (4.3), and SANDBOX_VIOLATION for a path outside."""
     match error:
         case OutsideRoot():
@@ -216,7 +218,7 @@ def _refusal(error: PathError, path: str) -> ToolError:
         case NotADirectory(last=True) | NotFound(dangling=True):
             code, problem = ErrorCode.NOT_DIRECTORY, "is not a directory"
         case NotFound() | NotADirectory():
-            code, problem = ErrorCode.NOT_FOUND, "does not exist"
+            code, problem = ErrorCode.NOT_FOUND, no_directory(path, context)
         case InvalidPath():
             code, problem = ErrorCode.INVALID_ARGUMENT, f"cannot be used: {error.message}"
         case _:
@@ -314,7 +316,7 @@ def _arranger(  # noqa: PLR0913, PLR0917  # all that the closure needs
             if not arguments.include_hidden:
                 names = [name for name in names if name[0] != "."]
             if ruled_out := rule(path, names):
-                tree.left_out |= ruled_out
+                tree.left_out |= {prefix + name: kind for name in ruled_out}
                 names = [name for name in names if name not in ruled_out]
             if excluded and (hidden := excluded.among(prefix, names, budget)):
                 names = [name for name in names if name not in hidden]
@@ -449,8 +451,9 @@ def _notes(
     if tree.unasked and not tree.root.get("children"):
         yield 'only directories are shown: entry_kind="all" shows the files, too'
     if tree.left_out:
-        shown_names = some_of(map(word, sorted(tree.left_out)), len(tree.left_out))
-        yield f"left out by rule: {shown_names}; give one as path to see it"
+        paths = (word(path) + SUFFIXES[kind] for path, kind in sorted(tree.left_out.items()))
+        shown_paths = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
+        yield f"left out by rule: {shown_paths}; give one as path to see it"
     if tree.unreadable:
         yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
     yield from tree.useless
