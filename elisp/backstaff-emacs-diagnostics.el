@@ -22,7 +22,7 @@
 ;;
 ;;   Not checked: no checker runs in: README.md
 ;;
-;; What was not looked at, or is not shown, is told beside it:
+;; Notes name the checkers that failed and count the problems that are not shown:
 ;;
 ;;   No errors or warnings from the checkers that work
 ;;   [2 notes below the severity warning are not shown]

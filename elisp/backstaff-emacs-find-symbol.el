@@ -74,7 +74,7 @@
   "The tool that finds what no back end knows.")
 
 (defconst backstaff-emacs-find-symbol--lisp "the xref back end elisp"
-  "The back end of Emacs Lisp, which knows what is loaded.")
+  "The back end of Emacs Lisp, which knows only the Lisp that is loaded.")
 
 (defconst backstaff-emacs-find-symbol--seconds 5
   "How long a back end may take, unless the caller waits less.")

@@ -239,7 +239,7 @@ Ask for required arguments without a value."
                    (backstaff-server-advice problem))))))
 
 (defun backstaff-menu--load ()
-  "Load what the entries of the menu run, as transient would do later."
+  "Load the commands of the menu's entries, which transient would load later."
   (map-keymap (lambda (_ command)
                 (when (symbolp command)
                   (autoload-do-load (symbol-function command) command)))

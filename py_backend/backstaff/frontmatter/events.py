@@ -34,7 +34,7 @@ def mapping(block: str) -> Mapping[str, Value]:
     except yaml.MarkedYAMLError as error:
         problem = error.problem or "it is no YAML"
         # The libyaml in PyYAML 6.0.4 refuses 1,000 levels itself, before the first event. The
-        # reader is told of one limit, whichever came first.
+        # message names our own limit in either case.
         if "nesting depth" in problem:
             problem = _TOO_DEEP
         raise _unreadable(problem, error.problem_mark) from error

@@ -33,8 +33,8 @@ class Choice:
     """The files to search, in their order, and how many others are left out.
 
     `by_name` counts files by the path that ends with an excluded name: that of a directory, such as
-    `src/build/`, or of the file itself. `by_exclude` counts those that a glob of `exclude` names,
-    and `by_include` those that none of `include` does.
+    `src/build/`, or of the file itself. `by_exclude` counts files that a glob of `exclude` matches;
+    `by_include` counts files that no glob of `include` matches.
     """
 
     files: Sequence[str]
@@ -102,7 +102,7 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
 def told_by_name(
     by_name: Counter[str], prefix: str, also: str = "", *, short: bool = False
 ) -> Iterator[str]:
-    """Say what is left out BY_NAME, as in `Choice`, and how to search it.
+    """Yield which paths are left out BY_NAME, as in `Choice`, and how to search them.
 
     For example `3 in build/ src/dist/, to be given as root_path`. PREFIX stands before each path,
     and ALSO tells what else to give. SHORT is for a line that ends each answer: `**/build/` stands

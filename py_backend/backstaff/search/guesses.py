@@ -110,7 +110,7 @@ class Guesses:
     def some_words(self) -> list[int]:
         """Paths with stems of some of the words; `DirEntry` counts as two.
 
-        A rare word tells more than one that many paths have. Of the files that share a word, most
+        A rare word tells more than a common one. Of the files that share a word, most
         are never edited, so that edits count nearly as much as a word.
         """
         scores: dict[int, float] = {}

@@ -32,7 +32,7 @@ IN_ORDER = (
     *(How.SAME, How.NAME, How.PATH, How.CASE, How.INITIALS, How.SPELLING, How.PIECES),
     *(How.FOLDER, How.LETTERS, How.WORDS, How.NEAREST),
 )
-"""The steps of an answer to a fuzzy query: what was found in an earlier one is surer."""
+"""The steps of an answer to a fuzzy query, the surest first."""
 
 Heat = Mapping[str, float]
 """How much some paths were edited of late."""
