@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; `make bench-remote' runs this below tests/remote/host.py, at 20 and at 80 ms
+;; `dev/bench-remote' runs this below tests/remote/host.py, at 20 and at 80 ms
 ;; round trip, or at those that RTT in the environment names.  Ways are measured
 ;; in turns, in one Emacs, with compiled code as users have it, and the ratio of
 ;; the medians is what counts; each has a gate.  With SESSION in the environment it
@@ -271,7 +271,7 @@ MS / BASE may be."
   (bench-remote-forget)
   (bench-remote-tell "delay 0.04")
   (princ (format "A project on another host, %s, at a round trip of 80 ms.
-Recorded by `make record-remote'; Emacs %s, TRAMP %s, connected already.\n\n"
+Recorded by `dev/bench-remote --record'; Emacs %s, TRAMP %s, connected already.\n\n"
                  "2,000 files in 211 directories" emacs-version tramp-version))
   (let ((head (lambda (text) (concat (string-join (seq-take (split-string text "\n") 6) "\n")
                                      "\n…\n")))

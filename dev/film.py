@@ -1,4 +1,4 @@
-"""`make film`: draws docs/backstaff.svg, an Emacs in a terminal that plays the scenes below.
+"""`python -m dev.film`: draws docs/backstaff.svg, a terminal's Emacs that plays the scenes below.
 
 tmux is the terminal. A frame is its screen when that has stood still, so that a slow machine draws
 the same film. The project is this repository at a fixed commit, and the same Emacs draws the same

@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; `make compile' runs this.  Left alone, checkdoc and check-declare print what
+;; `make lint' runs this.  Left alone, checkdoc and check-declare print what
 ;; they find and then exit with success, and so does the byte compiler for a
 ;; warning.  Here whatever is found is a failure.
 ;;

@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; `make screenshots' runs this in an Emacs with a window of its own.  Each
+;; dev/screenshots runs this in an Emacs with a window of its own.  Each
 ;; scene below types keys on this repository, waits for what they shall bring
 ;; about and draws the frame to a file.  A scene whose command does not exist
 ;; is left out.

@@ -3,7 +3,7 @@
     python -m dev.ways_in [WAY...]
 
 EMACS names the Emacs. A table is printed, and kept in .cache/ways-in for the one that
-`make test-install` prints of all versions. A way fails if it asks anything, needs a step by hand,
+`dev/ways-in` prints of all versions. A way fails if it asks anything, needs a step by hand,
 leaves a file uncompiled, or if the doctor finds anything wrong.
 
 What Emacs sees of the environment is a home, a path with Debian's programs, and no network, where

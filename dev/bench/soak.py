@@ -1,4 +1,4 @@
-"""`make soak`: mixed calls for minutes; a server that grows in memory or descriptors fails.
+"""`python -m dev.bench.soak`: mixed calls; a server whose memory or descriptors grow fails.
 
 The calls come round and round in one order, so any two rounds are alike. After the first rounds,
 in which caches fill and the allocator settles, memory is to stay where it is.

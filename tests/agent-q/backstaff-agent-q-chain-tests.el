@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; `make test-agent-q' runs this: an SBCL, connected to this Emacs by SLIME,
+;; `make test-el' runs this: an SBCL, connected to this Emacs by SLIME,
 ;; has a stand-in for Agent-Q, whose tools call our own server.  Where SBCL or
 ;; SLIME is missing, the tests are skipped.
 ;;

@@ -361,7 +361,7 @@ argument-hint: <file>\n---\n"))))
 
 (defconst backstaff-test-edits
   (string-to-number (or (getenv "BACKSTAFF_EDITS") "60"))
-  "How many random edits are tried (`make read-edits': 1,000).")
+  "How many random edits are tried (BACKSTAFF_EDITS in the environment).")
 
 (defmacro backstaff-test-with-files (variable names &rest body)
   "Run BODY with VARIABLE bound to buffers that visit files with NAMES.

@@ -45,6 +45,6 @@ def test_committed_film_plays_the_shots_and_is_small() -> None:
     captions = re.findall(r'font-weight="bold">([^<]*)</text></g>', text)
     said = dict.fromkeys(shot.caption for shot in SHOTS)
     assert list(said) == [caption for caption in captions if caption in said], (
-        "docs/backstaff.svg is out of date: make film"
+        "docs/backstaff.svg is out of date: python -m dev.film"
     )
     assert len(text) < 150_000

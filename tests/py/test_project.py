@@ -36,7 +36,7 @@ def test_every_library_that_the_server_needs_comes_along_in_a_version_it_may_hav
 def test_archive_of_the_libraries_is_made_of_what_is_named() -> None:
     with zipfile.ZipFile(ARCHIVE) as archive:
         named = archive.read("libraries.txt").decode()
-        assert named == (PROJECT / "dev/libraries.txt").read_text(), "run: make libraries"
+        assert named == (PROJECT / "dev/libraries.txt").read_text(), "run: python dev/libraries.py"
         licences = {name.split("/")[1] for name in archive.namelist() if "licenses/" in name}
     assert licences == PINS.keys()
 

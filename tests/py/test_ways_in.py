@@ -1,4 +1,4 @@
-"""The two ways in that need neither network nor another Emacs; `make test-install` has the rest."""
+"""The two ways in that need neither network nor another Emacs; `dev/ways-in` has the rest."""
 
 import subprocess
 import sys

@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; `make test-remote' runs Emacs below tests/remote/host.py, which says what
+;; `make test-el' runs Emacs below tests/remote/host.py, which says what
 ;; host there is.  Without an sshd there is none, and the tests that need one
 ;; are skipped; a method of TRAMP's own that runs a shell here, and su, stand
 ;; in for others.

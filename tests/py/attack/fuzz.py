@@ -1,4 +1,4 @@
-"""Fuzzes the wire with atheris, led by the code that each input reaches: `make fuzz`.
+"""Fuzzes the wire with atheris, led by the code that each input reaches: `dev/fuzz`.
 
 `python fuzz.py CORPUS OPTIONS-OF-LIBFUZZER`. It ends with a traceback, and keeps the input, when
 something does not hold that has to: see `tests.py.attack.wire_target`.

@@ -30,7 +30,7 @@ from tests.py.tools.random_texts import MEBIBYTE, RandomFile, random_file, windo
 from tests.py.trees import Plant
 
 FILES = int(os.environ.get("BACKSTAFF_FILES", "150"))
-"""How many random files are read (`make read-files`)."""
+"""How many random files are read (BACKSTAFF_FILES in the environment)."""
 WINDOWS = 20
 TOOL, WHOLE = "workspace/read_file", "agent-q/read_file"
 MORE = re.compile(r"^\[more: start_line=(\d+)\]\n\Z", re.MULTILINE)
