@@ -5,8 +5,8 @@ archive is committed, because package-vc, straight and MELPA copy the files of t
 run no program of it. It holds no code of ours, so it changes only with `libraries.txt` beside this
 file.
 
-`python dev/libraries.py` downloads the libraries that the file names, and writes the archive. A test
-compares it with the libraries that are installed.
+`python dev/libraries.py` downloads the libraries that the file names, and writes the archive. A
+test compares it with the installed libraries.
 """
 
 import subprocess
