@@ -13,6 +13,9 @@ import sys
 if sys.version_info < (3, 11):
     sys.exit("backstaff: this is Python %d.%d; 3.11 or newer is needed" % sys.version_info[:2])
 
+if os.open not in os.supports_dir_fd:
+    sys.exit("backstaff: this system has no descriptors of directories; Linux, macOS, BSD have")
+
 if not __package__:
     # Run as a file by an isolated interpreter (`python -I .../backstaff/__main__.py`), which puts
     # neither this directory nor the working directory on the path: so a project's own files named

@@ -12,7 +12,7 @@ from typing import Any
 from backstaff.arguments import UNKNOWN_ARGUMENT, ParameterType, argument, decode, parameters_of
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
-from backstaff.fs.paths import components, normalized
+from backstaff.fs.paths import components
 from backstaff.fs.root import Root
 from backstaff.registry import Registry, table
 from backstaff.render.lines import clipped, shortened, size
@@ -285,7 +285,7 @@ class Server:
         """Return the settings of TOOL below ROOT, and a warning if the file's are not used."""
         source, built_in = self.settings.source, tool.settings()
         chosen = self.settings.tables.get(table(tool_id, tool), built_in)
-        if not source or chosen == built_in or root.within(components(normalized(source))) is None:
+        if not source or chosen == built_in or root.within(components(source)) is None:
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"
         return built_in, [f"The settings file {quote(source)} {problem}"]

@@ -152,9 +152,9 @@ def _refuse_unsafe(path: AnyPath, status: os.stat_result) -> None:
     """
     if not stat.S_ISREG(status.st_mode):
         raise SettingsError(f"{path}: is not a regular file")
-    if hasattr(os, "getuid") and status.st_uid not in (os.getuid(), 0):
+    if status.st_uid not in (os.getuid(), 0):
         raise SettingsError(f"{path}: belongs to another user, who could change what is allowed")
-    if os.name == "posix" and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SettingsError(
             f"{path}: can be written by other users, who could change what is allowed;"
             " take that right away (chmod go-w) and look at what it says"

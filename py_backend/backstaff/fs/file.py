@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from backstaff.errors import NotAFile, path_error
 from backstaff.fs.entry import Kind, kind_of
-from backstaff.fs.handles import HANDLES, NO_FOLLOW
+from backstaff.fs.handles import HANDLES
 
 
 class Content(NamedTuple):
@@ -57,8 +57,6 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
     or terminal has no end to seek, and a device is not as long as its end says. To seek takes a
     sixth of the time of a status, so only what is not such a file is statted.
     """
-    if not NO_FOLLOW:
-        regular(name, directory)
     descriptor = HANDLES.open_file(name, directory, follow=False)
     try:
         try:

@@ -22,7 +22,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from backstaff.fs.budget import Budget
-from backstaff.fs.handles import has_descriptors
 
 if TYPE_CHECKING:
     import subprocess
@@ -77,7 +76,6 @@ class NoGit(StrEnum):
 
     ABSENT = "git is not installed"
     UNSUPPORTED = "git can be asked on Linux alone"
-    UNASKED = "git is not asked where directories have no descriptors"
     NO_WORK_TREE = "it is not in a git work tree"
     ELSEWHERE = "its git directory is elsewhere, and belongs to another work tree"
     REFUSED = "git refuses this repository, as it belongs to someone else"
@@ -88,7 +86,7 @@ class NoGit(StrEnum):
     @property
     def hides(self) -> bool:
         """Whether there may be a work tree all the same, of which git tells nothing."""
-        return self not in (NoGit.UNASKED, NoGit.NO_WORK_TREE, NoGit.ELSEWHERE)
+        return self not in (NoGit.NO_WORK_TREE, NoGit.ELSEWHERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +197,6 @@ class Repository:
 
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
     """The work tree around the open DIRECTORY. A git inside PROJECT, a path, is not run."""
-    if not has_descriptors():
-        return NoGit.UNASKED
     if not _may_be_in_one(directory):
         return NoGit.NO_WORK_TREE
     program = _program(project, os.environ.get("PATH", ""))

@@ -1,34 +1,21 @@
 """Open directories as handles, and questions about single names in them.
 
-A *handle* is a number that stands for one open directory. On POSIX it is a descriptor
-(`Descriptors`): whatever is renamed or swapped meanwhile, it leads to the directory that was
-entered. Systems without descriptors of directories hold real paths (`fs.handles_windows`).
+A *handle* is the descriptor of one open directory. It leads to the directory that was entered, even
+if that is renamed or another takes its name. `HANDLES` is the one instance that all modules use, so
+that a test can count or delay each question.
 
-All other modules of `fs` use `HANDLES`, the class for this system, and need not know which it is.
+The supported systems are Linux, macOS and the BSDs: Windows has no descriptors of directories.
 """
 
 import os
 from collections.abc import Callable, Iterable
 
-# Whether a flag exists is a matter of the system; one that does not exist cannot be asked for.
-NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_DIRECTORY = (
-    getattr(os, "O_DIRECTORY", 0)
-    | NO_FOLLOW
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-)
+_DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LIST = os.O_RDONLY | _DIRECTORY
 # O_PATH needs search permission only, so a 0311 directory can be passed through, and it touches no
 # device or dead mount. Where it does not exist, a plain read-only open is the nearest thing.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | _DIRECTORY
-READ = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 # To open "." takes search permission, and to read a directory does not. This name for a descriptor,
 # where the system has it, takes none.
 _HELD = "/proc/self/fd/%d"
@@ -74,7 +61,7 @@ class Descriptors:
             held = _HELD % directory
             if not os.path.exists(held):
                 raise
-            return os.open(held, _LIST & ~NO_FOLLOW)
+            return os.open(held, _LIST & ~os.O_NOFOLLOW)
 
     def lstat(self, name: str, directory: int) -> os.stat_result:
         """The status of NAME, without following a link."""
@@ -95,7 +82,7 @@ class Descriptors:
 
     def open_file(self, name: str, directory: int, *, follow: bool) -> int:
         """A descriptor that reads the file NAME without waiting; links only if FOLLOW."""
-        return os.open(name, READ if follow else READ | NO_FOLLOW, dir_fd=directory)
+        return os.open(name, _READ if follow else _READ | os.O_NOFOLLOW, dir_fd=directory)
 
     def accessible(self, name: str, directory: int, mode: int) -> bool:
         """Whether access(2) grants MODE on NAME, or on DIRECTORY if NAME is "."."""
@@ -104,19 +91,4 @@ class Descriptors:
         return os.access(".", mode, dir_fd=directory) or os.access(_HELD % directory, mode)
 
 
-def has_descriptors() -> bool:
-    """Whether this system can hold directories by descriptor."""
-    by_directory = {os.open, os.stat, os.readlink, os.access} <= os.supports_dir_fd
-    return by_directory and os.scandir in os.supports_fd and hasattr(os, "O_DIRECTORY")
-
-
-def _of_this_system() -> Descriptors:
-    if has_descriptors():
-        return Descriptors()
-    from backstaff.fs.handles_windows import PathHandles
-
-    return PathHandles()
-
-
-HANDLES = _of_this_system()
-"""The class for this system."""
+HANDLES = Descriptors()

@@ -32,7 +32,7 @@ from backstaff.errors import (
 )
 from backstaff.fs.entry import Kind, kind_of, lstat
 from backstaff.fs.handles import HANDLES
-from backstaff.fs.paths import absolute, components, join, normalized
+from backstaff.fs.paths import components, join
 
 MAX_PATH_BYTES = 4096
 MAX_LINKS = 40
@@ -114,14 +114,14 @@ class Root:
     def __init__(self, given: str) -> None:
         """Open the directory GIVEN (absolute). Raises `PathError` with a message for the user."""
         real, self._descriptor = _open_root(given)
-        self.components = components(normalized(real))
+        self.components = components(real)
         self.path = join(self.components)
-        self._aliases = [self.components, components(normalized(given))]
+        self._aliases = [self.components, components(given)]
 
     def resolve(self, text: str) -> Place:
         """Find the file or directory TEXT inside this root. Raises `PathError`.
 
-        TEXT is relative to the root or absolute, and literal: no `~`, `$VAR`, glob or drive is
+        TEXT is relative to the root or absolute, and literal: no `~`, `$VAR` or glob is
         expanded. "" and "." are the root. Links count as long as they stay inside.
         """
         text = _checked(text)
@@ -208,7 +208,7 @@ class _Resolution:
 
     def _refuse_words_that_leave(self) -> None:
         words: list[str] | None = components(self.text)
-        if absolute(self.text):
+        if self.text.startswith("/"):
             words = self.root.within(components(self.text))
         if words is not None and self._leads_out(self.root.components, words):
             raise OutsideRoot("it is outside the project root")
@@ -224,10 +224,9 @@ class _Resolution:
 
     def _take(self, text: str) -> None:
         """Put the components of TEXT, an argument or a link's target, before the pending ones."""
-        text = normalized(text)
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
-        if absolute(text):
+        if text.startswith("/"):
             self._back_to_root()
             inside = self.root.within(words)
             self.above = [] if inside is None else None
@@ -361,13 +360,13 @@ def _checked(text: str) -> str:
         raise InvalidPath("the path holds a NUL character")
     if len(name) > MAX_PATH_BYTES:
         raise InvalidPath(f"the path is longer than {MAX_PATH_BYTES} bytes")
-    return normalized(os.fsdecode(name))
+    return os.fsdecode(name)
 
 
 def _open_root(given: str) -> tuple[str, int]:
     """The real path of GIVEN, and a descriptor of the directory at that path."""
     given = _checked(given)
-    if not absolute(given):
+    if not given.startswith("/"):
         raise InvalidPath("the project root must be an absolute path")
     for _ in range(MAX_RETRIES):
         path, descriptor = _at_root(given)

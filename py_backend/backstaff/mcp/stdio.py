@@ -46,14 +46,11 @@ def _finish(connection: Connection, outgoing: int) -> None:
     The wait is over when nobody can read OUTGOING any more, as for a client that was killed. What
     still runs then is cancelled, so that no process that matches for it outlives the server.
     """
-    reader = select.poll() if hasattr(select, "poll") else None  # Windows has none for pipes
-    if reader:
-        reader.register(outgoing, 0)  # errors are told without being asked for
+    reader = select.poll()
+    reader.register(outgoing, 0)  # errors are told without being asked for
     until = time.monotonic() + FINISH_S
     while connection.busy() and time.monotonic() < until:
-        if reader is None:
-            time.sleep(CHECK_MS / 1000)  # a client that is gone is noticed when an answer is sent
-        elif reader.poll(CHECK_MS):
+        if reader.poll(CHECK_MS):
             break
     if connection.busy():
         logger.info("stdin has ended, and the last calls are cancelled")

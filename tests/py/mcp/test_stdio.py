@@ -131,13 +131,6 @@ def test_call_that_outlasts_the_input_is_answered(made_up: McpClient) -> None:
     )
 
 
-def test_call_that_outlasts_the_input_is_answered_where_nothing_can_be_polled(serve: Serve) -> None:
-    without = f"import select\ndel select.poll\n{WITH_MADE_UP_TOOLS}"
-    client = serve(command=(sys.executable, "-c", without))
-    client.say(request("tools/call", {"name": "late"}, uid=1))
-    assert text(answered(client)[1]) == "after the end"
-
-
 def test_call_that_nobody_reads_does_not_keep_the_server(serve: Serve) -> None:
     patient = WITH_MADE_UP_TOOLS.replace("FINISH_S = 0.5", f"FINISH_S = {2 * DEADLINE}")
     client = serve(command=(sys.executable, "-c", patient))
