@@ -24,7 +24,7 @@ help: ## list the commands
 
 check: setup ## the inner loop, 90 s: lint, types, layers, and the quick tests of both languages
 	@dev/lint --quick
-	@dev/ert --quick
+	@dev/ert core
 	@dev/pytest --quick
 
 test: lint test-el test-py ## run all checks and all tests
