@@ -40,8 +40,7 @@
         (eval (car (read-from-string (format "(progn %s)" code))) t)))))
 
 (ert-deftest backstaff-docs-epc-lisp-runs ()
-  ;; Not everybody can install Debian's elpa-epc.
-  (skip-unless (locate-library "epc"))
+  (backstaff-test-needs "epc" (locate-library "epc"))
   (backstaff-test-with-tree '(("a.txt" . "x"))
     (let ((blocks (backstaff-docs-blocks "elisp")))
       (should (= (length blocks) 1))

@@ -547,9 +547,7 @@
 (declare-function evil-mode "ext:evil-core" (&optional argument))
 
 (ert-deftest backstaff-list-keys-go-before-those-of-evil ()
-  ;; `make test' installs Evil where it can.
-  (unless (require 'evil nil t)
-    (ert-skip "Emacs has no evil (Debian: elpa-evil)"))
+  (backstaff-test-needs "Evil" (require 'evil nil t))
   (unwind-protect
       (backstaff-view-test-project '(("d" ("f" . "")))
         (evil-mode)

@@ -167,7 +167,7 @@
                          "SANDBOX_VIOLATION")))))))
 
 (ert-deftest backstaff-remote-language-server-finds-symbols ()
-  (skip-unless (require 'eglot nil t))
+  (backstaff-test-needs "eglot" (require 'eglot nil t))
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (write-region "frob\nx\n" nil (concat root "a.py") nil 'silent)
     (write-region "\ndef frob():\n" nil (concat root "b.py") nil 'silent)
@@ -383,19 +383,17 @@
   (backstaff-remote-tests-elsewhere (file-remote-p (format "/fake:%s:/" (system-name)))))
 
 (ert-deftest backstaff-remote-works-through-su ()
-  (unless (zerop (user-uid))
-    (ert-skip "su would ask for a password"))
+  (backstaff-test-needs "root, of whom su asks no password" (zerop (user-uid)))
   (backstaff-remote-tests-elsewhere (file-remote-p "/su::/")))
 
 (ert-deftest backstaff-remote-works-through-sudo ()
-  (unless (and (executable-find "sudo")
-               (eql 0 (call-process "sudo" nil nil nil "-n" "true")))
-    (ert-skip "There is no sudo, or it would ask for a password"))
+  (backstaff-test-needs "sudo that asks no password"
+                        (and (executable-find "sudo")
+                             (eql 0 (call-process "sudo" nil nil nil "-n" "true"))))
   (backstaff-remote-tests-elsewhere (file-remote-p "/sudo::/")))
 
 (ert-deftest backstaff-remote-works-over-several-hops ()
-  (unless backstaff-remote-test-place
-    (ert-skip "There is no sshd here (Debian: openssh-server)"))
+  (backstaff-remote-test-needs-host)
   (let ((tramp-default-proxies-alist nil))
     (backstaff-remote-tests-elsewhere "/ssh:host|ssh:other:")))
 
