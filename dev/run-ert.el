@@ -35,7 +35,9 @@
 
 ;; Tests put functions of their own in the place of primitives.  Where Emacs compiles
 ;; to machine code it would start a compiler for each, in the middle of the test, and
-;; for each library that a test loads.
+;; for each library that a test loads.  Emacs 28 loads the compiler even if it is off.
+(when (featurep 'native-compile)
+  (require 'comp))
 (setq native-comp-deferred-compilation nil ; Emacs 28
       native-comp-jit-compilation nil      ; Emacs 29 and later
       comp-deferred-compilation nil

@@ -301,6 +301,7 @@ The sources of the server are a copy without an environment beside it."
                      " 2 checks failed: Root, Command.")))))
 
 (ert-deftest backstaff-doctor-does-not-wait ()
+  :tags '(clock)
   (backstaff-doctor-tests-with (backstaff-test-fake-command "silent")
     (let ((buffer nil))
       (should (< (backstaff-test-seconds (setq buffer (backstaff-doctor))) 0.4))

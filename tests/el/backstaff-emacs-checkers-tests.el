@@ -382,6 +382,7 @@
                    "BACKEND_FAILED"))))
 
 (ert-deftest backstaff-emacs-eglot-slow-and-dead-servers-hold-nobody-up ()
+  :tags '(clock)
   (dolist (way '("late" "never" "ends" stopped))
     (let ((backstaff-emacs-find-symbol--seconds (if (equal way "late") 10 0.3)))
       (ert-info ((format "%s" way))
@@ -406,6 +407,7 @@
               (signal-process process 'SIGCONT))))))))
 
 (ert-deftest backstaff-emacs-eglot-server-that-reads-nothing-gets-a-second ()
+  :tags '(clock)
   (let ((backstaff-emacs-find-symbol--seconds 2))
     (backstaff-emacs-checkers-tests-with-eglot
         '(("a.py" . "frob\n"))
@@ -465,9 +467,8 @@ What is promised is 50 ms, but the machine of the tests may be busy."
                                            (buffer-name buffer)))
                          (buffer-list)))))
 
-(defvar native-comp-enable-subr-trampolines)
-
 (ert-deftest backstaff-emacs-tools-look-and-do-nothing-else ()
+  :tags '(clock)
   (backstaff-emacs-checkers-tests-with-eglot
       `(("a.py" . "import b\nfrob\n") ("b.py" . ,(make-string 1000000 ?x))
         ("big.txt" . ,(apply #'concat (make-list 100000 "a line of a large file\n")))
@@ -488,8 +489,6 @@ What is promised is 50 ms, but the machine of the tests may be busy."
     (insert "text\n")
     (switch-to-buffer "c.el")
     (let* ((deeds nil)
-           ;; Advice on a function in C would load the compiler through the handler below.
-           (native-comp-enable-subr-trampolines nil)
            (note (lambda (deed)
                    (lambda (&rest _)
                      ;; jsonrpc encodes in buffers of its own, and logs in those of eglot.

@@ -192,6 +192,7 @@ prompt = [\"emacs/d*\"]\n")))
   "What happened while the libraries of a tool were loaded, the last event first.")
 
 (ert-deftest backstaff-emacs-tool-loads-its-libraries-in-steps ()
+  :tags '(clock)
   (dolist (call (list #'backstaff-call #'backstaff-emacs-tests-later))
     (backstaff-emacs-tests-with-tool
         (lambda (&rest _) (push 'run backstaff-emacs-tests--events) '(:text "done\n"))

@@ -208,6 +208,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
       (should (string-match-p "W workspace" screen)))))
 
 (ert-deftest backstaff-menu-does-not-wait-for-a-silent-server ()
+  :tags '(clock)
   (backstaff-menu-tests-with (backstaff-test-fake-command "silent")
     (let* ((backstaff-menu--patience 0.5)
            (screen nil)

@@ -118,6 +118,7 @@
     (should (equal (backstaff-server-tests-pid) (backstaff-server-tests-pid)))))
 
 (ert-deftest backstaff-server-start-does-not-wait ()
+  :tags '(clock)
   (backstaff-test-with-server (backstaff-test-fake-command "silent")
     (should (< (backstaff-test-seconds
                  (backstaff-server-call-async 'reply nil :error-fn #'ignore))
