@@ -459,7 +459,7 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
     (backstaff-test-with-connection peer
       (let ((seconds
              (backstaff-test-seconds
-               (should-error (backstaff-epc-call peer method nil :timeout 0.5)
+               (should-error (backstaff-epc-call peer method nil :timeout 0.2)
                              :type 'backstaff-error))))
         (should (< seconds 2.5))))))
 
@@ -469,7 +469,7 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
       (run-at-time 0 nil
                    (lambda ()
                      (condition-case problem
-                         (backstaff-epc-call peer 'flood nil :timeout 0.5)
+                         (backstaff-epc-call peer 'flood nil :timeout 0.2)
                        (backstaff-error (setq condition problem)))))
       (backstaff-test-wait-for condition)
       (should condition))))
