@@ -11,8 +11,9 @@
 ;;   emacs -Q --batch -L elisp -l dev/lint-elisp.el -f lint-elisp-compile FILE
 ;;   emacs    --batch -L elisp -l dev/lint-elisp.el -f lint-elisp-package FILE...
 ;;
-;; Compiling wants a fresh Emacs for each file: one that forgets a `require'
-;; compiles well after another has loaded the library.
+;; A file of the package wants a fresh Emacs: one that forgets a `require' compiles
+;; well after another has loaded the library.  Tests and tools are compiled in one
+;; Emacs, as each of them is loaded in many ways anyway.
 
 ;;; Code:
 

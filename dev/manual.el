@@ -224,12 +224,27 @@ All but the first stand four columns deeper."
   (manual-fill "keys" (manual-keymaps)))
 
 (defun manual-hash ()
-  "Return the line that marks the Texinfo with the SHA-1 of its source."
+  "Return what marks the Texinfo with the SHA-1 of its source."
   (with-temp-buffer
     (set-buffer-multibyte nil)
     (insert-file-contents-literally (manual-file "backstaff.org"))
-    (format "@c Made by `make manual' from backstaff.org, whose SHA-1 is %s\n"
+    (format "@c Made by `make manual' from backstaff.org, whose SHA-1 is %s"
             (secure-hash 'sha1 (current-buffer)))))
+
+(defun manual-texinfo ()
+  "Return the Texinfo of the manual, marked with its source and the version of Org.
+Each version of Org exports a little differently."
+  (let ((org-export-with-broken-links nil)
+        (org-confirm-babel-evaluate nil))
+    (with-temp-buffer
+      (insert (with-current-buffer (find-file-noselect (manual-file "backstaff.org") t)
+                (unwind-protect (org-export-as 'texinfo)
+                  (kill-buffer))))
+      ;; The first line has to be Texinfo's own.
+      (goto-char (point-min))
+      (forward-line)
+      (insert (format "%s, with Org %s\n" (manual-hash) (org-version)))
+      (buffer-string))))
 
 (defun manual-info-file (name)
   "Return the file NAME beside the Lisp."
@@ -251,11 +266,15 @@ All but the first stand four columns deeper."
     (unless (eq 0 (apply #'call-process program nil t nil arguments))
       (error "%s: %s" program (buffer-string)))))
 
+(defun manual-makeinfo (file)
+  "Write the Info file of the Texinfo to FILE."
+  (manual-run "makeinfo" "--no-split" (concat "--output=" file) (manual-file "backstaff.texi")))
+
 (defun manual-write-info ()
   "Write the Info file and `dir', which Emacs reads to offer it."
   (let ((directory (manual-info-file "dir"))
         (exec-path (append exec-path '("/usr/sbin"))))
-    (manual-run "makeinfo" "--no-split" "--output=backstaff.info" (manual-file "backstaff.texi"))
+    (manual-makeinfo "backstaff.info")
     ;; What install-info finds, it keeps.
     (when (file-exists-p directory)
       (delete-file directory))
@@ -269,20 +288,13 @@ All but the first stand four columns deeper."
 
 (defun manual-batch ()
   "Write the reference into the manual, then the Texinfo, then the Info file."
-  (let ((coding-system-for-write 'utf-8-unix)
-        (org-export-with-broken-links nil)
-        (org-confirm-babel-evaluate nil))
+  (let ((coding-system-for-write 'utf-8-unix))
     (with-temp-buffer
       (manual-insert)
       (write-region nil nil (manual-file "backstaff.org") nil 'silent))
-    (with-current-buffer (find-file-noselect (manual-file "backstaff.org"))
-      (let ((texinfo (org-export-as 'texinfo)))
-        (with-temp-file (manual-file "backstaff.texi")
-          (insert texinfo)
-          ;; The first line has to be Texinfo's own.
-          (goto-char (point-min))
-          (forward-line)
-          (insert (manual-hash)))))
+    (let ((texinfo (manual-texinfo)))
+      (with-temp-file (manual-file "backstaff.texi")
+        (insert texinfo)))
     (if (executable-find "makeinfo")
         (manual-write-info)
       (message "manual: WITHOUT elisp/backstaff.info: makeinfo is missing (Debian: texinfo)"))))

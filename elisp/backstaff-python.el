@@ -81,6 +81,9 @@ print('%d.%d.%d' % sys.version_info[:3], sys.executable,
       ' '.join(name for name in ('ensurepip', 'venv') if not find_spec(name)), sep='\\n')"
   "A program with which a Python describes itself, in four lines.")
 
+(defconst backstaff-python--patience 3
+  "Seconds that a Python may take to describe itself.")
+
 (defun backstaff-python--probe (program)
   "Let PROGRAM, a Python, describe itself; return a plist, or a string on failure.
 For example (:version \"3.12.1\" :executable \"/usr/bin/python3.12\"
@@ -97,9 +100,10 @@ that it lacks and needs to make an environment."
                              (when (< (length output) 10000)
                                (setq output (concat output text))))))
          ;; A timer runs even while the process floods Emacs with output.
-         (timer (run-at-time 3 nil (lambda ()
-                                     (setq late t)
-                                     (delete-process process)))))
+         (timer (run-at-time backstaff-python--patience nil
+                            (lambda ()
+                              (setq late t)
+                              (delete-process process)))))
     (unwind-protect
         (while (progn (setq live (process-live-p process))
                       (or (accept-process-output process 0.05 nil t) live)))
@@ -112,7 +116,7 @@ that it lacks and needs to make an environment."
          ,missing . ,_)
        (list :version version :executable executable :base base
              :missing (split-string missing)))
-      ((guard late) "says nothing for 3 seconds")
+      ((guard late) (format "says nothing for %s seconds" backstaff-python--patience))
       (_ "does not answer as Python does"))))
 
 (defun backstaff-python-search (function)

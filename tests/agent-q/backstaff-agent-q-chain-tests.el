@@ -75,8 +75,9 @@
 Emacs itself is elsewhere."
   (declare (indent 1) (debug t))
   `(progn
-     ;; dev/setup says so where Debian's packages of these cannot be had.
-     (skip-unless (and (featurep 'slime) (executable-find "sbcl")))
+     (backstaff-test-needs "SLIME" (featurep 'slime))
+     (backstaff-test-needs "Swank" (file-exists-p (expand-file-name slime-backend slime-path)))
+     (backstaff-test-needs "SBCL" (executable-find "sbcl"))
      (let ((slime-enable-evaluate-in-emacs t)
            (inhibit-message t))
        (unless (process-live-p backstaff-chain-lisp)

@@ -14,6 +14,9 @@
 (declare-function manual-insert "ext:manual" ())
 (declare-function manual-file "ext:manual" (name))
 (declare-function manual-hash "ext:manual" ())
+(declare-function manual-makeinfo "ext:manual" (file))
+(declare-function manual-texinfo "ext:manual" ())
+(declare-function org-version "org" (&optional here full message))
 (declare-function manual-info-file "ext:manual" (name))
 (declare-function manual-info-hash "ext:manual" ())
 (load (expand-file-name "dev/manual.el" backstaff-test-repository) nil t)
@@ -40,8 +43,7 @@
         (eval (car (read-from-string (format "(progn %s)" code))) t)))))
 
 (ert-deftest backstaff-docs-epc-lisp-runs ()
-  ;; Not everybody can install Debian's elpa-epc.
-  (skip-unless (locate-library "epc"))
+  (backstaff-test-needs "epc" (locate-library "epc"))
   (backstaff-test-with-tree '(("a.txt" . "x"))
     (let ((blocks (backstaff-docs-blocks "elisp")))
       (should (= (length blocks) 1))
@@ -72,7 +74,6 @@
       (dolist (id ids)
         (should (save-excursion (search-forward (format "`%s`" id) nil t)))))))
 
-;; Each version of Org exports a little differently, so the export is not repeated.
 (ert-deftest backstaff-docs-texinfo-is-that-of-the-manual ()
   (with-temp-buffer
     (insert-file-contents (manual-file "backstaff.texi"))
@@ -80,16 +81,88 @@
     (unless (looking-at-p (regexp-quote (manual-hash)))
       (ert-fail "docs/backstaff.texi is out of date: make manual"))))
 
-;; Nor does each makeinfo write the same.
+(ert-deftest backstaff-docs-texinfo-is-what-org-exports ()
+  "Of the hash alone a body that was changed by hand knows nothing."
+  (let ((written (with-temp-buffer
+                   (insert-file-contents (manual-file "backstaff.texi"))
+                   (buffer-string))))
+    (should (string-match ", with Org \\(.+\\)\n" written))
+    (let ((version (match-string 1 written)))
+      (require 'org)
+      (backstaff-test-needs (concat "Org " version) (equal version (org-version)))
+      (unless (equal (manual-texinfo) written)
+        (ert-fail "docs/backstaff.texi is not what Org exports: make manual")))))
+
 (ert-deftest backstaff-docs-info-file-is-that-of-the-texinfo ()
   (with-temp-buffer
     (insert-file-contents (manual-info-file "dir"))
     (unless (search-forward (manual-info-hash) nil t)
       (ert-fail "elisp/backstaff.info is out of date: make manual, where makeinfo is installed"))))
 
-(ert-deftest backstaff-docs-lisp-can-be-read ()
+(ert-deftest backstaff-docs-info-file-is-what-makeinfo-writes ()
+  (let ((written (with-temp-buffer
+                   (insert-file-contents (manual-info-file "backstaff.info"))
+                   (buffer-string))))
+    (should (string-match "produced by makeinfo version \\(.+\\) from" written))
+    (let ((version (match-string 1 written)))
+      (backstaff-test-needs
+       (concat "makeinfo " version)
+       (and (executable-find "makeinfo")
+            (string-match-p (concat " " (regexp-quote version) "\\_>")
+                            (shell-command-to-string "makeinfo --version"))))
+      (backstaff-test-with-tree nil
+        (manual-makeinfo (expand-file-name "backstaff.info"))
+        (with-temp-buffer
+          (insert-file-contents (expand-file-name "backstaff.info" root))
+          (unless (equal (buffer-string) written)
+            (ert-fail "elisp/backstaff.info is not what makeinfo writes: make manual")))))))
+
+
+;;; Lisp
+
+(defconst backstaff-docs-packages '(use-package straight-use-package elpaca)
+  "Macros of other packages, whose arguments are no code.")
+
+(defun backstaff-docs-forms (code)
+  "Return the forms of CODE, without calls of `backstaff-docs-packages'.
+Nor is data among them, which begins with a keyword."
+  (cl-remove-if (lambda (form)
+                  (or (memq (car-safe form) backstaff-docs-packages)
+                      (keywordp (car-safe form))))
+                (read (format "(%s)" code))))
+
+(defun backstaff-docs-warnings (forms)
+  "Return what the compiler says of FORMS but that it does not know a name.
+The names of others are unknown here, and what is in capitals is the reader's."
+  (let* ((warnings nil)
+         (byte-compile-log-warning-function
+          (lambda (text &rest _)
+            (unless (string-match-p "not known to be defined\\|free variable" text)
+              (push text warnings)))))
+    (byte-compile `(lambda () ,@forms))
+    warnings))
+
+(ert-deftest backstaff-docs-lisp-names-what-there-is ()
+  (mapc #'require '(backstaff-gptel backstaff-llm backstaff-mcp))
+  (let ((blocks (backstaff-docs-blocks "emacs-lisp")))
+    (should blocks)
+    (dolist (code blocks)
+      (ert-info (code)
+        (with-temp-buffer
+          (insert code)
+          (goto-char (point-min))
+          (while (re-search-forward "\\_<backstaff[a-z-]*\\_>" nil t)
+            (let ((name (intern (match-string 0))))
+              ;; In a string or a comment it may be anything.
+              (unless (nth 8 (syntax-ppss))
+                (should (or (fboundp name) (boundp name) (featurep name)))))))))))
+
+(ert-deftest backstaff-docs-lisp-calls-with-arguments-that-fit ()
+  ;; That the compiler is heard here.
+  (should (backstaff-docs-warnings '((backstaff-call))))
   (dolist (code (backstaff-docs-blocks "emacs-lisp"))
-    (should (read (format "(progn %s)" code)))))
+    (ert-info (code)
+      (should-not (backstaff-docs-warnings (backstaff-docs-forms code))))))
 
 (provide 'backstaff-docs-tests)
 ;;; backstaff-docs-tests.el ends here

@@ -172,8 +172,7 @@
                              backstaff-emacs-checkers-tests-open))))))
 
 (ert-deftest backstaff-emacs-diagnostics-of-flycheck-alone-and-of-both ()
-  ;; Not everybody can install Debian's elpa-flycheck.
-  (skip-unless (require 'flycheck nil t))
+  (backstaff-test-needs "Flycheck" (require 'flycheck nil t))
   (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n") ("b.txt" . "x"))
     (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
       (backstaff-emacs-checkers-tests-flycheck
@@ -210,7 +209,7 @@
                               (backstaff-emacs-tests-text "diagnostics"))))))
 
 (ert-deftest backstaff-emacs-diagnostics-of-a-check-by-flycheck ()
-  (skip-unless (require 'flycheck nil t))
+  (backstaff-test-needs "Flycheck" (require 'flycheck nil t))
   (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\n"))
     (with-current-buffer (backstaff-emacs-tests-visit "a.txt")
       (eval '(flycheck-define-checker backstaff-emacs-checkers-tests
@@ -260,8 +259,8 @@
   "Run BODY in a.py of a project with TREE; its language server is COMMAND."
   (declare (indent 2) (debug t))
   `(progn
-     ;; Emacs 28 needs Debian's elpa-eglot.
-     (skip-unless (require 'eglot nil t))
+     ;; Emacs has it from version 29 on.
+     (backstaff-test-needs "eglot" (require 'eglot nil t))
      (backstaff-test-with-buffers ,tree
        (make-directory (expand-file-name ".git" root))
        (let ((eglot-server-programs (list (cons 'python-mode ,command)))
@@ -278,7 +277,7 @@
 
 (ert-deftest backstaff-emacs-eglot-with-a-real-server ()
   (let ((server (expand-file-name "pylsp" (file-name-directory (backstaff-test-python)))))
-    (skip-unless (file-executable-p server))
+    (backstaff-test-needs "pylsp beside the Python of the tests" (file-executable-p server))
     (backstaff-emacs-checkers-tests-with-eglot
         '(("a.py" . "import b\n\n\ndef f():\n    return b.frob(1) + undefined_name\n")
           ("b.py" . "# é\ndef frob(x):\n    return x\n"))
@@ -383,8 +382,9 @@
                    "BACKEND_FAILED"))))
 
 (ert-deftest backstaff-emacs-eglot-slow-and-dead-servers-hold-nobody-up ()
+  :tags '(clock)
   (dolist (way '("late" "never" "ends" stopped))
-    (let ((backstaff-emacs-find-symbol--seconds (if (equal way "late") 10 1)))
+    (let ((backstaff-emacs-find-symbol--seconds (if (equal way "late") 10 0.3)))
       (ert-info ((format "%s" way))
         (backstaff-emacs-checkers-tests-with-eglot
             '(("a.py" . "frob\n"))
@@ -407,6 +407,7 @@
               (signal-process process 'SIGCONT))))))))
 
 (ert-deftest backstaff-emacs-eglot-server-that-reads-nothing-gets-a-second ()
+  :tags '(clock)
   (let ((backstaff-emacs-find-symbol--seconds 2))
     (backstaff-emacs-checkers-tests-with-eglot
         '(("a.py" . "frob\n"))
@@ -466,9 +467,8 @@ What is promised is 50 ms, but the machine of the tests may be busy."
                                            (buffer-name buffer)))
                          (buffer-list)))))
 
-(defvar native-comp-enable-subr-trampolines)
-
 (ert-deftest backstaff-emacs-tools-look-and-do-nothing-else ()
+  :tags '(clock)
   (backstaff-emacs-checkers-tests-with-eglot
       `(("a.py" . "import b\nfrob\n") ("b.py" . ,(make-string 1000000 ?x))
         ("big.txt" . ,(apply #'concat (make-list 100000 "a line of a large file\n")))
@@ -489,8 +489,6 @@ What is promised is 50 ms, but the machine of the tests may be busy."
     (insert "text\n")
     (switch-to-buffer "c.el")
     (let* ((deeds nil)
-           ;; Advice on a function in C would load the compiler through the handler below.
-           (native-comp-enable-subr-trampolines nil)
            (note (lambda (deed)
                    (lambda (&rest _)
                      ;; jsonrpc encodes in buffers of its own, and logs in those of eglot.

@@ -160,8 +160,8 @@ prompt = [\"emacs/d*\"]\n")))
                                      (setq backstaff-emacs-tests--done done)
                                      nil)
     (backstaff-tools)                   ; this starts the server
-    (let ((backstaff-call-timeout 0.6))
-      (backstaff-test-should-fail 'backstaff-timeout "emacs/context gave no answer within 0.6"
+    (let ((backstaff-call-timeout 0.3))
+      (backstaff-test-should-fail 'backstaff-timeout "emacs/context gave no answer within 0.3"
         (backstaff-call 'emacs/context nil))
       (let ((reply (backstaff-emacs-tests-later 'emacs/context nil)))
         (should (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")))
@@ -192,6 +192,7 @@ prompt = [\"emacs/d*\"]\n")))
   "What happened while the libraries of a tool were loaded, the last event first.")
 
 (ert-deftest backstaff-emacs-tool-loads-its-libraries-in-steps ()
+  :tags '(clock)
   (dolist (call (list #'backstaff-call #'backstaff-emacs-tests-later))
     (backstaff-emacs-tests-with-tool
         (lambda (&rest _) (push 'run backstaff-emacs-tests--events) '(:text "done\n"))

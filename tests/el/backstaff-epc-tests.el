@@ -45,6 +45,7 @@
     (should (equal (backstaff-epc-call peer 'echo '(1)) '(1)))))
 
 (ert-deftest backstaff-epc-large-frames-cost-in-proportion ()
+  :tags '(clock)
   (backstaff-test-with-connection peer
     (cl-flet ((cost (size)
                 (cl-loop repeat 3 minimize
@@ -309,6 +310,7 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
       (should (equal ends '(backstaff-cancelled))))))
 
 (ert-deftest backstaff-epc-waiting-costs-no-time-of-the-processor ()
+  :tags '(clock)
   (backstaff-test-with-connection peer
     (let ((before (get-internal-run-time)))
       (backstaff-test-condition (backstaff-epc-call peer 'stall nil :timeout 1))
@@ -457,7 +459,7 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
     (backstaff-test-with-connection peer
       (let ((seconds
              (backstaff-test-seconds
-               (should-error (backstaff-epc-call peer method nil :timeout 0.5)
+               (should-error (backstaff-epc-call peer method nil :timeout 0.2)
                              :type 'backstaff-error))))
         (should (< seconds 2.5))))))
 
@@ -467,12 +469,13 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
       (run-at-time 0 nil
                    (lambda ()
                      (condition-case problem
-                         (backstaff-epc-call peer 'flood nil :timeout 0.5)
+                         (backstaff-epc-call peer 'flood nil :timeout 0.2)
                        (backstaff-error (setq condition problem)))))
       (backstaff-test-wait-for condition)
       (should condition))))
 
 (ert-deftest backstaff-epc-wait-for-a-stopped-peer-costs-nothing ()
+  :tags '(clock)
   (backstaff-test-with-connection peer
     (run-at-time 0.1 nil (lambda ()
                            (signal-process (backstaff-epc--process peer) 'STOP)))

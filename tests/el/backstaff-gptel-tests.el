@@ -152,8 +152,7 @@ SETTINGS are the server's, a string, or nil."
         (should (= (length gptel-tools) (length tools)))))))
 
 (ert-deftest backstaff-gptel-adds-no-tool-twice-for-two-presets ()
-  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
-  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-needs-real)
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register)) (gptel-tools nil))
       (dolist (preset '(backstaff backstaff-workspace backstaff-all))
@@ -218,8 +217,7 @@ SETTINGS are the server's, a string, or nil."
         (should (equal (backstaff-gptel-tests-system "You help.") "You help."))))))
 
 (ert-deftest backstaff-gptel-applies-the-preset-with-skills ()
-  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
-  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-needs-real)
   (backstaff-test-with-sources
     (let ((file backstaff-server-settings-file))
       (backstaff-gptel-tests-with-tools nil
@@ -327,11 +325,10 @@ SETTINGS are the server's, a string, or nil."
 
 ;;; The real gptel
 
-(defun backstaff-gptel-tests-real-p ()
-  "Return non-nil if this is the real gptel.
-Debian has no package of it, so its tests run only where somebody has it."
+(defun backstaff-gptel-tests-needs-real ()
+  "Skip the test unless this is the real gptel, of which Debian has no package."
   (backstaff-test-require 'gptel "BACKSTAFF_GPTEL_DIR")
-  (fboundp 'gptel--handle-tool-use))
+  (backstaff-test-needs "gptel (BACKSTAFF_GPTEL_DIR)" (fboundp 'gptel--handle-tool-use)))
 
 (defun backstaff-gptel-tests-turn (tools &rest uses)
   "Let gptel run USES, each a name and arguments, of TOOLS; return the results."
@@ -349,8 +346,7 @@ Debian has no package of it, so its tests run only where somebody has it."
             (plist-get (gptel-fsm-info fsm) :tool-use))))
 
 (ert-deftest backstaff-gptel-fifty-calls-in-one-turn ()
-  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
-  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-needs-real)
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register))
           (uses (cl-loop repeat 25
@@ -361,8 +357,7 @@ Debian has no package of it, so its tests run only where somebody has it."
                do (should (string-prefix-p (format "File: %sa.txt\n" root) info))))))
 
 (ert-deftest backstaff-gptel-turn-outlives-the-server ()
-  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
-  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-needs-real)
   (backstaff-gptel-tests-with-tools nil
     (let ((tools (backstaff-gptel-register))
           (backstaff-server-command '("/nowhere/python")))
@@ -372,8 +367,7 @@ Debian has no package of it, so its tests run only where somebody has it."
         (should (string-match-p "\\`Error: .*/nowhere/python" result))))))
 
 (ert-deftest backstaff-gptel-schema-is-the-tools-own ()
-  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
-  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-needs-real)
   (backstaff-gptel-tests-with-tools nil
     (let ((parsed (json-parse-string
                    (json-serialize
@@ -445,8 +439,7 @@ Connection: close\r\nContent-Length: %d\r\n\r\n%s" (length body) body))
       :usage (:prompt_tokens 1 :completion_tokens 1 :total_tokens 2))))
 
 (ert-deftest backstaff-gptel-session-uses-all-tools-of-emacs-in-one-turn ()
-  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
-  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-needs-real)
   (backstaff-test-require 'gptel-openai "BACKSTAFF_GPTEL_DIR")
   (backstaff-gptel-tests-with-tools nil
     (let* ((requests (list nil))

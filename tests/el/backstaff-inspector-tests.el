@@ -224,6 +224,7 @@
 ;;; Waiting
 
 (ert-deftest backstaff-inspector-does-not-wait-and-can-be-cancelled ()
+  :tags '(clock)
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
     (let ((buffer nil))
       (should (< (backstaff-test-seconds (setq buffer (backstaff-run-tool "stall" nil))) 0.4))
@@ -243,6 +244,7 @@
       (should (equal (backstaff-inspector-tests-type "C-g") text)))))
 
 (ert-deftest backstaff-inspector-says-that-it-waits ()
+  :tags '(clock)
   (backstaff-inspector-tests-with (backstaff-test-fake-command)
     (let ((messages nil))
       (cl-letf (((symbol-function 'message)

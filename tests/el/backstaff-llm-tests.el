@@ -123,11 +123,12 @@
 
 ;;; The real llm
 
-(defun backstaff-llm-tests-real-p ()
-  "Return non-nil if this is the real llm."
+(defun backstaff-llm-tests-needs-real ()
+  "Skip the test unless this is the real llm, of which Debian has no package."
   (backstaff-test-require 'llm "BACKSTAFF_LLM_DIR")
   ;; The fake has no such library, so loading it fails.
-  (ignore-errors (backstaff-test-require 'llm-openai "BACKSTAFF_LLM_DIR")))
+  (backstaff-test-needs "llm (BACKSTAFF_LLM_DIR)"
+                        (ignore-errors (backstaff-test-require 'llm-openai "BACKSTAFF_LLM_DIR"))))
 
 (defun backstaff-llm-tests-turn (&rest uses)
   "Let llm run USES, each a name and an alist of arguments; return the results."
@@ -148,7 +149,7 @@
 
 (ert-deftest backstaff-llm-turn-of-many-calls ()
   ;; Debian has no package of llm; BACKSTAFF_LLM_DIR says where one is.
-  (skip-unless (backstaff-llm-tests-real-p))
+  (backstaff-llm-tests-needs-real)
   (backstaff-llm-tests-with-tools
     (let ((results (apply #'backstaff-llm-tests-turn
                           (cl-loop repeat 25
@@ -164,7 +165,7 @@
 
 (ert-deftest backstaff-llm-schema-is-the-tools-own ()
   ;; Debian has no package of llm; BACKSTAFF_LLM_DIR says where one is.
-  (skip-unless (backstaff-llm-tests-real-p))
+  (backstaff-llm-tests-needs-real)
   (backstaff-llm-tests-with-tools
     (cl-loop for tool in (backstaff-llm-tools)
              for described in (backstaff-agent-tools)

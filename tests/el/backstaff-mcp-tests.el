@@ -148,7 +148,7 @@
       (backstaff-mcp-server 'json))))
 
 (ert-deftest backstaff-mcp-el-lists-and-calls-every-tool ()
-  (skip-unless (getenv "BACKSTAFF_MCP_EL_DIR"))
+  (backstaff-test-needs "mcp.el (BACKSTAFF_MCP_EL_DIR)" (getenv "BACKSTAFF_MCP_EL_DIR"))
   (let ((load-path (append (split-string (getenv "BACKSTAFF_MCP_EL_DIR") path-separator t)
                            load-path)))
     (require 'jsonrpc)

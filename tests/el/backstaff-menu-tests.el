@@ -208,6 +208,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
       (should (string-match-p "W workspace" screen)))))
 
 (ert-deftest backstaff-menu-does-not-wait-for-a-silent-server ()
+  :tags '(clock)
   (backstaff-menu-tests-with (backstaff-test-fake-command "silent")
     (let* ((backstaff-menu--patience 0.5)
            (screen nil)
@@ -242,7 +243,7 @@ After that the menu is closed: it does not outlive a keyboard macro."
         (should (= times 2))))))
 
 (ert-deftest backstaff-menu-survives-a-server-that-describes-nonsense ()
-  (dolist (method '("describe=echo" "describe=largest" "describe=die" "describe=refuse"
+  (dolist (method '("describe=echo" "describe=source" "describe=die" "describe=refuse"
                     "describe=names"))
     (ert-info (method)
       (backstaff-menu-tests-with (backstaff-test-fake-command method)

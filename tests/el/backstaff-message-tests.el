@@ -115,12 +115,16 @@
     (should (< 2000 refused 5000))))
 
 (ert-deftest backstaff-message-with-too-many-parts-is-refused ()
-  (dolist (part '("()" "[]" "\"\""))
-    (with-temp-buffer
-      (set-buffer-multibyte nil)
-      (insert "(" (apply #'concat (make-list 2000001 part)) ")")
-      (should-error (backstaff-message-read-frame (point-min) (point-max))
-                    :type 'backstaff-protocol-error))))
+  (pcase-dolist (`(,part . ,tokens) '(("()" . 2) ("[]" . 2) ("\"\"" . 1)))
+    (dolist (count '(300 301))
+      ;; With the parentheses around it a message of 300 parts is just small enough.
+      (let ((backstaff-message--max-tokens (+ 2 (* 300 tokens)))
+            (text (concat "(" (apply #'concat (make-list count part)) ")")))
+        (if (= count 300)
+            (should (= (length (backstaff-message-tests-read text)) 300))
+          (should (string-search "too many parts"
+                                 (cadr (should-error (backstaff-message-tests-read text)
+                                                     :type 'backstaff-protocol-error)))))))))
 
 (provide 'backstaff-message-tests)
 ;;; backstaff-message-tests.el ends here

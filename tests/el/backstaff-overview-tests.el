@@ -54,7 +54,7 @@
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
 
 (ert-deftest backstaff-overview-says-why-git-tells-nothing ()
-  (skip-unless (executable-find "git"))
+  (backstaff-test-needs "git" (executable-find "git"))
   (backstaff-view-test-project '(("a.txt" . "") (".git" ("HEAD" . "ref: refs/heads/a\n") ("config" . "[core\n")
                                 ("objects") ("refs")))
     (backstaff-view-test-open #'backstaff-overview root)

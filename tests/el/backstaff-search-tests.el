@@ -115,7 +115,7 @@
     (should (equal (length (backstaff-search-tests-lines)) 2))))
 
 (ert-deftest backstaff-search-is-edited-with-wgrep ()
-  (skip-unless (require 'wgrep nil t))
+  (backstaff-test-needs "wgrep" (require 'wgrep nil t))
   (backstaff-search-tests-found "int run"
     (call-interactively (key-binding (kbd "C-c C-p")))
     (goto-char (point-min))

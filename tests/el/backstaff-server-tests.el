@@ -91,7 +91,8 @@
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexec /usr/bin/env yes nonsense\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
-    (let ((python nil))
+    (let ((backstaff-python--patience 1)
+          (python nil))
       (should (< (backstaff-test-seconds (setq python (backstaff-python-command root))) 5))
       (should (file-executable-p (car python))))))
 
@@ -117,6 +118,7 @@
     (should (equal (backstaff-server-tests-pid) (backstaff-server-tests-pid)))))
 
 (ert-deftest backstaff-server-start-does-not-wait ()
+  :tags '(clock)
   (backstaff-test-with-server (backstaff-test-fake-command "silent")
     (should (< (backstaff-test-seconds
                  (backstaff-server-call-async 'reply nil :error-fn #'ignore))

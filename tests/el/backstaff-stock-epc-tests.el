@@ -23,8 +23,7 @@
   "Run BODY with VARIABLE bound to epc.el's manager of our server."
   (declare (indent 1) (debug (symbolp body)))
   `(progn
-     ;; Not everybody can install Debian's elpa-epc.
-     (skip-unless (featurep 'epc))
+     (backstaff-test-needs "epc" (featurep 'epc))
      (backstaff-test-with-tree '(("a.txt" . "x") (".claude" ("commands" ("go.md" . "# Go\n"))))
        (let* ((epc:accept-process-timeout 10)
               (inhibit-message t)

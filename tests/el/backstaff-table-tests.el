@@ -8,7 +8,7 @@
 (require 'backstaff-list)
 (require 'backstaff-table)
 
-(defconst backstaff-table-tests-count 1730
+(defconst backstaff-table-tests-count 1130
   "The number of files in a listing that takes many slices and several pages.")
 
 (defmacro backstaff-table-tests-long (&rest body)
@@ -67,14 +67,14 @@ The size of a file is the lower the higher its number, and some are equal."
     (should-not (text-properties-at (point)))
     (should-not backstaff-table--indicator)
     (should-not (buffer-narrowed-p))
-    (should (string-match-p " 1730 files, no directory · hidden off\\'"
+    (should (string-match-p " 1130 files, no directory · hidden off\\'"
                             (backstaff-view-test-header)))))
 
 (ert-deftest backstaff-table-says-how-far-it-is ()
   (backstaff-table-tests-long
     (backstaff-list-directory root)
     (backstaff-table-tests-until backstaff-table--indicator)
-    (should (string-match-p "\\` drawing [0-9,]+ of 1,730\\'" backstaff-table--indicator))
+    (should (string-match-p "\\` drawing [0-9,]+ of 1,130\\'" backstaff-table--indicator))
     (should (memq 'backstaff-table--indicator mode-line-process))
     (backstaff-view-test-settle)))
 
@@ -82,16 +82,23 @@ The size of a file is the lower the higher its number, and some are equal."
   (backstaff-table-tests-long
     (backstaff-view-test-open #'backstaff-list-directory root)
     (backstaff-view-test-go-to "file-0777")
-    (let ((expected (backstaff-table-tests-sorted #'backstaff-table-row-size)) (sorts nil)
-          (before (backstaff-view-test-names)))
-      (advice-add 'sort :before (lambda (rows &rest _) (push (length rows) sorts))
-                  '((name . note)))
+    (let* ((expected (backstaff-table-tests-sorted #'backstaff-table-row-size))
+           (before (backstaff-view-test-names))
+           (looks nil) ; at the size of a row, in each step
+           (begin (lambda (_) (push 0 looks)))
+           (look (lambda (_) (cl-incf (car looks)))))
+      (advice-add 'backstaff-table--merge-step :before begin)
       (unwind-protect
           (progn (execute-kbd-macro (kbd "C-u 2 S"))
                  (should (equal (backstaff-view-test-names) before))
+                 (backstaff-test-wait-for looks)
+                 (advice-add 'backstaff-table-row-size :before look)
                  (backstaff-view-test-settle))
-        (advice-remove 'sort 'note))
-      (should (<= (apply #'max sorts) backstaff-table--slice))
+        (advice-remove 'backstaff-table--merge-step begin)
+        (advice-remove 'backstaff-table-row-size look))
+      ;; No step takes more comparisons, of two sizes each, than to sort one slice.
+      (should (< 0 (apply #'max looks)
+                 (* 2 backstaff-table--slice (log backstaff-table--slice 2))))
       (should (equal (backstaff-view-test-names) expected))
       (should (equal (backstaff-view-test-name) "file-0777"))
       (backstaff-view-test-press "g")
@@ -101,16 +108,16 @@ The size of a file is the lower the higher its number, and some are equal."
 (ert-deftest backstaff-table-that-is-refreshed-shows-the-old-rows-until-all-are-there ()
   (backstaff-table-tests-long
     (backstaff-view-test-open #'backstaff-list-directory root)
-    (backstaff-view-test-go-to "file-1500")
+    (backstaff-view-test-go-to "file-1100")
     (let ((before (backstaff-view-test-names)))
       (write-region "" nil (expand-file-name "aaa" root) nil 'silent)
       (execute-kbd-macro (kbd "g"))
       (backstaff-table-tests-until backstaff-table--indicator)
       (should (equal (backstaff-view-test-names) before))
-      (should (equal (backstaff-view-test-name) "file-1500"))
+      (should (equal (backstaff-view-test-name) "file-1100"))
       (backstaff-view-test-settle)
       (should (equal (backstaff-view-test-names) (cons "aaa" before)))
-      (should (equal (backstaff-view-test-name) "file-1500")))))
+      (should (equal (backstaff-view-test-name) "file-1100")))))
 
 (ert-deftest backstaff-table-refresh-or-sort-that-is-quit-keeps-the-old-rows ()
   (backstaff-table-tests-long
@@ -132,7 +139,7 @@ The size of a file is the lower the higher its number, and some are equal."
     (execute-kbd-macro (kbd "C-g"))
     (let ((shown (length (backstaff-view-test-names))))
       (should (< 0 shown backstaff-table-tests-count))
-      (should (string-match-p (format "… %d of 1730 left out"
+      (should (string-match-p (format "… %d of 1130 left out"
                                       (- backstaff-table-tests-count shown))
                               (backstaff-view-test-notes)))
       (backstaff-view-test-press "+")
@@ -146,12 +153,12 @@ The size of a file is the lower the higher its number, and some are equal."
     (backstaff-table-tests-long
       (switch-to-buffer
        (backstaff-view-buffer 'backstaff-list-mode
-                              (list :root root :path "." :focus "file-1600")))
+                              (list :root root :path "." :focus "file-1120")))
       (when keys
         (backstaff-test-wait-for (backstaff-view-entry))
         (execute-kbd-macro (kbd keys)))
       (backstaff-view-test-settle)
-      (should (equal (backstaff-view-test-name) (if keys "file-0002" "file-1600"))))))
+      (should (equal (backstaff-view-test-name) (if keys "file-0002" "file-1120"))))))
 
 (ert-deftest backstaff-table-that-is-killed-leaves-no-timer ()
   (backstaff-table-tests-long

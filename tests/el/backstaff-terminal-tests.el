@@ -61,10 +61,8 @@ It runs in a project that holds TREE."
   (declare (indent 4) (debug t))
   `(progn
      ;; Not everybody can install tmux, and a container may have no devpts.
-     (unless (executable-find "tmux")
-       (ert-skip "There is no tmux"))
-     (unless (backstaff-terminal-tests-pty-p)
-       (ert-skip "The system gives out no pseudo-terminal"))
+     (backstaff-test-needs "tmux" (executable-find "tmux"))
+     (backstaff-test-needs "a pseudo-terminal" (backstaff-terminal-tests-pty-p))
      (backstaff-test-with-tree ,tree
        (let ((backstaff-terminal-tests-socket (format "backstaff-%d-%s" (emacs-pid)
                                                       (file-name-nondirectory
@@ -193,8 +191,7 @@ It runs in a project that holds TREE."
 
 ;; Helm works on no batch Emacs.
 (ert-deftest backstaff-terminal-finds-a-file-with-helm-among-all ()
-  (unless (locate-library "helm-mode")
-    (ert-skip "Emacs has no helm (Debian: elpa-helm)"))
+  (backstaff-test-needs "Helm" (locate-library "helm-mode"))
   (backstaff-terminal-tests-in-emacs
       100 24 `(,@(cl-loop for number below 1200
                           collect (cons (format "a%04d" number) ""))
@@ -245,8 +242,7 @@ SHELL and LISP are its code.  STEPS is a list of (\"Type\" KEYS) and
       (setq before (> (length word) 3)))))
 
 (ert-deftest backstaff-terminal-shows-what-the-tutorial-says ()
-  (unless (executable-find "git")
-    (ert-skip "There is no git"))
+  (backstaff-test-needs "git" (executable-find "git"))
   (pcase-let ((`(,shell ,lisp ,steps) (backstaff-terminal-tests-tutorial)))
     (should (> (length steps) 16))
     (backstaff-terminal-tests-in-emacs 120 40 nil

@@ -63,6 +63,11 @@ Without these it may be anywhere on `load-path', and else is the fake."
                  (list (expand-file-name "fakes" backstaff-test-directory)))))
     (require library)))
 
+(defun backstaff-test-needs (what found)
+  "Skip the test, which needs WHAT, unless FOUND is non-nil; return FOUND.
+WHAT is a noun, such as \"Evil\": what a run skipped is summed up by it."
+  (or found (ert-skip (concat "needs " what))))
+
 
 ;;; Waiting
 

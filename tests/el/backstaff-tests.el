@@ -146,6 +146,8 @@
 
 (ert-deftest backstaff-remote-directories-are-refused-untouched ()
   (backstaff-tests-with-fake nil
+    ;; It is loaded when a directory is remote for the first time, which asks for names.
+    (require 'backstaff-remote)
     (backstaff-tests-with-remote
       (let ((default-directory "/remote:/home/"))
         (backstaff-test-should-fail 'backstaff-remote-directory

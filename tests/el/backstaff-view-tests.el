@@ -21,6 +21,7 @@
   (length (backstaff-server-call 'cancellations nil :timeout 5)))
 
 (ert-deftest backstaff-view-does-not-wait-and-says-so ()
+  :tags '(clock)
   (backstaff-view-test-fake "silent"
     (let* ((buffer nil)
            (messages

@@ -131,17 +131,48 @@
           (set-buffer-modified-p nil))
         (kill-buffer here)))))
 
+(defun backstaff-remote-tests-meanwhile-p ()
+  "Return non-nil if what runs is what Emacs does while our code waits.
+For example eglot, told of a problem, looks for the buffer of its file."
+  (catch 'found
+    (mapbacktrace
+     (lambda (_evaluated function &rest _)
+       (cond ((memq function '(timer-event-handler jsonrpc--process-filter))
+              (throw 'found t))
+             ;; Ours, but not this one.
+             ((and (symbolp function)
+                   (string-prefix-p "backstaff-" (symbol-name function))
+                   (not (string-prefix-p "backstaff-remote-tests-" (symbol-name function))))
+              (throw 'found nil)))))
+    nil))
+
+(defun backstaff-remote-tests-questions (function)
+  "Call FUNCTION; return what our code asks of another host meanwhile."
+  (let* ((asked nil)
+         (remote-file-name-inhibit-cache t) ; TRAMP has to ask for whatever it is asked
+         (note (lambda (&rest command)
+                 (unless (backstaff-remote-tests-meanwhile-p) (push command asked)))))
+    (advice-add 'tramp-send-command :before note)
+    (advice-add 'tramp-maybe-open-connection :before note)
+    (unwind-protect (funcall function)
+      (advice-remove 'tramp-send-command note)
+      (advice-remove 'tramp-maybe-open-connection note))
+    asked))
+
 (defmacro backstaff-remote-tests-quiet (&rest body)
-  "Run BODY, in which nothing may be asked of another host."
+  "Run BODY, in which our code may ask nothing of another host."
   (declare (indent 0) (debug t))
-  `(let* ((asked nil)
-          (remote-file-name-inhibit-cache t) ; TRAMP has to ask for whatever it is asked
-          (note (lambda (&rest command) (push command asked))))
-     (advice-add 'tramp-send-command :before note)
-     (advice-add 'tramp-maybe-open-connection :before note)
-     (unwind-protect (prog1 (progn ,@body) (should-not asked))
-       (advice-remove 'tramp-send-command note)
-       (advice-remove 'tramp-maybe-open-connection note))))
+  `(should-not (backstaff-remote-tests-questions (lambda () ,@body))))
+
+(ert-deftest backstaff-remote-questions-count-but-for-those-of-others ()
+  (backstaff-remote-test-on backstaff-remote-test-ssh
+    (let ((ask (lambda () (file-exists-p (concat far "a.txt"))))
+          (answer nil))
+      (should (backstaff-remote-tests-questions ask))
+      (should-not (backstaff-remote-tests-questions
+                   (lambda ()
+                     (run-at-time 0 nil (lambda () (setq answer (funcall ask))))
+                     (backstaff-test-wait-for answer)))))))
 
 (ert-deftest backstaff-remote-emacs-tools-know-buffers-below-the-home-directory ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -167,7 +198,7 @@
                          "SANDBOX_VIOLATION")))))))
 
 (ert-deftest backstaff-remote-language-server-finds-symbols ()
-  (skip-unless (require 'eglot nil t))
+  (backstaff-test-needs "eglot" (require 'eglot nil t))
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (write-region "frob\nx\n" nil (concat root "a.py") nil 'silent)
     (write-region "\ndef frob():\n" nil (concat root "b.py") nil 'silent)
@@ -383,19 +414,17 @@
   (backstaff-remote-tests-elsewhere (file-remote-p (format "/fake:%s:/" (system-name)))))
 
 (ert-deftest backstaff-remote-works-through-su ()
-  (unless (zerop (user-uid))
-    (ert-skip "su would ask for a password"))
+  (backstaff-test-needs "root, of whom su asks no password" (zerop (user-uid)))
   (backstaff-remote-tests-elsewhere (file-remote-p "/su::/")))
 
 (ert-deftest backstaff-remote-works-through-sudo ()
-  (unless (and (executable-find "sudo")
-               (eql 0 (call-process "sudo" nil nil nil "-n" "true")))
-    (ert-skip "There is no sudo, or it would ask for a password"))
+  (backstaff-test-needs "sudo that asks no password"
+                        (and (executable-find "sudo")
+                             (eql 0 (call-process "sudo" nil nil nil "-n" "true"))))
   (backstaff-remote-tests-elsewhere (file-remote-p "/sudo::/")))
 
 (ert-deftest backstaff-remote-works-over-several-hops ()
-  (unless backstaff-remote-test-place
-    (ert-skip "There is no sshd here (Debian: openssh-server)"))
+  (backstaff-remote-test-needs-host)
   (let ((tramp-default-proxies-alist nil))
     (backstaff-remote-tests-elsewhere "/ssh:host|ssh:other:")))
 

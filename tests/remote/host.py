@@ -9,8 +9,8 @@ cuts what goes through it. What COMMAND finds in its environment:
 - BACKSTAFF_TEST_HOST, a folder of the host's: `home` is the user's home there, `noise` is sourced
   by each login, and `shell`, if it is there, is the login shell.
 
-HOME is a new folder as well. Where there can be no host, the two variables are missing, and the
-first line of output says why.
+HOME is a new folder as well. Where there can be no host, the two variables are missing, and
+BACKSTAFF_TEST_HOST_NEEDS says what it would take.
 """
 
 import grp
@@ -233,7 +233,7 @@ def _wait_for(port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
 def _lacking(sshd: str | None) -> str:
     """What a host needs and this machine lacks; nothing where all is there."""
     if sshd is None or shutil.which("ssh") is None:
-        return "an sshd (Debian: openssh-server)"
+        return "an sshd"
     if os.getuid() == 0:
         return ""
     # TRAMP logs in on a terminal. An sshd gives it to the group tty, which only root may do, and
@@ -265,8 +265,7 @@ def main(command: list[str]) -> int:
         home = folder / "local"
         home.mkdir()
         if lacking := _lacking(sshd):
-            print(f"host: WITHOUT {lacking} the tests on a host are skipped", flush=True)
-            return _run(command, {}, home)
+            return _run(command, {"BACKSTAFF_TEST_HOST_NEEDS": lacking}, home)
         with _host(str(sshd), folder) as extra:
             return _run(command, extra, home)
 
