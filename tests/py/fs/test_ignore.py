@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.errors import Cancelled
@@ -20,6 +20,7 @@ from backstaff.fs.ignore import MAX_BYTES, Ignore, Rules, rules_of
 from backstaff.fs.packed import Closed
 from backstaff.fs.project_files import project_files
 from backstaff.fs.root import Root
+from tests.py.examples import examples
 from tests.py.fs.repositories import RandomRepository, alone, by_git, git
 
 COUNTS: Counter[str] = Counter()
@@ -40,7 +41,7 @@ def by_us(root: Path, path: str = ".") -> tuple[set[str], int]:
     return closed.union(found.paths), found.ignored
 
 
-@settings(max_examples=settings().max_examples // 4)
+@examples(1 / 4)
 @given(seed=st.integers(0, 1 << 40), exotic=st.booleans())
 def test_what_is_ignored_is_what_git_ignores(seed: int, exotic: bool) -> None:  # noqa: FBT001
     with tempfile.TemporaryDirectory() as name:

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
@@ -24,12 +24,13 @@ from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
 from backstaff.tools.workspace._best_map import FEW
 from backstaff.tools.workspace.project_overview import TOOL
-from tests.py.processes import as_nobody
+from tests.py.examples import examples
+from tests.py.processes import unprivileged
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
 from tests.py.trees import Plant, packed
 
-FEWER = settings(max_examples=settings().max_examples // 3)
+FEWER = examples(1 / 3)
 HEAD = ("# ", "types: ", "read first: ", "build: ", "edited lately: ")
 
 
@@ -784,8 +785,8 @@ def test_link_within_the_project_leads_to_what_it_names(tree: Plant) -> None:
 def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
     root = tree({"closed/f": "", "open/g": ""})
     (root / "closed").chmod(0o000)
-    reply = as_nobody(lambda: overview(root))
-    refused = as_nobody(lambda: overview(root, path="closed"))
+    reply = unprivileged(lambda: overview(root))
+    refused = unprivileged(lambda: overview(root, path="closed"))
     (root / "closed").chmod(0o755)
     assert " closed/(?) " in reply.text
     assert "[dir/(?) cannot be read]\n" in reply.text

@@ -551,7 +551,7 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tree: Plant, tool: s
 def test_devices_and_files_of_the_kernel_are_refused(tool: str, path: str) -> None:
     """read 6."""
     if not os.path.lexists(path):
-        pytest.skip("this system has no such file")
+        pytest.skip(f"needs {path}")
     reply = server_at(Path(path).parent).call(tool, {"path": path})
     assert error(reply) == "NOT_FILE", reply.text
 

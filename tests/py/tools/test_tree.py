@@ -20,7 +20,7 @@ from backstaff.registry import discover
 from backstaff.server import Reply
 from backstaff.tools.workspace.tree import DEFAULT_EXCLUDES, MAX_DEPTH, MAX_ENTRIES
 from tests.py.fs import glob_model
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
 from tests.py.tools.random_trees import OUTSIDE, Below, What, at, planted
 from tests.py.tools.tree_calls import (
     FEWER,
@@ -547,7 +547,7 @@ def test_special_files_are_no_nodes(tree: Plant) -> None:
 
 def unreadable(root: Path, **arguments: object) -> tuple[object, str, tuple[str, ...], object]:
     """What a user without privileges is told."""
-    reply = as_nobody(lambda: tree_of(root, **arguments))
+    reply = unprivileged(lambda: tree_of(root, **arguments))
     return reply.data and data_of(reply), reply.text, reply.warnings, reply.error
 
 

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from backstaff.server import Reply
+from tests.py.examples import examples
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import Below, starts, trees
 
 SERVER = server_at("/")
 
-FEWER = settings(max_examples=settings().max_examples // 4)
+FEWER = examples(1 / 4)
 
 Node = dict[str, Any]
 Asked = Mapping[str, Any]

@@ -131,7 +131,7 @@ def test_skills_are_those_of_the_specification(everything: Project) -> None:
 def test_the_reference_reads_the_same_skills_and_finds_the_same_faults(
     everything: Project,
 ) -> None:
-    skills_ref = pytest.importorskip("skills_ref", reason="dev/setup installs skills-ref")
+    skills_ref = pytest.importorskip("skills_ref", reason="needs skills-ref")
     read, faulty = 0, 0
     for row in all_rows(everything):
         if row["kind"] != Kind.SKILL:
