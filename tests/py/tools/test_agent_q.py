@@ -22,6 +22,7 @@ from backstaff.tool import Context
 from backstaff.tools.agent_q import list_directory
 from backstaff.tools.agent_q._listing_rows import Listed
 from tests.py.processes import unprivileged
+from tests.py.replies import code
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -50,11 +51,6 @@ def columns(reply: Reply) -> Mapping[str, Any]:
 def rows(reply: Reply) -> list[str]:
     """The rows of a listing's text."""
     return [line for line in reply.text.splitlines() if line.startswith(("[DIR]", "[FILE]"))]
-
-
-def code(reply: Reply) -> object:
-    assert reply.error, reply.text
-    return reply.error["code"]
 
 
 # ---------------------------------------------------------------------------- order

@@ -22,6 +22,7 @@ from backstaff.tool import Context, Tool
 from backstaff.tools.agent_q import directory_tree, search_files
 from tests.py.examples import examples
 from tests.py.processes import unprivileged
+from tests.py.replies import code
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
 from tests.py.trees import Plant
@@ -54,11 +55,6 @@ def entries(reply: Reply) -> list[dict[str, Any]]:
 
 def paths(reply: Reply) -> list[str]:
     return [row["path"] for row in entries(reply)]
-
-
-def code(reply: Reply) -> object:
-    assert reply.error, reply.text
-    return reply.error["code"]
 
 
 # ---------------------------------------------------------------------------- the project root

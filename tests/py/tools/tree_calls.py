@@ -34,12 +34,6 @@ def data_of(reply: Reply) -> Any:  # noqa: ANN401
     return {key: value for key, value in reply.data.items() if key not in BEYOND}
 
 
-def code_of(reply: Reply) -> object:
-    assert reply.error, reply.text
-    assert reply.text == f"Error: {reply.error['message']}"
-    return reply.error["code"]
-
-
 def nodes(node: Node) -> Iterator[Node]:
     """NODE and everything below it, in pre-order."""
     yield node

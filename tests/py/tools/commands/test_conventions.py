@@ -12,6 +12,7 @@ from backstaff.errors import SettingsError
 from backstaff.settings import load
 from backstaff.tools.commands._conventions import DEPTH, Folder, Kind, folders
 from backstaff.tools.commands._directories import MORE_KEYS
+from tests.py.replies import code
 from tests.py.tools.commands.corpus import (
     HOME,
     PROJECT,
@@ -26,7 +27,6 @@ from tests.py.tools.commands.project import (
     REGISTRY,
     SEARCH,
     Project,
-    code,
     output,
     results,
     rows,

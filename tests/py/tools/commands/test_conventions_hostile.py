@@ -18,8 +18,9 @@ from backstaff.tools.commands import _catalog, _directories, list_commands
 from backstaff.tools.commands._command import HEAD_BYTES
 from backstaff.tools.commands._toml import MAX_NAMES, document_of
 from tests.py.examples import examples
+from tests.py.replies import code
 from tests.py.tools.commands.corpus import head, plant, skill
-from tests.py.tools.commands.project import GET, SEARCH, Project, code, rows
+from tests.py.tools.commands.project import GET, SEARCH, Project, rows
 from tests.py.tools.commands.test_broken_files import BOMB, MERGE
 
 SECONDS = 5

@@ -14,13 +14,13 @@ from backstaff.tools.commands import (
     _command,
 )
 from tests.py.examples import examples
+from tests.py.replies import code
 from tests.py.tools.commands.project import (
     GET,
     LIST,
     REGISTRY,
     SEARCH,
     Project,
-    code,
     output,
     rows,
 )

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.py.examples import examples
+from tests.py.replies import code
 from tests.py.tools.commands.project import (
     SEARCH,
     Project,
-    code,
     output,
     results,
 )
