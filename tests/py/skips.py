@@ -33,4 +33,4 @@ def summary(reporter: pytest.TerminalReporter, folder: Path = FOLDER) -> str:
 def need(report: pytest.TestReport) -> str:
     """What the test needs; the reason must say so in the form `needs ripgrep`."""
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-    return re.sub(r"^(Skipped: )?(needs (an? )?)?", "", reason)
+    return re.sub(r"^(Skipped: )?(needs ((an?|the) )?)?", "", reason)
