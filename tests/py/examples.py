@@ -26,4 +26,9 @@ def examples(share: float, *, least: float = 1, **options: Any) -> settings:  # 
 
     OPTIONS are those of `hypothesis.settings`.
     """
-    return settings(max_examples=int(max(settings().max_examples * share, least, 1)), **options)
+    return settings(max_examples=int(max(times(share), least)), **options)
+
+
+def times(share: float) -> int:
+    """How many examples that SHARE is, for a test that chooses them itself."""
+    return int(max(settings().max_examples * share, 1))

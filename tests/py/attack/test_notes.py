@@ -15,10 +15,10 @@ LIMITS = (700, 2000, 16_384)
 WIDE = 1010
 
 
-def project(folder: Path) -> Path:
-    """A project with a folder of many files, one of many folders, deep ones, and odd names."""
-    names = [f"many/file-{number:04}.txt" for number in range(WIDE)]
-    names += [f"folders/folder-{number:04}/inside.py" for number in range(WIDE)]
+def project(folder: Path, wide: int = WIDE) -> Path:
+    """A project with a folder of WIDE files, one of as many folders, deep ones, and odd names."""
+    names = [f"many/file-{number:04}.txt" for number in range(wide)]
+    names += [f"folders/folder-{number:04}/inside.py" for number in range(wide)]
     names += [f"deep/{'level/' * depth}at-{depth}.c" for depth in range(16)]
     names += [f"{one}/{other}.md" for one in "abc" for other in ("x y", "日本", "+3", "n\nl", "q'")]
     names += [f"top-{number}.cfg" for number in range(40)]
@@ -47,9 +47,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("workspace/tree", {"path": "many"}),
         ("workspace/search_files", {"query": "**", "kind": "glob"}),
         ("workspace/search_files", {"query": "e"}),
-        ("workspace/project_overview", {}),
-        ("workspace/project_overview", {"max_tokens": 500}),
-        ("workspace/project_overview", {"max_tokens": 20_000}),
         ("agent-q/directory_tree", {}),
         ("agent-q/directory_tree", {"path": "both"}),
         ("agent-q/search_files", {"pattern": "*"}),
@@ -67,6 +64,21 @@ def test_all_files_are_seen_in_the_end(
     if given.get("query") == "e":
         wanted = {path for path in wanted if "e" in path.lower()}
     assert not Follower(server_at(root), limit).follow(tool, given, wanted)
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project(tmp_path_factory.mktemp("narrow"), 150)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("given", [{}, {"max_tokens": 500}, {"max_tokens": 20_000}], ids=str)
+def test_all_files_are_seen_from_an_overview(
+    narrow: Path, given: dict[str, object], limit: int
+) -> None:
+    # No limit of an overview is a number of files, and a follower asks about each folder.
+    follower = Follower(server_at(narrow), limit)
+    assert not follower.follow("workspace/project_overview", given, files(narrow))
 
 
 @pytest.mark.parametrize("limit", [2000, 16_384])

@@ -67,7 +67,7 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
 ) -> None:
     outcomes: Counter[str] = Counter()
     # A fifth of the time for all tools and all swaps.
-    duration = seconds(0.1, 0.2 / len(TOOLS) / len(SWAPS))
+    duration = seconds(0.05, 0.2 / len(TOOLS) / len(SWAPS))
     for swap in SWAPS:
         outcomes += attack(tool_id, folder, swap, duration)
     assert outcomes["ok"], outcomes

@@ -209,7 +209,7 @@ def assert_names_it(error: BadGlob, pattern: str) -> None:
     assert str(error).isprintable()
 
 
-@examples(5)
+@examples(3)
 @given(patterns, st.lists(paths, min_size=1, max_size=4))
 @example("**/a*b/**", ["x/a\nb"])
 @example("[!-a]", ["-", "a"])
@@ -221,7 +221,7 @@ def test_patterns_match_what_a_plain_model_says(pattern: str, paths: list[str]) 
     }
 
 
-@examples(3)
+@examples(2)
 @given(
     st.lists(patterns, min_size=1, max_size=3),
     st.one_of(st.just(""), paths),

@@ -18,6 +18,8 @@ from tests.py.trees import Plant
 
 HERE = Path(__file__)
 REPOSITORY = HERE.parents[3]
+OPTIONS = ("-q", "--hypothesis-profile=quick")
+"""Every step is that of the way with descriptors, so few examples tell whether handles matter."""
 WHAT_HOLDS_WITHOUT_DESCRIPTORS = (
     "tests/py/test_golden.py::test_case_is_answered_as_written",
     "tests/py/fs/test_root_against_kernel.py",
@@ -36,7 +38,7 @@ WHAT_HOLDS_WITHOUT_DESCRIPTORS = (
 def test_all_answers_are_the_same_without_descriptors() -> None:
     assert has_descriptors(), "then this system needs no simulation, and no test of the other way"
     done = subprocess.run(  # noqa: S603
-        (sys.executable, HERE.parents[1] / "poorer.py", "-q", *WHAT_HOLDS_WITHOUT_DESCRIPTORS),
+        (sys.executable, HERE.parents[1] / "poorer.py", *OPTIONS, *WHAT_HOLDS_WITHOUT_DESCRIPTORS),
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

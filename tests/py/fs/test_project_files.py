@@ -25,7 +25,7 @@ from backstaff.fs.packed import Closed
 from backstaff.fs.project_files import ProjectFiles
 from backstaff.fs.root import Root
 from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, settled, stamp_of
-from tests.py.examples import examples
+from tests.py.examples import examples, times
 from tests.py.fs.repositories import RandomRepository, alone, git
 from tests.py.processes import unprivileged
 from tests.py.trees import Plant
@@ -313,7 +313,7 @@ def test_what_a_mutation_leaves_is_what_is_there(folder: Path) -> None:
     chance = random.Random(7)  # noqa: S311
     repository = RandomRepository(folder / "R", 7, exotic=False)
     repository.make()
-    for number in range(150):
+    for number in range(times(1 / 2)):
         with suppress(subprocess.CalledProcessError):  # git refuses some, such as an empty one
             mutate(repository, chance, number)
         if number % 3 == 0:
@@ -354,7 +354,7 @@ def mutate(repository: RandomRepository, chance: random.Random, number: int) -> 
             os.utime(place, (1, 1))
 
 
-@examples(1 / 8)
+@examples(1 / 15)
 @given(seed=st.integers(0, 1 << 40))
 def test_second_walk_finds_what_the_first_did(seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:

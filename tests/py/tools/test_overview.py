@@ -30,7 +30,7 @@ from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
 from tests.py.trees import Plant, packed
 
-FEWER = examples(1 / 3)
+FEWER = examples(1 / 4)
 HEAD = ("# ", "types: ", "read first: ", "build: ", "edited lately: ")
 
 

@@ -127,7 +127,7 @@ BLOCKS = st.sampled_from(
 DOCUMENTS = st.lists(st.one_of(st.builds("{}{}".format, MARKERS, TEXTS), BLOCKS), max_size=9)
 
 
-@examples(10)
+@examples(5)
 @given(DOCUMENTS)
 @example(["- ", "      ", "   text"])
 @example(["1. - a", "", "     b", "", "  c"])
