@@ -55,8 +55,11 @@ def members(distribution: Path) -> Iterator[tuple[str, bytes]]:
                 yield member.name, content.read()
 
 
-def main() -> None:
-    """Write the archive."""
+def published() -> dict[str, bytes]:
+    """Download what the list names, and return the archive's files by their names in it.
+
+    Raise `subprocess.CalledProcessError` if pip cannot download it.
+    """
     # epc has no file with its licence, which is ours.
     files = {
         "libraries.txt": PINS.read_bytes(),
@@ -70,6 +73,12 @@ def main() -> None:
             for name, content in members(distribution):
                 if place := wanted(name):
                     files[place] = content
+    return files
+
+
+def main() -> None:
+    """Write the archive."""
+    files = published()
     with zipfile.ZipFile(ARCHIVE, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in sorted(files):
             archive.writestr(

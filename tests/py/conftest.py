@@ -8,25 +8,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
+from tests.py import examples, skips
 from tests.py.attack import figures
 from tests.py.epc import ISOLATED, Client, Start
 from tests.py.trees import Content, Plant, plant
 
-# Repeatable by default, as a suite that guards changes must be; `--hypothesis-profile=thorough`
-# searches further.
-settings.register_profile("suite", deadline=None, derandomize=True, max_examples=150)
-settings.register_profile("thorough", deadline=None, max_examples=5_000)
-settings.load_profile("suite")
+examples.register()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how much was attacked, where anything was."""
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the figures of a worker process to the one that prints them."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["figures"] = dict(figures.FIGURES)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401  # of pytest-xdist
+    """Add the figures of a worker process; one that crashed has none."""
+    figures.FIGURES.update(getattr(node, "workeroutput", {}).get("figures", {}))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
+    """Say how much was attacked, where anything was; before the closing line, what is missing."""
     if figures.FIGURES:
         terminalreporter.section("attacks")
         for line in figures.lines():
             terminalreporter.line(line)
+    yield
+    terminalreporter.line(skips.summary(terminalreporter))
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """Children of the test's own process: for limits and for rights that must not touch the suite."""
 
+import ctypes
 import os
 import pickle
 import signal
+import struct
 import traceback
 import warnings
 from collections.abc import Callable
@@ -12,6 +14,9 @@ import pytest
 
 NOBODY = 65534
 DEADLINE = 60
+NO_NEW_PRIVILEGES, CAPABILITY_VERSION = 38, 0x20080522
+"""PR_SET_NO_NEW_PRIVS of prctl(2), without which a child of root would have all again; and the
+third version of capset(2)."""
 
 Value = TypeVar("Value")
 
@@ -35,25 +40,46 @@ def in_child(function: Callable[[], Value]) -> Value:
     return result
 
 
-as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+"""Only root can give a file away, or become another user."""
+
+
+def unprivileged(function: Callable[[], Value]) -> Value:
+    """What FUNCTION returns where the modes of files count, as they do for everyone but root."""
+
+    def bound_by_modes() -> Value:
+        give_up_privileges()
+        return function()
+
+    return in_child(bound_by_modes)
 
 
 def as_nobody(function: Callable[[], Value]) -> Value:
-    """What FUNCTION returns without privileges: as another user if this one is root."""
+    """What FUNCTION returns as another user than root.
 
-    def unprivileged() -> Value:
-        drop_privileges()
-        return function()
+    It must import nothing: that user may not enter a checkout in the home of root.
+    """
 
-    return in_child(unprivileged)
-
-
-def drop_privileges() -> None:
-    """Become nobody, if that is possible and needed."""
-    if os.getuid() == 0:
+    def as_another() -> Value:
         os.setgroups([])
         os.setgid(NOBODY)
         os.setuid(NOBODY)
+        return function()
+
+    return in_child(as_another)
+
+
+def give_up_privileges() -> None:
+    """Become an owner of files with no rights beyond their modes, nor do children have any.
+
+    For root, give up all capabilities. A change of user would do as well, but for a checkout that
+    other users cannot enter.
+    """
+    if os.getuid() == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        header, none = struct.pack("Ii", CAPABILITY_VERSION, 0), bytes(24)
+        if libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) or libc.capset(header, none):
+            raise OSError(ctypes.get_errno(), "root cannot give up its capabilities")
 
 
 def fork() -> int:

@@ -16,7 +16,7 @@ import sexpdata
 from backstaff import __version__
 from backstaff.registry import discover
 from tests.py.epc import DEADLINE, ISOLATED, SOURCE, plain
-from tests.py.processes import NOBODY
+from tests.py.processes import unprivileged
 from tests.py.trees import Plant
 
 Completed = subprocess.CompletedProcess[str]
@@ -309,22 +309,11 @@ def test_configuration_that_is_there_and_cannot_be_read_stops_the_start(
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_configuration_in_a_folder_that_may_not_be_entered_stops_the_start(folder: Path) -> None:
     (folder / "backstaff").mkdir()
     (folder / "backstaff" / "config.toml").write_text("")
     folder.chmod(0o600)
-    environment = {**os.environ, "XDG_CONFIG_HOME": str(folder)}
-    done = subprocess.run(  # noqa: S603
-        (*ISOLATED, "serve", "--stdio"),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-        check=False,
-        user=NOBODY,
-        group=NOBODY,
-        env=environment,
-    )
+    done = unprivileged(lambda: run("serve", "--stdio", env={"XDG_CONFIG_HOME": str(folder)}))
     folder.chmod(0o755)
     assert done.returncode == 2
     assert done.stderr.startswith(f"backstaff: {folder}/backstaff/config.toml: cannot be read: ")

@@ -93,7 +93,7 @@ def test_what_documents_say_of_the_tools_is_what_the_tools_say(
     assert reference.filled(text, block()) == text, f"{path.name} is out of date: make manual"
 
 
-def test_readme_is_read_in_a_minute() -> None:
+def test_readme_has_at_most_150_lines_of_120_characters() -> None:
     lines = reference.README.read_text("utf-8").splitlines()
     assert len(lines) <= 150
     assert [line for line in lines if len(line) > 120] == []

@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backstaff.frontmatter import block, events
 from backstaff.frontmatter.block import KEYS, MAX_BYTES, parse
 from backstaff.frontmatter.events import MAX_EVENTS, Unreadable, mapping
 from backstaff.frontmatter.values import Number
+from tests.py.examples import examples
 
-repeatable = settings(deadline=None, derandomize=True, max_examples=300)
+often = examples(2)
 
 
 def fields(text: str) -> dict[str, Any]:
@@ -269,7 +270,7 @@ LINES = st.one_of(
 )
 
 
-@repeatable
+@often
 @given(st.lists(LINES, max_size=6))
 @example(["description: a", " b"])
 @example(["description:", "- a"])
@@ -288,7 +289,7 @@ def test_simple_lines_mean_what_the_library_says(lines: list[str]) -> None:
         assert parse(head).fields == {key: said[key] for key in KEYS if key in said}
 
 
-@repeatable
+@often
 @given(
     head=st.one_of(
         st.binary(),
@@ -352,7 +353,7 @@ def test_a_broken_block_is_read_more_leniently_for_more_keys(text: str, descript
     assert (parse(head).fields["description"] or "") == first_line
 
 
-@repeatable
+@often
 @given(st.lists(LINES, max_size=6), st.booleans())
 def test_more_keys_change_nothing_of_what_is_yaml(lines: list[str], whole: bool) -> None:  # noqa: FBT001  # Hypothesis's
     head = "\n".join(["---", *lines, "---", "Body", ""]).encode()

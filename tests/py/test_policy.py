@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from backstaff.arguments import Symbol
 from backstaff.errors import SettingsError
 from backstaff.registry import Registry, discover
-from backstaff.server import Reply, Server
+from backstaff.server import Server
 from backstaff.settings import Policy, Settings, Verdict, load
 from backstaff.tool import Context, Result
+from tests.py.replies import code
 from tests.py.servers import Nothing, registry_of, saying
 from tests.py.trees import Plant
 
@@ -25,11 +26,6 @@ AGENT_Q = f'[tools."{LISTING}"]\nheader = "relative"\n'
 
 def server(root: Path | str, policy: Policy, registry: Registry = REGISTRY) -> Server:
     return Server(registry, Settings(policy=policy), str(root))
-
-
-def code(reply: Reply) -> object:
-    """The error code of REPLY, None if all went well."""
-    return reply.error["code"] if reply.error else None
 
 
 # ---------------------------------------------------------------------------- verdicts

@@ -8,19 +8,12 @@ import pytest
 
 from backstaff.arguments import NIL, Symbol
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.server import Reply, Server
+from backstaff.server import Server
 from backstaff.settings import Policy, Settings
 from backstaff.tool import Context, NoSettings, Result
+from tests.py.replies import code
 from tests.py.servers import Nothing, registry_of, saying, server_at
 from tests.py.trees import Plant
-
-
-def code(reply: Reply) -> str:
-    assert reply.error, reply
-    assert reply.text == f"Error: {reply.error['message']}"
-    assert not reply.ok
-    assert reply.data is None
-    return str(reply.error["code"])
 
 
 def test_reply_carries_text_and_data(tree: Plant) -> None:

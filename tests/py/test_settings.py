@@ -18,7 +18,7 @@ from backstaff.settings import (
     default_file,
     load,
 )
-from tests.py.processes import NOBODY, as_nobody
+from tests.py.processes import NOBODY, as_nobody, as_root
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,8 @@ def test_file_that_others_can_write_is_refused(config: Path, mode: int) -> None:
     assert load(config, TABLES) == DEFAULTS
 
 
+@as_root
 def test_file_of_another_user_is_refused_and_root_s_is_taken(folder: Path) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root can give a file to another user")
     config = folder / "config.toml"
     config.write_text("")
     assert as_nobody(lambda: load(config, TABLES) == DEFAULTS)

@@ -217,7 +217,9 @@ def toils() -> Iterator[list[Toil]]:
         toil.enough.set()
 
 
-@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="needs pthread_getcpuclockid"
+)
 def test_jobs_that_only_take_too_long_are_abandoned_and_turn_nobody_away(
     pool: Workers, clock: Clock, toils: list[Toil]
 ) -> None:
@@ -235,7 +237,9 @@ def test_jobs_that_only_take_too_long_are_abandoned_and_turn_nobody_away(
     assert done.wait(DEADLINE)
 
 
-@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="needs pthread_getcpuclockid"
+)
 def test_job_that_stops_computing_and_hangs_counts_as_stuck(
     pool: Workers, clock: Clock, toils: list[Toil], disk: DeadDisk
 ) -> None:
@@ -257,7 +261,9 @@ def test_job_that_stops_computing_and_hangs_counts_as_stuck(
     assert pool._stuck == 1  # noqa: SLF001
 
 
-@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="needs pthread_getcpuclockid"
+)
 def test_call_that_takes_too_long_does_not_blame_a_disk(
     folder: Path, pool: Workers, clock: Clock, toils: list[Toil]
 ) -> None:

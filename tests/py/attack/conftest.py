@@ -7,9 +7,9 @@ import pytest
 from tests.py.attack import transports
 
 
-@pytest.fixture(scope="module", params=transports.WAYS)
+@pytest.fixture(params=transports.WAYS)
 def transport(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The way to the servers of this module, one after the other."""
+    """The way to the servers of this test, one after the other."""
     transports.choose(request.param)
     yield request.param
     transports.choose("direct")

@@ -22,7 +22,6 @@ from backstaff.fs import project_files
 from backstaff.fs.handles import DEEPEST, Descriptors
 from backstaff.search.regexp import REPLACES
 from backstaff.server import Reply, Server
-from tests.py.attack import transports
 from tests.py.attack.attackers import BUG, TOOLS, takes_path, with_a_secret
 from tests.py.attack.figures import tally
 from tests.py.epc import DEADLINE, ISOLATED, SOURCE, Client, Start, frame
@@ -50,13 +49,6 @@ def server(root: Path) -> Server:
     return server_at(root)
 
 
-@pytest.fixture
-def attacked(root: Path, transport: str) -> transports.Attacked:
-    """The same, reached by each way in turn."""
-    assert transport in transports.WAYS
-    return transports.server_at(root)
-
-
 def everything(tool_id: str) -> dict[str, object]:
     """Arguments with which the tool goes deep."""
     wide = {"recursive": True, "entry_kind": "all", "include_hidden": True, "show_hidden": True}
@@ -64,7 +56,7 @@ def everything(tool_id: str) -> dict[str, object]:
     return fitting(TOOLS[tool_id]) | {name: wide[name] for name in wide if name in known}
 
 
-def called(server: transports.Attacked, tool_id: str) -> Reply:
+def called(server: Server, tool_id: str) -> Reply:
     """The reply, without what is new each time."""
     reply = server.call(tool_id, everything(tool_id), {"json": True})
     json = re.sub('"took_ms":[0-9]+', "", reply.json) if reply.json else None
@@ -174,9 +166,7 @@ def test_jump_of_the_clock_changes_nothing(
 
 @pytest.mark.check(21)
 @pytest.mark.parametrize("tool_id", TOOLS)
-def test_fifo_socket_or_device_holds_no_tool_up(
-    root: Path, attacked: transports.Attacked, tool_id: str
-) -> None:
+def test_fifo_socket_or_device_holds_no_tool_up(root: Path, server: Server, tool_id: str) -> None:
     commands = root / ".claude" / "commands"
     for place in (root / "d" / "odd", commands / "odd.md", commands / "later.md"):
         os.mkfifo(place)
@@ -185,15 +175,15 @@ def test_fifo_socket_or_device_holds_no_tool_up(
         if os.getuid() == 0:
             os.mknod(commands / "zero.md", 0o20644, os.makedev(1, 5))
             os.mknod(root / "d" / "zero", 0o20644, os.makedev(1, 5))
-        reply = called(attacked, tool_id)
+        reply = called(server, tool_id)
         assert reply.ok, reply.text
         if takes_path(TOOLS[tool_id]):
             for path in ("d/odd", "d/odd/", ".claude/commands/s.md"):
-                asked = attacked.call(tool_id, fitting(TOOLS[tool_id]) | {"path": path})
+                asked = server.call(tool_id, fitting(TOOLS[tool_id]) | {"path": path})
                 assert BUG not in asked.text
         else:
             for name in ("odd", "s", "zero"):
-                asked = attacked.call(tool_id, fitting(TOOLS[tool_id]) | {"command_name": name})
+                asked = server.call(tool_id, fitting(TOOLS[tool_id]) | {"command_name": name})
                 assert BUG not in asked.text
     tally(faults_injected=5)
 
@@ -203,7 +193,7 @@ def test_fifo_socket_or_device_holds_no_tool_up(
 
 def test_full_disk_for_the_log_is_no_hindrance(start: Start, root: Path) -> None:
     if not Path("/dev/full").exists():
-        pytest.skip("this system has no /dev/full")
+        pytest.skip("needs /dev/full")
     options = ("--root", str(root), "--log-file", "/dev/full", "--log-level", "debug")
     client = start("serve", "--stdio", *options)
     for uid in range(500):

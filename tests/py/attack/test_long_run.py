@@ -128,7 +128,7 @@ def vitals(client: Client) -> tuple[int, int, int]:
     """The memory, descriptors and threads of the server."""
     folder = Path(f"/proc/{client.process.pid}")
     if not folder.exists():
-        pytest.skip("this system has no /proc")
+        pytest.skip("needs /proc")
     memory = int((folder / "statm").read_text().split()[1]) * 4096
     return memory, len(list((folder / "fd").iterdir())), len(list((folder / "task").iterdir()))
 

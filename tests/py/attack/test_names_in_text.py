@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backstaff.render.names import lossy, visible
@@ -18,9 +18,8 @@ from backstaff.tools.workspace._landmarks import TESTS
 from tests.py.attack.attackers import BUG, TOOLS, takes_path
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.attack.transports import server_at
+from tests.py.examples import examples
 from tests.py.servers import fitting
-
-pytestmark = pytest.mark.usefixtures("transport")
 
 # Each would do something if it came bare: to a terminal, to a reader of rows, to an Emacs buffer.
 NASTY = (
@@ -114,8 +113,9 @@ def lines(reply: Reply) -> int:
 
 
 @pytest.mark.check(24, 25, 26)
+@pytest.mark.usefixtures("transport")
 @pytest.mark.parametrize("tool_id", TOOLS)
-@settings(max_examples=max(25, int(MINUTES * 15)), deadline=None)
+@examples(1 / 6, least=MINUTES * 15)
 @given(names=NAMES)
 @example(names=list(NASTY[:12]))
 @example(names=list(NASTY[12:24]))
@@ -141,7 +141,7 @@ def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names:
 
 
 @pytest.mark.parametrize("tool_id", [tool for tool in TOOLS if takes_path(TOOLS[tool])])
-@settings(max_examples=max(25, int(MINUTES * 15)), deadline=None)
+@examples(1 / 6, least=MINUTES * 15)
 @given(names=NAMES)
 @example(names=list(NASTY))
 def test_data_and_json_carry_every_name_exactly(tool_id: str, names: list[str]) -> None:

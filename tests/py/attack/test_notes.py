@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from tests.py.attack.attackers import TOOLS
-from tests.py.attack.follower import Follower
+from tests.py.attack.follower import Answer, Follower, told_by
 from tests.py.fs.repositories import alone, git
-from tests.py.servers import server_at
+from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant, plant
 
 LIMITS = (700, 2000, 16_384)
 WIDE = 1010
 
 
-def project(folder: Path) -> Path:
-    """A project with a folder of many files, one of many folders, deep ones, and odd names."""
-    names = [f"many/file-{number:04}.txt" for number in range(WIDE)]
-    names += [f"folders/folder-{number:04}/inside.py" for number in range(WIDE)]
+def project(folder: Path, wide: int = WIDE) -> Path:
+    """A project with a folder of WIDE files, one of as many folders, deep ones, and odd names."""
+    names = [f"many/file-{number:04}.txt" for number in range(wide)]
+    names += [f"folders/folder-{number:04}/inside.py" for number in range(wide)]
     names += [f"deep/{'level/' * depth}at-{depth}.c" for depth in range(16)]
     names += [f"{one}/{other}.md" for one in "abc" for other in ("x y", "日本", "+3", "n\nl", "q'")]
     names += [f"top-{number}.cfg" for number in range(40)]
@@ -47,9 +47,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("workspace/tree", {"path": "many"}),
         ("workspace/search_files", {"query": "**", "kind": "glob"}),
         ("workspace/search_files", {"query": "e"}),
-        ("workspace/project_overview", {}),
-        ("workspace/project_overview", {"max_tokens": 500}),
-        ("workspace/project_overview", {"max_tokens": 20_000}),
         ("agent-q/directory_tree", {}),
         ("agent-q/directory_tree", {"path": "both"}),
         ("agent-q/search_files", {"pattern": "*"}),
@@ -67,6 +64,21 @@ def test_all_files_are_seen_in_the_end(
     if given.get("query") == "e":
         wanted = {path for path in wanted if "e" in path.lower()}
     assert not Follower(server_at(root), limit).follow(tool, given, wanted)
+
+
+@pytest.fixture(scope="module")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project(tmp_path_factory.mktemp("narrow"), 150)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("given", [{}, {"max_tokens": 500}, {"max_tokens": 20_000}], ids=str)
+def test_all_files_are_seen_from_an_overview(
+    narrow: Path, given: dict[str, object], limit: int
+) -> None:
+    # No limit of an overview is a number of files, and a follower asks about each folder.
+    follower = Follower(server_at(narrow), limit)
+    assert not follower.follow("workspace/project_overview", given, files(narrow))
 
 
 @pytest.mark.parametrize("limit", [2000, 16_384])
@@ -200,7 +212,7 @@ def test_all_commands_are_seen_in_the_end(
         ({"query": "Parser", "kind": "substring"}, "src/deep/parser.c"),
         ({"query": "*.c", "kind": "glob"}, "src/deep/parser.c"),
         ({"query": "**/*.C", "kind": "glob"}, "src/deep/parser.c"),
-        ({"query": "*.[ch]"}, None),
+        ({"query": "*.[ch]"}, "src/deep/parser.c"),
         ({"query": "**/*.[c]"}, "src/deep/parser.c"),
         ({"query": "out.o"}, "built/out.o"),
         ({"query": "src/**/*.c", "kind": "glob", "path": "src"}, "src/deep/parser.c"),
@@ -209,12 +221,11 @@ def test_all_commands_are_seen_in_the_end(
     ids=str,
 )
 def test_reason_why_nothing_matches_leads_to_what_would(
-    tree: Plant, given: dict[str, object], wanted: str | None
+    tree: Plant, given: dict[str, object], wanted: str
 ) -> None:
     content = {"src/deep/parser.c": "int main", "built/out.o": "", ".gitignore": "built\n", "a": ""}
     follower = Follower(server_at(tree(content)), 16_384)
-    missing = follower.follow("workspace/search_files", given, {wanted} if wanted else {"?"})
-    assert not missing or not wanted
+    assert not follower.follow("workspace/search_files", given, {wanted})
 
 
 def test_repositories_and_what_git_ignores_are_found_as_told(folder: Path) -> None:
@@ -244,17 +255,24 @@ def test_command_that_was_meant_is_one(tree: Plant) -> None:
     assert server.call("commands/get_command", {"command_name": found[1]}).ok
 
 
-def test_every_kind_of_answer_that_is_cut_was_followed() -> None:
-    never_cut = {"agent-q/get_file_info", "agent-q/get_project_root", "forge/list_directory"}
-    no_more_to_see = {"commands/get_command"}  # it has no argument that would show another part
-    followed = {"workspace/tree", "workspace/search_files", "workspace/project_overview"}
-    followed |= {
-        "workspace/regexp_search",
-        "agent-q/directory_tree",
-        "agent-q/search_files",
-        "agent-q/list_directory",
-    }
-    followed |= {"commands/list_commands", "commands/search_commands"}
-    # tests/py/tools/test_read_file.py follows these to the last line.
-    followed |= {"workspace/read_file", "agent-q/read_file"}
-    assert set(TOOLS) == never_cut | no_more_to_see | followed
+NEVER_CUT = {"agent-q/get_file_info", "agent-q/get_project_root"}
+NO_MORE_TO_SEE = {"commands/get_command", "forge/list_directory"}
+"""Their contracts have no argument that would show another part, or no place for a note."""
+# tests/py/tools/test_read_file.py follows these to the last line.
+READ_ELSEWHERE = {"workspace/read_file", "agent-q/read_file"}
+
+
+@pytest.mark.parametrize("tool_id", [one for one in TOOLS if one not in READ_ELSEWHERE])
+def test_answer_that_is_cut_tells_of_calls_that_show_more(tree: Plant, tool_id: str) -> None:
+    # Whoever adds a tool that cuts its answers has to teach the follower what its notes mean.
+    content = {f".claude/commands/go-{number:02}.md": "go " * 900 for number in range(50)}
+    content |= {f"folder-{number:02}/go{number}": "go" for number in range(90)}
+    server = server_at(tree(content | {".claude/commands/go.md": "go on\n" * 900}))
+    given, small = fitting(TOOLS[tool_id]), {"max_output_bytes": 700}
+    reply = server.call(tool_id, given, small)
+    assert reply.truncated is (tool_id not in NEVER_CUT), reply.text
+    calls = [] if tool_id in NEVER_CUT else [*told_by(Answer.of((tool_id, given), reply))]
+    assert bool(calls) is (tool_id not in NEVER_CUT | NO_MORE_TO_SEE), reply.text
+    others = [server.call(*call, small) for call in calls]
+    assert all(other.ok for other in others)
+    assert not calls or any(other.text != reply.text for other in others)

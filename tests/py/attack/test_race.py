@@ -29,8 +29,6 @@ from tests.py.attack.transports import server_at
 from tests.py.epc import DEADLINE
 from tests.py.servers import Nothing, registry_of
 
-pytestmark = pytest.mark.usefixtures("transport")
-
 FEWEST = 20
 """Calls a race takes at least. A loaded machine made as few as none in the time it was given."""
 
@@ -69,7 +67,7 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
 ) -> None:
     outcomes: Counter[str] = Counter()
     # A fifth of the time for all tools and all swaps.
-    duration = seconds(0.1, 0.2 / len(TOOLS) / len(SWAPS))
+    duration = seconds(0.05, 0.2 / len(TOOLS) / len(SWAPS))
     for swap in SWAPS:
         outcomes += attack(tool_id, folder, swap, duration)
     assert outcomes["ok"], outcomes
@@ -78,6 +76,7 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
 
 
 @pytest.mark.check(13)
+@pytest.mark.usefixtures("transport")
 def test_entry_is_a_link_or_a_file_but_never_what_the_link_leads_to(folder: Path) -> None:
     root = with_a_secret(folder)
     server = server_at(root)

@@ -46,10 +46,10 @@ def strace(folder: Path) -> tuple[tuple[str, ...], Path]:
     """A command that notes what another does, and where it does; skips the test without one."""
     program = shutil.which("strace")
     if not program:
-        pytest.skip("strace is not installed (Debian: strace)")
+        pytest.skip("needs strace")
     tried = subprocess.run((program, "-qq", "-o", "/dev/null", "true"), check=False)  # noqa: S603
     if tried.returncode:
-        pytest.skip("strace is not permitted here (ptrace)")
+        pytest.skip("needs ptrace")
     notes = folder / "strace"
     calls = ",".join(f"?{name}" for name in (*CHANGING, *STARTING, *TALKING, *OPENING))
     return (program, "-f", "-qq", "-s", "300", "-e", f"trace={calls}", "-o", str(notes)), notes

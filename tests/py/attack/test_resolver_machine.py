@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from backstaff.fs.root import Root
 from tests.py.attack.figures import MINUTES, tally
+from tests.py.examples import examples
 from tests.py.fs.test_root_against_kernel import NAMES, inodes, judge, path
 
 PLACE = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
@@ -96,6 +96,4 @@ def descriptors() -> int:
 
 
 TestTree = Tree.TestCase
-TestTree.settings = settings(
-    max_examples=max(25, int(MINUTES * 20)), stateful_step_count=40, deadline=None
-)
+TestTree.settings = examples(1 / 6, least=MINUTES * 20, stateful_step_count=40)

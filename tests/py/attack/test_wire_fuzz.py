@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.arguments import decode
@@ -19,10 +19,10 @@ from tests.py.attack.attackers import BUG, TOOLS
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.attack.wire_target import AtOnce, fed
 from tests.py.epc import DEADLINE, Client, Start, frame, parsed
+from tests.py.examples import examples
 from tests.py.servers import server_at
 
-EXAMPLES = max(150, int(MINUTES * 300))
-fuzzing = settings(max_examples=EXAMPLES, deadline=None)
+fuzzing = examples(1, least=MINUTES * 300)
 
 # Read syntax of Lisps, and what sexpdata, Emacs and Python each take for something of their own.
 PIECES = (
@@ -213,7 +213,7 @@ def memory(client: Client) -> int:
     """The bytes of memory that the server holds."""
     statm = Path(f"/proc/{client.process.pid}/statm")
     if not statm.exists():
-        pytest.skip("this system has no /proc")
+        pytest.skip("needs /proc")
     return int(statm.read_text().split()[1]) * 4096
 
 

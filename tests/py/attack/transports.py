@@ -1,7 +1,7 @@
 """The ways to the tools: the server itself, as the EPC connection calls it, and MCP around it.
 
-An attack makes its server by `server_at` of this module. Those that use the fixture `transport` run
-once for each way.
+An attack makes its server by `server_at` of this module. MCP wraps the same server, so five attacks
+stand for all: those that use the fixture `transport` run once for each way.
 """
 
 from collections.abc import Mapping

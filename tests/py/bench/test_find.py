@@ -64,7 +64,7 @@ def test_queries_mean_files_that_the_latest_commits_touch(clone: Path, folder: P
 def test_every_engine_finds_files_by_their_names(clone: Path, folder: Path, engine: str) -> None:
     there, answers = find.ENGINES[engine]
     if not there():
-        pytest.skip(f"{engine} is not installed")
+        pytest.skip(f"needs {engine}")
     before = clone_before(clone, 2, folder / "before")
     paths = sorted(files(before))
     named = [find.Question("name", Path(path).name, frozenset((path,))) for path in paths]

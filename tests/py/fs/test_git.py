@@ -14,7 +14,7 @@ from backstaff.fs import git as asking
 from backstaff.fs.budget import Budget
 from backstaff.fs.git import Asked, NoGit, Repository, default_excludes, find_repository
 from tests.py.fs.repositories import alone, git
-from tests.py.processes import as_nobody, as_root
+from tests.py.processes import as_root
 
 MOST_SECONDS_TO_END = 10
 
@@ -162,7 +162,7 @@ def test_broken_repository_is_told(root: Path) -> None:
 @as_root
 def test_repository_of_another_user_is_refused(root: Path) -> None:
     os.chown(root, 1, 1)
-    assert as_nobody(lambda: no_git(root)) is NoGit.REFUSED
+    assert no_git(root) is NoGit.REFUSED
 
 
 def test_git_that_is_not_there_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +278,7 @@ def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, fol
         assert repository.excludes_file == str(folder / "secret")
 
 
-@pytest.mark.skipif(not Path("/usr/bin/timeout").exists(), reason="only timeout(1) can do it")
+@pytest.mark.skipif(not Path("/usr/bin/timeout").exists(), reason="needs timeout")
 def test_git_that_hangs_ends_without_the_server(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
@@ -17,6 +17,7 @@ from backstaff.fs.globs import (
     BadGlob,
     compile_globs,
 )
+from tests.py.examples import examples
 from tests.py.fs import glob_model
 from tests.py.processes import in_child
 
@@ -208,7 +209,7 @@ def assert_names_it(error: BadGlob, pattern: str) -> None:
     assert str(error).isprintable()
 
 
-@settings(max_examples=800)
+@examples(3)
 @given(patterns, st.lists(paths, min_size=1, max_size=4))
 @example("**/a*b/**", ["x/a\nb"])
 @example("[!-a]", ["-", "a"])
@@ -220,7 +221,7 @@ def test_patterns_match_what_a_plain_model_says(pattern: str, paths: list[str]) 
     }
 
 
-@settings(max_examples=500)
+@examples(2)
 @given(
     st.lists(patterns, min_size=1, max_size=3),
     st.one_of(st.just(""), paths),

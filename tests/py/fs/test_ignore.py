@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.errors import Cancelled
@@ -20,6 +20,7 @@ from backstaff.fs.ignore import MAX_BYTES, Ignore, Rules, rules_of
 from backstaff.fs.packed import Closed
 from backstaff.fs.project_files import project_files
 from backstaff.fs.root import Root
+from tests.py.examples import examples, times
 from tests.py.fs.repositories import RandomRepository, alone, by_git, git
 
 COUNTS: Counter[str] = Counter()
@@ -40,7 +41,7 @@ def by_us(root: Path, path: str = ".") -> tuple[set[str], int]:
     return closed.union(found.paths), found.ignored
 
 
-@settings(max_examples=settings().max_examples // 4)
+@examples(1 / 6)
 @given(seed=st.integers(0, 1 << 40), exotic=st.booleans())
 def test_what_is_ignored_is_what_git_ignores(seed: int, exotic: bool) -> None:  # noqa: FBT001
     with tempfile.TemporaryDirectory() as name:
@@ -212,7 +213,7 @@ def test_same_rules_are_parsed_once() -> None:
 def test_repositories_and_index_that_disagree_are_as_for_git(tmp_path: Path) -> None:
     repository = RandomRepository(tmp_path.resolve() / "R", 3, exotic=False)
     repository.make()
-    for number in range(60):
+    for number in range(times(1 / 5)):
         folder = repository.chance.choice([one for one in repository.folders if one.is_dir()])
         with suppress(subprocess.CalledProcessError):  # git refuses some
             repository.confuse(folder)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.errors import Cancelled, PermissionRefused
@@ -25,8 +25,9 @@ from backstaff.fs.packed import Closed
 from backstaff.fs.project_files import ProjectFiles
 from backstaff.fs.root import Root
 from backstaff.fs.stamp import RACY_NS, UNSETTLED, Recent, settled, stamp_of
+from tests.py.examples import examples, times
 from tests.py.fs.repositories import RandomRepository, alone, git
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
 from tests.py.trees import Plant
 
 
@@ -312,7 +313,7 @@ def test_what_a_mutation_leaves_is_what_is_there(folder: Path) -> None:
     chance = random.Random(7)  # noqa: S311
     repository = RandomRepository(folder / "R", 7, exotic=False)
     repository.make()
-    for number in range(150):
+    for number in range(times(1 / 2)):
         with suppress(subprocess.CalledProcessError):  # git refuses some, such as an empty one
             mutate(repository, chance, number)
         if number % 3 == 0:
@@ -353,7 +354,7 @@ def mutate(repository: RandomRepository, chance: random.Random, number: int) -> 
             os.utime(place, (1, 1))
 
 
-@settings(max_examples=20)
+@examples(1 / 15)
 @given(seed=st.integers(0, 1 << 40))
 def test_second_walk_finds_what_the_first_did(seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -402,7 +403,7 @@ def test_what_is_kept_is_bounded(tree: Plant, monkeypatch: pytest.MonkeyPatch) -
 def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
     root = tree({"a/x": "", "b": ""})
     (root / "a").chmod(0)
-    found = as_nobody(lambda: found_in(root))
+    found = unprivileged(lambda: found_in(root))
     assert found.closed(Closed.UNREADABLE) == ["a"]
     assert files(found) == ["b"]
     (root / "a").chmod(0o755)
@@ -413,7 +414,7 @@ def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
             found_in(root)
         return True
 
-    assert as_nobody(refused)
+    assert unprivileged(refused)
 
 
 def test_time_that_is_up_is_told_and_nothing_is_kept(tree: Plant) -> None:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from backstaff.errors import NotADirectory, NotFound, OutsideRoot, PathError, Unreachable
 from backstaff.fs.root import MAX_LINKS, Root
+from tests.py.examples import examples
 from tests.py.trees import plant
 
 OUTSIDE, MISSING, NO_DIRECTORY, TOO_MANY_LINKS = "outside", "missing", "no directory", "links"
@@ -149,6 +150,7 @@ def filled(tree: dict[str, object], names: dict[str, str]) -> dict[str, object]:
     }
 
 
+@examples(1 / 2)
 @given(tree=trees, neighbour=trees, texts=st.lists(path, min_size=1, max_size=15))
 def test_resolving_agrees_with_the_model_and_the_kernel(
     tree: dict[str, object], neighbour: dict[str, object], texts: list[str]

@@ -17,7 +17,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.handles import DEEPEST
 from backstaff.fs.walk import Arrange, Step, Walk
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
 from tests.py.trees import Plant
 
 LEVELS, NAME = DEEPEST, "d" * 50
@@ -270,7 +270,7 @@ def refusals(root: Path) -> list[tuple[str, str]]:
 def test_unreadable_directory_is_told_and_the_rest_goes_on(tree: Plant, mode: int) -> None:
     root = tree({"a/x": "", "b/x": "", "c": ""})
     (root / "a").chmod(mode)
-    assert as_nobody(lambda: refusals(root)) == [
+    assert unprivileged(lambda: refusals(root)) == [
         ("a", PermissionRefused.__name__),
         ("b", ""),
         ("b/x", ""),

@@ -53,7 +53,7 @@ def python(version: int) -> str:
     """The Python that has the SDK of that VERSION; skips the test without it."""
     program = CACHE / f"sdk-{version}" / "bin" / "python"
     if not (program.parent / "mcp").exists():
-        pytest.skip(f"the Python package mcp {version} is not installed (dev/setup mcp)")
+        pytest.skip(f"needs the MCP SDK {version}")
     return str(program)
 
 
@@ -94,7 +94,7 @@ def test_python_sdk_lists_and_calls_every_tool(
 
 def test_inspector_lists_and_calls_every_default_tool(root: Path) -> None:
     if not INSPECTOR.exists() or not shutil.which("node"):
-        pytest.skip("the inspector of MCP is not installed (dev/setup mcp; npm)")
+        pytest.skip("needs the MCP inspector")
 
     def inspect(*arguments: str) -> Any:  # noqa: ANN401
         command = (str(INSPECTOR), "--cli", *ISOLATED, "mcp", "--root", str(root))

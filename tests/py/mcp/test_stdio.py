@@ -200,7 +200,7 @@ def descendants(pid: int) -> set[int]:
 
 def test_client_that_is_killed_leaves_no_orphan(tree: Plant) -> None:
     if not Path("/proc/self/stat").exists():
-        pytest.skip("this system has no /proc")
+        pytest.skip("needs /proc")
     root = tree({"f": "word\n" + "a" * 5000 + "!", ".git/x": ""})
     command = (sys.executable, "-c", KILLED_CLIENT, *ISOLATED, "mcp", "--root", str(root))
     client = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603

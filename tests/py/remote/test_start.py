@@ -17,7 +17,7 @@ from backstaff.registry import discover
 from backstaff.wire.frame import frame
 from backstaff_remote.bundle import Bundle, collect, digest
 from tests.py.epc import parsed
-from tests.py.processes import NOBODY, as_nobody, as_root
+from tests.py.processes import NOBODY, as_root, unprivileged
 from tests.py.trees import Plant
 
 NONCE = "n0123"
@@ -219,7 +219,7 @@ def test_no_home_is_no_obstacle(home: Path | None) -> None:
 def test_home_that_cannot_be_written_is_no_obstacle(folder: Path) -> None:
     bundle()
     folder.chmod(0o555)
-    assert as_nobody(lambda: Start(folder).run().how) == "uncached"
+    assert unprivileged(lambda: Start(folder).run().how) == "uncached"
     assert not listed(folder)
     folder.chmod(0o755)
 

@@ -4,10 +4,11 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.render.names import prose, visible
+from tests.py.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_text_of_several_lines_keeps_them() -> None:
     assert visible("a\n\tb\u3000c\r\x07") == "a\n\tb\u3000c\\u000d\\u0007"
 
 
-@settings(deadline=None, derandomize=True, max_examples=500)
+@examples(3)
 @given(st.text())
 def test_prose_is_one_line_without_controls(text: str) -> None:
     shown = prose(text)

@@ -21,7 +21,8 @@ from backstaff.server import Reply
 from backstaff.tool import Context
 from backstaff.tools.agent_q import list_directory
 from backstaff.tools.agent_q._listing_rows import Listed
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
+from tests.py.replies import code
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -50,11 +51,6 @@ def columns(reply: Reply) -> Mapping[str, Any]:
 def rows(reply: Reply) -> list[str]:
     """The rows of a listing's text."""
     return [line for line in reply.text.splitlines() if line.startswith(("[DIR]", "[FILE]"))]
-
-
-def code(reply: Reply) -> object:
-    assert reply.error, reply.text
-    return reply.error["code"]
 
 
 # ---------------------------------------------------------------------------- order
@@ -310,11 +306,11 @@ def test_link_that_leads_nowhere_is_not_found(tree: Plant) -> None:
 def test_unreadable_directory_is_told(tree: Plant) -> None:
     root = tree({"protected/f": ""})
     (root / "protected").chmod(0o111)
-    reply = as_nobody(lambda: listing(root, "protected/"))
+    reply = unprivileged(lambda: listing(root, "protected/"))
     assert code(reply) == "PERMISSION_DENIED"
     assert reply.text == "Error: Cannot read directory 'protected/'"
-    assert as_nobody(lambda: info(root, "protected/f")).ok
-    described = as_nobody(lambda: info(root, "protected")).text
+    assert unprivileged(lambda: info(root, "protected/f")).ok
+    described = unprivileged(lambda: info(root, "protected")).text
     assert "Readable: No\nWritable: No\n" in described
     (root / "protected").chmod(0o755)
 
@@ -323,7 +319,7 @@ def test_unreadable_directory_is_told(tree: Plant) -> None:
 def test_directory_that_can_only_be_read_is_listed_without_sizes(tree: Plant) -> None:
     root = tree({"d/sub/": None, "d/f": "12345", "d/l": {"link": "f"}})
     (root / "d").chmod(0o444)
-    reply = as_nobody(lambda: listing(root, "d"))
+    reply = unprivileged(lambda: listing(root, "d"))
     assert reply.text.endswith(
         "[DIR]  sub/\n"
         "[FILE] f                  (size unknown)\n"
@@ -332,7 +328,7 @@ def test_directory_that_can_only_be_read_is_listed_without_sizes(tree: Plant) ->
     assert columns(reply)["kind"] == ["unknown"] * 3
     assert columns(reply)["size"] == columns(reply)["modified"] == [None] * 3
     for sort_by in ("size", "modified"):
-        again = as_nobody(lambda sort_by=sort_by: listing(root, "d", sort_by=sort_by))  # type: ignore[misc]
+        again = unprivileged(lambda sort_by=sort_by: listing(root, "d", sort_by=sort_by))  # type: ignore[misc]
         assert rows(again) == rows(reply)
     (root / "d").chmod(0o755)
 
@@ -340,7 +336,7 @@ def test_directory_that_can_only_be_read_is_listed_without_sizes(tree: Plant) ->
 def test_closed_directory_on_the_way_is_told(tree: Plant) -> None:
     root = tree({"closed/d/f": ""})
     (root / "closed").chmod(0o000)
-    told = as_nobody(lambda: [listing(root, "closed/d").text, info(root, "closed/d/f").text])
+    told = unprivileged(lambda: [listing(root, "closed/d").text, info(root, "closed/d/f").text])
     assert told == [
         "Error: Cannot read directory 'closed/d'",
         "Error: Cannot read file 'closed/d/f'",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
@@ -20,12 +20,14 @@ from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tool import Context, Tool
 from backstaff.tools.agent_q import directory_tree, search_files
-from tests.py.processes import as_nobody
+from tests.py.examples import examples
+from tests.py.processes import unprivileged
+from tests.py.replies import code
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
 from tests.py.trees import Plant
 
-FEWER = settings(max_examples=settings().max_examples // 3)
+FEWER = examples(1 / 3)
 RECURSIVE = ("directory_tree", "search_files")
 
 
@@ -53,11 +55,6 @@ def entries(reply: Reply) -> list[dict[str, Any]]:
 
 def paths(reply: Reply) -> list[str]:
     return [row["path"] for row in entries(reply)]
-
-
-def code(reply: Reply) -> object:
-    assert reply.error, reply.text
-    return reply.error["code"]
 
 
 # ---------------------------------------------------------------------------- the project root
@@ -119,7 +116,7 @@ def test_root_is_the_trusted_sides_whatever_a_model_says(tree: Plant) -> None:
 def test_root_that_cannot_be_read_is_still_named(tree: Plant) -> None:
     root = tree({"a.asd": ""})
     root.chmod(0o311)
-    reply = as_nobody(lambda: asked(root, "get_project_root"))
+    reply = unprivileged(lambda: asked(root, "get_project_root"))
     assert "Given by the client (no .git and no .asd file found there)" in reply.text
     root.chmod(0o755)
 
@@ -473,8 +470,8 @@ def test_path_is_refused_in_the_familys_words(
 def test_directory_that_cannot_be_read_is_told(tree: Plant, name: str) -> None:
     root = tree({"closed/f": "", "open/g": ""})
     (root / "closed").chmod(0o000)
-    reply = as_nobody(lambda: asked(root, name))
-    refused = as_nobody(lambda: asked(root, name, path="closed"))
+    reply = unprivileged(lambda: asked(root, name))
+    refused = unprivileged(lambda: asked(root, name, path="closed"))
     (root / "closed").chmod(0o755)
     assert refused.text == "Error: Cannot read directory 'closed'"
     assert reply.data
@@ -510,7 +507,7 @@ def test_text_keeps_within_any_limit_in_whole_rows(project: Path, name: str) -> 
     size = len(whole.text.encode())
     every = whole.text.splitlines()
     shown: dict[bool, list[int]] = {False: [], True: []}
-    for limit in range(size + 2):
+    for limit in (*range(0, size, 3), size, size + 1):
         reply = asked(project, name, {"max_output_bytes": limit})
         assert reply.data
         count, total = len(entries(reply)), reply.data["total"]

@@ -1,9 +1,7 @@
 """workspace/project_overview: what it shows is there, what it hides it counts, and it fits."""
 
 import json
-import os
 import re
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
@@ -24,35 +22,20 @@ from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
 from backstaff.tools.workspace._best_map import FEW
 from backstaff.tools.workspace.project_overview import TOOL
-from tests.py.processes import as_nobody
+from tests.py.examples import examples
+from tests.py.fs.repositories import alone, git
+from tests.py.processes import unprivileged
+from tests.py.replies import code
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
 from tests.py.trees import Plant, packed
 
-FEWER = settings(max_examples=settings().max_examples // 3)
+FEWER = examples(1 / 4)
 HEAD = ("# ", "types: ", "read first: ", "build: ", "edited lately: ")
 
 
 def overview(root: Path, context: object = None, **arguments: object) -> Reply:
     return server_at(root).call("workspace/project_overview", arguments, context)
-
-
-def code(reply: Reply) -> object:
-    assert reply.error, reply.text
-    return reply.error["code"]
-
-
-def git(root: Path, *words: str) -> None:
-    """Run git in ROOT, which it makes no use of anyone's configuration for."""
-    who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(root)}
-    subprocess.run(  # noqa: S603
-        ["git", *who, *words],  # noqa: S607
-        cwd=root,
-        env=environment,
-        check=True,
-        capture_output=True,
-    )
 
 
 def commit(root: Path, *paths: str) -> None:
@@ -66,12 +49,13 @@ def commit(root: Path, *paths: str) -> None:
 
 
 @pytest.fixture
-def repository(folder: Path) -> Path:
+def repository(folder: Path) -> Iterator[Path]:
     """An empty repository, on the branch main."""
     root = folder / "R"
     root.mkdir()
-    git(root, "init", "-q", "-b", "main")
-    return root
+    with alone(folder / "home"):
+        git(root, "init", "-q", "-b", "main")
+        yield root
 
 
 # ---------------------------------------------------------------------------- a reader of the text
@@ -784,8 +768,8 @@ def test_link_within_the_project_leads_to_what_it_names(tree: Plant) -> None:
 def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
     root = tree({"closed/f": "", "open/g": ""})
     (root / "closed").chmod(0o000)
-    reply = as_nobody(lambda: overview(root))
-    refused = as_nobody(lambda: overview(root, path="closed"))
+    reply = unprivileged(lambda: overview(root))
+    refused = unprivileged(lambda: overview(root, path="closed"))
     (root / "closed").chmod(0o755)
     assert " closed/(?) " in reply.text
     assert "[dir/(?) cannot be read]\n" in reply.text

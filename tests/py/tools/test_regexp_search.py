@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from backstaff.errors import DeadlineExceeded
@@ -28,8 +28,9 @@ from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
 from backstaff.tools.workspace._matches import MOST, line
 from tests.py.epc import Start
+from tests.py.examples import examples
 from tests.py.fs.repositories import alone, git
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -122,7 +123,7 @@ PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
 
 
 @pytest.mark.parametrize("engine", ["re2", "re", "without shared memory"])
-@settings(max_examples=300)
+@examples(1)
 @given(
     parts=st.lists(PARTS, min_size=1, max_size=4),
     text=st.text("abcAks _\n\x1cé\u017f", max_size=40),
@@ -422,7 +423,7 @@ def test_links_special_and_unreadable_files_are_told_and_never_waited_for(
         reply = search(root, "hit|root")
         return [item["path"] for item in data_of(reply)["items"]], last_line(reply)
 
-    paths, last = as_nobody(told)
+    paths, last = unprivileged(told)
     (root / "shut").chmod(0o755)
     assert paths == ["a"]
     assert last == "[not searched: 2 unreadable, 1 not in UTF-8, 2 links]"
@@ -524,7 +525,7 @@ def test_patterns_that_take_for_ever_end_with_their_process(
 
 
 def test_re2_needs_no_deadline_for_them(tree: Plant) -> None:
-    pytest.importorskip("re2", reason="google-re2 is not installed")
+    pytest.importorskip("re2", reason="needs google-re2")
     root = tree({"b": f"c {'a' * 40}!"})
     assert found(root, "(a+)+$") == []
     assert found(root, "(a|aa)+!") == [("b", 1, 3, "a" * 40 + "!")]
@@ -624,7 +625,7 @@ def _runs(pid: int) -> bool:
 def test_server_answers_others_while_patterns_take_for_ever(tree: Plant, start: Start) -> None:
     root = tree({"b": HOPELESS})
     client = start("serve", "--stdio", "--root", str(root))
-    hopeless = f'({TOOL} ((:pattern "(a+)+(?=c)" :timeout_ms 3000)))'
+    hopeless = f'({TOOL} ((:pattern "(a+)+(?=c)" :timeout_ms 1000)))'
     for uid in (1, 2):
         name, arguments = hopeless[1:-1].split(" ", 1)
         client.send(f"(call {uid} {name} {arguments})".encode())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
@@ -20,8 +20,9 @@ from backstaff.search import suggestions
 from backstaff.search.ranking import How
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
+from tests.py.examples import examples
 from tests.py.fs.repositories import alone, git
-from tests.py.processes import as_nobody, as_root
+from tests.py.processes import NOBODY, as_root, unprivileged
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -264,7 +265,7 @@ def test_pages_hold_everything_once(tree: Plant) -> None:
     assert len(set(seen)) == 25
 
 
-@settings(max_examples=30)
+@examples(1 / 5)
 @given(limit=st.integers(64, 900))
 def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
     answer = search_files.Answer(
@@ -600,7 +601,7 @@ def test_closed_directory_is_named_from_the_root(tree: Plant) -> None:
     def told() -> list[str]:
         return notes(search(root, "a", path="sub"))
 
-    assert as_nobody(told) == ["[cannot be read: sub/locked/]"]
+    assert unprivileged(told) == ["[cannot be read: sub/locked/]"]
 
 
 @as_root
@@ -608,11 +609,8 @@ def test_repository_of_another_user_is_told(tree: Plant) -> None:
     root = tree({"x": "", ".gitignore": "kept\n", "kept": ""})
     git(root, "init", "-q")
     git(root, "add", "-f", ".")
-
-    def told() -> list[str]:
-        return notes(search(root, "x"))
-
-    (note,) = as_nobody(told)
+    os.chown(root, NOBODY, NOBODY)
+    (note,) = notes(search(root, "x"))
     assert "belongs to someone else: tracked files that a rule ignores are left out" in note
 
 

@@ -20,7 +20,8 @@ from backstaff.registry import discover
 from backstaff.server import Reply
 from backstaff.tools.workspace.tree import DEFAULT_EXCLUDES, MAX_DEPTH, MAX_ENTRIES
 from tests.py.fs import glob_model
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
+from tests.py.replies import code
 from tests.py.tools.random_trees import OUTSIDE, Below, What, at, planted
 from tests.py.tools.tree_calls import (
     FEWER,
@@ -28,7 +29,6 @@ from tests.py.tools.tree_calls import (
     Asked,
     Node,
     cases,
-    code_of,
     data_of,
     nodes,
     paths,
@@ -297,7 +297,7 @@ def test_dod_09_symlinks_are_nodes_and_their_targets_are_not(project: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("path", "code"),
+    ("path", "wanted"),
     [
         ("README.md", "NOT_DIRECTORY"),
         ("README.md/", "NOT_DIRECTORY"),
@@ -320,15 +320,17 @@ def test_dod_09_symlinks_are_nodes_and_their_targets_are_not(project: Path) -> N
         ("x/" * 2049, "INVALID_ARGUMENT"),
     ],
 )
-def test_dod_10_errors_have_the_codes_of_the_contract(project: Path, path: str, code: str) -> None:
+def test_dod_10_errors_have_the_codes_of_the_contract(
+    project: Path, path: str, wanted: str
+) -> None:
     reply = tree_of(project, path=path)
-    assert code_of(reply) == code
+    assert code(reply) == wanted
     assert reply.text.isprintable()
     assert str(project) not in reply.text
 
 
 def test_dod_10_special_file_is_no_directory(tree: Plant) -> None:
-    assert code_of(tree_of(tree({"p": {"fifo": True}}), path="p")) == "NOT_DIRECTORY"
+    assert code(tree_of(tree({"p": {"fifo": True}}), path="p")) == "NOT_DIRECTORY"
 
 
 def test_dod_11_tool_is_registered_by_id_and_by_name() -> None:
@@ -421,7 +423,7 @@ def test_bad_arguments_are_refused_before_the_file_system_is_touched(
     project: Path, arguments: dict[str, object]
 ) -> None:
     reply = tree_of(project, **{"path": "missing"} | arguments)
-    assert code_of(reply) == "INVALID_ARGUMENT"
+    assert code(reply) == "INVALID_ARGUMENT"
     assert next(iter(arguments)) in reply.text
     assert reply.text.isprintable()
 
@@ -547,7 +549,7 @@ def test_special_files_are_no_nodes(tree: Plant) -> None:
 
 def unreadable(root: Path, **arguments: object) -> tuple[object, str, tuple[str, ...], object]:
     """What a user without privileges is told."""
-    reply = as_nobody(lambda: tree_of(root, **arguments))
+    reply = unprivileged(lambda: tree_of(root, **arguments))
     return reply.data and data_of(reply), reply.text, reply.warnings, reply.error
 
 
@@ -641,7 +643,7 @@ def test_cancelled_call_is_an_error(project: Path) -> None:
     cancelled.set()
     context = {"root": str(project)}
     reply = SERVER.call("workspace/tree", {"path": "."}, context, cancelled)
-    assert code_of(reply) == "CANCELLED"
+    assert code(reply) == "CANCELLED"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from backstaff.server import Reply
 from backstaff.tools.workspace import tree as module
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
 from tests.py.tools.random_trees import Below, planted
 from tests.py.tools.tree_calls import FEWER, cases, data_of, nodes, paths, tree_of
 from tests.py.trees import Plant
@@ -179,7 +179,10 @@ def test_closed_directory_that_cannot_be_read_has_no_count(tree: Plant) -> None:
     root = tree({"a/b": "", "shut/": None})
     (root / "shut").chmod(0)
 
-    reply = as_nobody(lambda: tree_of(root, {"count_closed": True}, entry_kind="all", max_depth=1))
+    def counted() -> Reply:
+        return tree_of(root, {"count_closed": True}, entry_kind="all", max_depth=1)
+
+    reply = unprivileged(counted)
     assert counts(reply) == {"a": 1}
 
 

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from backstaff.server import Reply
+from tests.py.examples import examples
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import Below, starts, trees
 
 SERVER = server_at("/")
 
-FEWER = settings(max_examples=settings().max_examples // 4)
+FEWER = examples(1 / 4)
 
 Node = dict[str, Any]
 Asked = Mapping[str, Any]
@@ -32,12 +32,6 @@ def data_of(reply: Reply) -> Any:  # noqa: ANN401
     assert reply.ok, reply.text
     assert reply.data is not None
     return {key: value for key, value in reply.data.items() if key not in BEYOND}
-
-
-def code_of(reply: Reply) -> object:
-    assert reply.error, reply.text
-    assert reply.text == f"Error: {reply.error['message']}"
-    return reply.error["code"]
 
 
 def nodes(node: Node) -> Iterator[Node]:

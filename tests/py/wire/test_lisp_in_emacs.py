@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import sexpdata
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from backstaff.fs.entry import Kind
@@ -15,6 +15,7 @@ from backstaff.render.names import lossy
 from backstaff.result import Keyword, Rows
 from backstaff.wire.frame import frame
 from backstaff.wire.lisp import ESCAPED, PLAIN, write
+from tests.py.examples import examples
 
 PROJECT = Path(__file__).parents[3]
 EMACS = os.environ.get("EMACS", "emacs")
@@ -115,7 +116,7 @@ def in_sexpdata(what: object) -> object:  # noqa: PLR0911  # a return a type
 
 
 # Each example starts an Emacs: looking for a smaller one would take minutes.
-@settings(max_examples=6, phases=[Phase.explicit, Phase.generate])
+@examples(1 / 25, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(values, min_size=60, max_size=120))
 def test_emacs_reads_what_was_written(written: list[object]) -> None:
     bodies = [write([value], ESCAPED) for value in written]

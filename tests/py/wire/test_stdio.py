@@ -153,7 +153,7 @@ def test_nothing_listens(client: Client) -> None:
     client.call("ping")
     folder = Path(f"/proc/{client.process.pid}/fd")
     if not folder.exists():
-        pytest.skip("this system has no /proc")
+        pytest.skip("needs /proc")
     opened = [str(path.readlink()) for path in folder.iterdir()]
     assert any(target.startswith("pipe:") for target in opened)
     assert not any(target.startswith("socket:") for target in opened)
@@ -189,7 +189,7 @@ def test_names_are_bytes_under_any_locale(tree: Plant, start: Start) -> None:
         env=environment,
     )
     if told.line() == "utf-8\n":
-        pytest.skip("on this system no locale makes Python use anything but UTF-8")
+        pytest.skip("needs a locale without UTF-8")
     root = tree({})
     for name in (b"clich\xe9", "日本".encode()):
         (root / os.fsdecode(name)).write_bytes(name)

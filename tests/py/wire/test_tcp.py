@@ -1,7 +1,6 @@
 """The server over TCP, as python-epc's own client and stock Emacs clients find it."""
 
 import logging
-import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from sexpdata import Symbol
 from backstaff.registry import discover
 from backstaff.wire.tcp import MAX_SILENT
 from tests.py.epc import DEADLINE, SOURCE, Client, Start, frame, parsed, plain
-from tests.py.processes import as_nobody, in_child
+from tests.py.processes import as_nobody, as_root, in_child
 from tests.py.servers import fitting
 from tests.py.trees import Plant
 from tests.py.wire.test_peer import reset
@@ -144,10 +143,8 @@ def test_only_the_loopback_address_is_listened_to(port: int) -> None:
 
 
 @pytest.mark.check(43)
+@as_root
 def test_other_user_is_refused_and_the_own_is_still_admitted(server: Client, port: int) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root can become another user")
-
     def knock() -> bytes:
         with socket.create_connection((LOOPBACK, port), DEADLINE) as connection:
             try:
@@ -226,7 +223,7 @@ def test_client_is_who_speaks_first_however_many_wait_and_all_others_are_hung_up
 
 
 @pytest.mark.check(43)
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@as_root
 def test_other_user_who_hangs_up_does_not_end_the_server(server: Client, port: int) -> None:
     def knock() -> None:
         for _ in range(6):

@@ -81,8 +81,3 @@ def output(reply: Reply) -> Any:  # noqa: ANN401  # JSON
     """The output in JSON, read."""
     assert reply.json is not None
     return json.loads(reply.json)
-
-
-def code(reply: Reply) -> object:
-    """The code of the error."""
-    return reply.error and reply.error["code"]

@@ -12,11 +12,11 @@ from backstaff.tools.commands import (
     _catalog,
     _command,
 )
+from tests.py.replies import code
 from tests.py.tools.commands.project import (
     GET,
     SEARCH,
     Project,
-    code,
     output,
     rows,
 )

@@ -12,6 +12,7 @@ from backstaff.errors import SettingsError
 from backstaff.settings import load
 from backstaff.tools.commands._conventions import DEPTH, Folder, Kind, folders
 from backstaff.tools.commands._directories import MORE_KEYS
+from tests.py.replies import code
 from tests.py.tools.commands.corpus import (
     HOME,
     PROJECT,
@@ -26,7 +27,6 @@ from tests.py.tools.commands.project import (
     REGISTRY,
     SEARCH,
     Project,
-    code,
     output,
     results,
     rows,
@@ -131,7 +131,7 @@ def test_skills_are_those_of_the_specification(everything: Project) -> None:
 def test_the_reference_reads_the_same_skills_and_finds_the_same_faults(
     everything: Project,
 ) -> None:
-    skills_ref = pytest.importorskip("skills_ref", reason="dev/setup installs skills-ref")
+    skills_ref = pytest.importorskip("skills_ref", reason="needs skills-ref")
     read, faulty = 0, 0
     for row in all_rows(everything):
         if row["kind"] != Kind.SKILL:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.fs.budget import Budget
@@ -17,8 +17,10 @@ from backstaff.tool import Context
 from backstaff.tools.commands import _catalog, _directories, list_commands
 from backstaff.tools.commands._command import HEAD_BYTES
 from backstaff.tools.commands._toml import MAX_NAMES, document_of
+from tests.py.examples import examples
+from tests.py.replies import code
 from tests.py.tools.commands.corpus import head, plant, skill
-from tests.py.tools.commands.project import GET, SEARCH, Project, code, rows
+from tests.py.tools.commands.project import GET, SEARCH, Project, rows
 from tests.py.tools.commands.test_broken_files import BOMB, MERGE
 
 SECONDS = 5
@@ -92,7 +94,7 @@ def test_bytes_of_toml(project: Project, data: bytes, problem: str) -> None:
     assert bool(problem) == bool(found)
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@examples(2)
 @given(
     st.one_of(
         st.text(),

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from backstaff.settings import load
+from tests.py.replies import code
 from tests.py.tools.commands.project import (
     GET,
     LIST,
     REGISTRY,
     SEARCH,
     Project,
-    code,
     output,
     rows,
 )

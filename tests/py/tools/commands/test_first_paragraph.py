@@ -1,11 +1,12 @@
 """The first paragraph of a Markdown text, against CommonMark's rules and another implementation."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from backstaff.tools.commands._paragraph import MAX_DEPTH, MAX_LINES, first_paragraph
+from tests.py.examples import examples
 
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 
@@ -126,7 +127,7 @@ BLOCKS = st.sampled_from(
 DOCUMENTS = st.lists(st.one_of(st.builds("{}{}".format, MARKERS, TEXTS), BLOCKS), max_size=9)
 
 
-@settings(deadline=None, derandomize=True, max_examples=1500)
+@examples(5)
 @given(DOCUMENTS)
 @example(["- ", "      ", "   text"])
 @example(["1. - a", "", "     b", "", "  c"])
@@ -135,7 +136,7 @@ def test_it_is_what_markdown_it_finds(lines: list[str]) -> None:
     assert first(text) == expected(text)
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@examples(2)
 @given(st.text())
 def test_no_text_is_too_odd(text: str) -> None:
     first_paragraph(text)

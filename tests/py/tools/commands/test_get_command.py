@@ -6,11 +6,11 @@ import os
 import pytest
 
 from backstaff.wire.lisp import ESCAPED, write
+from tests.py.replies import code
 from tests.py.tools.commands.project import (
     FRAME_BYTES,
     GET,
     Project,
-    code,
     output,
 )
 

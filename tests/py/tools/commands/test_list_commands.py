@@ -6,20 +6,21 @@ from math import ceil
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.tools.commands import (
     _catalog,
     _command,
 )
+from tests.py.examples import examples
+from tests.py.replies import code
 from tests.py.tools.commands.project import (
     GET,
     LIST,
     REGISTRY,
     SEARCH,
     Project,
-    code,
     output,
     rows,
 )
@@ -77,7 +78,7 @@ def test_arguments(project: Project, given: dict[str, Any], expected: str | None
     assert code(project.call(LIST, **given)) == expected
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@examples(1 / 3)
 @given(
     names=st.sets(st.text(alphabet="abAB-_é1", min_size=1, max_size=4), max_size=25),
     size=st.integers(1, 12),

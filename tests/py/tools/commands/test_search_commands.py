@@ -1,13 +1,14 @@
 """commands/search_commands: which commands a query finds, and their order."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.py.examples import examples
+from tests.py.replies import code
 from tests.py.tools.commands.project import (
     SEARCH,
     Project,
-    code,
     output,
     results,
 )
@@ -105,7 +106,7 @@ def test_max_results_out_of_range(library: Project, most: object) -> None:
 WORDS = ("deploy", "roll", "out", "things", "first", "zoom", "then")
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@examples(1 / 2)
 @given(
     query=st.lists(st.sampled_from(("depl", "nothing", *WORDS))).map(" ".join),
     most=st.integers(1, 12),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from backstaff.errors import ToolError
 from backstaff.tools.forge.list_directory import normalized
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
 from tests.py.tools.forge.calls import ID, SERVER, error_of, listed, output, paths
 from tests.py.tools.random_trees import OUTSIDE
 from tests.py.trees import Plant
@@ -247,7 +247,7 @@ def test_unreadable_path_fails_with_clear_words(tree: Plant) -> None:
     """FR-LD-VAL-08."""
     root = tree({"d/": None})
     (root / "d").chmod(0o311)
-    error = as_nobody(lambda: listed(root, path="d").error)
+    error = unprivileged(lambda: listed(root, path="d").error)
     assert error == {
         "code": "ExecutionFailed",
         "message": "path cannot be read: permission denied",

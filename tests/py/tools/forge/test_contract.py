@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from backstaff.registry import discover
+from tests.py.examples import examples
 from tests.py.tools.forge.calls import ID, error_of, listed, output, with_config
 from tests.py.tools.forge.model import cases, model, written
 from tests.py.tools.random_trees import OUTSIDE, Below, planted
 from tests.py.trees import Plant
 
-FEWER = settings(max_examples=settings().max_examples // 4)
+FEWER = examples(1 / 4)
 
 
 @given(cases())

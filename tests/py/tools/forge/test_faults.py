@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from backstaff.fs import budget
-from tests.py.processes import as_nobody
+from tests.py.processes import unprivileged
 from tests.py.tools.forge.calls import (
     ENTRY_KEYS,
     ID,
@@ -35,7 +35,7 @@ def test_directory_that_may_be_read_but_not_searched_lists_unknown_entries(tree:
     """T-LD-10, FR-LD-LST-04, FR-LD-ERR-04."""
     root = tree({"d/f": "12345", "d/e/x": "", "d/l": {"link": "f"}, "d/p": {"fifo": True}})
     (root / "d").chmod(0o444)
-    directory, *entries = output(as_nobody(lambda: listed(root, recursive=True)))["entries"]
+    directory, *entries = output(unprivileged(lambda: listed(root, recursive=True)))["entries"]
     assert directory["type"] == "dir"
     assert [e["path"] for e in entries] == ["d/e", "d/f", "d/l", "d/p"]
     assert all(e == unknown(e["path"], "permission_denied", "permission denied") for e in entries)
@@ -120,7 +120,7 @@ def test_directory_that_may_not_be_searched_lists_all_names_whatever_is_wanted(
     """T-LD-10, FR-LD-LST-04."""
     root = tree({"d/f": "12345", "d/e/x": "", "d/l": {"link": "f"}, "d/p": {"fifo": True}})
     (root / "d").chmod(0o444)
-    entries = as_nobody(lambda: entries_of(listed(root, path="d", **{flag: False})))
+    entries = unprivileged(lambda: entries_of(listed(root, path="d", **{flag: False})))
     assert list(entries) == ["e", "f", "l", "p"]
     assert {entry["type"] for entry in entries.values()} == {"unknown"}
 
@@ -134,7 +134,7 @@ def test_directory_that_cannot_be_read_is_one_unknown_entry_and_the_rest_goes_on
     """T-LD-12, FR-LD-LST-08."""
     root = tree({"a/b/x": "", "a/c": "", "z": ""})
     (root / "a/b").chmod(mode)
-    text = as_nobody(lambda: listed(root, recursive=True, include_dirs=include_dirs).text)
+    text = unprivileged(lambda: listed(root, recursive=True, include_dirs=include_dirs).text)
     entries = {e["path"]: e for e in json.loads(text)["entries"]}
     assert list(entries) == ["a", "a/b", "a/c", "z"][not include_dirs :]
     assert entries["a/b"] == unknown("a/b", "read_dir_failed", "directory cannot be read")
@@ -144,7 +144,7 @@ def test_unreadable_directory_that_is_not_entered_is_a_directory(tree: Plant) ->
     """FR-LD-LST-08: only what has to be read can fail to be."""
     root = tree({"a/b/": None})
     (root / "a/b").chmod(0)
-    assert as_nobody(lambda: entries_of(listed(root, path="a")))["b"]["type"] == "dir"
+    assert unprivileged(lambda: entries_of(listed(root, path="a")))["b"]["type"] == "dir"
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EMFILE, errno.EIO, errno.ELOOP])
