@@ -3,6 +3,7 @@
 import argparse
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ CACHE = servers.REPOSITORY / ".cache" / "bench"
 def main() -> int:
     """Measure; the exit status tells only whether all could be measured."""
     options = _options()
+    if not sys.flags.no_site:
+        return _in_default_installation()
     start = time.monotonic()
     report = measured(quick=options.quick)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -33,7 +36,21 @@ def main() -> int:
         f"{time.monotonic() - start:.0f} s; {options.out}/results.json, {options.plot};"
         f" load of the last 5 minutes {load:.1f} on {processors} processors"
     )
-    return 0 if report.missing.keys() <= {"mcp", "sdk", "rg"} else 1
+    return 0 if report.missing.keys() <= {"mcp", "sdk", "rg", "extra"} else 1
+
+
+def _in_default_installation() -> int:
+    """Do this in a Python that has no other libraries than a default installation.
+
+    An environment may have google-re2, and a parser of YAML in C.
+    """
+    paths = [str(servers.REPOSITORY), str(servers.SOURCES), str(servers.LIBRARIES)]
+    program = (
+        f"import runpy, sys; sys.path[:0] = {paths};"
+        " runpy.run_module('dev.bench', run_name='__main__', alter_sys=True)"
+    )
+    command = [*servers.PYTHON, "-c", program, *sys.argv[1:]]
+    return subprocess.run(command, check=False).returncode  # noqa: S603  # our own
 
 
 def _options() -> argparse.Namespace:
@@ -53,6 +70,8 @@ def measured(*, quick: bool) -> Report:
     missing = {way: why for way, why in peers.items() if isinstance(why, str)}
     if not shutil.which("rg"):
         missing["rg"] = "ripgrep is not installed"
+    if not servers.with_extra():
+        missing["extra"] = "google-re2 is not installed"
     measures: Measures = {}
     elc = emacs.compiled(CACHE)
     turns = "quick" if quick else "full"

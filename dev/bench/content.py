@@ -1,98 +1,164 @@
-"""What workspace/regexp_search costs beside ripgrep in the same tree.
+"""What workspace/regexp_search costs beside ripgrep, where both read all files of the same tree.
 
-The tree is that of the search for names, with lines of words in each file, some of them in UTF-8.
-Both have searched there before, so what the system can keep of the files is in its memory. All
-ways but `first-100` count the matches of each file: both then read all files and print little.
-Ripgrep uses all processors, and does not sort. For the first hundred, it is waited for 100 lines.
+The tree is that of the search for names, with lines of words in each file, some of them in UTF-8. A
+needle stands in one file of 1,000, so no answer is full before the last file is read. Before
+anything is timed, `require_same_work` makes sure of that: each way says how many files it searched,
+and all found the same matches. Only for `first-100` both stop: ripgrep after any 100 lines, and the
+tool after the first 100 by path.
+
+Both have searched there before, so what the system can keep of the files is in its memory. Ripgrep
+uses all processors, does not sort, and is a new process each time; the server is one that runs.
 """
 
+import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from random import Random
 
-from backstaff.registry import discover
-from backstaff.server import Server, enable_garbage_collection
-from backstaff.settings import Settings
-from dev.bench import search
+import sexpdata
+
+from backstaff.wire.frame import MAX_FRAME_BYTES
+from dev.bench import search, servers
+from dev.bench.client import Epc
 from dev.bench.timing import Measures, in_turns
 
 LINES_A_FILE = 60
+FILES_A_NEEDLE = 1_000
 SIZES = (3_000, 125_000)
 PATTERNS = {
+    "no-match": "no_such_name",
     "literal": "needle_[0-9]+ =",
+    "alternation": "needle_[0-9]+|open_socket|close_socket|flush_cache|drop_table",
+    "ignore-case": "(?i)window_needle",
     "class": r"[A-Z]\w+_needle\b",
-    "alternation": "needle_6|window_needle_2",
-    "no-literal": r"\b[a-z]+[-_]\d\d+\b",
+    "no-literal": r"[a-z]+[-_]\d\d+",
 }
 MOST = 500
+"""The most files that one answer names; more match none of the patterns."""
+LIMIT_SECONDS = 30
+"""The longest time that the tool allows a search."""
 RG = ("rg", "--no-config", "--hidden")
+Read = tuple[int, int, int]
+"""How many files were read, how many of them match, and how often."""
 
 
 def measure(turns: int, sizes: tuple[int, ...] = SIZES) -> Measures:
-    """Searches in trees of these SIZES; ripgrep's too, where it is installed."""
-    enable_garbage_collection()  # as in the server
+    """Searches in trees of these SIZES, by what is installed of the extra `re2` and ripgrep, too.
+
+    A search that does not end within `LIMIT_SECONDS` takes `inf` seconds.
+    """
     measures: Measures = {}
     for number, files in enumerate(sizes):
         with tempfile.TemporaryDirectory() as folder:
             search.make_tree(Path(folder), files)
             _fill(Path(folder))
-            for name, times in _measured(folder, turns):
+            for name, times in _measured(Path(folder), files, turns):
                 measures[f"content/{number}/{name}"] = times
     return measures
 
 
-def _measured(folder: str, turns: int) -> Iterator[tuple[str, dict[str, list[float]]]]:
-    server = Server(discover(), Settings(), folder)
-    has_rg = shutil.which("rg") is not None
-    for name, pattern in PATTERNS.items():
-        ways = {"ours": partial(ours, server, pattern, "count", MOST)}
+def _measured(root: Path, files: int, turns: int) -> Iterator[tuple[str, dict[str, list[float]]]]:
+    has_rg, extra_python = shutil.which("rg"), servers.with_extra()
+    with (
+        servers.ours(root) as server,
+        servers.ours(root, python=extra_python or servers.PYTHON) as extra,
+    ):
+        for name, pattern in PATTERNS.items():
+            read = {"ours": partial(ours, server, pattern)}
+            if extra_python and name == "no-literal":
+                read["extra"] = partial(ours, extra, pattern)
+            ways: dict[str, Callable[[], object]] = {**read}
+            if has_rg:
+                read["rg"] = partial(read_by_rg, root, pattern)
+                ways["rg"] = partial(rg, root, pattern)
+            require_same_work(files, read)
+            yield name, in_turns(turns, ways)
+        ways = {"ours": partial(first_of_ours, server, "window")}
         if has_rg:
-            ways["rg"] = partial(rg, folder, pattern)
-        yield name, in_turns(turns, ways)
-    ways = {"ours": partial(ours, server, "window", "content", 100)}
-    if has_rg:
-        ways["rg"] = partial(first_of_rg, folder, "window", 100)
-    yield "first-100", in_turns(turns, ways)
+            ways["rg"] = partial(first_of_rg, root, "window")
+        yield "first-100", in_turns(turns, ways)
+
+
+def require_same_work(files: int, ways: Mapping[str, Callable[[], Read]]) -> None:
+    """Raise `ValueError` unless each of WAYS that ends reads all FILES, and all find the same."""
+    read = {}
+    for name, way in ways.items():
+        with suppress(TimeoutError):
+            read[name] = way()
+    if len(set(read.values())) > 1 or any(count != files for count, *_ in read.values()):
+        raise ValueError(f"not the same work in {files} files: {read}")
 
 
 def _fill(folder: Path) -> None:
-    """Write lines of words into each file; in one of 60 stands a needle."""
+    """Write lines of words into each file."""
     chance = Random(2)  # noqa: S311 - no secret
     vocabulary = [f"{a}_{b}" for a in search.WORDS for b in search.WORDS] + ["naïve", "“so”", "="]
     texts = [
         "\n".join(" ".join(chance.choices(vocabulary, k=6)) for _ in range(LINES_A_FILE))
         for _ in range(40)
     ]
-    for number, path in enumerate(sorted(folder.rglob("*.*"))):
-        needle = f"needle_{number} = Window_needle\n" if not number % 60 else "\n"
+    for number, path in enumerate(sorted(folder.rglob("*.*")), 10):
+        is_chosen = number % FILES_A_NEEDLE == 10  # noqa: PLR2004 - the first number
+        needle = f"needle_{number} = Window_needle\n" if is_chosen else "\n"
         path.write_text(needle + texts[number % len(texts)], "utf-8")
 
 
-def ours(server: Server, pattern: str, output: str, most: int) -> int:
-    """Call the tool; how many matches or files there are, up to MOST."""
-    arguments = {"pattern": pattern, "output": output, "max_results": most, "timeout_ms": 30_000}
-    reply = server.call("workspace/regexp_search", arguments, {"deadline_ms": 30_000})
-    items = (reply.data or {}).get("items")
-    if not isinstance(items, list) or not items:
-        raise ValueError(reply.text)
-    return len(items)
+def ours(server: Epc, pattern: str) -> Read:
+    """Let the tool count the matches of each file. Raises `TimeoutError`."""
+    answer = _asked(server, pattern, "count", MOST)
+    items = re.findall(rb":count (\d+)", answer)
+    scanned = re.search(rb":scanned-files (\d+)", answer)
+    if scanned is None or b":truncated t" in answer:
+        raise ValueError(f"this is not all: {answer[:200]!r}")
+    return int(scanned[1]), len(items), sum(map(int, items))
 
 
-def rg(root: str, pattern: str) -> int:
-    """Let ripgrep do that."""
-    command = (*RG, "--count", "-e", pattern, root)
-    return len(subprocess.run(command, capture_output=True, check=True).stdout)  # noqa: S603
+def first_of_ours(server: Epc, pattern: str, lines: int = 100) -> bytes:
+    """Let the tool find so many LINES."""
+    answer = _asked(server, pattern, "content", lines)
+    if answer.count(b":line ") != lines:
+        raise ValueError(f"few lines match {pattern}")
+    return answer
 
 
-def first_of_rg(root: str, pattern: str, lines: int) -> int:
+def _asked(server: Epc, pattern: str, output: str, most: int) -> bytes:
+    arguments = (
+        f'(:pattern {sexpdata.dumps(pattern)} :output "{output}" :max_results {most}'
+        f" :timeout_ms {LIMIT_SECONDS * 1000})"
+    )
+    context = f"(:deadline-ms {LIMIT_SECONDS * 1000} :max-output-bytes {MAX_FRAME_BYTES})"
+    answer = server.call("workspace/regexp_search", f"({arguments} {context})")
+    if b':code "TIMEOUT"' in answer:
+        raise TimeoutError
+    if b" (:ok t " not in answer[:40]:
+        raise RuntimeError(f"the search is answered with {answer[:200]!r}")
+    return answer
+
+
+def rg(root: Path, pattern: str, *options: str) -> str:
+    """Let ripgrep do that, with these OPTIONS besides."""
+    command = (*RG, "--count-matches", *options, "-e", pattern, str(root))
+    # Its status is 1 where nothing matches.
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603
+
+
+def read_by_rg(root: Path, pattern: str) -> Read:
+    """What ripgrep reads for that. To tell costs it time, which is not measured."""
+    told = rg(root, pattern, "--stats")
+    counts = re.findall(r":(\d+)$", told, re.MULTILINE)
+    searched = re.search(r"^(\d+) files searched$", told, re.MULTILINE)
+    return int(searched[1]) if searched else 0, len(counts), sum(map(int, counts))
+
+
+def first_of_rg(root: Path, pattern: str, lines: int = 100) -> None:
     """Wait for so many LINES of ripgrep."""
     with subprocess.Popen((*RG, "-n", "-e", pattern, root), stdout=subprocess.PIPE) as process:  # noqa: S603
-        for _ in range(lines):
-            if process.stdout is None or not process.stdout.readline():
-                raise ValueError(f"few lines match {pattern}")
+        if process.stdout is None or len(list(islice(process.stdout, lines))) < lines:
+            raise ValueError(f"few lines match {pattern}")
         process.kill()
-    return lines

@@ -9,7 +9,6 @@ import pty
 import shlex
 import shutil
 import subprocess
-import sys
 import termios
 import threading
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from dev.bench.folders import Folders
-from dev.bench.servers import MAIN, REPOSITORY
+from dev.bench.servers import MAIN, PYTHON, REPOSITORY
 from dev.bench.timing import Measures
 
 BENCH = Path(__file__).parent
@@ -45,7 +44,7 @@ def measure(part: str, elc: Path, folders: Folders, *, turns: str) -> Measures:
     out = elc / f"{part}.json"
     library = f"bench-{part}"
     settings = {
-        "BACKSTAFF_PYTHON": sys.executable,
+        "BACKSTAFF_PYTHON": PYTHON[0],
         "BENCH_EMACS_DIRECTORY": f"{BENCH / 'emacs'}/",
         "BENCH_FOLDERS": str(folders.path),
         "BENCH_MAIN": str(MAIN),

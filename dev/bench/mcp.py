@@ -23,7 +23,7 @@ BYTES_A_TOKEN = 4
 
 def ours(root: Path) -> list[str]:
     """How our MCP server starts for ROOT."""
-    return [sys.executable, "-I", str(servers.MAIN), "mcp", "--root", str(root)]
+    return [*servers.PYTHON, str(servers.MAIN), "mcp", "--root", str(root)]
 
 
 def sdk_command(tools: Path) -> list[str] | str:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import isfinite
 
 from dev.bench.rows import ROWS, Row, Verdict
 from dev.bench.timing import Measures, p50, p95
@@ -24,30 +25,37 @@ class Report:
         """A verdict for each row, None for one that was not measured."""
         return [(row, row.judged(self.measures)) for row in ROWS]
 
-    def reached(self) -> bool:
-        """Whether every row that was measured is."""
-        return all(verdict.reached for _, verdict in self.verdicts() if verdict)
+    def missed(self) -> Sequence[Verdict]:
+        """The verdicts of the rows whose promise is not kept."""
+        return [verdict for _, verdict in self.verdicts() if verdict and verdict.reached is False]
 
     def table(self) -> Iterator[str]:
-        """The lines of the table."""
+        """The lines of the table, and below it which rows are missed."""
         yield f"{'':58} {'ours':>10} {'peer':>10} {'ratio':>8} {'quiet':>8} {'at most':>8}"
         for promise, rows in groupby(self.verdicts(), key=lambda pair: pair[0].promise):
             yield promise
             yield from (f"  {row.what:56} {self._figures(row, verdict)}" for row, verdict in rows)
-        counted = [verdict for _, verdict in self.verdicts() if verdict]
-        skipped = len(ROWS) - len(counted)
+        found = [verdict.reached for _, verdict in self.verdicts() if verdict]
+        missed = self.missed()
         yield (
-            f"{sum(verdict.reached for verdict in counted)} of {len(counted)} rows reached"
-            + (f", {skipped} not measured" if skipped else "")
+            f"{found.count(True)} of {len(found) - found.count(None)} rows reached"
+            f", {len(missed)} missed, {found.count(None)} without a limit"
+            f", {len(ROWS) - len(found)} not measured"
         )
+        for verdict in missed:
+            row, ratio, limit = verdict.row, _short(verdict.ratio), _short(verdict.limit)
+            yield f"MISSED: {row.promise}, {row.what}: {ratio}, at most {limit}"
 
     def _figures(self, row: Row, verdict: Verdict | None) -> str:
         if verdict is None:
-            return f"not measured: {self.missing.get(row.peer, 'its part failed')}"
+            times = self.measures.get(row.measure, {}).get(row.ours)
+            reasons = [self.missing[way] for way in (row.ours, row.peer) if way in self.missing]
+            why = f"not measured: {', '.join(reasons) or 'its part failed'}"
+            return f"{_figure(row, p50(times)):>10} {'-':>10} {why}" if times else why
         ours, peer = (_figure(row, figure) for figure in (verdict.ours, verdict.peer))
-        word = "reached" if verdict.reached else "MISSED"
+        word = {True: "reached", False: "MISSED", None: ""}[verdict.reached]
         ratio, quiet, limit = map(_short, (verdict.ratio, verdict.quiet, verdict.limit))
-        return f"{ours:>10} {peer:>10} {ratio:>8} {quiet:>8} {limit:>8} {word}"
+        return f"{ours:>10} {peer:>10} {ratio:>8} {quiet:>8} {limit:>8} {word}".rstrip()
 
     def json(self) -> str:
         """All of it for programs: rows, and each measure's p50 and p95 in seconds or bytes."""
@@ -56,7 +64,11 @@ class Report:
                 "rows": [self._row(row, verdict) for row, verdict in self.verdicts()],
                 "measures": {
                     measure: {
-                        way: {"n": len(times), "p50": p50(times), "p95": p95(times)}
+                        way: {
+                            "n": len(times),
+                            "p50": _finite(p50(times)),
+                            "p95": _finite(p95(times)),
+                        }
                         for way, times in ways.items()
                     }
                     for measure, ways in self.measures.items()
@@ -67,22 +79,35 @@ class Report:
         )
 
     def _row(self, row: Row, verdict: Verdict | None) -> dict[str, object]:
-        told = {"promise": row.promise, "what": row.what, "target": row.target}
+        told: dict[str, object] = {
+            "promise": row.promise,
+            "what": row.what,
+            "target": _finite(row.target),
+        }
         if verdict is None:
             return told | {"ratio": None, "reached": None}
         return told | {
-            "ratio": verdict.ratio,
-            "quiet": verdict.quiet,
-            "limit": verdict.limit,
+            "ratio": _finite(verdict.ratio),
+            "quiet": _finite(verdict.quiet),
+            "limit": _finite(verdict.limit),
             "reached": verdict.reached,
         }
 
 
+def _finite(number: float) -> float | None:
+    """NUMBER, or None for what JSON cannot say: no limit, or a time without an end."""
+    return number if isfinite(number) else None
+
+
 def _short(number: float) -> str:
+    if not isfinite(number):
+        return "-"
     return f"{number:.2f}" if number >= 0.01 else f"{number:.2g}"  # noqa: PLR2004  # 2 digits
 
 
 def _figure(row: Row, figure: float) -> str:
+    if not isfinite(figure):
+        return "no end"
     if row.measure == MEMORY:
         return f"{figure / MEBIBYTE:.1f} MiB"
     return f"{figure * MILLISECONDS:.2f} ms"

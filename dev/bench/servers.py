@@ -1,9 +1,10 @@
 """Whole processes: how soon they answer, how much memory they take; the MCP server as a peer."""
 
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,11 @@ from dev.bench.folders import Folders
 from dev.bench.timing import Measures, in_turns
 
 REPOSITORY = Path(__file__).parents[2]
-MAIN = REPOSITORY / "py_backend" / "backstaff" / "__main__.py"
+SOURCES = REPOSITORY / "py_backend"
+MAIN = SOURCES / "backstaff" / "__main__.py"
+LIBRARIES = SOURCES / "libraries.zip"
+PYTHON = (os.path.realpath(sys.executable), "-I", "-S")
+"""The Python of a default installation: it has no library but those that lie beside the sources."""
 UNCAPPED = Path(__file__).parent / "peers" / "uncapped.py"
 MCP = "@modelcontextprotocol/server-filesystem"
 MCP_ENTRY = Path("node_modules") / MCP / "dist" / "index.js"
@@ -23,9 +28,19 @@ BOUNDED = '(:path "." :entry_kind "all" :max_depth 12 :max_entries 1000)'
 FIRST = '(:path "." :max_entries 200)'
 
 
-def ours(root: Path, program: Path = MAIN) -> Epc:
-    """Our server for ROOT."""
-    return Epc([sys.executable, "-I", str(program), "serve", "--stdio", "--root", str(root)])
+def ours(root: Path, program: Path = MAIN, python: Sequence[str] = PYTHON) -> Epc:
+    """Our server for ROOT, as PYTHON runs it."""
+    return Epc([*python, str(program), "serve", "--stdio", "--root", str(root)])
+
+
+def with_extra() -> Sequence[str]:
+    """A Python that has what the extra `re2` installs; empty if there is none."""
+    python = [str(REPOSITORY / ".venv" / "bin" / "python"), "-I"]
+    try:
+        subprocess.run([*python, "-c", "import re2"], check=True, capture_output=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return ()
+    return python
 
 
 def mcp_command(cache: Path) -> list[str] | str:
@@ -66,7 +81,7 @@ def measure(folders: Folders, turns: int, mcp: list[str] | str) -> Measures:
 def _starts(root: Path, mcp: list[str] | str) -> dict[str, Callable[[], object]]:
     ways: dict[str, Callable[[], object]] = {
         "ours": partial(_first_answer, root),
-        "python": partial(subprocess.run, [sys.executable, "-c", "pass"], check=True),
+        "python": partial(subprocess.run, [PYTHON[0], "-c", "pass"], check=True),
     }
     return ways if isinstance(mcp, str) else ways | {"mcp": partial(_first_of_mcp, mcp, root)}
 

@@ -52,7 +52,7 @@
 
 (defun bench-wire-start-stock ()
   "Return an epc.el manager with a python-epc server."
-  (epc:start-epc bench-python (cdr (bench-peer "peers/epc_server.py"))))
+  (epc:start-epc (car bench-python) (cdr (bench-peer "peers/epc_server.py"))))
 
 
 ;;; Ours

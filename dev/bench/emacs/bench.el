@@ -20,8 +20,9 @@
   (expand-file-name "../" (getenv "BENCH_EMACS_DIRECTORY"))
   "Where the bench is.")
 
-(defconst bench-python (getenv "BACKSTAFF_PYTHON")
-  "The interpreter of our server and of the peers.")
+(defconst bench-python (list (getenv "BACKSTAFF_PYTHON") "-I" "-S")
+  "The interpreter of our server and of the peers, which has no libraries.
+So a default installation starts its own.")
 
 (defvar bench--measures nil
   "What was measured so far: measures with ways with lists of seconds.")
@@ -33,7 +34,7 @@
 
 (defun bench-peer (file &rest arguments)
   "Return the command that runs the peer in FILE with ARGUMENTS."
-  (append (list bench-python "-I" (expand-file-name file bench-directory))
+  (append bench-python (list (expand-file-name file bench-directory))
           arguments))
 
 (defun bench-serve (&optional root file)
@@ -41,7 +42,7 @@
   (backstaff-stop)
   (setq backstaff-root-directory (or root (getenv "BENCH_REPOSITORY"))
         backstaff-server-command
-        (if file (bench-peer file) (list bench-python "-I" (getenv "BENCH_MAIN"))))
+        (if file (bench-peer file) (append bench-python (list (getenv "BENCH_MAIN")))))
   (backstaff-server-call 'ping nil :timeout 10))
 
 (defun bench-time (function)

@@ -1,5 +1,10 @@
 """python-epc's server as its documentation shows it: the peer of our wire for the stock client."""
 
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "py_backend" / "libraries.zip"))
+
 from epc.server import ThreadingEPCServer
 
 

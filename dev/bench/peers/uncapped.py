@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "py_backend"))
+sys.path.append(f"{sys.path[0]}/libraries.zip")
 
 from backstaff import command_line, registry
 from backstaff.fs.budget import Budget

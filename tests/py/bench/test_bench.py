@@ -6,10 +6,12 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from math import inf
 from pathlib import Path
 
 import pytest
 
+from dev.bench import content, servers
 from dev.bench.folders import QUICK, folders
 from dev.bench.plot import COMPARISONS, svg
 from dev.bench.report import Report
@@ -22,7 +24,7 @@ ROW = Row(Promise.TINY_CALL, "us : them", "m", "us", "them", 0.5)
 UNEVEN = Row(Promise.TAIL, "us", "m", "us", "them", 3, TAIL)
 
 
-def judged(row: Row, us: list[float], them: list[float]) -> tuple[float, float, bool]:
+def judged(row: Row, us: list[float], them: list[float]) -> tuple[float, float, bool | None]:
     verdict = row.judged({"m": {"us": us, "them": them}})
     assert verdict is not None
     return verdict.ratio, verdict.limit, verdict.reached
@@ -64,7 +66,8 @@ def test_row_that_was_not_measured_is_shown_with_its_reason() -> None:
     report = Report({}, {"mcp": "node and npm are not installed"})
     lines = "\n".join(report.table())
     assert "not measured: node and npm are not installed" in lines
-    assert f"0 of 0 rows reached, {len(ROWS)} not measured" in lines
+    assert "0 of 0 rows reached, 0 missed" in lines
+    assert lines.endswith(f"{len(ROWS)} not measured")
     rows = json.loads(report.json())["rows"]
     assert [row["reached"] for row in rows] == [None] * len(ROWS)
 
@@ -78,11 +81,69 @@ def everything(ratio: float) -> Measures:
     return measures
 
 
-def test_missed_row_is_called_missed() -> None:
-    assert Report(everything(1e-9), {}).reached()
+def test_row_without_its_peer_shows_what_ours_took() -> None:
+    measures = {"content/0/literal": {"ours": [0.045]}}
+    lines = list(Report(measures, {"rg": "ripgrep is not installed"}).table())
+    row = next(line for line in lines if "3,000, one file of 1,000" in line)
+    assert " ".join(row.split()).endswith("45.00 ms - not measured: ripgrep is not installed")
+
+
+def test_missed_row_is_called_missed_and_named_below_the_table() -> None:
+    assert not Report(everything(1e-9), {}).missed()
     report = Report(everything(1e9), {})
-    assert not report.reached()
-    assert sum(line.endswith("MISSED") for line in report.table()) > len(ROWS) / 2
+    lines = list(report.table())
+    missed = sum(line.endswith("MISSED") for line in lines)
+    assert missed > len(ROWS) / 2
+    assert missed == len(report.missed())
+    assert sum(line.startswith("MISSED: ") for line in lines) == missed
+    assert "MISSED: list_commands, 10,000 files, second call : 4 KiB of each: " in "\n".join(lines)
+
+
+def test_row_without_a_limit_is_neither_reached_nor_missed() -> None:
+    assert judged(Row(Promise.WALK, "us : them", "m", "us", "them"), [9], [1])[2] is None
+    lines = "\n".join(Report(everything(1e9), {}).table())
+    assert f"{sum(row.target == inf for row in ROWS)} without a limit" in lines
+
+
+def test_call_that_ends_at_its_limit_is_missed_and_has_no_figure() -> None:
+    def endless() -> None:
+        raise TimeoutError
+
+    times = in_turns(2, {"ours": endless, "rg": lambda: None})
+    assert times["ours"] == [inf, inf]
+    report = Report({"content/1/no-literal": times}, {})
+    assert [one.row.what for one in report.missed()] == ["125,000, no literal : rg"]
+    assert "no end" in "\n".join(report.table())
+    assert "Infinity" not in report.json()
+    picture = svg({"content/1/no-literal": times})
+    assert f"no answer in {content.LIMIT_SECONDS} s" in picture
+
+
+@pytest.mark.skipif(not shutil.which("rg"), reason="ripgrep is not installed")
+def test_both_sides_of_a_search_read_all_files_and_find_the_same(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one needle, two needles\n")
+    (tmp_path / "b").write_text("none\n")
+    with servers.ours(tmp_path) as server:
+        for pattern, read in (("needle", (2, 1, 2)), ("absent", (2, 0, 0))):
+            assert content.ours(server, pattern) == content.read_by_rg(tmp_path, pattern) == read
+
+
+def test_search_that_stops_before_the_last_file_is_not_measured(tmp_path: Path) -> None:
+    for number in range(content.MOST + 1):
+        (tmp_path / str(number)).write_text("window\n")
+    with servers.ours(tmp_path) as server, pytest.raises(ValueError, match="this is not all"):
+        content.ours(server, "window")
+    with pytest.raises(ValueError, match="not the same work"):
+        content.require_same_work(2, {"ours": lambda: (1, 1, 1), "rg": lambda: (2, 1, 1)})
+
+
+def test_measured_server_has_no_library_but_those_beside_the_sources(tmp_path: Path) -> None:
+    probe = "from importlib.util import find_spec; print(find_spec('re2'), find_spec('yaml'))"
+    command = [*servers.PYTHON, "-c", probe]
+    assert subprocess.run(command, check=True, capture_output=True).stdout == b"None None\n"  # noqa: S603
+    with servers.ours(tmp_path) as server:
+        command = Path(f"/proc/{server.process.pid}/cmdline").read_text().split("\0")
+    assert tuple(command[:3]) == servers.PYTHON
 
 
 def test_picture_has_a_bar_for_each_way_of_what_was_measured() -> None:
