@@ -30,7 +30,7 @@
 
 (defconst backstaff-find--guesses
   '(:same "other case" :case "other case" :spelling "other spelling" :folder "other directory"
-    :words "some words" :nearest "similar name")
+    :words "some words")
   "What an interface shows beside a file that does not match, by how it was found.")
 
 (defvar backstaff-find-map

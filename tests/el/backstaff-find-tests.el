@@ -171,8 +171,7 @@
 
 (ert-deftest backstaff-find-file-offers-what-may-be-meant-and-says-why ()
   (backstaff-view-test-project backstaff-find-tests-tree
-    (dolist (case '(("pasers.h" "src/parser.c" "similar name")
-                    ("parsxr" "src/parser.c" "other spelling")
+    (dolist (case '(("parsxr" "src/parser.c" "other spelling")
                     ("PrintTree" "src/print_tree.c" "other case")
                     ("lib/parser.c" "src/parser.c" "other directory")
                     ("printing SPC trees" "src/print_tree.c" "some words")

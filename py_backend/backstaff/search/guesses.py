@@ -7,7 +7,6 @@
     CASE      `DirEntry`       matches `dir_entry_tests.rs` without regard to case
     FOLDER    `app/tree.py`    is the name of `lib/tree.py`, in another directory
     WORDS     `parses HTML`    some of its words, in any form, stand in `html/parser.c`
-    NEAREST   `pasrer_tests`   has many pairs of letters that `parser_test.c` has
 
 What each step finds on the histories of nine projects, as mean reciprocal rank, stands in
 docs/design.md; `python -m dev.bench.find` measures it anew.
@@ -21,12 +20,12 @@ from math import log, sqrt
 
 from backstaff.fs.budget import Budget
 from backstaff.search.stems import stem
-from backstaff.search.suggestions import most_similar
 
 MOST = 20
 """The most guesses of one step."""
-SHORTEST, LONGEST = 5, 64
-"""The characters of a word whose spelling is doubted: others are one edit from many a name."""
+SHORTEST, LONGEST = 4, 64
+"""Correct only words of 4 to 64 characters: shorter ones are one edit away from too many names."""
+# MRR of names with letters dropped .920 with 4, .911 with 5, .890 with 8 (dev.bench.find).
 SHORTEST_STEM = 3
 NAME_FACTOR = 1.5
 """How much more a word counts in a name than in the path before it."""
@@ -134,10 +133,6 @@ class Guesses:
             for position, score in scores.items()
         )
 
-    def nearest(self) -> list[int]:
-        """Names that share the most pairs of characters with the last one in the text."""
-        return most_similar(self.text, self.paths, self.budget)
-
     def _best(self, ranks: Iterator[tuple[float, int]]) -> list[int]:
         """The positions of the lowest RANKS; of equals the most edited, then the shortest path."""
         keys = (
@@ -151,7 +146,7 @@ def _edits(text: str) -> Iterator[str]:
     """Yield regexes that together match TEXT after one edit."""
     for at, character in enumerate(text):
         before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
-        yield rf"{before}[^\W_]?{behind}"  # another one, or none
+        yield f"{before}.?{behind}"  # another one, or none
         yield rf"{before}[^\W_]{re.escape(character)}{behind}"  # a new `_` is no misspelling
         if behind:
             yield before + re.escape(text[at + 1] + character + text[at + 2 :])

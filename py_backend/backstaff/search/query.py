@@ -30,7 +30,7 @@ FEW = 5
 """Close matches of which there need to be fewer for guesses to be made."""
 IN_ORDER = (
     *(How.SAME, How.NAME, How.PATH, How.CASE, How.INITIALS, How.SPELLING, How.PIECES),
-    *(How.FOLDER, How.LETTERS, How.WORDS, How.NEAREST),
+    *(How.FOLDER, How.LETTERS, How.WORDS),
 )
 """The steps of an answer to a fuzzy query, the surest first."""
 
@@ -195,8 +195,6 @@ class Matches:
             steps.append((How.FOLDER, guesses.elsewhere))
             if not ranked or len(query.words) > 1 or not query.ignore_case:
                 steps.append((How.WORDS, guesses.some_words))
-            if not ranked:
-                steps.append((How.NEAREST, guesses.nearest))
         return steps
 
     def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:

@@ -54,7 +54,6 @@ class How(StrEnum):
     CASE = "case"
     FOLDER = "folder"
     WORDS = "words"
-    NEAREST = "nearest"
 
 
 STEPS = {

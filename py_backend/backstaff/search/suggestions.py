@@ -140,14 +140,7 @@ def nearest_names(text: str, searched: Searched) -> str | None:
 def similar(
     text: str, paths: Sequence[str], budget: Budget, minimum: float = MIN_SIMILARITY
 ) -> list[str]:
-    """Return up to `EXAMPLES` of PATHS whose names are most similar to the last name in TEXT."""
-    return [paths[position] for position in most_similar(text, paths, budget, minimum)]
-
-
-def most_similar(
-    text: str, paths: Sequence[str], budget: Budget, minimum: float = MIN_SIMILARITY
-) -> list[int]:
-    """Return the positions of up to `EXAMPLES` of PATHS with names like the last one in TEXT.
+    """Return up to `EXAMPLES` of PATHS whose names are most similar to the last name in TEXT.
 
     The similarity is Dice's, from MINIMUM to 1: twice the pairs of adjacent characters that both
     names have, divided by the pairs of both. Case does not matter. Raises `DeadlineExceeded`.
@@ -162,7 +155,7 @@ def most_similar(
         if pairs and shortest < len(name) <= longest
     )
     likely = nsmallest(EXAMPLES, (one for one in scored if -one[0] >= minimum))
-    return [position for _, position in likely]
+    return [paths[position] for _, position in likely]
 
 
 def useless_excludes(patterns: Sequence[str]) -> Iterator[str]:

@@ -333,13 +333,22 @@ FILES = (
         ("Config", "name", "app/Config.md"),
         ("app/walk.py", "folder", "lib/tree/walk.py"),
         ("parsing the HTML", "words", "tests/parse_html.py"),
-        ("saerch_filex.pyc", "nearest", "src/search_files.py"),
+        ("searchxfiles", "spelling", "src/search_files.py"),
+        ("wakl", "spelling", "lib/tree/walk.py"),
         ("wlky", "letters", "lib/tree/walk.py"),
     ],
 )
 def test_file_is_found_by_the_surest_step(query: str, how: str, first: str) -> None:
     found = Query.parse(query, "fuzzy").match(index_of(FILES), ENDLESS).best(50, ENDLESS)
     assert found[0] == (how, first)
+
+
+def test_words_under_four_letters_are_not_corrected() -> None:
+    index = index_of(["abcd.c", "xyz.c"])
+    assert Query.parse("abxd", "fuzzy").match(index, ENDLESS).best(9, ENDLESS) == [
+        (How.SPELLING, "abcd.c")
+    ]
+    assert not Query.parse("xyq", "fuzzy").match(index, ENDLESS).best(9, ENDLESS)
 
 
 def test_guess_never_stands_among_close_matches() -> None:

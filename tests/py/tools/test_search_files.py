@@ -487,6 +487,8 @@ def test_nearest_names_are_told(tree: Plant) -> None:
         "[the nearest names: src/parser.py]"
     ]
     assert notes(search(root, "a bc.txt", kind="glob")) == ['[the nearest names: "doc/a b.txt"]']
+    assert notes(search(root, "pasrer2.py")) == ["[the nearest names: src/parser.py]"]
+    assert notes(search(root, "parsxr.py")) == []  # the answer has a guess
     assert notes(search(root, "qqq")) == []
 
 

@@ -20,8 +20,7 @@ fuzzy       the characters of each word stand in the path, in their order, with 
             pieces    in pieces that begin some words of the name, or of the path
             folder    the name in another folder, where little is found
             letters   they stand anywhere, in their order
-            words, nearest, where little is found: some of the words, which go before the letters of
-                      several words; names that are alike
+            words     some of the words, where little is found; before the letters of several words
 
 In a step, the better fit comes first (`search.ranking`), and of equals the file that people edited
 more in the last `COMMITS` commits. Words end at blanks; at most `MAX_WORDS` different ones count.
@@ -79,7 +78,6 @@ HEADINGS = {
     How.LETTERS: "letters in this order",
     How.FOLDER: "in another directory",
     How.WORDS: "some of the words",
-    How.NEAREST: "the nearest names",
 }
 """What the text says before the files of each step. Globs have no steps."""
 
@@ -250,7 +248,7 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         directories = [directory.path for directory in found.directories if directory.path]
         where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
         searched = Searched(index.paths, directories, where, budget, place.prefix)
-        if reason := _reason(query, index, searched):
+        if reason := _reason(query, index, searched, guessed=total > 0):
             notes.append(reason)
     elif query.globs is not None and len(matches) <= FEW:
         budget = context.budget.at_most(suggestions.SECONDS)
@@ -310,8 +308,11 @@ def _some(paths: Sequence[str]) -> str:
     return first + (f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else "")
 
 
-def _reason(query: Query, index: Index, searched: Searched) -> str | None:
-    """Say why nothing in INDEX matches QUERY, and which query would find something."""
+def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) -> str | None:
+    """Say why nothing in INDEX matches QUERY, and which query would find something.
+
+    If the answer holds guesses (`guessed`), it needs no similar names.
+    """
     text, reason, budget = query.text, None, searched.budget
     if query.globs is not None:
         # Globs of other tools count from the workspace.
@@ -327,9 +328,7 @@ def _reason(query: Query, index: Index, searched: Searched) -> str | None:
             if count := _count(glob, SearchKind.GLOB, index, budget):
                 reason = f"{_matching(count)} {quote(glob, None)} as a glob: kind=glob"
                 break
-    if reason or query.kind is SearchKind.FUZZY:  # whose guesses are in the answer
-        return reason
-    return suggestions.nearest_names(text, searched)
+    return reason if reason or guessed else suggestions.nearest_names(text, searched)
 
 
 def _count(text: str, kind: str, index: Index, budget: Budget) -> int:
