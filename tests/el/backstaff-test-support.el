@@ -18,7 +18,11 @@
 (require 'cl-lib)
 (require 'ert)
 (require 'subr-x)
+;; A test that binds `file-name-handler-alist' must not be the first that needs TRAMP, whose
+;; handlers would be lost with the binding.
+(require 'tramp)
 (require 'backstaff)
+(require 'backstaff-remote)
 
 (defconst backstaff-test-directory
   (file-name-directory (or load-file-name buffer-file-name))
