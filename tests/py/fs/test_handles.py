@@ -35,6 +35,7 @@ WHAT_HOLDS_WITHOUT_DESCRIPTORS = (
 )
 
 
+@pytest.mark.slow
 def test_all_answers_are_the_same_without_descriptors() -> None:
     assert has_descriptors(), "then this system needs no simulation, and no test of the other way"
     done = subprocess.run(  # noqa: S603
