@@ -6,7 +6,7 @@ run no program of it. It holds no code of ours, so it changes only with `librari
 file.
 
 `make libraries` downloads what that file names, and writes the archive. A test compares it with
-the libraries that are installed.
+the libraries that are installed, or where those are other releases, with the published ones.
 """
 
 import subprocess
