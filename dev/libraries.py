@@ -6,7 +6,7 @@ run no program of it. It holds no code of ours, so it changes only with `librari
 file.
 
 `python dev/libraries.py` downloads the libraries that the file names, and writes the archive. A
-test compares it with the installed libraries.
+test compares it with the installed libraries, or with the published ones where those differ.
 """
 
 import subprocess

@@ -54,6 +54,7 @@ def test_no_two_cases_of_a_tool_have_one_name() -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_no_call_writes_starts_any_process_but_git_and_the_matcher_or_opens_a_socket(
     folder: Path,
 ) -> None:

@@ -104,6 +104,7 @@ def test_python_without_libraries_serves_tcp() -> None:
     subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True)  # noqa: S603
 
 
+@pytest.mark.slow
 def test_python_without_libraries_makes_the_same_bundle_for_other_hosts() -> None:
     command = [sys.executable, "-I", str(PROJECT / "py_backend/backstaff/__main__.py"), "bundle"]
     whole = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603

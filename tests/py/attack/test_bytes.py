@@ -20,6 +20,8 @@ from tests.py.processes import unprivileged
 from tests.py.servers import fitting, registry_of
 from tests.py.trees import Plant, plant
 
+pytestmark = pytest.mark.slow
+
 LEAST = 64
 """The fewest bytes in which every tool keeps its text."""
 CALLS = max(100, int(MINUTES * 300))

@@ -29,6 +29,8 @@ from tests.py.processes import in_child
 from tests.py.servers import fitting, server_at
 from tests.py.trees import plant
 
+pytestmark = pytest.mark.slow
+
 FAULTS = (
     *(errno.EACCES, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOENT, errno.ESTALE),
     *(errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENOMEM, errno.ETIMEDOUT),

@@ -19,6 +19,8 @@ from tests.py.attack.figures import seconds, tally
 from tests.py.epc import DEADLINE, Client, Start
 from tests.py.fs.test_races import exchange, meanwhile
 
+pytestmark = pytest.mark.alone
+
 CLIENTS = 4
 STABLE = {f"stable-{number}" for number in range(40)}
 PASSING = {f"passing-{number}" for number in range(40)}

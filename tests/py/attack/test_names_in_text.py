@@ -21,6 +21,8 @@ from tests.py.attack.transports import server_at
 from tests.py.examples import examples
 from tests.py.servers import fitting
 
+pytestmark = pytest.mark.slow
+
 # Each would do something if it came bare: to a terminal, to a reader of rows, to an Emacs buffer.
 NASTY = (
     *(

@@ -11,6 +11,8 @@ from tests.py.fs.repositories import alone, git
 from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant, plant
 
+pytestmark = pytest.mark.slow
+
 LIMITS = (700, 2000, 16_384)
 WIDE = 1010
 

@@ -29,6 +29,8 @@ from tests.py.attack.transports import server_at
 from tests.py.epc import DEADLINE
 from tests.py.servers import Nothing, registry_of
 
+pytestmark = pytest.mark.alone
+
 FEWEST = 20
 """Calls a race takes at least. A loaded machine made as few as none in the time it was given."""
 

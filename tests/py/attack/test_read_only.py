@@ -19,6 +19,8 @@ from tests.py.attack.figures import tally
 from tests.py.epc import ISOLATED, Client, frame
 from tests.py.mcp.session import McpClient, text
 
+pytestmark = pytest.mark.slow
+
 # A question mark lets strace pass over a call that a machine does not have.
 CHANGING = (
     *("creat", "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2", "rmdir"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -14,6 +15,8 @@ from backstaff.fs.root import Root
 from tests.py.attack.figures import MINUTES, tally
 from tests.py.examples import examples
 from tests.py.fs.test_root_against_kernel import NAMES, inodes, judge, path
+
+pytestmark = pytest.mark.slow
 
 PLACE = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
 TARGET = path | st.sampled_from(("..", "../..", "../out", "../R", "{R}", "{out}/a", "a/../.."))

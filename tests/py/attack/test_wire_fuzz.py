@@ -22,6 +22,8 @@ from tests.py.epc import DEADLINE, Client, Start, frame, parsed
 from tests.py.examples import examples
 from tests.py.servers import server_at
 
+pytestmark = pytest.mark.slow
+
 fuzzing = examples(1, least=MINUTES * 300)
 
 # Read syntax of Lisps, and what sexpdata, Emacs and Python each take for something of their own.

@@ -19,6 +19,8 @@ from dev.bench.rows import ROWS, TAIL, Promise, Row
 from dev.bench.soak import ALLOWED_GROWTH, State, growth, soak
 from dev.bench.timing import Measures, in_turns, p50, p95
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[3]
 ROW = Row(Promise.TINY_CALL, "us : them", "m", "us", "them", 0.5)
 UNEVEN = Row(Promise.TAIL, "us", "m", "us", "them", 3, TAIL)

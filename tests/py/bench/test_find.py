@@ -10,6 +10,8 @@ from dev.bench import find
 from dev.bench.history import clone_before, commits, files
 from tests.py.fs.repositories import alone, git
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[3]
 
 

@@ -41,6 +41,7 @@ def by_us(root: Path, path: str = ".") -> tuple[set[str], int]:
     return closed.union(found.paths), found.ignored
 
 
+@pytest.mark.slow
 @examples(1 / 6)
 @given(seed=st.integers(0, 1 << 40), exotic=st.booleans())
 def test_what_is_ignored_is_what_git_ignores(seed: int, exotic: bool) -> None:  # noqa: FBT001
@@ -210,6 +211,7 @@ def test_same_rules_are_parsed_once() -> None:
     assert rules_of(b"a\nb\n") is not rules_of(b"a\nb\n", ignore_case=True)
 
 
+@pytest.mark.slow
 def test_repositories_and_index_that_disagree_are_as_for_git(tmp_path: Path) -> None:
     repository = RandomRepository(tmp_path.resolve() / "R", 3, exotic=False)
     repository.make()

@@ -309,6 +309,7 @@ def test_rules_above_the_start_count(tree: Plant) -> None:
         git(root, "init", "-q")
 
 
+@pytest.mark.slow
 def test_what_a_mutation_leaves_is_what_is_there(folder: Path) -> None:
     chance = random.Random(7)  # noqa: S311
     repository = RandomRepository(folder / "R", 7, exotic=False)
@@ -354,6 +355,7 @@ def mutate(repository: RandomRepository, chance: random.Random, number: int) -> 
             os.utime(place, (1, 1))
 
 
+@pytest.mark.slow
 @examples(1 / 15)
 @given(seed=st.integers(0, 1 << 40))
 def test_second_walk_finds_what_the_first_did(seed: int) -> None:

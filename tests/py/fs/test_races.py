@@ -21,6 +21,8 @@ from tests.py.replies import code
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.alone
+
 LOOKS = 4_000
 INSIDE_SIZE, OUTSIDE_SIZE = 10, 77
 RENAME_EXCHANGE = 2

@@ -30,6 +30,8 @@ from tests.py.mcp.session import (
 from tests.py.servers import fitting
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.slow
+
 PEERS = Path(__file__).parent / "peers"
 CACHE = Path(__file__).parents[3] / ".cache" / "mcp"
 INSPECTOR = CACHE / "inspector" / "node_modules" / ".bin" / "mcp-inspector"

@@ -20,6 +20,8 @@ from tests.py.epc import parsed
 from tests.py.processes import NOBODY, as_root, unprivileged
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.slow
+
 NONCE = "n0123"
 MONTH = 30 * 86400
 MIN_PAYLOAD = 10_000

@@ -161,7 +161,7 @@ def test_text_keeps_within_any_limit_in_whole_rows(project: Path) -> None:
     head = len("\n".join(whole.text.splitlines()[:3]).encode()) + 1
     shown: dict[bool, list[int]] = {False: [], True: []}
     last_line = len("... 9 more entries left out for a limit of 100 bytes\n")
-    for limit in range(size + 2):
+    for limit in (*range(0, size, 3), size, size + 1):
         reply = listing(project, context={"max_output_bytes": limit})
         if limit < head + last_line:
             assert len(reply.text.encode()) <= max(limit, 64)

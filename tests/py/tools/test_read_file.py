@@ -25,11 +25,12 @@ from backstaff.reading.source import Settings as ReadSettings
 from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
+from tests.py.examples import times
 from tests.py.servers import server_at
 from tests.py.tools.random_texts import MEBIBYTE, RandomFile, random_file, window
 from tests.py.trees import Plant
 
-FILES = int(os.environ.get("BACKSTAFF_FILES", "150"))
+FILES = int(os.environ.get("BACKSTAFF_FILES") or times(1))
 """How many random files are read (BACKSTAFF_FILES in the environment)."""
 WINDOWS = 20
 TOOL, WHOLE = "workspace/read_file", "agent-q/read_file"
@@ -226,7 +227,7 @@ def test_facts_of_large_files_are_kept_within_a_bound(root: Path) -> None:
 
 def test_pages_that_the_answers_name_make_the_whole_text_again(root: Path) -> None:
     random, server = Random(42), raised(root)  # noqa: S311  # repeatable
-    for number in range(FILES // 4):  # of which each has many pages
+    for number in range(FILES // 4 + 1):  # of which each has many pages
         file = random_file(random)
         lines = [] if file.text() is None else file.lines()
         if not lines:

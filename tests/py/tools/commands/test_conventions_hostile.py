@@ -217,6 +217,7 @@ def test_a_folder_that_cannot_be_read_is_told(
     assert reply.warnings == ("'.agents/skills/x' is skipped: permission denied",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [".agents/skills", ".claude/commands", ".gemini/commands"])
 def test_folders_without_a_command_end_the_walk_and_that_is_told(
     project: Project, monkeypatch: pytest.MonkeyPatch, folder: str
@@ -238,6 +239,7 @@ def test_folders_without_a_command_end_the_walk_and_that_is_told(
     assert len(read) < 2_050
 
 
+@pytest.mark.slow
 def test_folders_with_a_command_do_not(project: Project) -> None:
     for number in range(2_100):
         plant(project.root, {f".agents/skills/s{number}/SKILL.md": skill(f"s{number}")})
