@@ -16,8 +16,8 @@ files are left out.
 
 What is worth most for the room that it takes comes first. A file is worth its edits in the git
 history; where nothing is edited, all are worth the same. A directory is worth what the files right
-in it are: whoever sees it knows where they are. The map shows as many directories and names of files as have room, in
-that order. Ties are broken by path, so the same project gives the same map.
+in it are: whoever sees it knows where they are. The map shows as many directories and names of
+files as have room, in that order. Ties are broken by path, so the same project gives the same map.
 """
 
 import re
@@ -38,8 +38,10 @@ from backstaff.render.names import literal, word
 
 LINE = 3
 """So many directories to be shown get a line of the one that they are in, as its path is long."""
+# Of the files that the next commits touch, .62 are named with 3, .57 with 1 (dev.bench.overview).
 LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""
+# Of the directories at the top, all are named with .5, .95 with .1 (dev.bench.overview).
 LEAST_COST = 0.8
 """What a name takes at least."""
 FEW = 50

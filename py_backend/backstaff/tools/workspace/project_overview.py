@@ -58,6 +58,7 @@ LANDMARK_DEPTH = 3
 """So many directories deep documents, build files and starts of programs are looked for."""
 HEAD_SHARE = 0.2
 """The part of the whole that the head may take, beside its first line."""
+# Of the files that the next commits touch, .62 are named with .2, .58 with .5 (dev.bench.overview).
 KINDS, RARE = 6, 0.02
 """The most kinds that the head tells, and the part of all files that a kind has at least."""
 
