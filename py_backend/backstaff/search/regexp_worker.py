@@ -36,6 +36,8 @@ MEMORY = 1 << 30
 """Bytes that a pattern may take: some need a hundred for each character of a line."""
 SLOW = 0.05
 """Seconds for some texts after which RE2 is not asked any more. Most take a thousandth of that."""
+# For 5.6 MB of sources, `[a-z].{900}[0-9]` takes 1.3 s with .05, and 7.9 s without this limit;
+# `(?:\w+\W+){1,60}\d{9}` takes .12 s with .05, and 2.3 s with .005.
 WIDTH = 1000
 """Characters of a line that an answer holds; more are cut around the match."""
 HEAD = 8192

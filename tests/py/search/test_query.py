@@ -332,7 +332,7 @@ FILES = (
         ("DirEnt", "case", "src/dir_entry.rs"),
         ("Config", "name", "app/Config.md"),
         ("app/walk.py", "folder", "lib/tree/walk.py"),
-        ("parsing the HTML", "words", "tests/parse_html.py"),
+        ("parsing the HTML", "words", "html/parser.c"),
         ("searchxfiles", "spelling", "src/search_files.py"),
         ("wakl", "spelling", "lib/tree/walk.py"),
         ("wlky", "letters", "lib/tree/walk.py"),
@@ -341,6 +341,11 @@ FILES = (
 def test_file_is_found_by_the_surest_step(query: str, how: str, first: str) -> None:
     found = Query.parse(query, "fuzzy").match(index_of(FILES), ENDLESS).best(50, ENDLESS)
     assert found[0] == (how, first)
+
+
+def test_a_step_makes_twenty_guesses() -> None:
+    index = index_of([f"{number}/walk.py" for number in range(30)])
+    assert len(Query.parse("app/walk.py", "fuzzy").match(index, ENDLESS).best(50, ENDLESS)) == 20
 
 
 def test_words_under_four_letters_are_not_corrected() -> None:

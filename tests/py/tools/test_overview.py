@@ -546,6 +546,17 @@ def test_hot_directory_is_opened_before_larger_ones() -> None:
     assert named[1:3] == ["hot", "hot/sub"], named
 
 
+def test_directories_at_the_top_leave_half_of_the_room_for_edited_files() -> None:
+    files: dict[str, list[str]] = {"": []}
+    files |= {f"directory-{number:03}": ["f.c"] for number in range(200)}
+    files["hot"] = [f"{name}.c" for name in range(200)]
+    heat = {f"hot/{name}": 1.0 for name in files["hot"]}
+    start = _best_map.build_tree(project(files), heat, Budget())
+    first, hot = _best_map.best_map(start, 600, estimated, "", Budget())
+    assert 250 < estimated(first.text) <= 320
+    assert estimated(hot.text) > 200
+
+
 def test_directories_share_a_line_where_three_are_named() -> None:
     files: dict[str, list[str]] = {"": []}
     for part in "ab":
@@ -700,6 +711,15 @@ def test_many_directories_are_counted_where_they_have_no_room(tree: Plant) -> No
     first = reply.data["map"][0]
     assert first["more_directories"] == first["more_files"] == 200 - len(folders(reply) - {"."})
     assert len(first["collapsed"]) > 5
+
+
+def test_head_takes_a_fifth_of_the_tokens(tree: Plant) -> None:
+    files = [f"part-{number}/{name}" for number in range(60) for name in ("setup.py", "tests/t.py")]
+    root = tree(dict.fromkeys([*files, *(f"{n}.md" for n in ("README", "DESIGN", "HACKING"))], ""))
+    title, *rest = overview(root, max_tokens=1000).text.splitlines(keepends=True)
+    head = [line for line in rest if re.match("[a-z ]+: ", line)]
+    assert title.startswith("# ")
+    assert 100 < sum(map(estimated, head)) <= 200
 
 
 def test_directory_of_many_files_is_shown_in_part(tree: Plant) -> None:

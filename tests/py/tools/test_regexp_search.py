@@ -9,7 +9,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from backstaff.errors import DeadlineExceeded
 from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents
-from backstaff.search import regexp
+from backstaff.search import regexp, regexp_worker
 from backstaff.search.dialects import BadRegexp, from_emacs, from_posix, translated
 from backstaff.search.regexp import Regexp
 from backstaff.search.scan import Batch, Scan
@@ -613,6 +615,44 @@ os._exit(0)
     deadline = time.monotonic() + 20
     while _runs(int(pid)):
         assert time.monotonic() < deadline, "the process runs on"
+
+
+def test_two_processes_stay_for_the_next_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle: list[Any] = []
+    monkeypatch.setattr(regexp, "_IDLE", idle)
+
+    def used(count: int) -> set[int]:
+        with ExitStack() as stack:
+            asked = [stack.enter_context(Regexp("a", False, Budget())) for _ in range(count)]  # noqa: FBT003
+            return {one._worker.process.pid for one in asked}  # noqa: SLF001
+
+    try:
+        assert used(3) > {worker.process.pid for worker in idle}
+        assert len(idle) == 2
+        waiting = {worker.process.pid for worker in idle}
+        assert used(2) == waiting
+    finally:
+        for worker in idle:
+            worker.end()
+
+
+@pytest.mark.parametrize(("seconds", "asked_again"), [(0.01, True), (0.25, False)])
+def test_re2_is_not_asked_again_after_it_was_slow(
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    asked_again: bool,  # noqa: FBT001
+) -> None:
+    clock = [0.0]
+
+    class Engine:
+        def search(self, _text: bytes, _at: int) -> None:
+            clock[0] += seconds
+
+    monkeypatch.setattr(regexp_worker, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    searching = regexp_worker.Search(r"\w", ignore_case=False, library="")
+    searching.loose = Engine()
+    searching.likely([b"text"])
+    assert (searching.loose is not None) is asked_again
 
 
 def _runs(pid: int) -> bool:

@@ -3,6 +3,7 @@
 import json
 import os
 import string
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -243,6 +244,28 @@ def test_of_equals_the_file_edited_of_late_comes_first(tree: Plant) -> None:
     assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
     (root / "a/index.ts").write_text("x")
     git(root, "-c", "user.name=dependabot[bot]", "commit", "-q", "-a", "-m", "by a bot")
+    assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
+
+
+def test_edit_counts_as_much_after_nine_hundred_others(tree: Plant) -> None:
+    root = tree({})
+    git(root, "init", "-q", "-b", "main")
+    both, b = ["a/index.ts", "b/index.ts"], ["b/index.ts"]
+    commits = [
+        f"commit refs/heads/main\ncommitter A <a@example.org> {time} +0000\ndata 0\n"
+        + "".join(f"M 644 inline {path}\ndata <<.\n{time}\n.\n" for path in paths)
+        for time, paths in enumerate([both, b, b, *[["other"]] * 900])
+    ]
+    subprocess.run(
+        ["git", "fast-import", "--quiet"],  # noqa: S607
+        cwd=root,
+        input="".join(commits).encode(),
+        check=True,
+    )
+    git(root, "reset", "-q", "--hard")
+    assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
+    (root / "a/index.ts").write_text("x")
+    git(root, "commit", "-q", "-a", "-m", "a")
     assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
 
 

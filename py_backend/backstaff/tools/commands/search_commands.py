@@ -51,6 +51,9 @@ TELLS_ALL = "list_commands tells all"
 
 LEAST_SHARE = 0.5
 LEAST_SIMILARITY = 0.8
+"""The ratio of `difflib` from which a word is like a word of a name."""
+# Of 500 words with one edit, .93 are like the word that is meant with .8, and .47 with .9. Of 1,000
+# pairs of different words, .3 are alike with .8, and 1.4 with .7.
 SHORTEST_SIMILAR = 4
 """A word of fewer characters is similar to too many others."""
 NAME_SHARE = 0.05

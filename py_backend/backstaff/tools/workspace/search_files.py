@@ -23,7 +23,7 @@ fuzzy       the characters of each word stand in the path, in their order, with 
             words     some of the words, where little is found; before the letters of several words
 
 In a step, the better fit comes first (`search.ranking`), and of equals the file that people edited
-more in the last `COMMITS` commits. Words end at blanks; at most `MAX_WORDS` different ones count.
+more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` different ones count.
 Case matters only if the query has a capital letter (smart case). Otherwise letters are equal as
 Unicode folds them: `ss` finds `ß`.
 """
@@ -57,9 +57,6 @@ FEW = 3
 """As many matches of a glob let its author doubt that it says what was meant."""
 MAX_NAMED = 5
 """The most directories in a note."""
-COMMITS = 300
-HALF_LIFE = 100
-"""Commits after which an edit counts half as much."""
 WALK_SHARE = 0.75
 """The part of the time for collecting paths; the rest is for the query."""
 IGNORED_SECONDS = 0.5
@@ -230,7 +227,7 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         same = (one for one in _LATEST if one.index is index and one.query == query)
         matches = next(same, None) or query.match(index, budget)
         several = len(matches) != 1 and query.globs is None
-        known = edits(place, found.repository, COMMITS, HALF_LIFE, budget) if several else Edits()
+        known = edits(place, found.repository, budget) if several else Edits()
         page = matches.best(asked.offset + asked.max_results, budget, known.heat)
     except DeadlineExceeded as error:
         among = f"the query was compared with {len(index.paths)} paths"
