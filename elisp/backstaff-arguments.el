@@ -130,6 +130,7 @@ The server lists the directory that was typed so far."
    (lambda (path)
      (unless (string-prefix-p "/" path)
        (let* ((directory (replace-regexp-in-string "[^/]*\\'" "" path))
+              (backstaff-approval-function (lambda (&rest _) :unasked))
               (reply (ignore-error backstaff-error
                        (backstaff-call "agent-q/list_directory"
                                        (list :path (concat "./" directory) :show_hidden t)

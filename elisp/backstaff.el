@@ -177,8 +177,9 @@ So the user said in this session.")
   "Return non-nil if ROOT is a project's, or one that the user has set.
 Otherwise a call was made outside of any project, in the directory ROOT."
   (or (and backstaff-root-directory
-           (equal root (file-name-unquote
-                        (backstaff--checked-root backstaff-root-directory))))
+           (equal (file-name-unquote root)
+                  (file-name-unquote
+                   (backstaff--checked-root backstaff-root-directory))))
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
           ;; This is found once, as it takes several round trips.
@@ -357,6 +358,9 @@ Return a handle for `backstaff-cancel'."
          ;; Answer with REPLY, or ask first if the user has to approve.
          (answer (context reply)
            (cond
+            ;; Meanwhile the user may have answered for another call.
+            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff-root-answers))
+             (try #'start context))
             ((not (backstaff--approval-required-p reply context)) (funcall callback reply))
             ;; The user answers one question at a time.
             ((or backstaff--asking (active-minibuffer-window))
@@ -426,7 +430,7 @@ Who lets a tool run has not let it read a file that may hold secrets."
   "Ask `backstaff-approval-function' about the tool ID with ARGS in CONTEXT.
 REPLY says what is to be approved."
   (let* ((problem (plist-get reply :error))
-         (directory (abbreviate-file-name (plist-get context :root)))
+         (directory (backstaff--short (plist-get context :root)))
          (secret (plist-get problem :secret))
          (backstaff--asking t)
          (backstaff-approval-question
@@ -441,21 +445,28 @@ REPLY says what is to be approved."
 
 (defun backstaff-root-question (root)
   "Return the question whether tools may look at ROOT, which is in no project."
-  (format "No project is here.  Look at all below %s? " (abbreviate-file-name root)))
+  (format "No project is here.  Look at all below %s? " (backstaff--short root)))
+
+(defun backstaff--short (root)
+  "Return the name ROOT as a person reads it; no handler of file names is called."
+  (let ((root (file-name-unquote root)) (file-name-handler-alist nil))
+    (abbreviate-file-name root)))
 
 (defun backstaff--root-refusal (id context)
   "Return the reply that refuses an agent's call of ID with the root of CONTEXT.
 Return nil if the root is a project's, or the user has let agents look there."
-  (when-let ((root (and (plist-get context :agent) (plist-get context :root))))
-    (unless (or (and (backstaff-project-p root)
-                     ;; Its files may be in git, but so is what nobody meant to show.
-                     (not (member root (list "/" (expand-file-name "~/")))))
-                (cdr (assoc root backstaff-root-answers)))
+  (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
+              (root (file-name-unquote given)))
+    (unless (or (cdr (assoc root backstaff-root-answers))
+                (and (backstaff-project-p given)
+                     ;; Some keep their dotfiles in git; they did not mean to show all of it.
+                     (or backstaff-root-directory
+                         (not (member root (list "/" (expand-file-name "~/")))))))
       (let ((reply (backstaff--error-reply
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\
  has not allowed that; ask the user to go to a file of a project, or to set\
- backstaff-root-directory" (abbreviate-file-name root)))))
+ backstaff-root-directory" (backstaff--short root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
 

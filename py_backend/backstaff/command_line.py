@@ -263,7 +263,8 @@ def _bundle(_: argparse.Namespace) -> int:
 
 def _server(options: argparse.Namespace) -> Server:
     path = options.config or default_file()
-    return make_server(os.path.abspath(options.root or "."), partial(load, path) if path else None)
+    read = partial(load, path) if path else None
+    return make_server(discover(), os.path.abspath(options.root or "."), read)
 
 
 _COMMANDS = {"serve": _serve, "mcp": _mcp, "call": _call, "tools": _tools, "bundle": _bundle}

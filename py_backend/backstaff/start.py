@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Collection
 from typing import Never
 
-from backstaff.registry import CLIENT_TOOLS, discover
+from backstaff.registry import CLIENT_TOOLS, Registry
 from backstaff.server import Server, enable_garbage_collection
 from backstaff.settings import Settings, Tables
 
@@ -13,12 +13,11 @@ Read = Callable[[Tables, Collection[str]], Settings]
 """Reads the settings, given the tables of the tools and the ids that the policy may name."""
 
 
-def make_server(root: str, read: Read | None) -> Server:
-    """Return a server of all tools at ROOT, with the settings that READ returns, if any.
+def make_server(registry: Registry, root: str, read: Read | None) -> Server:
+    """Return a server of the tools at ROOT, with the settings that READ returns, if any.
 
     Raises `SettingsError`, and `ToolError` for a tool whose settings cannot be asked for.
     """
-    registry = discover()
     ids = [*registry.by_id, *CLIENT_TOOLS]
     settings = read(registry.settings_tables(), ids) if read else Settings()
     return Server(registry, settings, root)

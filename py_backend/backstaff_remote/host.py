@@ -12,6 +12,7 @@ from functools import partial
 from typing import Never
 
 from backstaff.errors import SettingsError, ToolError
+from backstaff.registry import discover
 from backstaff.settings import parse
 from backstaff.start import make_server, serve_until_the_end
 from backstaff.wire import stdio
@@ -30,7 +31,7 @@ def main(say: Callable[[str, str], None], how: str, settings_bytes: int) -> Neve
     try:
         # Emacs sends a root with each call.
         read = partial(parse, "the settings sent by Emacs", text) if text else None
-        server = make_server("/<no root>", read)
+        server = make_server(discover(), "/<no root>", read)
     except (SettingsError, ToolError) as error:
         os.write(2, f"backstaff: {error}\n".encode())
         os._exit(2)

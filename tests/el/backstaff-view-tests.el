@@ -449,6 +449,19 @@
         (backstaff-command-project)
         (should (= (length questions) 2))))))
 
+(ert-deftest backstaff-view-is-a-persons-and-no-policy-stops-it ()
+  (let ((backstaff-server-settings-file
+         (make-temp-file "backstaff-" nil ".toml" "[policy]\ndeny = [\"workspace/*\"]
+prompt = [\"agent-q/*\", \"commands/*\"]\n"))
+        (backstaff-approval-function (lambda (&rest _) (ert-fail "Somebody was asked"))))
+    (unwind-protect
+        (backstaff-view-test-project '(("a.txt" . "") (".claude" ("commands" ("go.md" . "Go"))))
+          (dolist (command (list #'backstaff-tree #'backstaff-list-directory))
+            (backstaff-view-test-open command root)
+            (should (string-match-p "a\\.txt" (buffer-string))))
+          (should (assoc "go" (backstaff-commands--fetch root))))
+      (delete-file backstaff-server-settings-file))))
+
 (ert-deftest backstaff-view-bookmark-of-any-view-leads-back ()
   (backstaff-view-test-project '(("a.txt" . "x") (".claude" ("commands" ("go.md" . "Go"))))
     (dolist (command (list #'backstaff-overview #'backstaff-file-info
