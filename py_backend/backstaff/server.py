@@ -14,7 +14,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.paths import components, normalized
 from backstaff.fs.root import Root
-from backstaff.fs.secrets import OPEN, Guard
+from backstaff.fs.secrets import OPEN, SECRETS, Guard
 from backstaff.registry import Registry, table
 from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
@@ -208,8 +208,7 @@ class Server:
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
         # Models know tools by other names than people and programs.
         named = self._model_name if call.for_model or call.text_only else str
-        policy = self.settings.policy
-        match policy.verdict(call.tool_id):  # SRD FR-LD-DEF-05
+        match self.settings.policy.verdict(call.tool_id):  # SRD FR-LD-DEF-05
             case _ if call.person:
                 pass
             case Verdict.DENY:
@@ -219,8 +218,8 @@ class Server:
                 message = f"The tool {named(call.tool_id)} needs the approval of a person first"
                 raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
         tool = self.registry.by_id[call.tool_id]
-        guard = OPEN if call.person else Guard(policy.secrets, call.approved, call.secret)
-        with Root(os.fspath(call.root or self.root), guard) as root:
+        with Root(os.fspath(call.root or self.root)) as root:
+            root.guard = self._guard(call, root)
             settings, unused = self._settings(call.tool_id, tool, root)
             try:
                 values, warnings = decode(tool.parameters, call.arguments, settings)
@@ -300,10 +299,23 @@ class Server:
         """Return the settings of TOOL below ROOT, and a warning if the file's are not used."""
         source, built_in = self.settings.source, tool.settings()
         chosen = self.settings.tables.get(table(tool_id, tool), built_in)
-        if not source or chosen == built_in or root.within(components(normalized(source))) is None:
+        if chosen == built_in or not self._may_be_the_projects(root):
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"
         return built_in, [f"The settings file {quote(source)} {problem}"]
+
+    def _may_be_the_projects(self, root: Root) -> bool:
+        """Whether the settings file lies inside ROOT; then it can only forbid."""
+        source = self.settings.source
+        return bool(source) and root.within(components(normalized(source))) is not None
+
+    def _guard(self, call: Call, root: Root) -> Guard:
+        if call.person:
+            return OPEN
+        globs = self.settings.policy.secrets
+        if self._may_be_the_projects(root):
+            globs = (*SECRETS, *(glob for glob in globs if not glob.startswith("!")))
+        return Guard(globs, call.approved, call.secret)
 
 
 def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, ...]:

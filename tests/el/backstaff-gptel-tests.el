@@ -391,6 +391,25 @@ Debian has no package of it, so its tests run only where somebody has it."
                do (should (string-prefix-p (format "Directory: %ssrc/\n" root) listing))
                do (should (string-prefix-p (format "File: %sa.txt\n" root) info))))))
 
+(ert-deftest backstaff-gptel-asks-no-more-when-the-policy-does-not ()
+  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
+  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-with-tools "[policy]\nprompt = [\"*\"]\n"
+    (let* ((tools (backstaff-gptel-register))
+           (asked nil)
+           (fsm (gptel-make-fsm
+                 :state 'TOOL :table nil :handlers nil
+                 :info (list :buffer (current-buffer) :backend t :tools tools
+                             :callback (lambda (what _info) (push (car what) asked))
+                             :tool-use (list (list :name "list_directory" :args '(:path "src")))))))
+      (gptel--handle-tool-use fsm)
+      (should (equal asked '(tool-call)))
+      (write-region "" nil backstaff-server-settings-file nil 'silent)
+      (backstaff-restart)
+      (should (string-prefix-p "Directory: "
+                               (car (backstaff-gptel-tests-turn
+                                     tools '("list_directory" :path "src"))))))))
+
 (ert-deftest backstaff-gptel-turn-outlives-the-server ()
   ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
   (skip-unless (backstaff-gptel-tests-real-p))

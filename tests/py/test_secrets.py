@@ -233,6 +233,15 @@ def test_glob_of_another_form_is_refused(folder: Path, glob: str) -> None:
         load(config, {})
 
 
+@pytest.mark.parametrize("globs", ["", '"!.env"', '"!.env", "a.txt"'])
+def test_settings_in_the_project_allow_no_secret(tree: Plant, globs: str) -> None:
+    root = tree({"config.toml": f"[policy]\nsecrets = [{globs}]\n", ".env": "x", "a.txt": "y"})
+    asked = Server(discover(), load(root / "config.toml", {}), str(root))
+    assert code(asked.call("workspace/read_file", {"path": ".env"})) == "APPROVAL_REQUIRED"
+    wanted = "APPROVAL_REQUIRED" if "a.txt" in globs else None
+    assert code(asked.call("workspace/read_file", {"path": "a.txt"})) == wanted
+
+
 def test_policy_stops_no_person(tree: Plant) -> None:
     policy = Policy(deny=("workspace/tree",), prompt=("agent-q/*",))
     asked = Server(discover(), Settings(policy=policy), str(tree({"a": ""})))
