@@ -56,6 +56,7 @@ starts with \"Error: \".  This is called in SLY's or SLIME's filter."
             (let* ((text (backstaff-call-text
                           (concat "agent-q/" name) arguments
                           (list
+                           :agent t
                            ;; The Lisp runs on this machine, so ROOT names no host.
                            :root (file-name-quote (substring-no-properties root) t)
                            :max-output-bytes

@@ -112,19 +112,21 @@ Both read the same plists: `:name', `:type', a symbol, `:description',
 
 ;;; Calls
 
-(defun backstaff-agent-function (tool &optional approved-function)
+(defun backstaff-agent-function (tool &optional approved-function library)
   "Return a function that calls TOOL, for a library of agents.
 It takes a callback and then a value for each parameter of TOOL, in their
 order; nil and `:null' stand for a missing argument.
 
 APPROVED-FUNCTION is called without arguments at each call.  It returns non-nil
-if the user has approved the call."
+if the user has approved the call.  LIBRARY is the library's name."
   (let ((id (plist-get tool :id))
         (parameters (plist-get tool :arguments)))
     (lambda (callback &rest values)
       (backstaff-agent--call
        id (backstaff-agent--arguments parameters values) callback
-       (and approved-function (funcall approved-function) '(:approved t))))))
+       ;; Nobody was told that a file may hold secrets.
+       (and approved-function (funcall approved-function) '(:approved t :secret ""))
+       library))))
 
 (defun backstaff-agent--arguments (parameters values)
   "Return VALUES of PARAMETERS, in the same order, as a plist."
@@ -140,21 +142,26 @@ if the user has approved the call."
                       (eq (plist-get parameter :type) :boolean))
                  (list key :false)))))
 
-(defun backstaff-agent--call (id args callback &optional context)
+(defun backstaff-agent--call (id args callback &optional context library)
   "Call the tool ID with ARGS and return at once; never signal anything.
 CALLBACK is called exactly once, later, with a string: the text of the reply,
 or of an error, after \"Error: \".  ID, ARGS and CONTEXT are as in
-`backstaff-call', and `backstaff-agent-max-output-bytes' limits the text."
+`backstaff-call', and `backstaff-agent-max-output-bytes' limits the text.  If
+CALLBACK, which is LIBRARY's, signals an error, a message says so."
   (let* ((debug-on-signal nil)
          (answered nil)
          (answer (lambda (text)
                    (unless answered
                      (setq answered t)
-                     (funcall callback text)))))
+                     (condition-case problem
+                         (funcall callback text)
+                       (error (message "%s's callback for %s failed: %s"
+                                       (or library "The agent") id
+                                       (error-message-string problem))))))))
     (condition-case problem
         (backstaff-call-async
          id args (lambda (reply) (funcall answer (plist-get reply :text)))
-         `(,@context :text-only t
+         `(,@context :text-only t :agent t
            ,@(and backstaff-agent-max-output-bytes
                   (list :max-output-bytes backstaff-agent-max-output-bytes))))
       ;; A quit may come when the call is on its way already.

@@ -134,7 +134,7 @@ The server lists the directory that was typed so far."
               (reply (ignore-error backstaff-error
                        (backstaff-call "agent-q/list_directory"
                                        (list :path (concat "./" directory) :show_hidden t)
-                                       (list :root root)))))
+                                       (list :root root :person t)))))
          (mapcar (lambda (entry)
                    (concat directory (plist-get entry :name)
                            (and (eq (plist-get entry :kind) :directory) "/")))

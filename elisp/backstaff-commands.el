@@ -284,8 +284,8 @@ Interactively, complete the name."
 This waits for the server."
   (cl-loop
    for page from 1
-   for reply = (backstaff-prompt-call #'backstaff-call "commands/list_commands"
-                                      (list :page page :page_size 100) (list :root root))
+   for reply = (backstaff-prompt-call-tool "commands/list_commands"
+                                           (list :page page :page_size 100) (list :root root))
    for labels = (backstaff-names-labels reply)
    for data = (plist-get reply :data)
    unless (plist-get reply :ok)

@@ -201,7 +201,7 @@ A checker may tell of other files; they count if they are below one of ROOTS."
                       (plist-get object (intern (concat ":" key))))))
         (maphash
          (lambda (file diagnostics)
-           (when-let ((path (and (not (string-match-p backstaff-unsaved-secret file))
+           (when-let ((path (and (not (backstaff-emacs-secret-p (list file) roots))
                                  (backstaff-emacs-below file roots))))
              (dolist (one (append diagnostics nil))
                (let ((start (get "start" (get "range" one))))

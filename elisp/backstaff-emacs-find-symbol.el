@@ -338,7 +338,7 @@ A place is a list (NAME LINE SUMMARY); all three may be nil."
                           for key = (if line (cons path line) (list path summary))
                           do (unless path (cl-incf outside))
                           when (and path (not (gethash key known))
-                                    (not (string-match-p backstaff-unsaved-secret name)))
+                                    (not (backstaff-emacs-secret-p (list name) roots)))
                           do (puthash key t known)
                           and collect (list :path path :line line :text summary)))
          (shown (seq-take within backstaff-emacs-find-symbol--most))

@@ -53,9 +53,17 @@ One that is asked for alone may fill the answer.")
   "Do the work of emacs/read_buffer with ARGUMENTS in CONTEXT."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (buffer (backstaff-emacs-read-buffer--find (plist-get arguments :buffer) roots))
-         (path (backstaff-emacs-path buffer roots)))
-    (unless path
-      (backstaff-emacs-read-buffer--judge buffer (plist-get context :approved)))
+         (path (backstaff-emacs-path buffer roots t)))
+    (cond ((not path)
+           (backstaff-emacs-read-buffer--judge buffer (plist-get context :approved)))
+          ((and (not (backstaff-emacs-path buffer roots))
+                (not (and (plist-get context :approved)
+                          (member (plist-get context :secret) (list nil path)))))
+           (signal 'backstaff-lisp-tools-failure
+                   (list "APPROVAL_REQUIRED"
+                         (format "Buffer %s visits a file that may hold secrets: a person has to\
+ allow it, or change [policy] secrets in the settings" (backstaff-emacs-quote (buffer-name buffer)))
+                         path))))
     (backstaff-emacs-in buffer
       (backstaff-emacs-read-buffer--window
        (concat (if path (backstaff-names-show path)
@@ -73,7 +81,7 @@ Fail if there is none, or if it belongs to no root."
   ;; A name of a buffer need not be one of a file: what is no path below a root finds none.
   (let ((buffer (or (get-buffer name)
                     (cdr (assoc (ignore-errors (backstaff-emacs-argument-path name roots))
-                                (backstaff-emacs-buffers roots)))))
+                                (backstaff-emacs-buffers roots t)))))
         (shown (backstaff-emacs-quote name)))
     (cond ((null buffer)
            (backstaff-lisp-tools-fail
@@ -85,7 +93,7 @@ Fail if there is none, or if it belongs to no root."
            (backstaff-lisp-tools-fail
             "SANDBOX_VIOLATION"
             "Buffer %s is Emacs's own or holds secrets: no emacs tool reads its buffer" shown))
-          ((not (or (backstaff-emacs-path buffer roots)
+          ((not (or (backstaff-emacs-path buffer roots t)
                     (backstaff-emacs-directory buffer roots)))
            (backstaff-lisp-tools-fail
             "SANDBOX_VIOLATION"

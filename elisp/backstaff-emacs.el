@@ -55,17 +55,27 @@ The root itself is \"\", with a slash at the end of NAME or without."
                  (cl-list* (buffer-name buffer) (buffer-name base)
                         (backstaff-unsaved-file-names base))))))
 
+(defun backstaff-emacs-secret-p (names roots)
+  "Return non-nil if the file with NAMES, below ROOTS, may hold secrets."
+  (cl-some (lambda (name)
+             (or (string-match-p backstaff-unsaved-secret name)
+                 (when-let ((path (backstaff-emacs-below name roots)))
+                   (backstaff-server-secret-p path))))
+           names))
+
 (defun backstaff-emacs-file-p (buffer)
   "Return non-nil if BUFFER, or its base buffer, visits a file."
   (buffer-local-value 'buffer-file-name (or (buffer-base-buffer buffer) buffer)))
 
-(defun backstaff-emacs-path (buffer roots)
+(defun backstaff-emacs-path (buffer roots &optional secret)
   "Return the path below one of ROOTS of the file that BUFFER visits.
-It is nil if there is none, and if no tool may tell of BUFFER."
-  (when-let ((name (car (backstaff-unsaved-file-names
-                         (or (buffer-base-buffer buffer) buffer)))))
+It is nil if there is none, and if no tool may tell of BUFFER.  If the file may
+hold secrets it is nil, too, but for a tool with SECRET, which asks first."
+  (when-let ((names (backstaff-unsaved-file-names
+                     (or (buffer-base-buffer buffer) buffer))))
     (and (not (backstaff-emacs-hidden-p buffer))
-         (backstaff-emacs-below name roots))))
+         (or secret (not (backstaff-emacs-secret-p names roots)))
+         (backstaff-emacs-below (car names) roots))))
 
 (defun backstaff-emacs-directory (buffer roots)
   "Return the directory below one of ROOTS of BUFFER, which visits no file.
@@ -83,12 +93,13 @@ It ends with a slash, or is \"\" for the root.  It is nil where
              (backstaff-emacs-below (file-name-as-directory (file-truename directory))
                                     roots))))))
 
-(defun backstaff-emacs-buffers (roots)
+(defun backstaff-emacs-buffers (roots &optional secret)
   "Return an alist of paths below ROOTS and the buffers that visit them.
+SECRET is as in `backstaff-emacs-path'.
 The buffers are in the order of `buffer-list', without indirect ones."
   (cl-loop for buffer in (buffer-list)
            for path = (and (not (buffer-base-buffer buffer))
-                           (backstaff-emacs-path buffer roots))
+                           (backstaff-emacs-path buffer roots secret))
            when path collect (cons path buffer)))
 
 (defun backstaff-emacs-argument-path (path roots)

@@ -133,7 +133,7 @@ come first.  Ivy and Helm match and rank the files in their own way."
                  (backstaff-request-wait))))
            (copy-sequence labels))
          (wait-for-labels (input limit offset)
-           (let ((reply (search (apply-partially #'backstaff-prompt-call #'backstaff-call)
+           (let ((reply (search #'backstaff-prompt-call-tool
                                 input limit offset)))
              (unless (or (note input reply) (> offset 0))
                (user-error "%s" (backstaff-find--problem reply)))

@@ -46,9 +46,9 @@ of that toolset, and there is such a preset for each; `backstaff-all' adds
 all.  A prompt may name several of these presets: no tool is added twice.
 
 Tools under the policy `prompt' ask for confirmation in gptel; tools under
-`deny' are left out.  But gptel has no public way to forget a tool: one that
-a new policy denies stays in its menu, and answers that it is denied, until
-Emacs is started anew.
+`deny' are left out.  A new policy holds from `backstaff-restart' on.  But
+gptel has no public way to forget a tool: one that is denied then stays in its
+menu, and answers that it is denied, until Emacs is started anew.
 
 Never signal an error: where there are no tools, warn and return nil."
   (interactive)
@@ -122,7 +122,11 @@ returned as it is.  An error is only told: the request goes on without skills."
 
 (defun backstaff-gptel--make-tool (tool)
   "Make TOOL, of `backstaff-agent-tools', known to gptel and return gptel's."
-  (let ((confirm (eq (plist-get tool :policy) :prompt)))
+  (let* ((id (plist-get tool :id))
+         (prompts (eq (plist-get tool :policy) :prompt))
+         ;; The policy may be another one by now.  Where a new server has not been asked what it
+         ;; is, gptel does not ask, but the call will.
+         (asks (lambda (&rest _) (and prompts (eq (backstaff-server-policy id) :prompt)))))
     (gptel-make-tool
      :name (copy-sequence (plist-get tool :name))
      :description (copy-sequence (plist-get tool :description))
@@ -133,10 +137,11 @@ returned as it is.  An error is only told: the request goes on without skills."
                        (pcase (bound-and-true-p gptel-confirm-tool-calls)
                          ('nil nil)
                          ('t t)
-                         (_ confirm))))
+                         (_ (funcall asks))))
+                "gptel")
      :async t
      :category "backstaff"
-     :confirm confirm
+     :confirm (and prompts asks)
      ;; A listing is long, and soon out of date: later turns ask again.
      :include 'call)))
 

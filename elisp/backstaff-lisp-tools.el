@@ -18,8 +18,9 @@
 ;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
 ;; CONTEXT    has `:root', a directory; `:limit', how many bytes of text may be returned;
-;;            `:approved', non-nil if the user has agreed to the call; and `:seconds',
-;;            how long the caller waits.
+;;            `:approved', non-nil if the user has agreed to the call, and
+;;            `:secret', the one file that may hold secrets and be read then, or
+;;            nil for any; and `:seconds', how long the caller waits.
 ;; DONE       takes the result later, if the function returned nil.
 ;;
 ;; A tool that needs large libraries names them, in the order in which they load:
@@ -103,6 +104,7 @@ as to collect that takes as long again."
 ARGS and CONTEXT are as in `backstaff-call'."
   (list (backstaff-lisp-tools--sent tool) args
         (append (and (plist-get context :approved) '(:approved t))
+                (and (plist-get context :person) '(:person t))
                 (and (plist-get context :text-only)
                      (list :for-model t
                            :max-output-bytes (backstaff-lisp-tools--room context))))))
@@ -132,11 +134,13 @@ the caller waits for TIMEOUT seconds, or without end if that is nil."
           (condition-case problem
               (funcall (plist-get tool :function) (plist-get checked :data)
                        (list :root (plist-get context :root) :limit limit
-                             :approved (plist-get context :approved)
+                             :approved (or (plist-get context :person)
+                                           (plist-get context :approved))
+                             :secret (plist-get context :secret)
                              :seconds (and timeout (* 0.9 timeout)))
                        answer)
             (backstaff-lisp-tools-failure
-             (list :code (nth 1 problem) :message (nth 2 problem)))
+             (list :code (nth 1 problem) :message (nth 2 problem) :secret (nth 3 problem)))
             (error
              (backstaff-server-note (format "bug in the tool %s: %S"
                                             (plist-get tool :id) problem))
@@ -159,7 +163,9 @@ nobody reads the data."
       :text ,(if (or code (string-empty-p note)) clipped
                (concat (string-remove-suffix "\n" clipped) note))
       :data ,(and (not text-only) (plist-get result :data))
-      ,@(and code (list :error (list :code code :message message)))
+      ,@(and code `(:error (:code ,code :message ,message
+                                      ,@(when-let ((secret (plist-get result :secret)))
+                                          (list :secret secret)))))
       :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
       :warnings ,(append warnings (plist-get result :warnings))
       :elapsed-ms ,elapsed)))

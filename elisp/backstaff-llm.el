@@ -34,7 +34,7 @@ Never signal an error: where there are no tools, warn and return nil."
 
 (defun backstaff-llm--make-tool (tool)
   "Return TOOL, of `backstaff-agent-tools', as llm's object."
-  (let ((function (backstaff-agent-function tool))
+  (let ((function (backstaff-agent-function tool nil "llm"))
         (parameters (plist-get tool :arguments)))
     (cl-flet ((word-p (parameter)
                 (and (eq (plist-get parameter :type) :boolean)

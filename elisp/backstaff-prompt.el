@@ -47,27 +47,15 @@ out of reach, or is not there, is a `user-error'."
                     "Type M-x cd to go to another one")))
     root))
 
-(defvar backstaff-prompt--vast nil
-  "The directories outside of projects that the user let be searched.")
-
-(defun backstaff-prompt-project-p (root)
-  "Return non-nil if ROOT is a project's, or one that the user has set.
-Otherwise a command was typed outside of any project, in the directory ROOT."
-  (or backstaff-root-directory (file-remote-p root)
-      (not (eq backstaff-root-function #'backstaff-project-root))
-      (let ((enable-dir-local-variables nil))
-        (project-current nil root))))
-
 (defun backstaff-command-project ()
   "Return the `backstaff-command-root' for a command that looks at all below it.
 Outside of a project, where that may be all files there are, ask first."
   (let ((root (backstaff-command-root)))
-    (unless (or noninteractive (backstaff-prompt-project-p root)
-                (member root backstaff-prompt--vast))
-      (unless (y-or-n-p (format "No project is here.  Look at all below %s? "
-                                (abbreviate-file-name root)))
+    (unless (or noninteractive (file-remote-p root) (backstaff-project-p root)
+                (cdr (assoc root backstaff-root-answers)))
+      (unless (y-or-n-p (backstaff-root-question root))
         (user-error "Nothing was looked at; start in a directory of a project"))
-      (push root backstaff-prompt--vast))
+      (push (cons root t) backstaff-root-answers))
     root))
 
 (defun backstaff-prompt-allow-blanks ()
@@ -75,6 +63,11 @@ Outside of a project, where that may be all files there are, ask first."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "SPC") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
+
+(defun backstaff-prompt-call-tool (id args &optional context)
+  "Return the reply to a call of the tool ID that the user made by a command.
+ID, ARGS and CONTEXT are as in `backstaff-call', but no policy stops the call."
+  (backstaff-prompt-call #'backstaff-call id args `(:person t ,@context)))
 
 (defun backstaff-prompt-call (function &rest arguments)
   "Call FUNCTION with ARGUMENTS before the user is asked for more.

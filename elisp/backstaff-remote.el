@@ -59,7 +59,8 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
              '(tramp-file-name-handler tramp-autoload-file-name-handler))
        (tramp-tramp-file-p directory)
        (tramp-sh-file-name-handler-p (tramp-dissect-file-name directory))
-       '(:root backstaff-remote--root :start backstaff-remote--start)))
+       '(:root backstaff-remote--root :project-p backstaff-remote--project-p
+         :start backstaff-remote--start)))
 
 ;;;###autoload
 (defun backstaff-connect ()
@@ -80,21 +81,30 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
        (user-error "%s" (backstaff-epc-error-text problem))))))
 
 (defvar backstaff-remote--roots (make-hash-table :test #'equal)
-  "The roots that were found, by (FUNCTION . DIRECTORY).
+  "What FUNCTION, which looks for a project, found, by (FUNCTION . DIRECTORY).
 To look for one costs TRAMP several round trips.")
 
 (defun backstaff-remote--root (directory)
   "Return the root of the project that DIRECTORY, on another host, is in.
 It is looked for once, by TRAMP, and known until `backstaff-restart'."
-  (let ((key (cons backstaff-root-function directory)))
-    (or (gethash key backstaff-remote--roots)
-        (puthash key
-                 (backstaff-remote--limited
-                  directory
-                  (concat "find the project's root on " (file-remote-p directory))
-                  (lambda ()
-                    (funcall backstaff-root-function (expand-file-name directory))))
-                 backstaff-remote--roots))))
+  (backstaff-remote--found backstaff-root-function directory))
+
+(defun backstaff-remote--project-p (root)
+  "Return non-nil if ROOT, on another host, is in a project.
+TRAMP finds that out once."
+  (backstaff-remote--found #'backstaff-in-project-p root))
+
+(defun backstaff-remote--found (function directory)
+  "Return what FUNCTION, which looks for a project, returns for DIRECTORY."
+  (let* ((key (cons function directory))
+         (known (gethash key backstaff-remote--roots 'unknown)))
+    (if (not (eq known 'unknown)) known
+      (puthash key
+               (backstaff-remote--limited
+                directory
+                (concat "find the project's root on " (file-remote-p directory))
+                (lambda () (funcall function (expand-file-name directory))))
+               backstaff-remote--roots))))
 
 (defvar backstaff-remote--bundle nil
   "What a start on another host needs, or nil before it was made.

@@ -35,10 +35,11 @@
 (defun backstaff-request (id args callback &optional context)
   "Call the tool ID with ARGS for the current buffer, and return at once.
 CALLBACK gets the reply, in this buffer, unless the request is cancelled.
-ID, ARGS and CONTEXT are as in `backstaff-call'."
+ID, ARGS and CONTEXT are as in `backstaff-call', and no policy stops the call,
+as the user made it."
   (backstaff-request-start
    (lambda (answer)
-     (let ((call (backstaff-call-async id args answer context)))
+     (let ((call (backstaff-call-async id args answer `(:person t ,@context))))
        (lambda () (backstaff-cancel call))))
    (lambda (reply)
      ;; A quit while a server starts cancels all calls that wait for the start.

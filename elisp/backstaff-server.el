@@ -340,6 +340,38 @@ A child of the server may hold the pipe open, so this waits little."
   "The ids of the tools that read what files hold.
 It is the symbol `unknown' until a server has shaken hands.")
 
+(defvar backstaff-server--secrets (cons regexp-unmatchable regexp-unmatchable)
+  "What paths match that may hold secrets, and what excepts some of these.
+The server says so when it shakes hands.")
+
+(defun backstaff-server-secret-p (path)
+  "Return non-nil if the file PATH, below a root, may hold secrets."
+  (let ((case-fold-search t) (names (concat "/" path "/")))
+    (and (string-match-p (car backstaff-server--secrets) names)
+         (not (string-match-p (cdr backstaff-server--secrets) names)))))
+
+(defun backstaff-server--globs-regexp (globs end)
+  "Return a regexp for paths between slashes that GLOBS match, before END.
+The server's fs/secrets.py says what a glob means."
+  (if (null globs) regexp-unmatchable
+    (concat "/\\(?:"
+            (mapconcat (lambda (glob)
+                         (concat (string-replace
+                                  "[^\0]" "[^/]"
+                                  (substring (wildcard-to-regexp (string-remove-suffix "/" glob))
+                                             2 -2))
+                                 (if (string-suffix-p "/" glob) "/[^/]" "/")))
+                       globs "\\|")
+            "\\)" end)))
+
+(defun backstaff-server--note-secrets (globs)
+  "Note that the files that GLOBS match may hold secrets."
+  (let ((except (lambda (glob) (string-prefix-p "!" glob))))
+    (setq backstaff-server--secrets
+          (cons (backstaff-server--globs-regexp (seq-remove except globs) "")
+                (backstaff-server--globs-regexp
+                 (mapcar (lambda (glob) (substring glob 1)) (seq-filter except globs)) "\\'")))))
+
 (defun backstaff-server--shake-hands (server &optional callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
 CALLBACK and TIMEOUT are as in `backstaff-server-try'."
@@ -358,6 +390,7 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
            (progn (backstaff-server-note (format "connected: %S" identity))
                   (setq backstaff-server-content-readers
                         (plist-get identity :reads-content))
+                  (backstaff-server--note-secrets (plist-get identity :secrets))
                   (funcall callback identity nil))
          (apply fail (backstaff-server--mismatch identity))))
      :error-fn
@@ -434,6 +467,7 @@ returns nil if it cannot start one there, or a plist of functions:
 
 `:root'   returns the root of the project that a directory is in, as
           `backstaff-root-function' finds it.
+`:project-p'  returns whether a directory is in a project.
 `:start'  starts a server on a host, such as \"/ssh:host:\", that Emacs is
           connected to, waits until it is ready, and returns a plist:
           `:process', which speaks EPC; `:output', what it printed since it
@@ -545,6 +579,12 @@ It outlives the server, as agents keep the tools that they were given.")
 (defun backstaff-server-model-name (id)
   "Return the name that models know of the tool ID; ID if none was described."
   (alist-get id backstaff-server--model-names id nil #'equal))
+
+(defun backstaff-server-policy (id)
+  "Return the policy's verdict on the tool ID, nil if the server was not asked."
+  (cl-loop for tool in (and backstaff-server--current
+                            (backstaff-server-definitions backstaff-server--current))
+           thereis (and (equal (plist-get tool :id) id) (plist-get tool :policy))))
 
 (defun backstaff-server-tools (timeout &optional definitions meanwhile)
   "Return the server's description of its tools; ask for it once a server.

@@ -660,7 +660,7 @@ A directory without a project is its own root, and has a parent, too."
          (name (directory-file-name root))
          (parent (backstaff-path-parent path)))
     (cond (parent (backstaff-view-move :path parent :focus path))
-          ((backstaff-prompt-project-p root)
+          ((or (file-remote-p root) (backstaff-project-p root))
            (user-error "This is the root of the project, %s" (abbreviate-file-name root)))
           ((equal name "/") (user-error "This is the root of the file system"))
           (t (backstaff-view-move :root (file-name-directory name) :path "."

@@ -109,11 +109,21 @@ If nil, `backstaff-root-function' finds it."
   :risky t)
 
 (defcustom backstaff-approval-function #'backstaff-ask-for-approval
-  "The function that decides on a call that the server's policy stops.
-It is called with a tool's id and the arguments.  Non-nil lets it run, nil
-refuses, and `:unasked' says that there was nobody to ask."
+  "The function that decides on a call that needs a person's approval.
+The server's policy stops the call, or the file may hold secrets, or an agent
+is in no project.  The function is called with a tool's id and the arguments,
+while `backstaff-approval-question' is the question.  Non-nil lets the call
+run, nil refuses, and `:unasked' says that there was nobody to ask."
   :type 'function
   :risky t)
+
+(defvar backstaff-approval-question nil
+  "The question that `backstaff-approval-function' decides, a string.
+It names what is to be approved: the tool, its arguments and the root, or the
+file that may hold secrets, or the directory that is in no project.")
+
+(defvar backstaff--asking nil
+  "Non-nil while the user is asked about a call.")
 
 (defvar backstaff-reply-functions (list #'backstaff-buffer-state-add)
   "Functions that add to a successful reply what only Emacs knows.
@@ -159,6 +169,28 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
         (project-root project)
       directory)))
 
+(defvar backstaff-root-answers nil
+  "An alist of directories outside of projects, and t if tools may look there.
+So the user said in this session.")
+
+(defun backstaff-project-p (root)
+  "Return non-nil if ROOT is a project's, or one that the user has set.
+Otherwise a call was made outside of any project, in the directory ROOT."
+  (or (and backstaff-root-directory
+           (equal (file-name-unquote root)
+                  (file-name-unquote
+                   (backstaff--checked-root backstaff-root-directory))))
+      (not (eq backstaff-root-function #'backstaff-project-root))
+      (if (file-remote-p root)
+          ;; This is found once, as it takes several round trips.
+          (funcall (plist-get (backstaff-server-starter root) :project-p) root)
+        (backstaff-in-project-p root))))
+
+(defun backstaff-in-project-p (directory)
+  "Return non-nil if DIRECTORY is in a project."
+  (let ((enable-dir-local-variables nil))
+    (and (project-current nil directory) t)))
+
 (defun backstaff-directory ()
   "Return the directory that a command looks at by default.
 For a command that `project-switch-project' runs it is the new project's."
@@ -197,7 +229,9 @@ that host alone; `backstaff-command-root' asks."
 ID is a string or a symbol such as `agent-q/list_directory'.  ARGS is what
 a model may say: a plist (:path \"src\"), an alist, or a string of JSON.
 CONTEXT is what it may not: a plist of `:root' (default: `backstaff-root'
-of the directory that is current now), `:max-output-bytes' and such.
+of the directory that is current now), `:max-output-bytes' and such.  With
+`:person' the user typed the call, which no policy stops; with `:agent' a
+model made it, which needs a project for its root, or the user's leave.
 
 If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
 approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
@@ -209,11 +243,11 @@ is lost or sends no reply."
          (reply nil))
     (cl-labels
         ((call ()
-           (if tool
-               (backstaff--reply (backstaff-lisp-tools-call tool args context
-                                                            backstaff-call-timeout)
-                                 root)
-             (call-server)))
+           (cond ((backstaff--root-refusal id context))
+                 (tool (backstaff--reply (backstaff-lisp-tools-call
+                                          tool args context backstaff-call-timeout)
+                                         root))
+                 (t (call-server))))
          (call-server (&optional all)
            (let* ((texts (backstaff--hand-over
                           (backstaff-unsaved-context (backstaff--method id) root all)))
@@ -227,14 +261,12 @@ is lost or sends no reply."
              (if (and (not all) (backstaff-unsaved-needed-p reply))
                  (call-server t)
                (backstaff-unsaved-told reply texts)))))
-      (setq reply (call))
-      (if (not (backstaff--approval-required-p reply))
-          reply
-        (pcase (backstaff--ask id args)
-          (:unasked reply)
-          ('nil (backstaff--refusal id context))
-          (_ (setq context (plist-put context :approved t))
-             (call)))))))
+      (while (and (backstaff--approval-required-p (setq reply (call)) context)
+                  (pcase (backstaff--ask id args context reply)
+                    (:unasked nil)
+                    ('nil (setq reply (backstaff--refusal id context)) nil)
+                    (_ (setq context (backstaff--approved context reply))))))
+      reply)))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
@@ -253,9 +285,9 @@ Return a handle for `backstaff-cancel'."
     (cl-labels
         ((fail (condition)
            (funcall callback (backstaff--failure id condition)))
-         (later (function &rest arguments)
+         (after (seconds function &rest arguments)
            ;; No question may be asked in a process filter, and nothing sent.
-           (let ((timer (run-at-time 0 nil (lambda ()
+           (let ((timer (run-at-time seconds nil (lambda ()
                                              (set handle nil)
                                              (apply function arguments)))))
              (set handle (lambda ()
@@ -265,11 +297,13 @@ Return a handle for `backstaff-cancel'."
                                        (format "%s was cancelled" id)))
                            t))))
          (start (context &optional all)
-           (if tool (run-here context)
-             (let ((texts (backstaff-unsaved-context
-                           (backstaff--method id) (plist-get context :root) all)))
-               (send context all texts (plist-get texts :ahead)
-                     (+ (float-time) backstaff-unsaved-most-seconds)))))
+           (if-let ((reply (backstaff--root-refusal id context)))
+               (after 0 #'answer context reply)
+             (if tool (run-here context)
+               (let ((texts (backstaff-unsaved-context
+                             (backstaff--method id) (plist-get context :root) all)))
+                 (send context all texts (plist-get texts :ahead)
+                       (+ (float-time) backstaff-unsaved-most-seconds))))))
          (run-here (context)
            (set handle
                 (backstaff-lisp-tools-call-async
@@ -281,8 +315,8 @@ Return a handle for `backstaff-cancel'."
                    (let ((reply (condition-case problem
                                     (backstaff--reply value (plist-get context :root))
                                   (backstaff-error (backstaff--failure id problem)))))
-                     (if (backstaff--approval-required-p reply)
-                         (later #'ask context reply)
+                     (if (backstaff--approval-required-p reply context)
+                         (after 0 #'answer context reply)
                        (funcall callback reply)))))))
          ;; Send the first of PIECES and come back, or the call itself.
          (send (context all texts pieces deadline)
@@ -295,7 +329,7 @@ Return a handle for `backstaff-cancel'."
                      :error-fn #'fail
                      :success-fn
                      (lambda (have)
-                       (later #'try #'send context all texts
+                       (after 0 #'try #'send context all texts
                               (backstaff-unsaved-pieces-left pieces have) deadline))))
              (let ((root (plist-get context :root))
                    (texts (backstaff-unsaved-without texts pieces)))
@@ -312,23 +346,32 @@ Return a handle for `backstaff-cancel'."
                                         (backstaff--reply value root)
                                       (backstaff-error (backstaff--failure id problem)))))
                          (cond
-                          ((backstaff--approval-required-p reply)
-                           (later #'ask context reply))
+                          ((backstaff--approval-required-p reply context)
+                           (after 0 #'answer context reply))
                           ((and (not all) (backstaff-unsaved-needed-p reply))
-                           (later #'try #'start context t))
+                           (after 0 #'try #'start context t))
                           (t (funcall callback (backstaff-unsaved-told reply texts)))))))))))
          (try (function &rest arguments)
            (condition-case problem
                (apply function arguments)
              (backstaff-error (fail problem))))
-         (ask (context reply)
-           (pcase (condition-case nil
-                      (let ((inhibit-quit nil))
-                        (backstaff--ask id args))
-                    (quit nil))
-             (:unasked (funcall callback reply))
-             ('nil (funcall callback (backstaff--refusal id context)))
-             (_ (try #'start (plist-put context :approved t))))))
+         ;; Answer with REPLY, or ask first if the user has to approve.
+         (answer (context reply)
+           (cond
+            ;; Meanwhile the user may have answered for another call.
+            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff-root-answers))
+             (try #'start context))
+            ((not (backstaff--approval-required-p reply context)) (funcall callback reply))
+            ;; The user answers one question at a time.
+            ((or backstaff--asking (active-minibuffer-window))
+             (after 0.1 #'answer context reply))
+            (t (pcase (condition-case nil
+                          (let ((inhibit-quit nil))
+                            (backstaff--ask id args context reply))
+                        (quit nil))
+                 (:unasked (funcall callback reply))
+                 ('nil (funcall callback (backstaff--refusal id context)))
+                 (_ (try #'start (backstaff--approved context reply))))))))
       (condition-case problem
           (start (backstaff--context context))
         ;; To start a server on another host takes a while, and may be quit.
@@ -353,21 +396,79 @@ Return `:unasked' where nobody can be asked: in batch, and in the midst of
 another package's process filter."
   (if (or noninteractive inhibit-quit)
       :unasked
-    ;; A model chose the arguments; they must not pass for another question.
-    (let* ((print-escape-newlines t)
-           (print-escape-control-characters t)
-           (print-escape-multibyte t)
-           (shown (prin1-to-string args)))
-      (y-or-n-p (format "Let %s run with %s? " id
-                        (truncate-string-to-width shown 300 nil nil t))))))
+    (y-or-n-p (or backstaff-approval-question
+                  (format "Let %s run with %s? " id (backstaff--shown args))))))
 
-(defun backstaff--approval-required-p (reply)
-  "Return non-nil if REPLY says that the user must approve the call."
-  (equal (plist-get (plist-get reply :error) :code) "APPROVAL_REQUIRED"))
+(defun backstaff--shown (value)
+  "Return VALUE as a question shows it, on one line.
+A model chose it; it must not pass for another question."
+  (let ((print-escape-newlines t)
+        (print-escape-control-characters t)
+        (print-escape-multibyte t))
+    (truncate-string-to-width (prin1-to-string value) 300 nil nil t)))
 
-(defun backstaff--ask (id args)
-  "Ask `backstaff-approval-function' about the tool ID with ARGS."
-  (funcall backstaff-approval-function (backstaff--method id) args))
+(defun backstaff--approval-required-p (reply context)
+  "Return non-nil if REPLY says that the user must approve the call of CONTEXT.
+That is not so for what the user has approved already."
+  (let ((problem (plist-get reply :error)))
+    (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
+         (if-let ((root (plist-get problem :root)))
+             (not (assoc root backstaff-root-answers))
+           (not (and (plist-get context :approved)
+                     (equal (plist-get context :secret)
+                            (or (plist-get problem :secret) ""))))))))
+
+(defun backstaff--approved (context reply)
+  "Return CONTEXT of a call that the user has approved as REPLY demands.
+Who lets a tool run has not let it read a file that may hold secrets."
+  (if (plist-get (plist-get reply :error) :root)
+      context
+    (plist-put (plist-put (copy-sequence context) :approved t)
+               :secret (or (plist-get (plist-get reply :error) :secret) ""))))
+
+(defun backstaff--ask (id args context reply)
+  "Ask `backstaff-approval-function' about the tool ID with ARGS in CONTEXT.
+REPLY says what is to be approved."
+  (let* ((problem (plist-get reply :error))
+         (directory (backstaff--short (plist-get context :root)))
+         (secret (plist-get problem :secret))
+         (backstaff--asking t)
+         (backstaff-approval-question
+          (cond ((plist-get problem :root) (backstaff-root-question (plist-get context :root)))
+                (secret (format "Let %s read %s in %s, which may hold secrets? "
+                                id (backstaff--shown secret) directory))
+                (t (format "Let %s run with %s in %s? " id (backstaff--shown args) directory))))
+         (answer (funcall backstaff-approval-function (backstaff--method id) args)))
+    (when (and (plist-get problem :root) (not (eq answer :unasked)))
+      (push (cons (plist-get problem :root) (and answer t)) backstaff-root-answers))
+    answer))
+
+(defun backstaff-root-question (root)
+  "Return the question whether tools may look at ROOT, which is in no project."
+  (format "No project is here.  Look at all below %s? " (backstaff--short root)))
+
+(defun backstaff--short (root)
+  "Return the name ROOT as a person reads it; no handler of file names is called."
+  (let ((root (file-name-unquote root)) (file-name-handler-alist nil))
+    (abbreviate-file-name root)))
+
+(defun backstaff--root-refusal (id context)
+  "Return the reply that refuses an agent's call of ID with the root of CONTEXT.
+Return nil if the root is a project's, or the user has let agents look there."
+  (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
+              (root (file-name-unquote given)))
+    (unless (or (cdr (assoc root backstaff-root-answers))
+                (and (backstaff-project-p given)
+                     ;; Some keep their dotfiles in git; they did not mean to show all of it.
+                     (or backstaff-root-directory
+                         (not (member root (list "/" (expand-file-name "~/")))))))
+      (let ((reply (backstaff--error-reply
+                    id "APPROVAL_REQUIRED"
+                    (format "No project is here, so the root would be all of %s, and the user\
+ has not allowed that; ask the user to go to a file of a project, or to set\
+ backstaff-root-directory" (backstaff--short root)))))
+        (plist-put (plist-get reply :error) :root root)
+        reply))))
 
 (defun backstaff--refusal (id context)
   "Return the reply to a call of ID in CONTEXT that the user did not approve."
@@ -432,9 +533,10 @@ a search may take 30 seconds."
 (defun backstaff--sent-context (context texts)
   "Return CONTEXT with the root's name on its own host, and with TEXTS.
 TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
-  (setq context (plist-put (copy-sequence context) :root
-                           (file-name-unquote
-                            (file-local-name (plist-get context :root)))))
+  (setq context (plist-put (cl-loop for (key value) on context by #'cddr
+                                    unless (eq key :agent) append (list key value))
+                           :root (file-name-unquote
+                                  (file-local-name (plist-get context :root)))))
   (when (plist-get context :max-output-bytes)
     (plist-put context :max-output-bytes
                (backstaff-unsaved-room (plist-get context :max-output-bytes) texts)))

@@ -3,20 +3,20 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import Any, Never
+from typing import Any
 
 from backstaff import __version__, log
 from backstaff.arguments import Parameter, json_object
 from backstaff.errors import ErrorCode, SettingsError, ToolError
 from backstaff.fs.root import Root
-from backstaff.registry import CLIENT_TOOLS, Registry, discover
+from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
-from backstaff.render.names import visible
+from backstaff.render.names import quote, visible
 from backstaff.server import Server, enable_garbage_collection
-from backstaff.settings import Settings, Verdict, default_file, load
+from backstaff.settings import Verdict, default_file, load
+from backstaff.start import make_server, serve_until_the_end
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
@@ -35,6 +35,8 @@ These are the essential ones, which gptel's preset has as well, and two for comm
 here, as to ask every tool for its categories would import all. A test compares them.
 """
 LEAST_OUTPUT_BYTES = 1024
+PROJECT_MARKS = (".git", ".hg", ".svn", ".bzr", ".jj")
+"""One of these is in the top directory of a project."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -95,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         " the whole reply as Lisp; warnings go to stderr",
     )
     for command in serve, mcp, call:
-        command.add_argument("--root", default=".", metavar="DIR", help="the project (default: .)")
+        command.add_argument("--root", metavar="DIR", help="the project (default: .)")
         command.add_argument("--config", metavar="FILE", help="settings (TOML)")
         command.add_argument("--log-file", metavar="FILE", help="log there and not to stderr")
         command.add_argument("--log-level", choices=LEVELS, default="warning")
@@ -109,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
 def _serve(options: argparse.Namespace) -> int:
     # python-epc costs 80 ms to import, so only the transport that is used is.
     transport = import_module(f"backstaff.wire.{'stdio' if options.stdio else 'tcp'}")
-    return _until_the_client_ends(transport.serve, _server(options))
+    return serve_until_the_end(transport.serve, _server(options))
 
 
 def _mcp(options: argparse.Namespace) -> int:
@@ -121,7 +123,11 @@ def _mcp(options: argparse.Namespace) -> int:
     if options.max_output_bytes < LEAST_OUTPUT_BYTES:
         least = f"--max-output-bytes must be at least {LEAST_OUTPUT_BYTES}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, least)
+    problem = "" if options.root else _no_project(server.root)
+    if problem:
+        print(f"backstaff: {problem}", file=sys.stderr)
     offer = Offer(
+        problem=problem,
         tools=_chosen(server.registry, options.toolsets, options.tools),
         max_output_bytes=options.max_output_bytes,
         structured=options.structured,
@@ -133,7 +139,29 @@ def _mcp(options: argparse.Namespace) -> int:
             case Verdict.PROMPT:
                 problem = "the policy wants a person's approval, which nobody can give over MCP"
                 print(f"backstaff: {tool_id} is left out: {problem}", file=sys.stderr)
-    return _until_the_client_ends(serve, server, offer)
+    return serve_until_the_end(serve, server, offer)
+
+
+def _no_project(root: str) -> str:
+    """Return the sentence that each call is answered with if ROOT is no project's; "" if it is.
+
+    Clients start servers wherever they run themselves, often in a home directory. A server that
+    ends at once is shown as "failed", and its reason is in a log of debugging; but each client
+    shows the answer to a call, and its model tells the user of it.
+    """
+    home, here = os.path.realpath(os.path.expanduser("~")), os.path.realpath(root)
+    above = [here]
+    while above[-1] not in (home, os.path.dirname(above[-1])):
+        if any(os.path.lexists(os.path.join(above[-1], name)) for name in PROJECT_MARKS):
+            return ""
+        above.append(os.path.dirname(above[-1]))
+    where = "is a home directory"
+    if here != home:
+        where = f"is in no project (no {', '.join(PROJECT_MARKS)} up to it)"
+    return (
+        f"The root {quote(root)} {where}, and a model would see all below it;"
+        " start the server in a project, or name the directory: backstaff mcp --root DIR"
+    )
 
 
 def _names(text: str) -> list[str]:
@@ -160,16 +188,6 @@ def _chosen(registry: Registry, toolsets: list[str] | None, tools: list[str] | N
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool {name}; there are: {known}")
         chosen.append(tool_id)
     return list(dict.fromkeys(chosen))
-
-
-def _until_the_client_ends(serve: Callable[..., int], *arguments: object) -> Never:
-    # So long may one thread keep the others waiting: with Python's 5 ms, a ping took as long.
-    sys.setswitchinterval(0.0005)
-    enable_garbage_collection()
-    status = serve(*arguments)
-    # The client is gone, whatever a worker does or hangs in. No orderly shutdown comes first: a
-    # worker that hangs may hold a lock of the log, whose lines are all written by now.
-    os._exit(status)
 
 
 def _call(options: argparse.Namespace) -> int:
@@ -244,11 +262,9 @@ def _bundle(_: argparse.Namespace) -> int:
 
 
 def _server(options: argparse.Namespace) -> Server:
-    registry = discover()
     path = options.config or default_file()
-    ids = [*registry.by_id, *CLIENT_TOOLS]
-    settings = load(path, registry.settings_tables(), ids) if path else Settings()
-    return Server(registry, settings, os.path.abspath(options.root))
+    read = partial(load, path) if path else None
+    return make_server(discover(), os.path.abspath(options.root or "."), read)
 
 
 _COMMANDS = {"serve": _serve, "mcp": _mcp, "call": _call, "tools": _tools, "bundle": _bundle}

@@ -106,6 +106,17 @@ class PermissionRefused(PathError):
     CODE = ErrorCode.PERMISSION_DENIED
 
 
+class Secret(PathError):
+    """A file that may hold secrets, at `relative` from the root, and no person has allowed it."""
+
+    CODE = ErrorCode.APPROVAL_REQUIRED
+
+    def __init__(self, relative: str, *, linked: bool) -> None:
+        which = f"its target {relative!a}" if linked else "it"
+        remedy = "a person has to allow it, or change [policy] secrets in the settings"
+        super().__init__(f"{which} may hold secrets: {remedy}", secret=relative)
+
+
 class Unreachable(PathError):
     """The operating system failed otherwise: too many links, too many open files, an I/O error."""
 

@@ -14,6 +14,7 @@ from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.paths import components
 from backstaff.fs.root import Root
+from backstaff.fs.secrets import OPEN, SECRETS, Guard
 from backstaff.registry import Registry, table
 from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
@@ -91,7 +92,9 @@ class Call:
     """One call with its decoded context; the tool's arguments are still as they came.
 
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
-    the answer is a model's, and names tools as models know them.
+    the answer is a model's, and names tools as models know them. A `person` typed the call: the
+    policy is for agents. With `approved` somebody has allowed what the policy asks about, and also
+    to read the file `secret` (None: any) if that may hold secrets.
     """
 
     tool_id: str
@@ -102,6 +105,8 @@ class Call:
     available_capacity_bytes: int | None = argument(integer=True, minimum=0)
     deadline_ms: int = argument(integer=True, minimum=1, absent=DEFAULT_DEADLINE_MS)
     approved: bool = argument(absent=False)
+    secret: str | None = argument()
+    person: bool = argument(absent=False)
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
     for_model: bool = argument(absent=False)
@@ -131,8 +136,10 @@ class Server:
     ) -> None:
         """Serve the REGISTRY's tools with SETTINGS; ROOT is an absolute path.
 
-        MODEL_NAME tells how models call a tool; by default as the registry says.
+        MODEL_NAME tells how models call a tool; by default as the registry says. Without
+        `knows_persons` no client can say that a person typed a call.
         """
+        self.knows_persons = True
         self.registry = registry
         self._model_name = model_name or registry.model_name
         self.settings = settings
@@ -160,6 +167,9 @@ class Server:
             message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
         decoded, unknown = decode(parameters_of(Call), context)
+        if decoded["person"] and not self.knows_persons:
+            message = "Context key 'person' counts over a pipe only, for Emacs"
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
         # Here, on the thread that reads: a second call may name a text right behind this one.
         reads = decoded["unsaved"] and self.registry.by_id[tool_id].reads_content
@@ -199,6 +209,8 @@ class Server:
         # Models know tools by other names than people and programs.
         named = self._model_name if call.for_model or call.text_only else str
         match self.settings.policy.verdict(call.tool_id):  # SRD FR-LD-DEF-05
+            case _ if call.person:
+                pass
             case Verdict.DENY:
                 message = f"The policy of this server denies the tool {named(call.tool_id)}"
                 raise ToolError(ErrorCode.POLICY_DENIED, message)
@@ -207,6 +219,7 @@ class Server:
                 raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
         tool = self.registry.by_id[call.tool_id]
         with Root(os.fspath(call.root or self.root)) as root:
+            root.guard = self._guard(call, root)
             settings, unused = self._settings(call.tool_id, tool, root)
             try:
                 values, warnings = decode(tool.parameters, call.arguments, settings)
@@ -279,16 +292,30 @@ class Server:
         (tool_id, tool), *_ = client_tools([definition]).items()
         registry = Registry({tool_id: tool})
         server = Server(registry, self.settings, self.root, self.registry.model_name)
+        server.knows_persons = self.knows_persons
         return server.call(tool_id, arguments, context)
 
     def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Return the settings of TOOL below ROOT, and a warning if the file's are not used."""
         source, built_in = self.settings.source, tool.settings()
         chosen = self.settings.tables.get(table(tool_id, tool), built_in)
-        if not source or chosen == built_in or root.within(components(source)) is None:
+        if chosen == built_in or not self._may_be_the_projects(root):
             return chosen, []
         problem = "lies inside the root: it may be the project's, so only its policy holds"
         return built_in, [f"The settings file {quote(source)} {problem}"]
+
+    def _may_be_the_projects(self, root: Root) -> bool:
+        """Whether the settings file lies inside ROOT; then it can only forbid."""
+        source = self.settings.source
+        return bool(source) and root.within(components(source)) is not None
+
+    def _guard(self, call: Call, root: Root) -> Guard:
+        if call.person:
+            return OPEN
+        globs = self.settings.policy.secrets
+        if self._may_be_the_projects(root):
+            globs = (*SECRETS, *(glob for glob in globs if not glob.startswith("!")))
+        return Guard(globs, call.approved, call.secret)
 
 
 def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, ...]:

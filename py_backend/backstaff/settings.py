@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from backstaff.errors import SettingsError
+from backstaff.fs.secrets import SECRETS, UNSUPPORTED
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_LINE_BYTES = 1024  # a dotted key of 40 KB costs the TOML reader seconds
@@ -48,12 +49,14 @@ class Policy:
     """`[policy]`: globs over tool ids (SRD FR-LD-DEF-05), such as `deny = ["agent-q/*"]`.
 
     `deny` goes before `prompt`, and `prompt` before `allow`. Unless `allow` is empty, a tool that
-    no list names is denied.
+    no list names is denied. `secrets` has globs of `fs.secrets`: a model reads no file that they
+    match unless a person allows it.
     """
 
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     prompt: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = SECRETS
 
     def verdict(self, tool_id: str) -> Verdict:
         """Return whether the tool may be called, and whether a person has to agree."""
@@ -132,11 +135,15 @@ def parse(
     document = _Document(path, text)
     document.mapping(values, "", ("policy", "tools"))
     policy = document.table("policy", values.get("policy", {}), Policy)
-    for verdict in fields(Policy):
-        for glob in getattr(policy, verdict.name):
+    for verdict in Verdict:
+        for glob in getattr(policy, verdict):
             if tool_ids is not None and not any(fnmatchcase(tool, glob) for tool in tool_ids):
                 problem = f"has {glob!r}, which fits no tool; there are: {', '.join(tool_ids)}"
-                raise document.refusal(f"policy.{verdict.name}", problem)
+                raise document.refusal(f"policy.{verdict}", problem)
+    for glob in policy.secrets:
+        if UNSUPPORTED.search(glob):
+            form = "a glob is names and slashes with * and ?, and matches anywhere: .env or *.pem"
+            raise document.refusal("policy.secrets", f"has {glob!r}: {form}")
     tools = document.mapping(values.get("tools", {}), "tools", tables)
     built = {
         name: document.table(f"tools.{name}", tools.get(name, {}), make)

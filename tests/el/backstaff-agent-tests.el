@@ -236,7 +236,9 @@
 (ert-deftest backstaff-agent-root-is-taken-when-the-model-calls ()
   (backstaff-agent-tests-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (let ((function (backstaff-agent-function
-                     (backstaff-agent-tests-tool "agent-q/list_directory"))))
+                     (backstaff-agent-tests-tool "agent-q/list_directory")))
+          (backstaff-root-answers (mapcar (lambda (name) (cons (concat root name) t))
+                                          '("one/" "two/"))))
       (should (equal (apply #'backstaff-test-answers
                             (mapcar (lambda (name)
                                       (lambda (callback)
@@ -280,6 +282,117 @@
                          (funcall (backstaff-agent-function tool (lambda () approved))
                                   callback ".")))))))
       (should (= asked 1)))))
+
+(ert-deftest backstaff-agent-message-names-the-library-whose-callback-fails ()
+  (backstaff-agent-tests-with-project '(("a" . ""))
+    (let ((function (backstaff-agent-function
+                     (backstaff-agent-tests-tool "agent-q/list_directory") nil "gptel"))
+          (told nil))
+      (cl-letf (((symbol-function 'message)
+                 (lambda (format &rest values) (push (apply #'format format values) told))))
+        (funcall function (lambda (_) (signal 'wrong-type-argument '(gptel-tool nil))) ".")
+        (backstaff-test-wait-for told))
+      (should (equal told '("gptel's callback for agent-q/list_directory failed:\
+ Wrong type argument: gptel-tool, nil"))))))
+
+
+;;; Roots and secrets
+
+(defconst backstaff-agent-tests--no-project
+  "\\`Error: No project is here, so the root would be all of .*, and the user has not allowed\
+ that; ask the user to go to a file of a project, or to set backstaff-root-directory\\'"
+  "What a model is told where there is no project.")
+
+(ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
+  (backstaff-agent-tests-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
+    (require 'backstaff-agent-q)
+    (let ((backstaff-root-answers nil)
+          (tools '("workspace/read_file" "agent-q/list_directory" "emacs/context")))
+      (dolist (id tools)
+        (should (string-match-p backstaff-agent-tests--no-project
+                                (backstaff-agent-tests-call id "a"))))
+      (should (string-match-p backstaff-agent-tests--no-project
+                              (backstaff-agent-q-call "read_file" "{\"path\": \"a\"}" root)))
+      ;; What a person calls is the person's business.
+      (should (plist-get (backstaff-call "workspace/read_file" '(:path "a") '(:person t)) :ok))
+      (let ((backstaff-root-directory root))
+        (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
+        (should (string-match-p "plain" (backstaff-agent-q-call
+                                         "read_file" "{\"path\": \"a\"}" root))))
+      (let ((backstaff-root-function (lambda (_) root)))
+        (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))))))
+
+(ert-deftest backstaff-agent-in-a-project-is-not-asked-about ()
+  (backstaff-agent-tests-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n")))
+    (let ((backstaff-root-answers nil) (project-find-functions '(project-try-vc)))
+      (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
+      ;; But dotfiles in git make no project of a home.
+      (let ((process-environment (cons (concat "HOME=" root) process-environment)))
+        (should (string-match-p backstaff-agent-tests--no-project
+                                (backstaff-agent-tests-call "workspace/read_file" "a")))))))
+
+(ert-deftest backstaff-agent-user-is-asked-once-for-a-directory-without-a-project ()
+  (dolist (answer '(t nil))
+    (backstaff-agent-tests-with-project '(("a" . "plain"))
+      (let* ((backstaff-root-answers nil) (questions nil)
+             (backstaff-approval-function
+              (lambda (&rest _) (push backstaff-approval-question questions)
+                ;; Other calls come meanwhile.
+                (accept-process-output nil 0.3)
+                answer))
+             (function (backstaff-agent-function
+                        (backstaff-agent-tests-tool "workspace/read_file")))
+             (call (lambda (callback) (funcall function callback "a"))))
+        (dotimes (_ 2)
+          (dolist (text (backstaff-test-answers call call call))
+            (should (string-match-p (if answer "plain" "Error: ") text))))
+        (should (equal questions (list (format "No project is here.  Look at all below %s? "
+                                               (abbreviate-file-name root)))))))))
+
+(ert-deftest backstaff-agent-question-names-the-file-that-may-hold-secrets ()
+  (dolist (settings '("" "[policy]\nprompt = [\"*\"]\n"))
+    (backstaff-agent-tests-with-settings settings
+      (write-region "hunter2" nil ".env" nil 'silent)
+      (make-symbolic-link ".env" "notes.txt")
+      (let* ((questions nil) (answer t)
+             (backstaff-approval-function
+              (lambda (&rest _) (push backstaff-approval-question questions) answer))
+             (here (abbreviate-file-name root))
+             (secret (format "Let workspace/read_file read \".env\" in %s, which may hold secrets? "
+                             here))
+             (tool (backstaff-agent-tests-tool "workspace/read_file"))
+             (read (lambda (&optional approved)
+                     (setq questions nil)
+                     (car (backstaff-test-answers
+                           (lambda (callback)
+                             (funcall (backstaff-agent-function tool approved)
+                                      callback "notes.txt")))))))
+        (should (string-match-p "hunter2" (funcall read)))
+        (should (equal (car questions) secret))
+        (should (equal (cdr questions)
+                       (and (not (equal settings ""))
+                            (list (format "Let workspace/read_file run with (:path \"notes.txt\") in %s? "
+                                          here)))))
+        ;; The library has asked about the call, but not about the file.
+        (should (string-match-p "hunter2" (funcall read #'always)))
+        (should (equal questions (list secret)))
+        (setq answer nil)
+        (should (string-match-p "did not approve" (funcall read #'always)))
+        (setq answer :unasked)
+        (should (string-match-p "\\`Error: Path 'notes.txt' cannot be read: its target '.env' may\
+ hold secrets: a person has to allow it, or change \\[policy\\] secrets in the settings"
+                                (funcall read #'always)))))))
+
+(ert-deftest backstaff-agent-arguments-make-no-person-of-a-model ()
+  (backstaff-agent-tests-with-settings "[policy]\ndeny = [\"workspace/tree\"]\n"
+    (write-region "hunter2" nil ".env" nil 'silent)
+    (dolist (args '((:path ".env" :person t) (:path ".env" :approved t :secret ".env")
+                    "{\"path\": \".env\", \"person\": true}"))
+      (dolist (id '("workspace/read_file" "workspace/tree"))
+        (let ((text (car (backstaff-test-answers (backstaff-agent-tests-calling id args)))))
+          (should (string-prefix-p "Error: " text))
+          (should-not (string-match-p "hunter2" text)))))
+    (should (plist-get (backstaff-call "workspace/tree" '(:path ".") '(:person t)) :ok))))
 
 (ert-deftest backstaff-agent-calls-never-signal ()
   (backstaff-test-with-server (backstaff-test-fake-command)

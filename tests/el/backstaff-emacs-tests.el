@@ -128,6 +128,30 @@ prompt = [\"emacs/d*\"]\n")))
               (should (equal asked (make-list 3 "emacs/diagnostics"))))))
       (delete-file backstaff-server-settings-file))))
 
+(ert-deftest backstaff-emacs-buffer-of-a-secret-file-is-read-once-the-user-approves ()
+  (backstaff-test-with-buffers '((".env" . "KEY=frob") ("a.txt" . "frob"))
+    (make-symbolic-link ".env" "notes.txt")
+    (switch-to-buffer (find-file-noselect "notes.txt"))
+    (let* ((questions nil) (answer :unasked) (buffer (buffer-name))
+           (backstaff-approval-function
+            (lambda (&rest _) (push backstaff-approval-question questions) answer))
+           (read (lambda (&optional context)
+                   (backstaff-call "emacs/read_buffer" (list :buffer buffer) context))))
+      (should (equal (plist-get (plist-get (funcall read) :error) :code) "APPROVAL_REQUIRED"))
+      (should (string-match-p "Let emacs/read_buffer read \"\\.env\" in .*, which may hold secrets\\? "
+                              (car questions)))
+      ;; Who lets the tool run has not let it read that file.
+      (funcall read '(:approved t :secret ""))
+      (should (= (length questions) 2))
+      (setq answer t)
+      (should (string-match-p "KEY=frob" (plist-get (funcall read) :text)))
+      (setq questions nil)
+      (should (string-match-p "KEY=frob" (plist-get (funcall read '(:person t)) :text)))
+      (push-mark (point-max) t t)
+      (goto-char (point-min))
+      (should-not (string-match-p "KEY" (plist-get (backstaff-call "emacs/context" nil) :text)))
+      (should-not questions))))
+
 (defvar backstaff-emacs-tests--done nil
   "The function that takes the result of the tool in tests.")
 

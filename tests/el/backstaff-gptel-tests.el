@@ -323,6 +323,37 @@ SETTINGS are the server's, a string, or nil."
         (should (equal asked '("agent-q/list_directory")))))))
 
 
+(ert-deftest backstaff-gptel-follows-the-policy-after-a-restart ()
+  (backstaff-gptel-tests-with-tools "[policy]\nprompt = [\"agent-q/list_directory\"]\n"
+    (backstaff-gptel-register)
+    (let* ((asked nil)
+           (backstaff-approval-function (lambda (id _) (push id asked) t))
+           (confirm (gptel-tool-confirm (backstaff-gptel-tests-tool "list_directory")))
+           (call (lambda (name) (setq asked nil)
+                   (backstaff-gptel-tests-call name "{\"path\": \"src\"}"))))
+      (should (funcall confirm "src" nil nil))
+      (funcall call "list_directory")
+      (should-not asked)                ; as gptel has
+      (write-region "[policy]\ndeny = [\"agent-q/get_file_info\"]\nprompt = [\"workspace/tree\"]\n"
+                    nil backstaff-server-settings-file nil 'silent)
+      (backstaff-restart)
+      (dotimes (_ 2)
+        (should-not (funcall confirm "src" nil nil))
+        (should (string-prefix-p "Directory: " (funcall call "list_directory")))
+        (should-not asked)
+        (should (string-match-p "policy of this server denies" (funcall call "get_file_info")))
+        (should (string-prefix-p "Tree of " (funcall call "tree")))
+        (should (equal asked '("workspace/tree")))
+        (backstaff-tools))
+      (write-region "[policy]\nprompt = [\"agent-q/*\"]\n"
+                    nil backstaff-server-settings-file nil 'silent)
+      (backstaff-restart)
+      (funcall call "list_directory")   ; gptel did not ask, as it could not know
+      (should (equal asked '("agent-q/list_directory")))
+      (backstaff-tools)
+      (should (funcall confirm "src" nil nil)))))
+
+
 ;;; The real gptel
 
 (defun backstaff-gptel-tests-needs-real ()
@@ -355,6 +386,25 @@ SETTINGS are the server's, a string, or nil."
       (cl-loop for (listing info) on (apply #'backstaff-gptel-tests-turn tools uses) by #'cddr
                do (should (string-prefix-p (format "Directory: %ssrc/\n" root) listing))
                do (should (string-prefix-p (format "File: %sa.txt\n" root) info))))))
+
+(ert-deftest backstaff-gptel-asks-no-more-when-the-policy-does-not ()
+  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
+  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-with-tools "[policy]\nprompt = [\"*\"]\n"
+    (let* ((tools (backstaff-gptel-register))
+           (asked nil)
+           (fsm (gptel-make-fsm
+                 :state 'TOOL :table nil :handlers nil
+                 :info (list :buffer (current-buffer) :backend t :tools tools
+                             :callback (lambda (what _info) (push (car what) asked))
+                             :tool-use (list (list :name "list_directory" :args '(:path "src")))))))
+      (gptel--handle-tool-use fsm)
+      (should (equal asked '(tool-call)))
+      (write-region "" nil backstaff-server-settings-file nil 'silent)
+      (backstaff-restart)
+      (should (string-prefix-p "Directory: "
+                               (car (backstaff-gptel-tests-turn
+                                     tools '("list_directory" :path "src"))))))))
 
 (ert-deftest backstaff-gptel-turn-outlives-the-server ()
   (backstaff-gptel-tests-needs-real)

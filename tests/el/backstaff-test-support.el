@@ -222,7 +222,9 @@ like TREE for a directory."
   (declare (indent 1) (debug t))
   `(let* ((root (file-name-as-directory
                  (file-truename (make-temp-file "backstaff-test-" t))))
-          (default-directory root))
+          (default-directory root)
+          ;; It is in no project, and the user has let agents look there.
+          (backstaff-root-answers (list (cons root t))))
      (unwind-protect
          (progn (backstaff-test--plant ,tree root)
                 ,@body)

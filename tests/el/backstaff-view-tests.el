@@ -434,7 +434,7 @@
 (ert-deftest backstaff-view-asks-before-all-below-a-directory-without-a-project-is-read ()
   (backstaff-view-test-project '(("a" . ""))
     (let ((backstaff-root-directory nil) (noninteractive nil) (questions nil) (answer nil)
-          (backstaff-prompt--vast nil))
+          (backstaff-root-answers nil))
       (cl-letf (((symbol-function 'y-or-n-p)
                  (lambda (question) (push question questions) answer)))
         (should-error (backstaff-command-project) :type 'user-error)
@@ -445,10 +445,23 @@
         (should (equal (backstaff-command-project) root))
         (should (= (length questions) 2))
         (make-directory ".git")
-        (setq backstaff-prompt--vast nil)
+        (setq backstaff-root-answers nil)
         (write-region "ref: refs/heads/main\n" nil ".git/HEAD" nil 'silent)
         (backstaff-command-project)
         (should (= (length questions) 2))))))
+
+(ert-deftest backstaff-view-is-a-persons-and-no-policy-stops-it ()
+  (let ((backstaff-server-settings-file
+         (make-temp-file "backstaff-" nil ".toml" "[policy]\ndeny = [\"workspace/*\"]
+prompt = [\"agent-q/*\", \"commands/*\"]\n"))
+        (backstaff-approval-function (lambda (&rest _) (ert-fail "Somebody was asked"))))
+    (unwind-protect
+        (backstaff-view-test-project '(("a.txt" . "") (".claude" ("commands" ("go.md" . "Go"))))
+          (dolist (command (list #'backstaff-tree #'backstaff-list-directory))
+            (backstaff-view-test-open command root)
+            (should (string-match-p "a\\.txt" (buffer-string))))
+          (should (assoc "go" (backstaff-commands--fetch root))))
+      (delete-file backstaff-server-settings-file))))
 
 (ert-deftest backstaff-view-bookmark-of-any-view-leads-back ()
   (backstaff-view-test-project '(("a.txt" . "x") (".claude" ("commands" ("go.md" . "Go"))))

@@ -5,6 +5,7 @@ directories on the way to a file stay open for the next one, so files come in an
 those of a directory stand together, as in a sorted list.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from errno import ELOOP
@@ -13,6 +14,7 @@ from typing import Self
 from backstaff.errors import NotAFile, PathError
 from backstaff.fs.file import read_listed
 from backstaff.fs.handles import HANDLES
+from backstaff.fs.root import Place
 
 
 class Unread(StrEnum):
@@ -25,17 +27,20 @@ class Unread(StrEnum):
     TOO_LARGE = "too-large"
     BINARY = "binary"
     UNDECODABLE = "undecodable"
+    SECRET = "secret"  # noqa: S105  # a reason, not a password
 
 
 @dataclass(slots=True)
 class Contents:
-    """Reads files below the open directory `start`; use it as a context manager.
+    """Reads files below the directory `start`; use it as a context manager.
 
-    `most` is the size in bytes of the largest file that is read.
+    `most` is the size in bytes of the largest file that is read. `texts` take the place of files.
+    No file that may hold secrets is read, and its text is not handed out.
     """
 
-    start: int
+    start: Place
     most: int
+    texts: Mapping[str, bytes | Unread] = field(default_factory=dict)
     _parents: str = ""
     _directories: list[int] = field(default_factory=list)
     """The open directories of the names in `_parents`."""
@@ -44,7 +49,7 @@ class Contents:
 
     def __enter__(self) -> Self:
         """Directories are opened as files need them."""
-        self._here = self.start
+        self._here = self.start.directory
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -56,6 +61,9 @@ class Contents:
 
         A listing has just called PATH a file or a link.
         """
+        known = Unread.SECRET if self.start.hides(path) else self.texts.get(path)
+        if known is not None:
+            return known
         parents, _, name = path.rpartition("/")
         try:
             if parents != self._parents:
@@ -99,5 +107,5 @@ class Contents:
         for directory in self._directories[kept:]:
             HANDLES.close(directory)
         del self._directories[kept:]
-        self._here = self._directories[-1] if self._directories else self.start
+        self._here = self._directories[-1] if self._directories else self.start.directory
         self._parents = "/".join(self._parents.split("/")[:kept])

@@ -18,7 +18,8 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -27,12 +28,15 @@ from backstaff.errors import (
     NotADirectory,
     NotFound,
     OutsideRoot,
+    Secret,
     Unreachable,
     path_error,
 )
+from backstaff.fs import file
 from backstaff.fs.entry import Kind, kind_of, lstat
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.paths import components, join
+from backstaff.fs.secrets import OPEN, Guard
 
 MAX_PATH_BYTES = 4096
 MAX_LINKS = 40
@@ -50,8 +54,11 @@ class Place:
     `path` is absolute and real, without a trailing slash (but for "/"); `relative` is the same
     from the root, "." for the root itself. `directory` is the descriptor of the place itself if it
     is a directory, else of the directory that holds it under `name`. `through_link` says that the
-    last component of the given path was a symbolic link.
+    last component of the path as it was `given` was a symbolic link.
     """
+
+    root: "Root"
+    given: str
 
     path: str
     relative: str
@@ -85,6 +92,19 @@ class Place:
         self._open.append(descriptor)
         return descriptor
 
+    @contextmanager
+    def opened(self) -> Iterator[tuple[int, os.stat_result]]:
+        """A descriptor that reads the regular file, and its status. Raises `PathError`."""
+        if self.kind is not Kind.FILE:
+            raise file.not_a_file(self.kind)
+        self.root.judge(self.relative, self.given)
+        with file.opened(self.name, self.directory) as found:
+            yield found
+
+    def hides(self, path: str) -> bool:
+        """Whether the file PATH below this directory may hold secrets: no search reads it."""
+        return self.root.guard.hides(self.prefix + path)
+
     def accessible(self, mode: int) -> bool:
         """Whether access(2) grants MODE (`os.R_OK`, `os.W_OK`) to this user."""
         name = "." if self.kind is Kind.DIRECTORY else self.name
@@ -111,8 +131,12 @@ class Root:
     makes its own `Root`, so a project that was renamed or replaced is found by the next call.
     """
 
-    def __init__(self, given: str) -> None:
-        """Open the directory GIVEN (absolute). Raises `PathError` with a message for the user."""
+    def __init__(self, given: str, guard: Guard = OPEN) -> None:
+        """Open the directory GIVEN (absolute). Raises `PathError` with a message for the user.
+
+        GUARD says of which files the content may be read.
+        """
+        self.guard = guard
         real, self._descriptor = _open_root(given)
         self.components = components(real)
         self.path = join(self.components)
@@ -135,6 +159,15 @@ class Root:
             with place:
                 raise NotADirectory("it is not a directory", last=True)
         return place
+
+    def judge(self, relative: str, given: str) -> None:
+        """Raise `Secret` if the file RELATIVE, asked for as GIVEN, may not be read."""
+        words = components(given)
+        if given.startswith("/"):
+            words = self.within(words) or []
+        named = os.path.normpath("/".join(words))
+        if self.guard.refuses(relative, named):
+            raise Secret(relative, linked=named != relative)
 
     def within(self, components: list[str]) -> list[str] | None:
         """The COMPONENTS of an absolute path below the root; None if the path is outside."""
@@ -323,6 +356,8 @@ class _Resolution:
 
     def _place(self, name: str, descriptor: int, status: os.stat_result, names: list[str]) -> Place:
         return Place(
+            root=self.root,
+            given=self.text,
             path=join(self.root.components + names),
             relative="/".join(names) or ".",
             name=name,

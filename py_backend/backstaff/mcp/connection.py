@@ -57,13 +57,15 @@ _INSTRUCTIONS = (
 class Offer:
     """Clients' view: the ids of the TOOLS in the order of `tools/list`, and the limit of texts.
 
-    With `structured`, answers have the data for programs besides. Some clients, such as Claude
-    Code, then show a model the data and not the text.
+    A `problem` is the answer to each call, where the server started in no project. With
+    `structured`, answers have the data for programs besides. Some clients, such as Claude Code,
+    then show a model the data and not the text.
     """
 
     tools: Sequence[str]
     max_output_bytes: int
     structured: bool = False
+    problem: str = ""
 
 
 class Refused(Exception):
@@ -210,7 +212,7 @@ class Connection:
         return {"supportedVersions": [STATELESS_VERSION], **self._introduction()}
 
     def _introduction(self) -> dict[str, object]:
-        told = _INSTRUCTIONS.format(root=quote(self._server.root))
+        told = self._offer.problem or _INSTRUCTIONS.format(root=quote(self._server.root))
         return {"capabilities": _CAPABILITIES, "instructions": told}
 
     def _list(self, params: Mapping[str, object]) -> dict[str, object]:
@@ -273,6 +275,10 @@ class Connection:
 
     def run(self, running: _RunningCall) -> None:
         """Run a call and send its reply."""
+        if self._offer.problem:
+            error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
+            self._finish(running, failure(running.call.tool_id, error))
+            return
         self._finish(running, self._server.run(running.call, running.cancelled))
 
     def fail(self, running: _RunningCall, error: ToolError) -> None:

@@ -13,7 +13,6 @@ from enum import StrEnum
 
 from backstaff.errors import NotFound, ToolError
 from backstaff.fs import file
-from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.fs.stamp import UNSETTLED, Stamp, settled
 from backstaff.render.sizes import show_size
@@ -85,11 +84,13 @@ def opened(path: str, context: Context) -> Iterator[Source]:
         text = context.unsaved.get(error.relative)
         if text is None:
             raise
+        context.root.judge(error.relative, path)
         yield _of_buffer(error.relative, text, None, context)
         return
     with place:
         text = context.unsaved.get(place.relative)
         if text is not None:
+            context.root.judge(place.relative, path)
             yield _of_buffer(place.relative, text, place.status.st_mtime_ns // 10**6, context)
             return
         with _on_disk(place, context) as source:
@@ -116,9 +117,7 @@ def _of_buffer(path: str, text: UnsavedText, mtime_ms: int | None, context: Cont
 
 @contextmanager
 def _on_disk(place: Place, context: Context) -> Iterator[Source]:
-    if place.kind is not Kind.FILE:
-        raise file.not_a_file(place.kind)
-    with file.opened(place.name, place.directory) as (descriptor, status):
+    with place.opened() as (descriptor, status):
 
         def pieces(offset: int) -> Iterator[bytes]:
             os.lseek(descriptor, offset, os.SEEK_SET)

@@ -53,8 +53,6 @@ class Scan:
     skipped: int = 0
     most: int = 1
     around: int | None = 0
-    texts: Mapping[str, bytes | Unread] = field(default_factory=dict)
-    """Texts that take the place of files."""
     codings: Mapping[str, str] = field(default_factory=dict)
     """The encodings that are known of files that are not UTF-8, by path."""
     found: list[Found] = field(default_factory=list)
@@ -85,7 +83,7 @@ class Scan:
             texts: list[bytes] = []
             size = 0
             for path in self.files[first : first + (FILES if first else FIRST_FILES)]:
-                text = self.texts[path] if path in self.texts else contents.data(path)
+                text = contents.data(path)
                 if path in self.codings and isinstance(text, bytes):
                     text = text_of(text, "utf-8", self.codings[path])
                 if isinstance(text, Unread):

@@ -210,6 +210,7 @@ class Connection:
             "root": self._server.root.rstrip("/") + "/",
             "capabilities": [Symbol(f":{name}") for name in CAPABILITIES],
             "reads_content": self._server.registry.content_readers(),
+            "secrets": self._server.settings.policy.secrets,
             "escapes": options["escapes"],
         }
 

@@ -112,6 +112,7 @@ def serve(server: Server) -> int:
     theirs = logging.getLogger("epc")
     theirs.handlers.clear()
     theirs.setLevel(logging.CRITICAL)
+    server.knows_persons = False  # anything of this user's may have connected
     listening = _OneClient(server)
     listening.print_port(sys.stdout)
     sys.stdout = sys.stderr  # for a stray `print`

@@ -272,10 +272,30 @@ def test_wrong_option_is_told_on_stderr_and_ends_the_server(
 
 
 def test_root_defaults_to_the_working_directory(tree: Plant, serve: Serve) -> None:
-    root = tree({"d/f": ""})
+    root = tree({"d/f": "", ".git/HEAD": ""})
     client = serve(cwd=root)
     assert "d/" in text(client.tool("tree", {"path": "."}))
     assert str(root) in client.ask("server/discover", STATELESS)["result"]["instructions"]
+
+
+@pytest.mark.parametrize("git", [None, ".git/HEAD", "home/.git/HEAD"])
+def test_root_outside_of_projects_has_to_be_named(
+    tree: Plant, serve: Serve, git: str | None
+) -> None:
+    root = tree({"home/f": "secret words", "home/deep/g": "", **({git: ""} if git else {})})
+    home, here = {"HOME": str(root / "home")}, {"path": "."}
+    for place in (root / "home", *[root / "home/deep"] * (git != "home/.git/HEAD"), Path("/")):
+        client = serve(cwd=place, env=home)
+        result = client.tool("tree", here)
+        assert result["isError"]
+        assert text(result).startswith(f"Error: The root '{place}' is ")
+        assert text(result).endswith("or name the directory: backstaff mcp --root DIR")
+        told = client.ask("initialize", HELLO)["result"]["instructions"]
+        assert told == text(result).removeprefix("Error: ")
+        assert client.close() == 0
+        assert client.log() == f"backstaff: {told}\n"
+    for arguments, place in ((("--root", "."), root / "home"), (("--root", "/"), root)):
+        assert not serve(*arguments, cwd=place, env=home).tool("tree", here)["isError"]
 
 
 def test_texts_keep_within_the_bytes_that_the_option_allows(tree: Plant, serve: Serve) -> None:

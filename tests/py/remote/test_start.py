@@ -297,6 +297,17 @@ def test_settings_follow_the_ready_line(folder: Path) -> None:
     assert b'"POLICY_DENIED"' in start.answer
 
 
+def test_policy_may_name_the_tools_of_emacs(folder: Path) -> None:
+    start = Start(folder, settings=b'[policy]\ndeny = ["emacs/*"]\n').run()
+    assert b":ok t" in start.answer, start.errors
+
+
+def test_threads_are_switched_as_often_as_on_this_host(folder: Path) -> None:
+    """A ping behind a busy thread would take Python's 5 ms each time."""
+    told = "import os, sys; sys.setswitchinterval = lambda s: os.write(2, repr(s).encode())\n"
+    assert "0.0005" in Start(folder, before=told).run().errors
+
+
 def test_mistake_in_the_settings_is_named(folder: Path) -> None:
     start = Start(folder, settings=b"[policy]\ndeny = 7\n").run()
     assert start.status == 2

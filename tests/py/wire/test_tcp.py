@@ -92,6 +92,11 @@ def test_stock_client_sees_errors(stock: Stock) -> None:
     assert stock.call("get_file_info", [Symbol(":path"), "f"])[":data"][":size"] == 5
 
 
+def test_client_over_tcp_is_no_person(stock: Stock) -> None:
+    reply = stock.call("get_file_info", [Symbol(":path"), "f"], [Symbol(":person"), True])
+    assert reply[":error"][":message"] == "Context key 'person' counts over a pipe only, for Emacs"
+
+
 def test_port_is_the_only_line_of_stdout(server: Client, port: int) -> None:
     client = Stock(port)
     client.call("list_directory", [Symbol(":path"), "."])

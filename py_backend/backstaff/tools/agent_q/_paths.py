@@ -32,7 +32,7 @@ def opened(root: Root, path: str, noun: Literal["Directory", "File"]) -> Iterato
 
 def refusal(error: PathError, path: str, noun: Literal["Directory", "File"]) -> ToolError:
     """The tool's error for ERROR, met on the way to PATH."""
-    return ToolError(error.code, _words(error, path, noun))
+    return ToolError(error.code, _words(error, path, noun), **error.details)
 
 
 def _words(error: PathError, path: str, noun: str) -> str:

@@ -21,6 +21,7 @@ from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.entry import Named, entries_in, lstat_or_none
 from backstaff.fs.handles import HANDLES
+from backstaff.fs.secrets import Guard
 from backstaff.fs.stamp import Recent, Stamp, settled, stamp_of
 from backstaff.fs.walk import Walk
 from backstaff.render.lines import plural
@@ -52,8 +53,9 @@ Cached = Mapping[str, tuple[Stamp, Command]]
 Listed = Mapping[str, tuple[Stamp, Sequence[Named]]]
 """The entries of a folder, and of those below it, with their stamps, by the path below it."""
 
-Key = tuple[str, Folder, bool]
-"""The real path of a folder, the folder, and whether links in it may lead anywhere."""
+Key = tuple[str, Folder, bool, Guard]
+"""The real path of a folder, the folder, whether links in it may lead anywhere, and which files in
+it may be read: what a person has seen of one is not told to a model."""
 CACHE: Recent[Key, Cached] = Recent(MAX_CACHED, len)
 LISTED: Recent[Key, Listed] = Recent(MAX_CACHED, len)
 
@@ -173,7 +175,7 @@ def _read_directory(
         catalog.skipped.append(f"Directory {label} cannot be read: {error.message}")
         return {}
     start = time.time_ns()
-    key = directory.path, directory.folder, directory.follow_links
+    key = directory.cache_key()
     cached, found = CACHE.get(key) or {}, dict[str, tuple[Stamp, Command]]()
     for file in files:
         if file in taken:
@@ -236,7 +238,7 @@ class _FolderWalk:
     def run(self) -> None:
         """Walk the folder, and keep the findings for the next call."""
         folder, catalog = self.top.folder, self.catalog
-        key, self.start = (self.top.path, folder, self.top.follow_links), time.time_ns()
+        key, self.start = self.top.cache_key(), time.time_ns()
         self.cached, self.listed = CACHE.get(key) or {}, LISTED.get(key) or {}
         try:
             self.enter(self.top)

@@ -17,6 +17,7 @@ from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.entry import names_in
 from backstaff.fs.file import Content, not_a_file, read, regular
 from backstaff.fs.root import Place, Root
+from backstaff.fs.secrets import Guard
 from backstaff.render.names import quote
 from backstaff.tool import Context
 from backstaff.tools.commands._conventions import MARKDOWN, Folder, Kind, folders
@@ -90,6 +91,10 @@ class CommandDirectory(NamedTuple):
         """The path of the folder in the settings: `~/.claude/commands`."""
         return self.folder.label
 
+    def cache_key(self) -> tuple[str, Folder, bool, Guard]:
+        """The key under which the commands in it are kept."""
+        return self.path, self.folder, self.follow_links, self.root.guard
+
     def files(self, budget: Budget) -> list[str]:
         """Return the names of the command files, in no order. Raises `PathError`."""
         return list(filter(self.folder.wants, names_in(self.descriptor, budget)))
@@ -134,10 +139,13 @@ class CommandDirectory(NamedTuple):
             parent, _, name = file.rpartition("/")
             with self.opened(parent) as directory:
                 return directory.read(name, most)
+        given = f"{self.relative}/{file}"
+        self.root.judge(os.path.normpath(given), given)
         try:
             return read(file, self.descriptor, most, follow=self.follow_links)
         except NotAFile as error:
             with self._target(file, error) as target:
+                self.root.judge(target.relative, given)
                 return read(target.name, target.directory, most)
 
     @contextmanager
@@ -188,7 +196,7 @@ def _open(folder: Folder, path: str, root: Root, stack: ExitStack) -> CommandDir
     """
     place_root, follow_links = root, False
     if path.startswith("/"):
-        own = stack.enter_context(Root(path))
+        own = stack.enter_context(Root(path, root.guard))
         path = own.path
         if root.within(own.components) is None:
             path, place_root, follow_links = "", own, True

@@ -168,9 +168,10 @@ def _find_anywhere(
 
 
 def _cannot_be_read(name: str, error: PathError) -> ToolError:
-    faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR)
+    faults = (ErrorCode.PERMISSION_DENIED, ErrorCode.IO_ERROR, ErrorCode.APPROVAL_REQUIRED)
     code = error.code if error.code in faults else COMMAND_NOT_FOUND
-    return ToolError(code, f"Command {quote(name)} cannot be read: {error.message}")
+    message = f"Command {quote(name)} cannot be read: {error.message}"
+    return ToolError(code, message, **error.details)
 
 
 def _not_found(name: str, known: Collection[str], budget: Budget, *notes: str) -> ToolError:

@@ -19,6 +19,7 @@ _WORDS = {
     "too_large": "over 1 MiB",
     "unreadable": "unreadable",
     "undecodable": "not in UTF-8",
+    "secret": "that may hold secrets",
     "links": "links",
 }
 
@@ -32,6 +33,7 @@ def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> d
         "too_large": unread[Unread.TOO_LARGE],
         "unreadable": unread[Unread.UNREADABLE] + len(project.closed(Closed.UNREADABLE)),
         "undecodable": unread[Unread.UNDECODABLE],
+        "secret": unread[Unread.SECRET],
         "excluded": choice.by_name.total() + choice.by_exclude + choice.by_include,
         "links": unread[Unread.LINK],
         "repositories": len(project.closed(Closed.REPOSITORY)),

@@ -33,7 +33,7 @@ def refusal(error: PathError, path: str, context: Context) -> ToolError:
             words = f"cannot be used: {error.message}"
         case _:
             words = f"cannot be read: {error.message}"
-    return ToolError(error.code, f"Path {quote(path)} {words}")
+    return ToolError(error.code, f"Path {quote(path)} {words}", **error.details)
 
 
 def no_directory(path: str, context: Context) -> str:

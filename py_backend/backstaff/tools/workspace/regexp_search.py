@@ -9,8 +9,9 @@ always, also where git tracks them or `include` names them (search 3). The text 
 these directories; to search one, give it as `root_path`. Globs are about the whole path from the
 workspace on, whatever the `root_path`. The text of a modified buffer takes the place of its file,
 which need not exist yet. Links are not followed; binary files, those over 1 MiB and those that are
-not UTF-8 are skipped. The last line of the text always counts what was not looked at, and the
-data's `skipped` does, too: names that git ignores, where a directory is one name, and files else.
+not UTF-8 are skipped, and so are files that may hold secrets, whoever has approved of the search.
+The last line of the text always counts what was not looked at, and the data's `skipped` does, too:
+names that git ignores, where a directory is one name, and files else.
 
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
@@ -22,6 +23,7 @@ the number of its matches; max_results and offset then count files.
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -149,10 +151,10 @@ def run(arguments: Arguments, context: Context) -> Result:
         with Regexp(pattern, "i" in asked.flags, budget) as regexp, _place(asked, context) as place:
             prefix, rules = place.prefix, Rules(EXCLUDED, place.prefix, *globs)
             project = project_files(place, budget.share(WALK_SHARE), include_ignored=everything)
-            with Contents(place.directory, MAX_FILE_BYTES) as contents:
-                scan.texts = {path: _text(one) for path, one in _below(prefix, context.unsaved)}
+            texts = {path: _text(one) for path, one in _below(prefix, context.unsaved)}
+            with Contents(place, MAX_FILE_BYTES, texts) as contents:
                 scan.codings = {path: codec(one) for path, one in _below(prefix, context.codings)}
-                new = [path for path in scan.texts if not contents.exists(path)]
+                new = [path for path in texts if not contents.exists(path)]
                 choice = choose(project, rules, budget, new)
                 scan.files, scan.output = choice.files, str(asked.output)
                 scan.skipped, scan.most = asked.offset, asked.max_results + 1
@@ -162,7 +164,8 @@ def run(arguments: Arguments, context: Context) -> Result:
                 near = Near(*words, scan, regexp, contents, budget)
                 reasons = [] if scan.found else list(_reasons(asked, near, place, project, rules))
                 reasons += _about_exclude(asked.exclude, choice, project, rules, budget)
-            found = Answer(asked, place.relative, prefix, project, choice, scan, reasons)
+                unsaved = {path for path in texts if isinstance(contents.data(path), bytes)}
+            found = Answer(asked, place.relative, prefix, project, choice, scan, reasons, unsaved)
     except BadRegexp as error:
         raise _invalid_regex(asked, pattern, error) from error
     except PathError as error:
@@ -304,6 +307,7 @@ class Answer:
     choice: Choice
     scan: Scan
     reasons: Sequence[str]
+    unsaved: AbstractSet[str]
 
     def result(self, limit: int, took_ms: int) -> Result:
         """The page in LIMIT bytes. The data hold no more than the text.
@@ -429,9 +433,8 @@ class Answer:
 
     def _unsaved(self) -> list[str]:
         """The paths that were searched as Emacs's unsaved text."""
-        scan = self.scan
-        searched = scan.files[: scan.looked_at] if scan.texts else ()
-        return [self.prefix + path for path in searched if isinstance(scan.texts.get(path), bytes)]
+        searched = self.scan.files[: self.scan.looked_at] if self.unsaved else ()
+        return [self.prefix + path for path in searched if path in self.unsaved]
 
 
 def _more(offset: int) -> str:

@@ -84,7 +84,7 @@ def test_contents_are_read_only_where_they_could_make_a_difference(
         ("things nowhere never", []),
         ("depl", ["deploy", "deployment", "redeploy"]),
         ("deployed", ["deploy"]),
-        ("deplyo", ["deploy"]),
+        ("deplyo", ["deploy"]),  # codespell:ignore deplyo
         ("depot", []),
         ("zzz", []),
     ],

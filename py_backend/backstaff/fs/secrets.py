@@ -1,0 +1,80 @@
+"""Which files usually hold secrets, by their names, and which of them a call may read.
+
+A glob has one name or several, such as `*.pem` or `.aws/credentials`, and matches anywhere below
+the root, whatever the case of letters. `*` and `?` stay within a name. With a slash at its end a
+glob is a directory with all below it. `!` in front excepts files that others match: `!*.pub`.
+
+Whoever opens the content of a file for a tool comes here: `Place.opened` and `Contents.data`.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from backstaff.fs.wildcards import ANY, STAR, literal, regex
+
+SECRETS = (
+    *(".authinfo*", ".netrc*", "_netrc", ".git-credentials", ".git/config", ".pgpass", ".my.cnf"),
+    *(".ssh/", ".gnupg/", ".password-store/", "id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*"),
+    *(".env", ".env.*", ".envrc", ".npmrc", ".pypirc", ".htpasswd", ".vault-token"),
+    *(".aws/credentials", ".azure/", ".config/gcloud/", ".config/gh/hosts.yml", ".kube/config"),
+    *(".docker/config.json", ".cargo/credentials*", ".gem/credentials", ".terraformrc"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore"),
+    *("*.kdbx", "*.keyring", "*.keychain", "*.keychain-db", "keyrings/"),
+    *("!*.pub", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist"),
+)
+"""The globs that hold unless the settings have others."""
+UNSUPPORTED = re.compile(r"\*\*|[][{}\\]|^!?/|^!?$|//|\0")
+"""What no glob may hold."""
+
+_COPY = re.compile(r"(?:\.~\d+)?~\Z|(?<![^/])#(?=[^/]*#\Z)|#\Z")
+"""What Emacs adds to the name of a backup, or of a file that is not saved: `.env~`, `#.env#`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What one call may read: all but the files that the `globs` match.
+
+    With `approved` a person has allowed it to read such a file: the one at `path`, from the root
+    with all links resolved, or any if that is None. A search leaves them out even then.
+    """
+
+    globs: tuple[str, ...] = ()
+    approved: bool = False
+    path: str | None = None
+
+    def hides(self, path: str) -> bool:
+        """Whether the file PATH, written from the root, may hold secrets."""
+        secret, excepted = _expressions(self.globs)
+        plain = _COPY.sub("", path) if path.endswith(("~", "#")) else path
+        names = f"/{plain.lower()}/"
+        return secret.search(names) is not None and not excepted.search(names)
+
+    def refuses(self, relative: str, given: str) -> bool:
+        """Whether the file RELATIVE may not be read, which a link may have GIVEN another name."""
+        allowed = self.approved and self.path in (None, relative)
+        return not allowed and (self.hides(relative) or self.hides(given))
+
+
+OPEN = Guard()
+"""The guard of a call that may read everything, as a person's own may."""
+
+
+@lru_cache(maxsize=8)
+def _expressions(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The expressions for paths between slashes that GLOBS match and that they except."""
+    excepted = [glob[1:] for glob in globs if glob.startswith("!")]
+    secret = [glob for glob in globs if not glob.startswith("!")]
+    return _expression(secret, ""), _expression(excepted, r"\Z")
+
+
+def _expression(globs: Iterable[str], end: str) -> re.Pattern[str]:
+    kinds = {"*": STAR, "?": ANY}
+    either = "|".join(
+        regex([kinds.get(c) or literal(c) for c in glob.lower().rstrip("/")])
+        + ("/[^/]" if glob.endswith("/") else "/")
+        for glob in globs
+    )
+    # Each is tried at a slash only, and no star passes the next one: the time is linear.
+    return re.compile(f"/(?:{either or '(?!)'}){end}")

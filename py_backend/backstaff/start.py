@@ -1,0 +1,34 @@
+"""The start of every server, whatever hosts it: its settings first, and last its only loop."""
+
+import os
+import sys
+from collections.abc import Callable, Collection
+from typing import Never
+
+from backstaff.registry import CLIENT_TOOLS, Registry
+from backstaff.server import Server, enable_garbage_collection
+from backstaff.settings import Settings, Tables
+
+Read = Callable[[Tables, Collection[str]], Settings]
+"""Reads the settings, given the tables of the tools and the ids that the policy may name."""
+
+
+def make_server(registry: Registry, root: str, read: Read | None) -> Server:
+    """Return a server of the tools at ROOT, with the settings that READ returns, if any.
+
+    Raises `SettingsError`, and `ToolError` for a tool whose settings cannot be asked for.
+    """
+    ids = [*registry.by_id, *CLIENT_TOOLS]
+    settings = read(registry.settings_tables(), ids) if read else Settings()
+    return Server(registry, settings, root)
+
+
+def serve_until_the_end(serve: Callable[..., int], *arguments: object) -> Never:
+    """Call SERVE with ARGUMENTS, and end the process with the status that it returns."""
+    # Switch threads every 0.5 ms: with Python's 5 ms, a ping behind a busy thread took as long.
+    sys.setswitchinterval(0.0005)
+    enable_garbage_collection()
+    status = serve(*arguments)
+    # The client is gone, whatever a worker does or hangs in. No orderly shutdown comes first: a
+    # worker that hangs may hold a lock of the log, whose lines are all written by now.
+    os._exit(status)
