@@ -90,8 +90,13 @@ ERT takes such a name for an error."
     (pcase-dolist (`(,prefix . ,info)
                    (reverse (ert-test-result-with-condition-infos result)))
       (message "  %s%s" prefix info))
-    (let ((backtrace-line-length 400))
-      (message "%s" (backtrace-to-string (ert-test-result-with-condition-backtrace result))))
+    (let ((backtrace-line-length 200))
+      (message "%s" (backtrace-to-string
+                     ;; What follows called the test, and is the same for all.
+                     (seq-take-while (lambda (frame)
+                                       (not (eq (backtrace-frame-fun frame)
+                                                'ert--run-test-internal)))
+                                     (ert-test-result-with-condition-backtrace result)))))
     (let ((print-length 30) (print-level 8))
       (message "%s" (pp-to-string (ert-test-result-with-condition-condition result)))))
   (when (ert-test-skipped-p result)

@@ -219,15 +219,6 @@
     (should (equal buffer-file-name (concat root "Small")))
     (should (equal (buffer-string) "12"))))
 
-(ert-deftest backstaff-list-visits-a-file-in-another-window ()
-  (backstaff-view-test-project backstaff-list-tests-tree
-    (backstaff-view-test-open #'backstaff-list-directory root)
-    (let ((window (selected-window)))
-      (backstaff-view-test-go-to "Small")
-      (backstaff-view-test-press "o")
-      (should (equal buffer-file-name (concat root "Small")))
-      (should-not (eq window (selected-window))))))
-
 (ert-deftest backstaff-list-follows-links-and-opens-no-fifo ()
   (backstaff-view-test-project backstaff-list-tests-tree
     (make-symbolic-link "sub" (expand-file-name "to-directory" root))
@@ -265,20 +256,6 @@
       (let ((line (line-number-at-pos)))
         (backstaff-view-test-press "g")
         (should (= (line-number-at-pos) line))))))
-
-(ert-deftest backstaff-list-toggles-hidden-files ()
-  (backstaff-view-test-project backstaff-list-tests-tree
-    (backstaff-view-test-open #'backstaff-list-directory root)
-    (backstaff-view-test-go-to "Small")
-    (backstaff-view-test-press ".")
-    (should (member ".hidden" (backstaff-view-test-names)))
-    (should (equal (backstaff-view-test-name) "Small"))
-    (should (string-match-p "hidden shown" (backstaff-view-test-header)))
-    (backstaff-view-test-press ".")
-    (should-not (member ".hidden" (backstaff-view-test-names)))
-    (let ((backstaff-show-hidden t))
-      (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "sub" root))
-      (should (plist-get backstaff-view-state :hidden)))))
 
 (ert-deftest backstaff-list-copies-and-leads-on ()
   (backstaff-view-test-project backstaff-list-tests-tree
@@ -463,27 +440,6 @@
 
 
 ;;; Bookmarks
-
-(ert-deftest backstaff-list-bookmark-leads-back ()
-  (backstaff-view-test-project backstaff-list-tests-tree
-    (let ((bookmark-alist nil) (bookmark-save-flag nil)
-          (bookmark-default-file (expand-file-name "bookmarks" root))
-          (bookmark-bookmarks-timestamp nil)
-          (bookmark-watch-bookmark-file nil))
-      (backstaff-view-test-open #'backstaff-list-directory (expand-file-name "sub" root))
-      (backstaff-view-test-press ".")
-      (backstaff-view-test-go-to "x")
-      (bookmark-set "here")
-      (kill-buffer)
-      (bookmark-write-file bookmark-default-file)
-      (setq bookmark-alist nil)
-      (bookmark-load bookmark-default-file t t)
-      (should (equal (bookmark-location "here") (concat root "sub/")))
-      (bookmark-jump "here")
-      (backstaff-view-test-settle)
-      (should (eq major-mode 'backstaff-list-mode))
-      (should (equal (backstaff-view-test-name) "x"))
-      (should (plist-get backstaff-view-state :hidden)))))
 
 (ert-deftest backstaff-list-opens-a-bookmark-of-an-older-form ()
   (backstaff-view-test-project backstaff-list-tests-tree

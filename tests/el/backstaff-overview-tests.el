@@ -71,17 +71,6 @@
     (backstaff-view-test-settle)
     (should backstaff-view-state)))
 
-(ert-deftest backstaff-overview-starts-at-the-root-of-the-project ()
-  (backstaff-view-test-project backstaff-overview-tests-tree
-    (setq default-directory (expand-file-name "src/"))
-    (execute-kbd-macro (kbd "M-x backstaff-overview RET"))
-    (backstaff-view-test-settle)
-    (should (equal (plist-get backstaff-view-state :path) "."))
-    (execute-kbd-macro (kbd "C-u M-x backstaff-overview RET src/deep RET"))
-    (backstaff-view-test-settle)
-    (should (equal (plist-get backstaff-view-state :path) "src/deep"))
-    (should (equal (car (last (backstaff-view-test-lines))) "src/deep/ a.c b.c"))))
-
 (ert-deftest backstaff-overview-has-a-key-in-the-map ()
   (backstaff-view-test-project backstaff-overview-tests-tree
     (let ((map (make-sparse-keymap)))
@@ -165,14 +154,6 @@ v on a dir/(git) shows that repository\n"))
     (backstaff-view-test-press "TAB")
     (execute-kbd-macro (kbd "RET"))
     (should (equal (buffer-file-name (window-buffer)) (concat root "README.md")))))
-
-(ert-deftest backstaff-overview-o-visits-in-another-window ()
-  (backstaff-overview-tests-shown
-    (let ((window (selected-window)))
-      (backstaff-overview-tests-go-to "main.c")
-      (execute-kbd-macro (kbd "o"))
-      (should (equal (buffer-file-name (window-buffer)) (concat root "src/main.c")))
-      (should-not (eq (selected-window) window)))))
 
 (ert-deftest backstaff-overview-ret-on-a-directory-shows-its-tree ()
   (dolist (text '("src/ main" "src/(3)"))

@@ -7,7 +7,6 @@
 (require 'backstaff-view-fixtures)
 (require 'backstaff-tree)
 (require 'backstaff-list)
-(require 'bookmark)
 (require 'imenu)
 (require 'project)
 
@@ -58,17 +57,6 @@
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))
     (should (eq (get-text-property (line-beginning-position) 'face)
                 'backstaff-detail))))
-
-(ert-deftest backstaff-tree-starts-at-the-root-of-the-project ()
-  (backstaff-view-test-project backstaff-tree-tests-tree
-    (setq default-directory (expand-file-name "src/"))
-    (execute-kbd-macro (kbd "M-x backstaff-tree RET"))
-    (backstaff-view-test-settle)
-    (should (equal (plist-get backstaff-view-state :path) "."))
-    (should (equal (plist-get backstaff-view-state :root) root))
-    (execute-kbd-macro (kbd "C-u M-x backstaff-tree RET doc RET"))
-    (backstaff-view-test-settle)
-    (should (equal (backstaff-view-test-lines) '("doc/" "└─ manual.md")))))
 
 (ert-deftest backstaff-tree-starts-at-the-project-that-is-switched-to ()
   (backstaff-view-test-project '(("one" (".git" ("HEAD" . "ref: refs/heads/main\n"))
@@ -325,14 +313,6 @@
       (backstaff-view-test-open #'backstaff-tree (expand-file-name "doc" root))
       (should (equal (backstaff-view-test-lines) '("doc/"))))))
 
-(ert-deftest backstaff-tree-toggles-hidden-files ()
-  (backstaff-tree-tests-shown
-    (backstaff-view-test-press ".")
-    (should (equal (car (backstaff-tree-tests-lines)) "├─ .dot/"))
-    (should (string-match-p "hidden shown" (backstaff-view-test-header)))
-    (backstaff-view-test-press ".")
-    (should (equal (backstaff-tree-tests-lines) backstaff-tree-tests-drawn))))
-
 (ert-deftest backstaff-tree-sets-its-depth ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-press "d 1 RET")
@@ -552,20 +532,6 @@
   (backstaff-view-test-project '(("a" ("b")))
     (backstaff-view-test-open #'backstaff-tree root)
     (should (equal (mapcar #'car (funcall imenu-create-index-function)) '("." "a" "a/b")))))
-
-(ert-deftest backstaff-tree-bookmark-leads-back ()
-  (backstaff-tree-tests-shown
-    (let ((bookmark-alist nil) (bookmark-save-flag nil)
-          (bookmark-watch-bookmark-file nil))
-      (backstaff-view-test-press "x **/*.c RET" "C-u 4 d" ".")
-      (backstaff-view-test-go-to "er/")
-      (bookmark-set "there")
-      (let ((before (backstaff-view-test-lines)))
-        (kill-buffer)
-        (bookmark-jump "there")
-        (backstaff-view-test-settle)
-        (should (equal (backstaff-view-test-name) "er"))
-        (should (equal (backstaff-view-test-lines) before))))))
 
 (provide 'backstaff-tree-tests)
 ;;; backstaff-tree-tests.el ends here

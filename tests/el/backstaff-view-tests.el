@@ -10,7 +10,6 @@
 (require 'backstaff-overview)
 (require 'backstaff-commands)
 (require 'backstaff-inspector)
-(require 'bookmark)
 (require 'desktop)
 
 
@@ -372,13 +371,6 @@
       (backstaff-view-test-open command root)
       (should-not (desktop-save-buffer-p buffer-file-name (buffer-name) major-mode)))))
 
-(defun backstaff-view-tests-autoloaded ()
-  "Return the functions that backstaff.el autoloads."
-  (with-temp-buffer
-    (insert-file-contents (expand-file-name "elisp/backstaff.el" backstaff-test-repository))
-    (cl-loop while (re-search-forward "^(autoload '\\([^ ]+\\)" nil t)
-             collect (intern (match-string 1)))))
-
 (ert-deftest backstaff-view-keeps-its-text-where-the-server-does-not-answer ()
   (backstaff-view-test-project '(("a" . "") ("d" ("b" . "")))
     (backstaff-view-test-open #'backstaff-list-directory root)
@@ -462,25 +454,6 @@ prompt = [\"agent-q/*\", \"commands/*\"]\n"))
             (should (string-match-p "a\\.txt" (buffer-string))))
           (should (assoc "go" (backstaff-commands--fetch root))))
       (delete-file backstaff-server-settings-file))))
-
-(ert-deftest backstaff-view-bookmark-of-any-view-leads-back ()
-  (backstaff-view-test-project '(("a.txt" . "x") (".claude" ("commands" ("go.md" . "Go"))))
-    (dolist (command (list #'backstaff-overview #'backstaff-file-info
-                           (lambda (_) (backstaff-list-commands))
-                           (lambda (root) (backstaff-find-command "go" root))
-                           (lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
-      (let ((bookmark-alist nil) (bookmark-save-flag nil) (bookmark-watch-bookmark-file nil))
-        (backstaff-view-test-open command root)
-        (bookmark-set "there")
-        (let ((mode major-mode)
-              (line (buffer-substring (point-min) (line-end-position))))
-          (kill-buffer)
-          ;; A jump must load the file of the mode.
-          (should (memq mode (backstaff-view-tests-autoloaded)))
-          (bookmark-jump "there")
-          (backstaff-view-test-settle)
-          (should (eq major-mode mode))
-          (should (equal (buffer-substring (point-min) (line-end-position)) line)))))))
 
 
 ;;; File info
