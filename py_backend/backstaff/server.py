@@ -91,12 +91,14 @@ class Call:
     """One call with its decoded context; the tool's arguments are still as they came.
 
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
-    the answer is a model's, and names tools as models know them.
+    the answer is a model's, and names tools as models know them. `arrived` is a time of the
+    monotonic clock; the deadline counts from then, because a call can wait for a worker.
     """
 
     tool_id: str
     arguments: object
     warnings: tuple[str, ...]
+    arrived: float
     root: str | None = argument()
     max_output_bytes: int | None = argument(integer=True, minimum=0)
     available_capacity_bytes: int | None = argument(integer=True, minimum=0)
@@ -159,12 +161,20 @@ class Server:
             known = ", ".join(self.registry.by_id)
             message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
+        arrived = time.monotonic()
         decoded, unknown = decode(parameters_of(Call), context)
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
         # Here, on the thread that reads: a second call may name a text right behind this one.
         reads = decoded["unsaved"] and self.registry.by_id[tool_id].reads_content
         texts = self.texts.received(decoded["unsaved"]) if reads else {}
-        return Call(tool_id=tool_id, arguments=arguments, warnings=warnings, texts=texts, **decoded)
+        return Call(
+            tool_id=tool_id,
+            arguments=arguments,
+            warnings=warnings,
+            arrived=arrived,
+            texts=texts,
+            **decoded,
+        )
 
     def fail(self, call: Call, error: ToolError) -> Reply:
         """Return the reply to a CALL that hangs, or was rejected."""
@@ -183,8 +193,10 @@ class Server:
         return reply if text is reply.text else replace(reply, text=text, truncated=True)
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
-        """Run CALL until its deadline, or until CANCELLED is set. Never raises."""
-        start = time.monotonic()
+        """Run CALL until its deadline, or until CANCELLED is set. Never raises.
+
+        `elapsed_ms` of the reply counts from the arrival of CALL.
+        """
         try:
             reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
@@ -192,7 +204,7 @@ class Server:
         except Exception:
             logger.exception("bug in the tool %s", call.tool_id)
             reply = failure(call.tool_id, unexpected())
-        elapsed = round((time.monotonic() - start) * 1000)
+        elapsed = round((time.monotonic() - call.arrived) * 1000)
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
@@ -218,9 +230,10 @@ class Server:
             have_room = (n for n in notes if limit is None or size(n) * NOTE_SHARE <= limit)
             note = next(have_room, "")
             told, room = note == notes[0], size(note)
+            waited_ms = (time.monotonic() - call.arrived) * 1000
             context = Context(
                 root=root,
-                budget=Budget.lasting(call.deadline_ms, cancelled),
+                budget=Budget.lasting(call.deadline_ms - waited_ms, cancelled),
                 max_output_bytes=_less(call.max_output_bytes, room),
                 available_capacity_bytes=_less(call.available_capacity_bytes, room),
                 text_only=call.text_only,

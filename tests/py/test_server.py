@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -236,3 +237,17 @@ def test_cancelled_call_says_so(tree: Plant) -> None:
     root = tree({"f": ""})
     reply = server_at(root).call("agent-q/list_directory", {"path": "."}, None, cancelled)
     assert code(reply) == "CANCELLED"
+
+
+def test_deadline_and_elapsed_time_count_from_the_arrival_of_a_call(folder: Path) -> None:
+    left: list[float] = []
+
+    def run(_: Nothing, context: Context) -> Result:
+        left.append(context.budget.left())
+        return Result(text="fine", data={})
+
+    server = server_at(folder, registry_of(fine=run))
+    call = server.prepare("test/fine", None, {"deadline_ms": 9000})
+    reply = server.run(replace(call, arrived=call.arrived - 2))
+    assert reply.elapsed_ms >= 2000
+    assert 5 < left[0] <= 7

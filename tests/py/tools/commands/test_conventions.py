@@ -279,9 +279,10 @@ def test_the_project_s_go_before_the_user_s_and_skills_before_commands(
     assert "Shadowed by the project's" in everything.call(GET, command_name=mine).text
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("deep", ["alpha/beta", "alpha/gamma/beta"])
 def test_of_one_name_in_one_folder_the_nearest_counts_in_every_call(
-    project: Project, home: Path, deep: str
+    project: Project, deep: str
 ) -> None:
     project.sources = "all"
     files = [".claude/skills/beta/SKILL.md", f".claude/skills/{deep}/SKILL.md"]
