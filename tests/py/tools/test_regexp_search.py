@@ -1,7 +1,9 @@
 """workspace/regexp_search: rule by rule (`search N`), what it discloses, and how it is bounded."""
 
 import base64
+import errno
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -591,6 +593,60 @@ def test_cancelled_search_ends_its_process(tree: Plant, workers: list[Any]) -> N
     workers[-1].process.wait(20)  # it does not go on
 
 
+def test_process_that_was_killed_while_it_waited_is_replaced(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = regexp._Worker.start()  # noqa: SLF001
+    dead.process.kill()
+    dead.process.wait()
+    monkeypatch.setattr(regexp._Worker, "take", lambda: dead)  # noqa: SLF001  # not noticed yet
+    assert found(tree({"b": "word"}), "wo") == [("b", 1, 1, "wo")]
+
+
+def test_error_for_a_process_that_was_killed_in_a_search_does_not_blame_the_pattern(
+    tree: Plant, workers: list[Any]
+) -> None:
+    root = tree({"b": HOPELESS})
+    threading.Timer(0.2, lambda: workers[-1].process.kill()).start()
+    reply = search(root, "(a+)+(?=c)", timeout_ms=20_000)
+    assert (reply.error or {})["code"] == "IO_ERROR"
+    assert "The process that matches was ended by SIGKILL" in reply.text
+    assert "'pattern'" not in reply.text
+
+
+def test_error_for_a_process_that_cannot_start_tells_the_reason(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(regexp, "_IDLE", [])
+    root = tree({"b": "word"})
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", refuse)
+        reply = search(root, "wo")
+    assert (reply.error or {})["code"] == "IO_ERROR"
+    assert "cannot be started (Resource temporarily unavailable)" in reply.text
+    assert found(root, "wo")
+
+
+@pytest.mark.parametrize("kilobytes", [500_000, 800_000, 1_000_000])
+def test_search_works_under_a_small_hard_limit_of_memory(tree: Plant, kilobytes: int) -> None:
+    import resource
+
+    root = tree({"b": "word"})
+    limit = kilobytes << 10
+    command = (sys.executable, "-m", "backstaff", "call", TOOL, '{"pattern": "wo"}')
+    done = subprocess.run(  # noqa: S603
+        (*command, "--root", str(root)),
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),  # noqa: PLW1509
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"b\n1: word\n" in done.stdout
+
+
 def test_process_whose_server_is_gone_ends() -> None:
     program = f"""
 import sys, time
@@ -605,6 +661,7 @@ import threading
 asked = regexp.Regexp("(a+)+$", False, Budget.lasting(300, threading.Event())).__enter__()
 asked.search([b"{HOPELESS}"], "content", 0, 1)
 print(asked._worker.process.pid, flush=True)
+import errno
 import os
 os._exit(0)
 """

@@ -42,7 +42,7 @@ from backstaff.search import suggestions
 from backstaff.search.choice import Choice, Rules, above_excluded, choose, first_of
 from backstaff.search.dialects import BadRegexp, translated
 from backstaff.search.near import WALK_SHARE, Near, about_include, shallow_include
-from backstaff.search.regexp import Regexp
+from backstaff.search.regexp import NoMatcher, Regexp
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
@@ -275,7 +275,7 @@ def _reasons(
         yield about_include(asked.include[0], place, project, rules, near.budget)
     elif shallow := shallow_include(asked.include, project, rules, near.budget):
         yield shallow
-    with suppress(DeadlineExceeded):
+    with suppress(DeadlineExceeded, NoMatcher):
         yield from near.reasons()
         if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
             yield from near.ignored(place, project, rules)
