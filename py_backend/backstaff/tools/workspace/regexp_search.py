@@ -168,8 +168,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
-        had = (budget.deadline - start) * 1000
-        raise _timeout(asked, scan, prefix, had) from error
+        had, passed = budget.deadline - start, time.monotonic() - start
+        raise _timeout(asked, scan, prefix, had * 1000, passed * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
 
@@ -216,12 +216,12 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     return ToolError(INVALID_REGEX, message)
 
 
-def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float) -> ToolError:
+def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: float) -> ToolError:
     """The error that says how far the search came (search 5), and what helps.
 
-    No match is told (search 5), but the first files with any are. PREFIX stands before each path,
-    and HAD are the milliseconds that there were: the caller's deadline may allow no more, and then
-    a higher timeout_ms would change nothing.
+    No match is told (search 5), but the first files with any are. PREFIX stands before each path.
+    HAD are the milliseconds that there were, of which some PASSED: the caller's deadline may allow
+    no more, and then a higher timeout_ms would change nothing.
     """
     if number := scan.waits_for or scan.looked_at:
         matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
@@ -240,7 +240,7 @@ def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float) -> ToolError
         (False, True): "give a root_path",
         (True, True): "exclude that file" if scan.waits_for else "give a deeper root_path",
     }[bool(prefix), bool(asked.include)]
-    limit, simpler = f"{round(had)} ms", ", or a simpler pattern"
+    limit, simpler = f"after {round(passed)} ms", ", or a simpler pattern"
     if round(had) < asked.timeout_ms:
         limit += f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
     elif asked.timeout_ms < MAX_TIMEOUT_MS:
