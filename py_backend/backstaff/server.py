@@ -1,5 +1,6 @@
 """One call, from raw arguments to a reply: the one place where errors become replies. No I/O."""
 
+import errno
 import gc
 import logging
 import os
@@ -201,9 +202,9 @@ class Server:
             reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
             reply = failure(call.tool_id, error)
-        except Exception:
-            logger.exception("bug in the tool %s", call.tool_id)
-            reply = failure(call.tool_id, unexpected())
+        except Exception as error:
+            logger.exception("the tool %s failed", call.tool_id)
+            reply = failure(call.tool_id, unexpected(error))
         elapsed = round((time.monotonic() - call.arrived) * 1000)
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
@@ -324,7 +325,29 @@ def _less(limit: int | None, room: int) -> int | None:
     return None if limit is None else limit - room
 
 
-def unexpected() -> ToolError:
-    """Return the error that a client gets for a bug."""
+def unexpected(error: BaseException) -> ToolError:
+    """Return what a client gets for ERROR, which no tool handles: a lack of resources, or a bug.
+
+    A module that a call is the first to need is loaded in that call, so an import can fail, too.
+    """
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
+    for cause in causes:
+        number = cause.errno if isinstance(cause, OSError) else None
+        if number in (errno.EMFILE, errno.ENFILE):
+            message = (
+                "The server has as many files open as the system allows; try again when other calls"
+                " have ended, or raise the limit (ulimit -n)"
+            )
+            return ToolError(ErrorCode.IO_ERROR, message)
+        # A library in C that finds no room is an `ImportError` with this text of the loader's.
+        unmapped = isinstance(cause, ImportError) and "failed to map segment" in str(cause)
+        if isinstance(cause, MemoryError) or number == errno.ENOMEM or unmapped:
+            message = (
+                "The server has too little memory for the call; ask for less, or raise the limit"
+                " (ulimit -v)"
+            )
+            return ToolError(ErrorCode.IO_ERROR, message)
     message = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
     return ToolError(ErrorCode.INTERNAL, message)

@@ -218,10 +218,8 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     if not has_descriptors():
         return NoGit.UNASKED
     git_directory = _git_directory(directory)
-    if git_directory is None:
-        return NoGit.NO_WORK_TREE
-    if git_directory and _holds_endless(os.path.join(_HELD % directory, git_directory)):
-        return NoGit.BROKEN
+    if not git_directory or _holds_endless(os.path.join(_HELD % directory, git_directory)):
+        return NoGit.BROKEN if git_directory else NoGit.NO_WORK_TREE
     program = _program(project, os.environ.get("PATH", ""))
     if program is None or not os.path.exists(_HELD % directory):
         return NoGit.UNSUPPORTED if program else NoGit.ABSENT
@@ -244,10 +242,10 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
 
 
 def _git_directory(directory: int) -> str | None:
-    """The `.git` in the open DIRECTORY or the nearest above, as a path from DIRECTORY.
+    """The git directory in the open DIRECTORY or the nearest above, as a path from DIRECTORY.
 
-    It is "" where a `HEAD` is nearer, and in doubt. None means that there is neither, so git need
-    not be started to say that there is no repository.
+    It is a `.git`, or a directory that has a `HEAD` itself. None means that there is neither, so
+    git need not be started to say that there is no repository. In doubt the path leads to none.
     """
 
     def identity(path: str) -> tuple[int, int]:
@@ -263,12 +261,12 @@ def _git_directory(directory: int) -> str | None:
                     os.stat(f"{above}/{name}", dir_fd=directory, follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                return f"{above}/{name}" if name == ".git" else ""
+                return f"{above}/{name}" if name == ".git" else above
             if identity(above) == top:
                 return None
             above += "/.."
     except OSError:
-        return ""
+        return above
 
 
 def _is_endless(path: str) -> bool:
@@ -291,8 +289,10 @@ def _is_split(index: str) -> bool:
         beside = filter(None, map(_SHARED.fullmatch, os.listdir(os.path.dirname(index))))
         if not (shared := [bytes.fromhex(name[1]) for name in beside]):
             return False
+        if os.path.getsize(index) > MAX_OUTPUT:
+            return False
         with open(index, "rb") as file:
-            content = file.read(MAX_OUTPUT)
+            content = file.read()
     except OSError:
         return False
     return any(name in content for name in shared)
