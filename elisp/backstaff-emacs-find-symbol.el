@@ -69,6 +69,9 @@
 (defconst backstaff-emacs-find-symbol--most 100
   "How many places are shown.")
 
+(defconst backstaff-emacs-find-symbol--longest 1000
+  "Maximum length of a symbol; Emacs refuses regexps of some ten thousand characters.")
+
 (defconst backstaff-emacs-find-symbol--search
   (backstaff-lisp-tools-name "workspace/regexp_search")
   "The tool that finds what no back end knows.")
@@ -93,6 +96,10 @@
          (symbol (plist-get arguments :symbol)))
     (cond ((string-blank-p symbol)
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
+          ((> (length symbol) backstaff-emacs-find-symbol--longest)
+           (backstaff-lisp-tools-fail
+            "INVALID_ARGUMENT" "Argument 'symbol' has %d characters, more than the %d allowed"
+            (length symbol) backstaff-emacs-find-symbol--longest))
           ((not open)
            (backstaff-lisp-tools-fail
             "NOT_FOUND" "%s in Emacs, so nothing there knows it: use %s"

@@ -444,6 +444,12 @@ A peer that does not read gets no message, as that would have to wait."
 With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
 128 MB a single one took Emacs 28 half a minute.")
 
+(defconst backstaff-epc--guard-seconds 0.5
+  "Seconds between two looks at a wait that `accept-process-output' may not end.")
+
+(defvar backstaff-epc--waits nil
+  "The uid of the innermost call that waits for output.")
+
 (cl-defun backstaff-epc-call (connection method args &key (timeout 15) meanwhile)
   "Call METHOD with the list ARGS over CONNECTION and return its value.
 METHOD is a symbol or a string.  Signal a `backstaff-error' if there is no
@@ -470,16 +476,25 @@ caller gets a `quit', once."
                (lambda (value condition)
                  (setq outcome (cons value condition)))
                timeout))
+         (late 0)
          ;; `accept-process-output' does not return while there is always
-         ;; something to read, as from a peer that floods.  Timers run in it.
-         (guard (and timeout
-                     (run-at-time
-                      (+ timeout backstaff-epc--grace) nil
-                      (lambda ()
-                        (unless outcome
-                          (backstaff-epc-close
-                           connection
-                           (format "%s sent no answer within %s seconds, but kept\
+         ;; something to read, as from a peer that floods, or in Emacs 28 from
+         ;; one that has closed its output and lives on.  Timers run in it.
+         (guard (run-at-time
+                 backstaff-epc--guard-seconds backstaff-epc--guard-seconds
+                 (lambda ()
+                   (cond
+                    (outcome
+                     ;; Not if the wait of an inner call keeps this one from returning.
+                     (when (and (eq backstaff-epc--waits uid) (> (cl-incf late) 1))
+                       (backstaff-epc-close
+                        connection (format "%s answered, but kept Emacs reading"
+                                           (backstaff-epc--name connection)))))
+                    ((and timeout
+                          (> (- (float-time) start) (+ timeout backstaff-epc--grace)))
+                     (backstaff-epc-close
+                      connection
+                      (format "%s sent no answer within %s seconds, but kept\
  Emacs reading" (backstaff-epc--name connection) timeout))))))))
     (unwind-protect
         (while (not outcome)
@@ -491,8 +506,7 @@ caller gets a `quit', once."
               (cl-decf start (- last now)))
             (setq last now)
             (backstaff-epc--wait connection uid (- now start) timeout)))
-      (when guard
-        (cancel-timer guard))
+      (cancel-timer guard)
       (unless outcome
         (backstaff-epc--pop-call connection uid)
         (backstaff-epc--notify-cancelled connection uid)))
@@ -519,7 +533,8 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
       ;; `accept-process-output' does not wait for a process that is stopped.
       (sleep-for backstaff-epc--slice))
      ((process-live-p process)
-      (accept-process-output process slice nil undisturbed))
+      (let ((backstaff-epc--waits uid))
+        (accept-process-output process slice nil undisturbed)))
      (t
       ;; The answer may be among its last words.
       (accept-process-output process 0 nil t)

@@ -144,8 +144,12 @@ the caller waits for TIMEOUT seconds, or without end if that is nil."
             (error
              (backstaff-server-note (format "bug in the tool %s: %S"
                                             (plist-get tool :id) problem))
-             (list :code "INTERNAL" :message (format "The tool failed unexpectedly: %s"
-                                                     (error-message-string problem)))))))
+             ;; Some errors have no message, only a name.
+             (let ((reason (error-message-string problem)))
+               (list :code "INTERNAL"
+                     :message (format "The tool failed unexpectedly: %s"
+                                      (if (string-blank-p reason) (prin1-to-string problem)
+                                        reason))))))))
     (when result
       (funcall answer result))))
 

@@ -86,7 +86,7 @@ c and d change how it was searched.  Modified buffers are searched as they are."
                  (cl-destructuring-bind (pattern . literal) (backstaff-search--read)
                    (list pattern directory literal))))
   (let* ((root (file-name-as-directory (backstaff-command-root directory)))
-         (buffer (get-buffer-create (format "*backstaff search: %s*" pattern))))
+         (buffer (backstaff-search--buffer pattern root)))
     (with-current-buffer buffer
       (setq default-directory root)
       (backstaff-search-mode)
@@ -101,6 +101,22 @@ c and d change how it was searched.  Modified buffers are searched as they are."
       (backstaff-search--start))
     ;; C-g cancels where the matches are to come.
     (pop-to-buffer buffer)))
+
+(defun backstaff-search--buffer (pattern root)
+  "Return the buffer for a search for PATTERN below ROOT, made if there is none.
+Its name holds PATTERN and the name of ROOT, as in \"*backstaff search: x in src*\"."
+  (let* ((host (file-remote-p root 'host))
+         (name (format "*backstaff search: %s in %s%s*" pattern
+                       (backstaff-names-show
+                        (file-name-nondirectory (directory-file-name root)))
+                       (if host (concat "@" (backstaff-names-show host)) ""))))
+    (or (cl-find-if (lambda (buffer)
+                      (and (string-prefix-p name (buffer-name buffer))
+                           (provided-mode-derived-p
+                            (buffer-local-value 'major-mode buffer) 'backstaff-search-mode)
+                           (equal root (buffer-local-value 'default-directory buffer))))
+                    (buffer-list))
+        (generate-new-buffer name))))
 
 (defun backstaff-search--below (directory root)
   "Return DIRECTORY as a path from ROOT; nil is ROOT."

@@ -6,7 +6,8 @@
 
 ;; A tool that reads files should see what the user sees.  So a call of such a tool
 ;; names the modified buffers that visit files below its root, each with the SHA-256
-;; of the bytes that saving it would write.  The bytes travel with the first call
+;; of its text as saving it would encode that, without the newline that some modes
+;; add at the end of a file.  The bytes travel with the first call
 ;; that names a digest, and not again.  If the server does not know a digest, it says
 ;; so, and the call is made once more with all bytes.
 ;;
@@ -68,7 +69,7 @@ The disk counts for those that are not there by then, and the next call goes on.
   "What the names of files match whose text never leaves Emacs.")
 
 (defvar-local backstaff-unsaved--known nil
-  "What saving this buffer would write: ((TICK . SET) CODING DIGEST SIZE).
+  "The text of this buffer in the coding of its file: ((TICK . SET) CODING DIGEST SIZE).
 It is right while the buffer's modification tick is TICK, and SET is its
 `buffer-file-coding-system'.")
 
@@ -147,14 +148,15 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
     (coding-system-change-eol-conversion coding (if (integerp eol) eol 0))))
 
 (defun backstaff-unsaved--bytes (coding)
-  "Return the bytes that saving the current buffer in CODING would write."
+  "Return the text of the current buffer in CODING.
+Saving may write one newline more, see `require-final-newline'."
   (save-restriction
     (widen)
     (encode-coding-string (buffer-substring-no-properties (point-min) (point-max))
                           coding)))
 
 (defun backstaff-unsaved--look ()
-  "Return (CODING DIGEST SIZE) of what saving the current buffer would write."
+  "Return (CODING DIGEST SIZE) of the text of the current buffer."
   (let ((state (cons (buffer-chars-modified-tick) buffer-file-coding-system)))
     (unless (equal state (car backstaff-unsaved--known))
       (let* ((coding (backstaff-unsaved--coding))

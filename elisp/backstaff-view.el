@@ -332,7 +332,8 @@ CALLBACK decides whether the state of the buffer changes."
 
 (defun backstaff-view--draw (function)
   "Replace the text of the buffer by what FUNCTION inserts, and return non-nil.
-If the user quits, the old text stays, and this returns nil."
+If the user quits, the old text stays, and this returns nil.  It stays also if
+FUNCTION signals an error."
   (let* ((inhibit-read-only t)
          ;; With the usual value, collecting garbage takes most of the time.
          (gc-cons-percentage (max gc-cons-percentage 1.0))
@@ -342,6 +343,7 @@ If the user quits, the old text stays, and this returns nil."
                      (overlay-get backstaff-view--notes 'after-string)))
          (requested backstaff-view--requested)
          (variables (backstaff-view--variables))
+         (place (point))
          (end (point-max)))
     (when backstaff-view--notes (delete-overlay backstaff-view--notes))
     (setq truncate-lines (not (plist-get backstaff-view--functions :wrap))
@@ -351,26 +353,30 @@ If the user quits, the old text stays, and this returns nil."
       ;; To copy or to delete the text of many rows first would take too long.
       (goto-char end)
       (narrow-to-region end end)
-      ;; Replies come in a process filter, where Emacs inhibits quitting.
       (condition-case nil
-          (let* ((inhibit-quit nil) (result (funcall function)))
-            (widen)
-            (if (eq result 'behind)
-                (progn (setq backstaff-view--old (cons end variables))
-                       (narrow-to-region (point-min) end))
-              (delete-region (point-min) end))
-            t)
-        (quit (widen)
-              (delete-region end (point-max))
-              (pcase-dolist (`(,variable . ,value) variables)
-                (set variable value))
-              (backstaff-request-cancel)
-              (pcase-dolist (`(,overlay ,start ,end) overlays)
-                (move-overlay overlay start end (current-buffer)))
-              (when backstaff-view--notes
-                (overlay-put backstaff-view--notes 'after-string notes))
-              (setq backstaff-view--requested requested)
-              (funcall backstaff-request-cancelled-function)
+          (let ((drawn nil))
+            (unwind-protect
+                ;; Replies come in a process filter, where Emacs inhibits quitting.
+                (let* ((inhibit-quit nil) (result (funcall function)))
+                  (widen)
+                  (if (eq result 'behind)
+                      (progn (setq backstaff-view--old (cons end variables))
+                             (narrow-to-region (point-min) end))
+                    (delete-region (point-min) end))
+                  (setq drawn t))
+              (unless drawn
+                (widen)
+                (delete-region end (point-max))
+                (goto-char place)
+                (pcase-dolist (`(,variable . ,value) variables)
+                  (set variable value))
+                (backstaff-request-cancel)
+                (pcase-dolist (`(,overlay ,start ,end) overlays)
+                  (move-overlay overlay start end (current-buffer)))
+                (when backstaff-view--notes
+                  (overlay-put backstaff-view--notes 'after-string notes))
+                (setq backstaff-view--requested requested))))
+        (quit (funcall backstaff-request-cancelled-function)
               (ignore (message "Cancelled")))))))
 
 (defun backstaff-view-old-end ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Protocol
 
-from backstaff.errors import ErrorCode, ToolError
+from backstaff.errors import Cancelled, ErrorCode, ToolError
 from backstaff.server import Call
 from backstaff.workers import MAX_STUCK, Workers
 
@@ -31,12 +31,17 @@ class RunningCall:
     cancelled: threading.Event = field(default_factory=threading.Event)
     answered: bool = False
 
+    @property
+    def tool_id(self) -> str:
+        """The tool that is called."""
+        return self.call.tool_id
+
     def run(self) -> None:
         """Run the call and answer."""
         self.connection.run(self)
 
     def allowed(self) -> float:
-        """Return how many seconds the call may take."""
+        """Return how many seconds from its arrival the call may take."""
         # A client that reads slowly holds a worker up, but that is no stuck file system.
         if self.answered:
             return inf
@@ -55,6 +60,18 @@ class RunningCall:
         )
         saturated = {"server_stuck": True} if stuck >= MAX_STUCK else {}
         self.connection.fail(self, ToolError(code, message, stuck_workers=stuck, **saturated))
+
+    def expire(self) -> None:
+        """Answer that the time was up, or the call was cancelled, before it began."""
+        if self.cancelled.is_set():
+            error: ToolError = Cancelled()
+        else:
+            message = (
+                f"The call waited {self.call.deadline_ms} ms behind other calls, and then its time"
+                " was up; make fewer calls at once, or allow it more time"
+            )
+            error = ToolError(ErrorCode.DEADLINE_EXCEEDED, message)
+        self.connection.fail(self, error)
 
     def reject(self) -> None:
         """Answer that the call will never run."""

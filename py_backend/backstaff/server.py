@@ -1,5 +1,6 @@
 """One call, from raw arguments to a reply: the one place where errors become replies. No I/O."""
 
+import errno
 import gc
 import logging
 import os
@@ -94,12 +95,14 @@ class Call:
     The keys of the context are the fields that `argument` declares. With `text_only` or `for_model`
     the answer is a model's, and names tools as models know them. A `person` typed the call: the
     policy is for agents. With `approved` somebody has allowed what the policy asks about, and also
-    to read the file `secret` (None: any) if that may hold secrets.
+    to read the file `secret` (None: any) if that may hold secrets. `arrived` is a time
+    of the monotonic clock; the deadline counts from then, because a call can wait for a worker.
     """
 
     tool_id: str
     arguments: object
     warnings: tuple[str, ...]
+    arrived: float
     root: str | None = argument()
     max_output_bytes: int | None = argument(integer=True, minimum=0)
     available_capacity_bytes: int | None = argument(integer=True, minimum=0)
@@ -166,6 +169,7 @@ class Server:
             known = ", ".join(self.registry.by_id)
             message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
+        arrived = time.monotonic()
         decoded, unknown = decode(parameters_of(Call), context)
         if decoded["person"] and not self.knows_persons:
             message = "Context key 'person' counts over a pipe only, for Emacs"
@@ -174,7 +178,14 @@ class Server:
         # Here, on the thread that reads: a second call may name a text right behind this one.
         reads = decoded["unsaved"] and self.registry.by_id[tool_id].reads_content
         texts = self.texts.received(decoded["unsaved"]) if reads else {}
-        return Call(tool_id=tool_id, arguments=arguments, warnings=warnings, texts=texts, **decoded)
+        return Call(
+            tool_id=tool_id,
+            arguments=arguments,
+            warnings=warnings,
+            arrived=arrived,
+            texts=texts,
+            **decoded,
+        )
 
     def fail(self, call: Call, error: ToolError) -> Reply:
         """Return the reply to a CALL that hangs, or was rejected."""
@@ -193,16 +204,18 @@ class Server:
         return reply if text is reply.text else replace(reply, text=text, truncated=True)
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
-        """Run CALL until its deadline, or until CANCELLED is set. Never raises."""
-        start = time.monotonic()
+        """Run CALL until its deadline, or until CANCELLED is set. Never raises.
+
+        `elapsed_ms` of the reply counts from the arrival of CALL.
+        """
         try:
             reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
             reply = failure(call.tool_id, error)
-        except Exception:
-            logger.exception("bug in the tool %s", call.tool_id)
-            reply = failure(call.tool_id, unexpected())
-        elapsed = round((time.monotonic() - start) * 1000)
+        except Exception as error:
+            logger.exception("the tool %s failed", call.tool_id)
+            reply = failure(call.tool_id, unexpected(error))
+        elapsed = round((time.monotonic() - call.arrived) * 1000)
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
@@ -231,9 +244,10 @@ class Server:
             have_room = (n for n in notes if limit is None or size(n) * NOTE_SHARE <= limit)
             note = next(have_room, "")
             told, room = note == notes[0], size(note)
+            waited_ms = (time.monotonic() - call.arrived) * 1000
             context = Context(
                 root=root,
-                budget=Budget.lasting(call.deadline_ms, cancelled),
+                budget=Budget.lasting(call.deadline_ms - waited_ms, cancelled),
                 max_output_bytes=_less(call.max_output_bytes, room),
                 available_capacity_bytes=_less(call.available_capacity_bytes, room),
                 text_only=call.text_only,
@@ -338,7 +352,29 @@ def _less(limit: int | None, room: int) -> int | None:
     return None if limit is None else limit - room
 
 
-def unexpected() -> ToolError:
-    """Return the error that a client gets for a bug."""
+def unexpected(error: BaseException) -> ToolError:
+    """Return what a client gets for ERROR, which no tool handles: a lack of resources, or a bug.
+
+    A module that a call is the first to need is loaded in that call, so an import can fail, too.
+    """
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
+    for cause in causes:
+        number = cause.errno if isinstance(cause, OSError) else None
+        if number in (errno.EMFILE, errno.ENFILE):
+            message = (
+                "The server has as many files open as the system allows; try again when other calls"
+                " have ended, or raise the limit (ulimit -n)"
+            )
+            return ToolError(ErrorCode.IO_ERROR, message)
+        # A library in C that finds no room is an `ImportError` with this text of the loader's.
+        unmapped = isinstance(cause, ImportError) and "failed to map segment" in str(cause)
+        if isinstance(cause, MemoryError) or number == errno.ENOMEM or unmapped:
+            message = (
+                "The server has too little memory for the call; ask for less, or raise the limit"
+                " (ulimit -v)"
+            )
+            return ToolError(ErrorCode.IO_ERROR, message)
     message = "The tool failed unexpectedly; the server's log tells how. Other calls still work"
     return ToolError(ErrorCode.INTERNAL, message)

@@ -1,4 +1,8 @@
-"""A few threads that run calls, so that a long one never holds up a quick one."""
+"""A few threads that run calls, so that a slow one never holds up a quick one.
+
+Nobody knows before which call is slow. So a job holds one of `MAX_WORKERS` places only while it is
+young, and then another job may start. A tool of which no job runs does not wait for a place at all.
+"""
 
 import logging
 import threading
@@ -6,17 +10,27 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Protocol
 
 logger = logging.getLogger(__name__)
 
 MAX_WORKERS = 4
+"""Maximum number of young jobs, and of threads that wait for the next job."""
+YOUNG_S = 0.05
+"""Seconds for which a job is young."""
+MAX_COMPUTING = 8
+"""Maximum number of jobs that use the processor: one thread of Python runs at a time."""
+MAX_RUNNING = 32
+"""Maximum number of jobs that run, including those that wait for a process or a disk.
+
+The first job of each tool runs beyond this and beyond `MAX_COMPUTING`.
+"""
 MAX_WAITING = 256
 MAX_STUCK = 4
 """Stuck workers with which a server takes no more calls: each may hold a file system's locks."""
-MAX_THREADS = 16
-"""Threads at most, with those that still work on abandoned jobs."""
+MAX_THREADS = 48
+"""Maximum number of threads, including those that still work on abandoned jobs."""
 CHECK_S = 0.25
 """Seconds between two checks of the running jobs."""
 GRACE_S = 1.0
@@ -29,13 +43,20 @@ _CLOCK_OF: Callable[[int], int] | None = getattr(time, "pthread_getcpuclockid", 
 
 
 class Job(Protocol):
-    """A call for a worker. It gets one answer, from `run`, `abandon` or `reject`."""
+    """A call for a worker. It gets one answer, from `run`, `abandon`, `expire` or `reject`."""
+
+    @property
+    def tool_id(self) -> str:
+        """The tool that is called."""
 
     def run(self) -> None:
         """Do the work and answer."""
 
     def allowed(self) -> float:
-        """Return how many seconds the job may take: 0 once cancelled, infinite once answered."""
+        """Return how many seconds from its arrival the job may take.
+
+        That is 0 once it is cancelled, and infinite once it is answered.
+        """
 
     def abandon(self, stuck: int, *, works: bool) -> None:
         """Answer in place of `run`, which does not return.
@@ -43,22 +64,29 @@ class Job(Protocol):
         STUCK counts the stuck workers. This one counts too, unless it WORKS but takes too long.
         """
 
+    def expire(self) -> None:
+        """Answer that the time was up, or the job was cancelled, before it began."""
+
     def reject(self) -> None:
         """Answer that the job will never run."""
 
 
 @dataclass(slots=True, eq=False)
 class _Run:
-    """A job on its thread. `cpu_clock` measures the thread's processor time, None if unknown.
+    """A job that arrived at `since`, and began at `began`.
 
-    `used` is that time at the last check; `works` says whether it grew since the check before.
+    `cpu_clock` measures the processor time of its thread, None if unknown. `used` is that time at
+    the last check; `works` says whether it grew since the check before. `waits` says that the job
+    is old enough to know, and that it waits for something else, such as a process that matches.
     """
 
     job: Job
     since: float
-    cpu_clock: int | None
+    began: float = 0.0
+    cpu_clock: int | None = None
     used: float = 0.0
     works: bool = False
+    waits: bool = False
     abandoned: bool = False
 
     def measure(self) -> None:
@@ -77,7 +105,7 @@ class _Run:
 
 
 class Workers:
-    """Runs jobs in the order they come, several at once, on threads that start as needed.
+    """Runs jobs, several at once, on threads that start as needed.
 
     The threads are daemons: one that hangs in a dead file system cannot be stopped, and must not
     keep the process from ending. An overdue job is abandoned, and another thread takes the place
@@ -87,12 +115,16 @@ class Workers:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Start with no thread. CLOCK returns seconds and never goes back."""
         self._clock = clock
-        self._jobs: SimpleQueue[Job] = SimpleQueue()
         self._lock = threading.Lock()
-        self._threads = 0
-        self._busy = 0
+        self._waiting: list[_Run] = []
         self._running: set[_Run] = set()
+        self._begun: SimpleQueue[_Run] = SimpleQueue()
+        """Those that run, until a thread takes them."""
+        self._threads = 0
+        self._idle = 0
         self._awake = threading.Event()
+        self._crowded = threading.Event()
+        """Set while any job waits."""
         self._watched = False
 
     @property
@@ -102,24 +134,29 @@ class Workers:
 
     @property
     def without_threads(self) -> bool:
-        """Whether calls came but the system lets no thread start."""
-        return self._threads == 0
+        """Whether there is no thread for the next job, now or when another job is done."""
+        return not self._idle and all(run.abandoned for run in list(self._running))
 
     @property
     def _stuck(self) -> int:
         return sum(run.stuck for run in list(self._running))
 
     def submit(self, job: Job) -> bool:
-        """Put JOB in the queue. Return False, and do nothing, if there is no room for it."""
+        """Run JOB as soon as it may. Return False, and do nothing, if there is no room for it."""
         with self._lock:
-            if self._busy - self._threads >= MAX_WAITING or self.saturated:
+            if len(self._waiting) >= MAX_WAITING or self.saturated:
                 return False
-            self._busy += 1
-            if not self._have_worker():
-                self._busy -= 1
+            if not self._watched:
+                self._watched = _started(self._watch, "watch")
+            run = _Run(job, self._clock())
+            self._waiting.append(run)
+            self._begin()
+            if self.without_threads:
+                self._waiting.remove(run)
                 return False
+            if self._waiting:
+                self._crowded.set()
             self._awake.set()
-        self._jobs.put(job)
         return True
 
     def check_deadlines(self) -> None:
@@ -127,6 +164,8 @@ class Workers:
         now, running = self._clock(), list(self._running)
         for run in running:
             run.measure()
+            known = run.cpu_clock is not None and now - run.began > YOUNG_S
+            run.waits = known and not run.works
         for run in running:
             if run.abandoned or now - run.since <= run.job.allowed() + GRACE_S:
                 continue
@@ -134,66 +173,87 @@ class Workers:
                 if run not in self._running:  # the job is done by now
                     continue
                 run.abandoned = True
-                self._threads -= 1
-                self._busy -= 1
                 stuck = self._stuck
-                if not self.saturated:
-                    self._have_worker()
             logger.warning("a call does not return; %d of the workers are stuck", stuck)
             run.job.abandon(stuck, works=run.works)
-        while self.saturated:
-            try:
-                job = self._jobs.get_nowait()
-            except Empty:
-                return
-            with self._lock:
-                self._busy -= 1
-            job.reject()
+        rejected: list[_Run] = []
+        with self._lock:
+            if self.saturated:
+                rejected, self._waiting = self._waiting, []
+        for run in rejected:
+            run.job.reject()
+        self.check_waiting()
 
-    def _have_worker(self) -> bool:
-        """Start a thread if one more job needs it. Return whether there is any."""
-        if not self._watched:
-            self._watched = _started(self._watch, "watch")
-        abandoned = sum(run.abandoned for run in list(self._running))
-        most = min(MAX_WORKERS, MAX_THREADS - abandoned)
-        if self._busy > self._threads and self._threads < most:
-            self._threads += _started(self._work, "worker")
-        return self._threads > 0
+    def check_waiting(self) -> None:
+        """Let the jobs begin that may by now, and answer those that have waited too long."""
+        with self._lock:
+            self._begin()
+            now = self._clock()
+            late = [run for run in self._waiting if now - run.since > run.job.allowed()]
+            self._waiting = [run for run in self._waiting if run not in late]
+            if not self._waiting:
+                self._crowded.clear()
+        for run in late:
+            run.job.expire()
+
+    def _begin(self) -> None:
+        """Give a thread to each waiting job that may run. The lock is held."""
+        now = self._clock()
+        live = [run for run in self._running if not run.abandoned]
+        young = sum(now - run.began < YOUNG_S for run in live)
+        computing = sum(not run.waits for run in live)
+        places = min(MAX_WORKERS - young, MAX_COMPUTING - computing, MAX_RUNNING - len(live))
+        tools = {run.job.tool_id for run in self._running}
+        for run in list(self._waiting):
+            if places <= 0 and run.job.tool_id in tools:
+                continue
+            if not self._idle:
+                if self._threads >= MAX_THREADS or not _started(self._work, "worker"):
+                    return
+                self._threads += 1
+                self._idle += 1
+            self._idle -= 1
+            places -= 1
+            tools.add(run.job.tool_id)
+            run.began = now
+            self._waiting.remove(run)
+            self._running.add(run)
+            self._begun.put(run)
 
     def _work(self) -> None:
         goes_on = True
         while goes_on:
-            job = self._jobs.get()
-            cpu_clock = _CLOCK_OF(threading.get_ident()) if _CLOCK_OF else None
-            run = _Run(job, self._clock(), cpu_clock)
+            run = self._begun.get()
+            run.cpu_clock = _CLOCK_OF(threading.get_ident()) if _CLOCK_OF else None
             run.measure()
-            self._running.add(run)
             try:
-                job.run()
+                run.job.run()
             except Exception:
                 logger.exception("bug while answering a call")
             finally:
                 goes_on = self._is_done(run)
 
     def _is_done(self, run: _Run) -> bool:
-        """Unregister RUN. Return whether its thread should take another job."""
+        """Unregister RUN. Return whether its thread should wait for another job."""
         with self._lock:
             self._running.discard(run)
-            if not run.abandoned:
-                self._busy -= 1
-            elif self._threads < MAX_WORKERS:
-                self._threads += 1
-            else:
-                return False
-            return True
+            goes_on = self._idle < MAX_WORKERS
+            self._idle += goes_on
+            self._threads -= not goes_on
+            self._begin()
+            return goes_on
 
     def _watch(self) -> None:
         while True:
             self._awake.wait()
-            time.sleep(CHECK_S)  # no event says that a call is stuck
+            until = self._clock() + CHECK_S  # no event says that a call is stuck
+            while (left := until - self._clock()) > 0:
+                if self._crowded.wait(left):
+                    time.sleep(min(left, YOUNG_S))  # or that a job is not young any more
+                    self.check_waiting()
             self.check_deadlines()
             with self._lock:
-                if not (self._busy or self._running):
+                if not (self._waiting or self._running):
                     self._awake.clear()
 
 

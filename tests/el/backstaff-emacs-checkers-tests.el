@@ -594,12 +594,14 @@ What is promised is 50 ms, but the machine of the tests may be busy."
                             (cadr (backstaff-emacs-tests-error "find_symbol" :symbol "x"))))
     (backstaff-emacs-tests-visit "a.txt")
     (pcase-dolist (`(,code ,words . ,args)
-                   '(("NO_BACKEND" "No back end here" :symbol "two")
+                   `(("NO_BACKEND" "No back end here" :symbol "two")
                    ("NO_BACKEND" "No back end here" :symbol "two" :path ".")
                      ("NOT_FOUND" "File 'b.txt' is not open" :symbol "x" :path "b.txt")
                      ("NOT_FOUND" "'two' does not stand on line 1 of a.txt"
                       :symbol "two" :line 1)
-                     ("INVALID_ARGUMENT" "must not be blank" :symbol " ")))
+                     ("INVALID_ARGUMENT" "must not be blank" :symbol " ")
+                     ("INVALID_ARGUMENT" "100000 characters, more than the 1000 allowed"
+                      :symbol ,(make-string 100000 ?x))))
       (pcase-let ((`(,code2 ,message) (apply #'backstaff-emacs-tests-error "find_symbol" args)))
         (should (equal code2 code))
         (should (string-match-p words message))))))

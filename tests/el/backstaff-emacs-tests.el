@@ -269,6 +269,11 @@ prompt = [\"emacs/d*\"]\n")))
     (should (string-match-p "bug in the tool emacs/context" (backstaff-test--log)))
     (should (plist-get (backstaff-call 'workspace/tree '(:path ".")) :ok))))
 
+(ert-deftest backstaff-emacs-bug-without-a-message-has-a-reason ()
+  (backstaff-emacs-tests-with-tool (lambda (&rest _) (signal 'error '("")))
+    (should (equal (backstaff-emacs-tests-error "context")
+                   '("INTERNAL" "The tool failed unexpectedly: (error \"\")")))))
+
 
 ;;; emacs/context
 

@@ -463,6 +463,28 @@ When that is told of its end it throws `left' to `out', which BODY ends in."
                              :type 'backstaff-error))))
         (should (< seconds 2.5))))))
 
+(ert-deftest backstaff-epc-answer-counts-though-the-peer-keeps-emacs-reading ()
+  (dolist (inhibit-quit '(nil t))
+    (backstaff-test-with-connection peer
+      (let ((seconds
+             (backstaff-test-seconds
+               (should (eq 'done (backstaff-epc-call peer 'answer-and-hang-up nil
+                                                     :timeout 15))))))
+        (should (< seconds 5))))))
+
+(ert-deftest backstaff-epc-slow-call-inside-the-wait-of-another-breaks-nothing ()
+  (backstaff-test-with-connection peer
+    (let ((inner nil))
+      (run-at-time 0 nil
+                   (lambda ()
+                     (setq inner (condition-case problem
+                                     (backstaff-epc-call peer 'stall nil :timeout 2)
+                                   (backstaff-error (car problem))))))
+      ;; The answer comes at once, but the call returns after the inner one.
+      (should (equal '("x") (backstaff-epc-call peer 'echo '("x"))))
+      (should (eq inner 'backstaff-timeout))
+      (should (backstaff-epc-live-p peer)))))
+
 (ert-deftest backstaff-epc-peer-that-keeps-emacs-reading-ends-in-a-timer-too ()
   (backstaff-test-with-connection peer
     (let ((condition nil))

@@ -22,7 +22,7 @@
   (declare (indent 1) (debug t))
   `(backstaff-view-test-project backstaff-search-tests-tree
      (backstaff-search ,pattern root)
-     (with-current-buffer (format "*backstaff search: %s*" ,pattern)
+     (with-current-buffer (backstaff-search--buffer ,pattern root)
        (backstaff-request-wait)
        (unwind-protect (progn ,@body)
          (kill-buffer)))))
@@ -49,19 +49,38 @@
           (should (equal (current-column) 4))
           (kill-buffer))))))
 
+(ert-deftest backstaff-search-of-another-project-has-a-buffer-of-its-own ()
+  (backstaff-view-test-project '(("one" ("p" ("a" . "run"))) ("two" ("p" ("b" . "run"))))
+    (let ((buffers (mapcar (lambda (name)
+                             (let ((backstaff-root-directory
+                                    (file-name-as-directory (expand-file-name name root))))
+                               (backstaff-search "run" nil t)
+                               (backstaff-request-wait)
+                               (current-buffer)))
+                           '("one/p" "two/p" "one/p"))))
+      (unwind-protect
+          (progn
+            (should (equal (mapcar #'buffer-name (butlast buffers))
+                           '("*backstaff search: run in p*" "*backstaff search: run in p*<2>")))
+            (should (eq (car buffers) (nth 2 buffers)))
+            (cl-loop for buffer in buffers for file in '("a" "b" "a")
+                     do (with-current-buffer buffer
+                          (should (string-match-p (format "^%s\0" file) (buffer-string))))))
+        (mapc #'kill-buffer (butlast buffers))))))
+
 (ert-deftest backstaff-search-visits-the-next-match-from-its-heading ()
   (backstaff-search-tests-found "run"
     (save-window-excursion
       (switch-to-buffer (current-buffer))
       (pcase-dolist (`(,line ,name ,column) '((1 "README" 0) (4 "README" 0) (6 "a.c" 4)))
-        (with-current-buffer "*backstaff search: run*"
+        (with-current-buffer (backstaff-search--buffer "run" root)
           (goto-char (point-min))
           (forward-line (1- line))
           (execute-kbd-macro (kbd "RET")))
         (with-current-buffer (window-buffer)
           (should (equal (list (buffer-name) (current-column)) (list name column)))
           (kill-buffer))
-        (switch-to-buffer "*backstaff search: run*"))
+        (switch-to-buffer (backstaff-search--buffer "run" root)))
       (goto-char (point-max))
       (should (equal (cadr (should-error (backstaff-search-visit) :type 'user-error))
                      "No match is on this line or below it")))))
@@ -165,8 +184,8 @@
 (ert-deftest backstaff-search-returns-at-once-and-is-cancelled ()
   (backstaff-view-test-project backstaff-search-tests-tree
     (backstaff-search "run" root)
-    (should (equal (buffer-name (window-buffer)) "*backstaff search: run*"))
-    (with-current-buffer "*backstaff search: run*"
+    (should (eq (window-buffer) (backstaff-search--buffer "run" root)))
+    (with-current-buffer (backstaff-search--buffer "run" root)
       (should-not (string-match-p "finished" (buffer-string)))
       (backstaff-request-quit)
       (should (string-match-p "Search cancelled" (buffer-string)))

@@ -1,7 +1,9 @@
 """One call, from raw arguments to a reply; every error becomes one."""
 
+import errno
 import logging
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -229,3 +231,40 @@ def test_cancelled_call_says_so(tree: Plant) -> None:
     root = tree({"f": ""})
     reply = server_at(root).call("agent-q/list_directory", {"path": "."}, None, cancelled)
     assert code(reply) == "CANCELLED"
+
+
+def test_deadline_and_elapsed_time_count_from_the_arrival_of_a_call(folder: Path) -> None:
+    left: list[float] = []
+
+    def run(_: Nothing, context: Context) -> Result:
+        left.append(context.budget.left())
+        return Result(text="fine", data={})
+
+    server = server_at(folder, registry_of(fine=run))
+    call = server.prepare("test/fine", None, {"deadline_ms": 9000})
+    reply = server.run(replace(call, arrived=call.arrived - 2))
+    assert reply.elapsed_ms >= 2000
+    assert 5 < left[0] <= 7
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "too little memory"),
+        (OSError(errno.ENOMEM, "x"), "too little memory"),
+        (ImportError("libx.so: failed to map segment from shared object"), "too little memory"),
+        (OSError(errno.EMFILE, "x"), "as many files open"),
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_lack_of_resources_is_told_and_no_bug(
+    folder: Path, error: Exception, words: str, *, wrapped: bool
+) -> None:
+    def run(_: Nothing, __: Context) -> Result:
+        if wrapped:
+            raise ImportError("cannot import") from error
+        raise error
+
+    reply = server_at(folder, registry_of(poor=run)).call("test/poor")
+    assert code(reply) == "IO_ERROR"
+    assert words in reply.text

@@ -14,7 +14,17 @@ import pytest
 from backstaff import workers as module
 from backstaff.tool import Context, Result
 from backstaff.wire.connection import Connection
-from backstaff.workers import GRACE_S, IDLE_S, MAX_STUCK, MAX_WORKERS, Workers
+from backstaff.workers import (
+    CHECK_S,
+    GRACE_S,
+    IDLE_S,
+    MAX_COMPUTING,
+    MAX_STUCK,
+    MAX_THREADS,
+    MAX_WORKERS,
+    YOUNG_S,
+    Workers,
+)
 from tests.py.epc import DEADLINE, frame, parsed
 from tests.py.servers import Nothing, registry_of, saying, server_at
 from tests.py.wire.jobs import Doing
@@ -158,6 +168,106 @@ def test_workers_that_come_back_are_taken_on_again(
     assert pool.submit(Doing(done.set))
     assert done.wait(DEADLINE)
     assert pool._threads <= MAX_WORKERS  # noqa: SLF001
+
+
+# ---------------------------------------------------------------------------- who goes first
+
+
+def begun(pool: Workers, disk: DeadDisk, count: int, **job: Any) -> list[Doing]:  # noqa: ANN401
+    """COUNT jobs of one tool that hang, and have begun."""
+    jobs = [Doing(disk.hang, **job) for _ in range(count)]
+    assert all(pool.submit(job) for job in jobs)
+    disk.has(count)
+    return jobs
+
+
+def test_job_that_is_young_no_more_gives_its_place_to_the_next(
+    pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    begun(pool, disk, MAX_WORKERS)
+    done = threading.Event()
+    assert pool.submit(Doing(done.set))
+    pool.check_waiting()
+    assert not done.is_set()
+    clock.now += 2 * YOUNG_S
+    pool.check_waiting()
+    assert done.wait(DEADLINE)
+
+
+@pytest.mark.parametrize("slow", [MAX_WORKERS, 30, 200])
+def test_any_number_of_slow_jobs_holds_up_no_job_of_another_tool(
+    pool: Workers, clock: Clock, disk: DeadDisk, slow: int
+) -> None:
+    assert all(pool.submit(Doing(disk.hang, tool_id="test/slow")) for _ in range(slow))
+    for _ in range(20):
+        clock.now += 2 * YOUNG_S
+        pool.check_waiting()
+    for number in range(10):
+        done = threading.Event()
+        assert pool.submit(Doing(done.set, tool_id=f"test/{number}"))
+        assert done.wait(DEADLINE)
+
+
+@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no other thread's time")
+def test_jobs_that_wait_for_a_process_take_no_place_of_those_that_compute(
+    pool: Workers, clock: Clock, disk: DeadDisk
+) -> None:
+    for _ in range(MAX_COMPUTING // MAX_WORKERS):
+        begun(pool, disk, MAX_WORKERS, seconds=1000)
+        clock.now += 2 * YOUNG_S
+    done = threading.Event()
+    assert pool.submit(Doing(done.set))
+    pool.check_waiting()
+    assert not done.is_set()
+    clock.now += CHECK_S
+    pool.check_deadlines()
+    pool.check_deadlines()
+    assert done.wait(DEADLINE)
+
+
+def test_there_is_a_hard_limit_of_threads(pool: Workers, clock: Clock, disk: DeadDisk) -> None:
+    jobs = [Doing(disk.hang, 1000, f"test/{number}") for number in range(2 * MAX_THREADS)]
+    assert all(pool.submit(job) for job in jobs)
+    for _ in jobs:
+        clock.now += 2 * YOUNG_S
+        pool.check_deadlines()
+    assert pool._threads <= MAX_THREADS  # noqa: SLF001
+    disk.back.set()
+
+
+def test_job_that_waits_past_its_deadline_is_answered_and_never_runs(
+    pool: Workers, clock: Clock, disk: DeadDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_RUNNING", MAX_WORKERS)
+    begun(pool, disk, MAX_WORKERS, seconds=1000)
+    ran = threading.Event()
+    job = Doing(ran.set, seconds=5)
+    assert pool.submit(job)
+    for passed, expired in (4.9, 0), (0.2, 1), (10, 1):
+        clock.now += passed
+        pool.check_waiting()
+        assert job.expired == expired
+    disk.back.set()
+    assert not ran.is_set()
+
+
+def test_call_that_waited_in_vain_says_so(
+    folder: Path, pool: Workers, clock: Clock, disk: DeadDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_RUNNING", MAX_WORKERS)
+    talk = Talk(folder, pool, dead=disk.run)
+    uids = range(1, MAX_WORKERS + 1)
+    talk.send(*(f"(call {uid} test/dead (nil (:deadline-ms 90000)))" for uid in uids))
+    disk.has(MAX_WORKERS)
+    talk.send("(call 9 test/dead (nil (:deadline-ms 2000)))", "(call 10 test/dead ())")
+    talk.send("(call 11 cancel (10))")
+    assert talk.answers(1)[11] is True
+    clock.now += 2.1
+    pool.check_waiting()
+    answers = talk.answers(2)
+    assert answers[9][":error"][":code"] == "DEADLINE_EXCEEDED"
+    assert "waited 2000 ms behind other calls" in answers[9][":text"]
+    assert answers[10][":error"][":code"] == "CANCELLED"
 
 
 def test_job_without_a_thread_is_refused_and_the_next_may_have_one(

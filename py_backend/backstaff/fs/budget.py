@@ -31,7 +31,7 @@ class Budget:
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
-    def lasting(cls, milliseconds: int, cancelled: threading.Event) -> "Budget":
+    def lasting(cls, milliseconds: float, cancelled: threading.Event) -> "Budget":
         """A budget that starts now and lasts so many MILLISECONDS."""
         return cls(time.monotonic() + milliseconds / 1000, cancelled)
 

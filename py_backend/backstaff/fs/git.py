@@ -159,13 +159,29 @@ class Repository:
         return answer if isinstance(answer, NoGit) else os.fsdecode(answer.removesuffix(b"\n"))
 
     def tracked(self, budget: Budget) -> "TrackedFiles | NoGit":
-        """The index below the directory. Some of its files may be gone."""
-        answer = _ask(self, budget, "ls-files", "-z", "-t", "--stage")
-        return answer if isinstance(answer, NoGit) else TrackedFiles.parse(answer)
+        """The index below the directory. Some of its files may be gone.
+
+        With a split index these are the files of the latest commit: git sets the time of a shared
+        index whenever it reads one, and nothing here changes a file.
+        """
+        index = os.path.join(_HELD % self.directory, self.index)
+        if _is_endless(index):
+            return NoGit.BROKEN
+        if not _is_split(index):
+            answer = _ask(self, budget, "ls-files", "-z", "-t", "--stage")
+            return answer if isinstance(answer, NoGit) else TrackedFiles.parse(answer)
+        if not self.head:
+            return TrackedFiles()
+        answer = _ask(self, budget, "ls-tree", "-r", "-z", self.head)
+        if isinstance(answer, NoGit):
+            return answer
+        return TrackedFiles.parse(b"H " + answer.replace(b"\0", b"\0H ").removesuffix(b"H "))
 
     def is_repository(self, directory: int, budget: Budget) -> bool:
         """Whether git takes the `.git` in the open DIRECTORY, below this one, for a repository."""
-        inner = replace(self, directory=directory)
+        if _holds_endless(os.path.join(_HELD % directory, ".git")):
+            return False
+        inner, budget = replace(self, directory=directory), budget.at_most(FIRST_SECONDS)
         answer = _ask(inner, budget, "rev-parse", "--resolve-git-dir", ".git")
         return not isinstance(answer, NoGit)
 
@@ -197,8 +213,9 @@ class Repository:
 
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
     """The work tree around the open DIRECTORY. A git inside PROJECT, a path, is not run."""
-    if not _may_be_in_one(directory):
-        return NoGit.NO_WORK_TREE
+    git_directory = _git_directory(directory)
+    if not git_directory or _holds_endless(os.path.join(_HELD % directory, git_directory)):
+        return NoGit.BROKEN if git_directory else NoGit.NO_WORK_TREE
     program = _program(project, os.environ.get("PATH", ""))
     if program is None or not os.path.exists(_HELD % directory):
         return NoGit.UNSUPPORTED if program else NoGit.ABSENT
@@ -220,10 +237,11 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     )
 
 
-def _may_be_in_one(directory: int) -> bool:
-    """Whether the open DIRECTORY or one above holds a `.git` or a `HEAD`; True in doubt.
+def _git_directory(directory: int) -> str | None:
+    """The git directory in the open DIRECTORY or the nearest above, as a path from DIRECTORY.
 
-    Else git need not be started to say that there is no repository.
+    It is a `.git`, or a directory that has a `HEAD` itself. None means that there is neither, so
+    git need not be started to say that there is no repository. In doubt the path leads to none.
     """
 
     def identity(path: str) -> tuple[int, int]:
@@ -239,14 +257,48 @@ def _may_be_in_one(directory: int) -> bool:
                     os.stat(f"{above}/{name}", dir_fd=directory, follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                return True
+                return f"{above}/{name}" if name == ".git" else above
             if identity(above) == top:
-                return False
+                return None
             above += "/.."
     except OSError:
-        return True
+        return above
 
 
+def _is_endless(path: str) -> bool:
+    """Whether to read the file PATH may take for ever, as with a fifo or a device."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _holds_endless(git_directory: str) -> bool:
+    """Whether one of the files that git reads first in GIT_DIRECTORY is endless."""
+    return any(_is_endless(f"{git_directory}/{name}") for name in _FILES)
+
+
+def _is_split(index: str) -> bool:
+    """Whether the file INDEX names a shared index beside it (gitformat-index, "Split index")."""
+    try:
+        beside = filter(None, map(_SHARED.fullmatch, os.listdir(os.path.dirname(index))))
+        if not (shared := [bytes.fromhex(name[1]) for name in beside]):
+            return False
+        if os.path.getsize(index) > MAX_OUTPUT:
+            return False
+        with open(index, "rb") as file:
+            content = file.read()
+    except OSError:
+        return False
+    return any(name in content for name in shared)
+
+
+_FILES = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
+    *("info/grafts", "objects/info/alternates"),
+)
+_SHARED = re.compile(r"sharedindex\.((?:[0-9a-f]{2})+)")
 _OF_A_REPOSITORY = (".git", "HEAD")
 """A work tree has the first; a bare repository, and a `.git` directory, the second."""
 _QUESTION = (

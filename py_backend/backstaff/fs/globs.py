@@ -42,7 +42,7 @@ class BadGlob(ValueError):
     """A pattern that cannot be used; the message names it and says why."""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)  # each can take 600 kB
 def compile_globs(patterns: tuple[str, ...]) -> "Globs":
     """The PATTERNS, ready to match. Raises `BadGlob`."""
     if len(patterns) > MAX_PATTERNS:

@@ -43,10 +43,13 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Key, Value]):
-    """The values that were used last; the oldest go when all together are larger than `most`."""
+    """The values that were used last; the oldest go when all together are larger than `most`.
+
+    Each value counts one more than its size, because a thousand empty ones take memory, too.
+    """
 
     def __init__(self, most: int, size: Callable[[Value], int]) -> None:
-        """Keep values whose SIZE together is MOST."""
+        """Keep values whose SIZE together is at most MOST."""
         self.most = most
         self._size = size
         self._values: OrderedDict[Key, Value] = OrderedDict()
@@ -64,7 +67,7 @@ class Recent(Generic[Key, Value]):
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
-            while sum(map(self._size, self._values.values())) > self.most:
+            while len(self._values) + sum(map(self._size, self._values.values())) > self.most:
                 self._values.popitem(last=False)
 
     def clear(self) -> None:

@@ -289,9 +289,9 @@ class Connection:
         """Send the REPLY. Both a worker and its watcher may try: the first one does."""
         try:
             result = self._result(reply)
-        except Exception:
+        except Exception as error:
             logger.exception("the reply of %s cannot be written", reply.tool)
-            result = self._result(failure(reply.tool, unexpected()))
+            result = self._result(failure(reply.tool, unexpected(error)))
         with self._telling:  # no progress may be told after the answer
             if running not in self._running:
                 return

@@ -14,11 +14,17 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
+from encodings import normalize_encoding
+from encodings.aliases import aliases
+from importlib.util import find_spec
 from itertools import pairwise
 
 HEAD_BYTES = 8 << 10
 COOKIE_BYTES = 1 << 10
 """Bytes at the start in which a cookie may stand; only their first two lines count."""
+
+MAX_NAME = 64
+"""Maximum length of the name of an encoding; Emacs's longest has 30 characters."""
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -89,11 +95,18 @@ _TAR_AT, _TAR = 257, b"ustar"
 
 def codec(name: str) -> str:
     """Python's name of the encoding that Emacs, MIME or a person calls NAME; "" for none."""
+    if len(name) > MAX_NAME:
+        return ""
     plain = _LINE_ENDS.sub("", name.strip().lower())
     plain = _LATIN.sub(r"latin\1", _OF_EMACS.get(plain, plain))
+    # `codecs.lookup` keeps every name for ever, so it gets only those of Python's own modules.
+    module = normalize_encoding(plain)
+    module = aliases.get(module) or aliases.get(module.replace(".", "_")) or module
+    if not module or "." in module or find_spec(f"encodings.{module}") is None:
+        return ""
     try:
-        found = codecs.lookup(plain)
-    except (LookupError, ValueError):
+        found = codecs.lookup(module)
+    except LookupError:  # such as `mbcs`, which Windows alone has
         return ""
     # The attribute is CPython's, and tells texts from `base64` and the like.
     if found.name in _NO_ENCODINGS or not getattr(found, "_is_text_encoding", True):

@@ -20,7 +20,7 @@ from backstaff.render.names import visible
 from backstaff.search import suggestions
 from backstaff.search.choice import Rules, above_excluded, choose, told_by_name
 from backstaff.search.dialects import BadRegexp, from_emacs, from_posix, translated
-from backstaff.search.regexp import Regexp
+from backstaff.search.regexp import NoMatcher, Regexp
 from backstaff.search.scan import Scan
 from backstaff.search.suggestions import Searched
 
@@ -83,7 +83,7 @@ class Near:
                         found[number] += self.regexp.answer()[0]
                 if min(found.values(), default=MANY) > MANY:
                     break
-        except (DeadlineExceeded, BadRegexp):  # it can take too much memory, too
+        except (DeadlineExceeded, BadRegexp, NoMatcher):  # it can take too much memory, too
             late = True
         for number, count in found.items():
             if count > MANY:

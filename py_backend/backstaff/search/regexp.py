@@ -23,7 +23,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 
-from backstaff.errors import Unreachable
+from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.fs.budget import Budget
 from backstaff.search.dialects import BadRegexp
 
@@ -55,6 +55,14 @@ module.main()
 """
 
 
+class NoMatcher(ToolError):
+    """The process that matches did not start, or has ended. Neither says anything of a pattern."""
+
+    def __init__(self, problem: str) -> None:
+        remedy = "the system may be short of memory or processes; try again"
+        super().__init__(ErrorCode.IO_ERROR, f"The process that matches {problem}: {remedy}")
+
+
 @dataclass(slots=True)
 class Regexp:
     """PATTERN in a process of its own; use it as a context manager, within BUDGET.
@@ -68,14 +76,22 @@ class Regexp:
     _worker: "_Worker" = field(init=False)
 
     def __enter__(self) -> Self:
-        """Compile the pattern. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
+        """Compile the pattern. Raises as `answer` does."""
         self._worker = _Worker.take()
         try:
-            self.compile(0, self.pattern, ignore_case=self.ignore_case)
+            try:
+                self._compile_first()
+            except NoMatcher:  # someone may have ended one that waited
+                self._worker.end()
+                self._worker = _Worker.start()
+                self._compile_first()
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def _compile_first(self) -> None:
+        self.compile(0, self.pattern, ignore_case=self.ignore_case)
 
     def __exit__(self, *_: object) -> None:
         """Give the process back, or end it if it still works."""
@@ -108,12 +124,12 @@ class Regexp:
     def answer(self) -> Any:  # noqa: ANN401 - of one of three questions
         """Wait for an answer, such as one from `regexp_worker.found_in`.
 
-        Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`.
+        Raises `BadRegexp`, `NoMatcher`, `DeadlineExceeded` and `Cancelled`.
         """
         try:
             word, value = self._worker.receive(self.budget)
         except OSError as error:
-            raise Unreachable("the process that matches cannot be heard") from error
+            raise NoMatcher(f"cannot be heard ({error.strerror})") from error
         if word == "bad":
             raise BadRegexp(*value)
         return value
@@ -164,7 +180,7 @@ class _Worker:
                 pass_fds=() if shared is None else (descriptor,),
             )
         except OSError as error:
-            raise Unreachable("the system lets no process start to match the pattern") from error
+            raise NoMatcher(f"cannot be started ({error.strerror})") from error
         finally:
             if shared is not None:
                 os.close(descriptor)
@@ -186,7 +202,7 @@ class _Worker:
         self._write(len(packed).to_bytes(4) + packed)
 
     def receive(self, budget: Budget) -> tuple[str, Any]:
-        """The answer. Raises `DeadlineExceeded` and `Cancelled`, and `BadRegexp` if it ended."""
+        """The answer. Raises `DeadlineExceeded` and `Cancelled`, and `NoMatcher` if it ended."""
         answer = marshal.loads(self._read(int.from_bytes(self._read(4, budget)), budget))  # noqa: S302
         # After a bad one no other comes.
         self.owes = 0 if answer[0] == "bad" else self.owes - 1
@@ -205,7 +221,7 @@ class _Worker:
 
     def _replace(self) -> None:
         self.end()
-        with suppress(Unreachable):  # then the next call tries again
+        with suppress(NoMatcher):  # then the next call tries again
             _Worker.start().keep()
 
     def keep(self) -> None:
@@ -249,8 +265,23 @@ class _Worker:
                 budget.check()
                 if selector.select(min(TICK, max(0.0, budget.left()))):
                     if not (piece := os.read(pipe, max(size, PIECE))):
-                        raise BadRegexp("it takes too much memory or time")
+                        raise self._ended()
                     self._received += piece
+
+    def _ended(self) -> ToolError:
+        """The error for a process that has closed its stdout."""
+        import signal
+        import subprocess
+
+        try:
+            status = self.process.wait(TICK)
+        except subprocess.TimeoutExpired:
+            return NoMatcher("has closed its output")
+        if status >= 0:
+            return NoMatcher(f"ended with status {status}")
+        if status == -getattr(signal, "SIGALRM", 0):  # its own deadline came first
+            return DeadlineExceeded()
+        return NoMatcher(f"was ended by {signal.Signals(-status).name}")
 
     def _write(self, data: bytes) -> None:
         if self.process.stdin is None:

@@ -33,7 +33,8 @@ from typing import Any
 from backstaff.search.requirements import Linear, parsed_by_re, required
 
 MEMORY = 1 << 30
-"""Bytes that a pattern may take: some need a hundred for each character of a line."""
+"""Bytes that a pattern may take, unless the limit of the system is lower. Some patterns need a
+hundred for each character of a line."""
 SLOW = 0.05
 """Seconds for some texts after which RE2 is not asked any more. Most take a thousandth of that."""
 # For 5.6 MB of sources, `[a-z].{900}[0-9]` takes 1.3 s with .05, and 7.9 s without this limit;
@@ -270,7 +271,9 @@ def main() -> None:
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        lowest = min([MEMORY, *(one for one in limits if one != resource.RLIM_INFINITY)])
+        resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
     descriptor = int(sys.argv[1])
     shared = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if descriptor >= 0 else b""
     source, sink = sys.stdin.buffer, sys.stdout.buffer

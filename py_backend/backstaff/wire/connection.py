@@ -183,9 +183,9 @@ class Connection:
     def _encoded(self, uid: int, reply: Reply) -> bytes:
         try:
             return self._message(uid, "return", reply.fields())
-        except Exception:
+        except Exception as error:
             logger.exception("the reply of %s cannot be written", reply.tool)
-            return self._message(uid, "return", failure(reply.tool, unexpected()).fields())
+            return self._message(uid, "return", failure(reply.tool, unexpected(error)).fields())
 
     def _reply(self, uid: int, kind: str, value: object) -> None:
         self._send(frame(self._message(uid, kind, value)))

@@ -119,6 +119,14 @@ def hang_up(_uid: int, _: bytes) -> None:
     os.close(1)
 
 
+@method
+def answer_and_hang_up(uid: int, _: bytes) -> None:
+    """Answer behind much for nobody, close standard output and live on."""
+    write(frame(STRAY) * 20_000)
+    answer(uid, b"done")
+    os.close(1)
+
+
 STRAY = b"(return 99999 nil)\n"
 
 

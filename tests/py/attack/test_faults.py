@@ -1,6 +1,7 @@
 """Whatever fails below a call, at whichever step: an answer, nothing open, and the next works."""
 
 import errno
+import json
 import os
 import re
 import resource
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -151,6 +152,41 @@ def test_few_descriptors_are_enough_and_fewer_are_an_answer(server: Server, tool
         assert text
         assert BUG not in text
         assert ok or spare < 10, text
+
+
+FRESH = """
+import os, resource, sys
+from backstaff.registry import discover
+from backstaff.server import Server
+from backstaff.settings import Settings
+limit, bound, tool_id, arguments, root = sys.argv[1:]
+server = Server(discover(), Settings(), root)
+server.registry.by_id[tool_id]
+bound = int(bound)
+if limit == "AS":  # more bytes than there are now
+    bound += int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(getattr(resource, "RLIMIT_" + limit), (bound, bound))
+print(server.call(tool_id, arguments).text)
+"""
+"""A process in which a call is the first to need some modules, and there is little to have."""
+
+
+@pytest.mark.parametrize("tool_id", TOOLS)
+@pytest.mark.parametrize(
+    ("limit", "bounds"),
+    [("NOFILE", range(3, 15)), ("AS", [0, 1 << 18, 1 << 20, 1 << 21, 1 << 22, 1 << 24])],
+)
+def test_first_call_with_few_resources_is_answered(
+    root: Path, tool_id: str, limit: str, bounds: Sequence[int]
+) -> None:
+    (root / ".gitignore").write_text("*.log\n/a/**/b\n")
+    arguments = json.dumps(fitting(TOOLS[tool_id]))
+    for bound in bounds:
+        command = (sys.executable, "-c", FRESH, limit, str(bound), tool_id, arguments, str(root))
+        done = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603
+        tally(faults_injected=1)
+        assert done.stdout, done.stderr
+        assert BUG not in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("now", [0.0, 1e12])

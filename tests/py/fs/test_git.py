@@ -12,7 +12,14 @@ import pytest
 from backstaff.errors import Cancelled
 from backstaff.fs import git as asking
 from backstaff.fs.budget import Budget
-from backstaff.fs.git import Asked, NoGit, Repository, default_excludes, find_repository
+from backstaff.fs.git import (
+    Asked,
+    NoGit,
+    Repository,
+    TrackedFiles,
+    default_excludes,
+    find_repository,
+)
 from tests.py.fs.repositories import alone, git
 from tests.py.processes import as_root
 
@@ -376,3 +383,87 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
     with asked(root) as repository:
         tracked(repository)
         assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
+
+
+# ---------------------------------------------------------------------------- what is not touched
+
+
+def times(root: Path) -> dict[Path, int]:
+    """The time of modification of ROOT and of all that is below."""
+    return {path: path.lstat().st_mtime_ns for path in (root, *root.rglob("*"))}
+
+
+def test_looking_at_a_split_index_changes_no_time_in_the_tree(root: Path) -> None:
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "d/kept.log").write_text("")
+    git(root, "add", "-f", "d/kept.log")
+    git(root, "commit", "-qm", "log")
+    git(root, "update-index", "--split-index")
+    for path in times(root):
+        os.utime(path, (1_000_000_000, 1_000_000_000), follow_symlinks=False)
+    before = times(root)
+    with asked(root) as repository:
+        assert "d/kept.log" in tracked(repository)
+        assert repository.commits(5, Budget())
+        assert repository.branch(Budget()) == "trunk"
+    with asked(root / "d") as repository:
+        assert tracked(repository) == ["b", "kept.log"]
+    assert times(root) == before
+
+
+def test_submodules_are_known_beside_a_split_index(root: Path) -> None:
+    head = git(root, "rev-parse", "HEAD").strip()
+    git(root, "update-index", "--add", "--cacheinfo", f"160000,{head},sub")
+    git(root, "commit", "-qm", "sub")
+    git(root, "update-index", "--split-index")
+    with asked(root) as repository:
+        found = repository.tracked(Budget())
+    assert isinstance(found, TrackedFiles)
+    assert found.gitlinks == {"sub"}
+    assert found.has("d/b")
+
+
+def test_split_index_before_the_first_commit_tracks_nothing(folder: Path) -> None:
+    root = folder / "new"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / "a").write_text("")
+    git(root, "add", "a")
+    git(root, "update-index", "--split-index")
+    with asked(root) as repository:
+        assert tracked(repository) == []
+
+
+# ---------------------------------------------------------------------------- what never ends
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config", "index", "packed-refs", "commondir"])
+def test_git_is_not_asked_where_it_would_wait_for_a_fifo(
+    root: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = root / ".git" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    monkeypatch.setattr(asking, "_started", pytest.fail)
+    assert no_git(root) is NoGit.BROKEN
+    assert no_git(root / "d") is NoGit.BROKEN
+
+
+def test_a_fifo_as_the_index_of_a_linked_work_tree_is_not_read(root: Path) -> None:
+    git(root, "worktree", "add", "-q", "../other")
+    index = root / ".git/worktrees/other/index"
+    index.unlink()
+    os.mkfifo(index)
+    with asked(root.parent / "other") as repository:
+        assert repository.tracked(Budget()) is NoGit.BROKEN
+
+
+def test_a_repository_within_is_none_if_its_head_is_a_fifo(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(root / "d", "init", "-q")
+    (root / "d/.git/HEAD").unlink()
+    os.mkfifo(root / "d/.git/HEAD")
+    with asked(root) as repository, opened(root / "d") as inner:
+        monkeypatch.setattr(asking, "_started", pytest.fail)
+        assert not repository.is_repository(inner, Budget())

@@ -526,3 +526,17 @@ def test_no_progress_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
         assert gate.started.acquire(timeout=DEADLINE)
     gate.opened.set()
     assert all("result" in session.heard() for _ in range(4))
+
+
+def test_searches_that_take_long_hold_up_no_other_call(tree: Plant) -> None:
+    root = tree({"slow.txt": "a" * 60 + "!", "b.txt": "word"})
+    session = Session(server_at(root), ["workspace/regexp_search", "workspace/read_file"])
+    slow = {"pattern": "(a|aa)+!(?=x)", "timeout_ms": 30_000}
+    for uid in range(100, 130):
+        session.say(request("tools/call", {"name": "regexp_search", "arguments": slow}, uid=uid))
+    for name, arguments in (
+        ("workspace_read_file", {"path": "b.txt"}),
+        ("regexp_search", {"pattern": "wor", "include": ["b.txt"]}),
+    ):
+        assert "word" in text(session.call(name, arguments))
+    session.connection.close()

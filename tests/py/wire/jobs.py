@@ -10,8 +10,10 @@ class Doing:
 
     work: Callable[[], None]
     seconds: float = 10
+    tool_id: str = "test/doing"
     abandoned: list[int] = field(default_factory=list)
     slow: int = 0
+    expired: int = 0
     rejected: int = 0
 
     def run(self) -> None:
@@ -23,6 +25,9 @@ class Doing:
     def abandon(self, stuck: int, *, works: bool) -> None:
         self.abandoned.append(stuck)
         self.slow += works
+
+    def expire(self) -> None:
+        self.expired += 1
 
     def reject(self) -> None:
         self.rejected += 1

@@ -1,5 +1,6 @@
 """One connection: what is answered, by whom, in which order, and with what on misuse."""
 
+import json
 import logging
 import os
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from backstaff import __version__, tools
+from backstaff import workers as workers_module
 from backstaff.registry import Registry
 from backstaff.server import Server
 from backstaff.tool import Context, Result
@@ -344,6 +346,22 @@ def test_quick_call_overtakes_a_slow_one(line_to: MakeLine) -> None:
     assert line.answer()[1] == 1
 
 
+@pytest.mark.parametrize("count", [MAX_WORKERS, 30])
+def test_searches_that_take_long_hold_up_no_other_call(tree: Plant, count: int) -> None:
+    line = Line(server_at(tree({"slow.txt": "a" * 60 + "!", "b.txt": "word"})))
+    slow = json.dumps(json.dumps({"pattern": "(a|aa)+!(?=x)", "timeout_ms": 30_000}))
+    uids = range(1, count + 1)
+    line.send(
+        *(f"(call {uid} workspace/regexp_search ({slow} (:deadline-ms 30000)))" for uid in uids)
+    )
+    assert line.value('(call 90 get_file_info ((:path "b.txt")))')[":ok"]
+    quick = json.dumps(json.dumps({"pattern": "wor", "include": ["b.txt"]}))
+    assert "1: word" in line.value(f"(call 91 workspace/regexp_search ({quick}))")[":text"]
+    line.connection.close()
+    codes = {line.answer()[2][":error"][":code"] for _ in uids}
+    assert codes == {"CANCELLED"}
+
+
 def test_cancelled_call_is_answered_as_such(line_to: MakeLine) -> None:
     gate = Gate()
     line = line_to(slow=gate.run)
@@ -357,6 +375,13 @@ def test_cancelled_call_is_answered_as_such(line_to: MakeLine) -> None:
     assert line.value("(call 3 cancel (1))") == []
 
 
+@pytest.fixture
+def _always_young(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let slow calls keep their places, so that others wait."""
+    monkeypatch.setattr(workers_module, "YOUNG_S", float("inf"))
+
+
+@pytest.mark.usefixtures("_always_young")
 def test_call_that_waits_can_be_cancelled(line_to: MakeLine) -> None:
     gate = Gate()
     line = line_to(slow=gate.run)
@@ -385,6 +410,7 @@ def test_closing_cancels_what_runs(line_to: MakeLine) -> None:
     assert line.answer()[2][":error"][":code"] == "CANCELLED"
 
 
+@pytest.mark.usefixtures("_always_young")
 def test_too_many_calls_are_refused_and_all_others_answered(line_to: MakeLine) -> None:
     gate = Gate()
     line = line_to(slow=gate.run)

@@ -375,7 +375,8 @@ def _walked(
 ) -> list[Command]:
     """Read the commands in DIRECTORIES and below; those that are not the first of a name say so.
 
-    An unreadable one is among them, but hides no other.
+    In one directory, the first is the one in the fewest sub-folders, then by path. An unreadable
+    command is in the answer, but hides no other.
     """
     commands: list[Command] = []
     broken: list[Command] = []
@@ -384,7 +385,9 @@ def _walked(
         walk = _FolderWalk(directory, catalog, budget)
         walk.run()
         broken += walk.broken
-        for _, command in walk.found.values():
+        # The order of `found` depends on what the last call left in the cache.
+        for path in sorted(walk.found, key=lambda path: (path.count("/"), path)):
+            _, command = walk.found[path]
             counts = first.setdefault(command.name, command)
             shadowed = counts is not command
             commands.append(command._replace(shadowed_by=counts.path) if shadowed else command)

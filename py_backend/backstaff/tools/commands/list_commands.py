@@ -14,8 +14,8 @@ not read (`nested`); the text tells of them where there is no other command.
 
 With the setting `sources` the list also holds those of other agents: skills, commands in
 sub-folders and in TOML, prompts. Its data then say more of each (`MORE_KEYS`). Of several with one
-name the first counts, and `shadowed_by` of the others is its path. A file that cannot be read is
-listed with its problem.
+name the first counts, in one folder the one in the fewest sub-folders; `shadowed_by` of the others
+is its path. A file that cannot be read is listed with its problem.
 """
 
 import json

@@ -44,7 +44,7 @@ from backstaff.search import suggestions
 from backstaff.search.choice import Choice, Rules, above_excluded, choose, first_of
 from backstaff.search.dialects import BadRegexp, translated
 from backstaff.search.near import WALK_SHARE, Near, about_include, shallow_include
-from backstaff.search.regexp import Regexp
+from backstaff.search.regexp import NoMatcher, Regexp
 from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
@@ -171,8 +171,8 @@ def run(arguments: Arguments, context: Context) -> Result:
     except PathError as error:
         raise refusal(error, asked.root_path, context) from error
     except DeadlineExceeded as error:
-        had = (budget.deadline - start) * 1000
-        raise _timeout(asked, scan, prefix, had) from error
+        had, passed = budget.deadline - start, time.monotonic() - start
+        raise _timeout(asked, scan, prefix, had * 1000, passed * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
 
@@ -219,12 +219,12 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     return ToolError(INVALID_REGEX, message)
 
 
-def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float) -> ToolError:
+def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: float) -> ToolError:
     """The error that says how far the search came (search 5), and what helps.
 
-    No match is told (search 5), but the first files with any are. PREFIX stands before each path,
-    and HAD are the milliseconds that there were: the caller's deadline may allow no more, and then
-    a higher timeout_ms would change nothing.
+    No match is told (search 5), but the first files with any are. PREFIX stands before each path.
+    HAD are the milliseconds that there were, of which some PASSED: the caller's deadline may allow
+    no more, and then a higher timeout_ms would change nothing.
     """
     if number := scan.waits_for or scan.looked_at:
         matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
@@ -243,7 +243,7 @@ def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float) -> ToolError
         (False, True): "give a root_path",
         (True, True): "exclude that file" if scan.waits_for else "give a deeper root_path",
     }[bool(prefix), bool(asked.include)]
-    limit, simpler = f"{round(had)} ms", ", or a simpler pattern"
+    limit, simpler = f"after {round(passed)} ms", ", or a simpler pattern"
     if round(had) < asked.timeout_ms:
         limit += f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
     elif asked.timeout_ms < MAX_TIMEOUT_MS:
@@ -278,7 +278,7 @@ def _reasons(
         yield about_include(asked.include[0], place, project, rules, near.budget)
     elif shallow := shallow_include(asked.include, project, rules, near.budget):
         yield shallow
-    with suppress(DeadlineExceeded):
+    with suppress(DeadlineExceeded, NoMatcher):
         yield from near.reasons()
         if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
             yield from near.ignored(place, project, rules)

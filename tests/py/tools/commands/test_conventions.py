@@ -12,6 +12,7 @@ from backstaff.errors import SettingsError
 from backstaff.settings import load
 from backstaff.tools.commands._conventions import DEPTH, Folder, Kind, folders
 from backstaff.tools.commands._directories import MORE_KEYS
+from tests.py.fs.test_project_files import settle
 from tests.py.replies import code
 from tests.py.tools.commands.corpus import (
     HOME,
@@ -276,6 +277,23 @@ def test_the_project_s_go_before_the_user_s_and_skills_before_commands(
     assert "\nplain (~/.claude/skills/plain/SKILL.md, shadowed): " in text
     mine = str(home / ".claude/skills/plain/SKILL.md")
     assert "Shadowed by the project's" in everything.call(GET, command_name=mine).text
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("deep", ["alpha/beta", "alpha/gamma/beta"])
+def test_of_one_name_in_one_folder_the_nearest_counts_in_every_call(
+    project: Project, deep: str
+) -> None:
+    project.sources = "all"
+    files = [".claude/skills/beta/SKILL.md", f".claude/skills/{deep}/SKILL.md"]
+    plant(project.root, {file: skill("beta", description=file) for file in files})
+    settle(project.root)
+    near, far = (str(project.root / file) for file in files)
+    for _ in range(3):  # the first call reads the files, and the later ones know them
+        pages = [rows(project.listing(page_size=1, page=page))[0] for page in (1, 2)]
+        assert [page["path"] for page in pages] == [near, far]
+        assert [page["shadowed_by"] for page in pages] == [None, near]
+        assert files[0] in project.call(GET, command_name="beta").text
 
 
 def test_a_shadowed_one_can_be_got_by_the_path_that_its_row_shows(everything: Project) -> None:

@@ -1,0 +1,66 @@
+"""Nothing that a model sends stays in memory, whichever tool and argument it uses for it."""
+
+import gc
+import tracemalloc
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+import pytest
+
+from backstaff.arguments import ParameterType
+from backstaff.fs.stamp import Recent
+from backstaff.server import Server
+from tests.py.attack.attackers import TOOLS
+from tests.py.servers import fitting, server_at
+from tests.py.trees import Plant
+
+CHARACTERS = 20_000
+CALLS = 40
+TEXTS = [
+    (tool_id, parameter.name)
+    for tool_id, tool in TOOLS.items()
+    for parameter in tool.parameters
+    if parameter.type in (ParameterType.STRING, ParameterType.ARRAY) and not parameter.choices
+]
+
+
+@pytest.fixture
+def server(tree: Plant) -> Server:
+    root = tree({".claude/commands/go.md": "go on", "a/b.txt": "text"})
+    return server_at(root)
+
+
+@pytest.fixture
+def _traced() -> Iterator[None]:
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def called(server: Server, tool_id: str, name: str, values: Iterator[str]) -> None:
+    """Call the tool again and again, each time with another value of the parameter NAME."""
+    parameter = next(one for one in TOOLS[tool_id].parameters if one.name == name)
+    for value in [next(values) for _ in range(CALLS)]:
+        given: object = [value] if parameter.type is ParameterType.ARRAY else value
+        arguments: Mapping[str, object] = fitting(TOOLS[tool_id]) | {name: given}
+        server.call(tool_id, arguments, {"for_model": True})
+
+
+@pytest.mark.usefixtures("_traced")
+@pytest.mark.parametrize(("tool_id", "name"), TEXTS)
+def test_long_values_of_an_argument_are_not_kept(server: Server, tool_id: str, name: str) -> None:
+    values = (f"q{number}".ljust(CHARACTERS, "z") for number in count())
+    called(server, tool_id, name, values)  # loads modules, and fills what is bounded
+    gc.collect()
+    before, _ = tracemalloc.get_traced_memory()
+    called(server, tool_id, name, values)
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    assert after - before < CALLS * CHARACTERS // 4
+
+
+def test_empty_values_fill_a_cache_like_others() -> None:
+    recent: Recent[int, list[int]] = Recent(10, len)
+    for number in range(100):
+        recent.put(number, [])
+    assert [number for number in range(100) if recent.get(number) is not None] == [*range(90, 100)]
