@@ -60,7 +60,7 @@ CHECKS: Mapping[int, str] = {
 
 TESTS = Path(__file__).parents[2]
 _PYTHON = re.compile(r"@pytest\.mark\.check\(([^)]*)\)\n(?:@.*\n(?:[ )].*\n)*)*def (test_\w+)")
-_ERT = re.compile(r"\(ert-deftest (\S+) \(\)\n(?:  \".*\n)?  :tags '\(([^)]*)\)")
+_ERT = re.compile(r"\(ert-deftest (\S+) \(\)\n(?:  \".*\n)?  :tags '\(([^)]*check-[^)]*)\)")
 _NUMBER = re.compile(r"\b(?:check-)?(\d+)\b")
 
 
