@@ -17,10 +17,9 @@
 (defmacro backstaff-agent-q-tests-with-project (tree &rest body)
   "Run BODY beside a project that holds TREE, with our own server."
   (declare (indent 1) (debug t))
-  `(backstaff-test-with-tree ,tree
-     (backstaff-test-with-server (backstaff-test-command)
-       (let ((default-directory "/"))
-         ,@body))))
+  `(backstaff-test-with-project ,tree
+     (let ((default-directory "/"))
+       ,@body)))
 
 (ert-deftest backstaff-agent-q-call-answers-below-the-root-it-is-told ()
   (backstaff-agent-q-tests-with-project '(("src" ("a" . "")))

@@ -7,21 +7,13 @@
 (require 'backstaff-test-support)
 (require 'backstaff-agent)
 
-(defmacro backstaff-agent-tests-with-project (tree &rest body)
-  "Run BODY in a project that holds TREE, with our own server."
-  (declare (indent 1) (debug t))
-  `(backstaff-test-with-tree ,tree
-     (backstaff-test-with-server (backstaff-test-command)
-       (let ((project-find-functions nil))
-         ,@body))))
-
 (defvar project-find-functions)
 
 (defmacro backstaff-agent-tests-with-settings (text &rest body)
   "Run BODY in a project, with our own server and TEXT as its settings."
   (declare (indent 1) (debug t))
   `(let ((backstaff-server-settings-file (make-temp-file "backstaff-" nil ".toml" ,text)))
-     (unwind-protect (backstaff-agent-tests-with-project nil ,@body)
+     (unwind-protect (backstaff-test-with-project nil ,@body)
        (delete-file backstaff-server-settings-file))))
 
 (defun backstaff-agent-tests-tool (id)
@@ -47,7 +39,7 @@
 ;;; Tools
 
 (ert-deftest backstaff-agent-tools-have-names-of-their-own ()
-  (backstaff-agent-tests-with-project nil
+  (backstaff-test-with-project nil
     (let ((names (backstaff-agent-tests-names)))
       (should (equal (mapcar #'car names)
                      (mapcar (lambda (tool) (plist-get tool :id)) (backstaff-tools))))
@@ -56,7 +48,7 @@
       (should (equal (cdr (assoc "forge/list_directory" names)) "forge_list_directory")))))
 
 (ert-deftest backstaff-agent-name-of-a-tool-is-one-whatever-else-is-there ()
-  (backstaff-agent-tests-with-project nil
+  (backstaff-test-with-project nil
     (let ((all (backstaff-agent-tests-names)))
       (should (equal (cdr (assoc "agent-q/search_files" all)) "search_files"))
       (should (equal (cdr (assoc "workspace/search_files" all)) "workspace_search_files"))
@@ -67,7 +59,7 @@
           (should-not (cl-set-difference names all :test #'equal)))))))
 
 (ert-deftest backstaff-agent-descriptions-name-tools-as-the-model-knows-them ()
-  (backstaff-agent-tests-with-project nil
+  (backstaff-test-with-project nil
     (let ((ids (regexp-opt (mapcar (lambda (tool) (plist-get tool :id)) (backstaff-tools)))))
       (cl-loop for tool in (backstaff-agent-tools)
                for described in (backstaff-tools)
@@ -83,7 +75,7 @@
                    "List directory entries"))))
 
 (ert-deftest backstaff-agent-answers-name-tools-as-the-model-knows-them ()
-  (backstaff-agent-tests-with-project '(("a" . "x"))
+  (backstaff-test-with-project '(("a" . "x"))
     (pcase-dolist (`(,id ,args ,for-models ,for-people)
                    '(("workspace/read_file" (:path ".")
                       "tree shows what is in it" "workspace/tree shows what is in it")
@@ -102,7 +94,7 @@
           (should (string-match-p for-people message)))))))
 
 (ert-deftest backstaff-agent-unknown-argument-is-the-last-line-of-the-text ()
-  (backstaff-agent-tests-with-project '(("a" . "x") ("src" ("b" . "x")))
+  (backstaff-test-with-project '(("a" . "x") ("src" ("b" . "x")))
     (pcase-dolist (`(,id . ,args)
                    '(("workspace/regexp_search" :pattern "x" :path "src" :max_files 3)
                      ("agent-q/list_directory" :path "." :max_files 3)
@@ -140,7 +132,7 @@
                                             id '(:path "a"))))))))))
 
 (ert-deftest backstaff-agent-every-argument-is-told-whole ()
-  (backstaff-agent-tests-with-project nil
+  (backstaff-test-with-project nil
     (dolist (tool (backstaff-agent-tools))
       (cl-loop for told in (backstaff-agent-parameters tool)
                for parameter in (plist-get tool :arguments)
@@ -154,7 +146,7 @@
                         (should (string-match-p (format "\\<%d\\>" limit) text)))))))))
 
 (ert-deftest backstaff-agent-unknown-toolset-is-named ()
-  (backstaff-agent-tests-with-project nil
+  (backstaff-test-with-project nil
     (let ((problem (should-error (backstaff-agent-tools '("forge" "forget")) :type 'user-error)))
       (should (string-match-p "no toolset forget; there are: .*forge" (cadr problem))))))
 
@@ -168,7 +160,7 @@
     (should (eq (plist-get (backstaff-agent-tests-tool "workspace/tree") :policy) :prompt))))
 
 (ert-deftest backstaff-agent-parameters-are-typed ()
-  (backstaff-agent-tests-with-project nil
+  (backstaff-test-with-project nil
     (should (equal (backstaff-agent-parameters (backstaff-agent-tests-tool "workspace/tree"))
                    '((:name "path" :type string :description "Directory path in workspace.")
                      (:name "entry_kind" :type string
@@ -184,7 +176,7 @@
                       :items (:type string) :optional t))))))
 
 (ert-deftest backstaff-agent-parameters-are-fresh ()
-  (backstaff-agent-tests-with-project nil
+  (backstaff-test-with-project nil
     (let* ((tool (backstaff-agent-tests-tool "workspace/tree"))
            (before (copy-tree (backstaff-agent-parameters tool) t)))
       (dolist (parameter (backstaff-agent-parameters tool))
@@ -214,7 +206,7 @@
       (should (equal (backstaff-agent--arguments parameters values) args)))))
 
 (ert-deftest backstaff-agent-values-reach-the-tool ()
-  (backstaff-agent-tests-with-project '(("a" ("b" . "") (".c" . "")) (".d" . "") ("e.log" . ""))
+  (backstaff-test-with-project '(("a" ("b" . "") (".c" . "")) (".d" . "") ("e.log" . ""))
     (should (equal (backstaff-agent-tests-call "workspace/tree" "." "all" 2 nil :json-false
                                                ["**/b" "*.log"])
                    (backstaff-call-text "workspace/tree"
@@ -234,7 +226,7 @@
 ;;; Calls
 
 (ert-deftest backstaff-agent-root-is-taken-when-the-model-calls ()
-  (backstaff-agent-tests-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
+  (backstaff-test-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (let ((function (backstaff-agent-function
                      (backstaff-agent-tests-tool "agent-q/list_directory")))
           (backstaff-root-answers (mapcar (lambda (name) (cons (concat root name) t))
@@ -252,7 +244,7 @@
                                ("two/" . "[FILE] b                  (0.0 KB)\n"))))))))
 
 (ert-deftest backstaff-agent-text-is-limited-by-the-option ()
-  (backstaff-agent-tests-with-project
+  (backstaff-test-with-project
       (mapcar (lambda (number) (list (format "%03d-%s" number (make-string 60 ?x))))
               (number-sequence 1 400))
     (let ((whole (backstaff-call-text "agent-q/list_directory" '(:path "."))))
@@ -452,7 +444,7 @@
 
 (ert-deftest backstaff-agent-fifty-calls-at-once-get-each-their-own-answer ()
   (let ((names (mapcar (lambda (number) (format "d%d" number)) (number-sequence 1 50))))
-    (backstaff-agent-tests-with-project (mapcar #'list names)
+    (backstaff-test-with-project (mapcar #'list names)
       (should (equal (apply #'backstaff-test-answers
                             (mapcar (lambda (name)
                                       (backstaff-agent-tests-calling 'agent-q/list_directory
@@ -489,7 +481,7 @@
                    '("as text")))))
 
 (ert-deftest backstaff-agent-killed-server-loses-no-call ()
-  (backstaff-agent-tests-with-project nil
+  (backstaff-test-with-project nil
     (backstaff-call-text 'agent-q/list_directory '(:path "."))
     (let* ((process (backstaff-epc--process
                      (backstaff-server-connection (backstaff-server-ensure))))
@@ -509,7 +501,7 @@
 
 (ert-deftest backstaff-skills-catalog-tells-what-a-model-may-invoke ()
   (backstaff-test-with-sources
-    (backstaff-agent-tests-with-project backstaff-test-skills
+    (backstaff-test-with-project backstaff-test-skills
       (let ((catalog (backstaff-skills-catalog)))
         (should (string-match-p "\\`Skills, .*get_command" catalog))
         (should (equal (cdr (split-string catalog "\n" t))
@@ -527,7 +519,7 @@
 
 (ert-deftest backstaff-skills-catalog-has-all-pages-and-keeps-within-its-limit ()
   (backstaff-test-with-sources
-    (backstaff-agent-tests-with-project
+    (backstaff-test-with-project
         `((".agents" ("skills" ,@(cl-loop
                                   for n from 1 to 230
                                   for name = (format "skill-%03d" n)
@@ -545,11 +537,11 @@ description: What it is for\n---\n" name)))))))
                                  catalog))))))
 
 (ert-deftest backstaff-skills-catalog-of-none-is-nil ()
-  (backstaff-agent-tests-with-project backstaff-test-skills
+  (backstaff-test-with-project backstaff-test-skills
     ;; The settings name no sources.
     (should-not (backstaff-skills-catalog)))
   (backstaff-test-with-sources
-    (backstaff-agent-tests-with-project nil
+    (backstaff-test-with-project nil
       (should-not (backstaff-skills-catalog)))))
 
 (ert-deftest backstaff-skills-catalog-tells-what-hinders-it ()

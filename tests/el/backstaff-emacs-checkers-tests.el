@@ -396,9 +396,9 @@
               (signal-process process 'SIGSTOP))
             (let ((reply
                    (backstaff-test-with-gaps gaps
-                     (backstaff-emacs-tests-later
+                     (backstaff-test-call-later
                       'emacs/find_symbol '(:symbol "frob" :path "a.py")))))
-              (should (equal (plist-get (plist-get reply :error) :code)
+              (should (equal (backstaff-test-code reply)
                              (pcase way ("late" nil) ("never" "TIMEOUT")
                                (_ "BACKEND_FAILED"))))
               (backstaff-emacs-checkers-tests-judge
@@ -424,7 +424,7 @@
                                      "find_symbol" :symbol "frob" :path "a.py")))))
                    3))
         ;; A call that does not wait runs in a timer.
-        (should (equal (plist-get (plist-get (backstaff-emacs-tests-later
+        (should (equal (plist-get (plist-get (backstaff-test-call-later
                                               'emacs/find_symbol '(:symbol "frob" :path "a.py"))
                                              :error)
                                   :code)
@@ -515,7 +515,7 @@ What is promised is 50 ms, but the machine of the tests may be busy."
            (backstaff-approval-function #'always))
       ;; The first calls load libraries.
       (pcase-dolist (`(,id . ,args) calls)
-        (backstaff-emacs-tests-later id args))
+        (backstaff-test-call-later id args))
       (let* ((before (backstaff-emacs-checkers-tests-state))
              (default (mapcar (lambda (hook) (and (boundp hook) (default-value hook))) hooks))
              (file-name-handler-alist
@@ -539,10 +539,10 @@ What is promised is 50 ms, but the machine of the tests may be busy."
                 (let* ((gaps nil)
                        (reply (progn (setq deeds nil)
                                      (backstaff-test-with-gaps gaps
-                                       (backstaff-emacs-tests-later id args))))
+                                       (backstaff-test-call-later id args))))
                        (deeds deeds))
                   (ert-info ((format "%S %S %S" id args reply))
-                    (should (equal (plist-get (plist-get reply :error) :code)
+                    (should (equal (backstaff-test-code reply)
                                    (and (equal (plist-get args :path) "/ssh:nowhere.invalid:/x")
                                         "SANDBOX_VIOLATION")))
                     (should-not deeds))

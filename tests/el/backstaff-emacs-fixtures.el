@@ -28,16 +28,6 @@
       (should (equal (plist-get reply :text) (concat "Error: " (plist-get problem :message)))))
     (list (plist-get problem :code) (plist-get problem :message))))
 
-(defun backstaff-emacs-tests-later (id args &optional context)
-  "Return the reply that the tool ID gives ARGS in CONTEXT later."
-  (let ((reply nil))
-    (backstaff-call-async id args (lambda (value)
-                                    (should-not reply)
-                                    (setq reply value))
-                          context)
-    (should-not reply)
-    (backstaff-test-wait-for reply 20)))
-
 (defun backstaff-emacs-tests-visit (name)
   "Return a buffer that visits the file NAME below the root."
   (find-file-noselect (expand-file-name name backstaff-root-directory)))

@@ -133,6 +133,28 @@ it belongs to has returned."
             answers)))
 
 
+;;; Replies
+
+(defun backstaff-test-code (reply)
+  "Return the error code of REPLY, or nil if it is good; a failure must be whole."
+  (should (plist-member reply :ok))
+  (unless (plist-get reply :ok)
+    (let ((problem (plist-get reply :error)))
+      ;; What to do may follow.
+      (should (string-prefix-p (concat "Error: " (plist-get problem :message))
+                               (plist-get reply :text)))
+      (plist-get problem :code))))
+
+(defun backstaff-test-call-later (id args &optional context)
+  "Call the tool ID with ARGS in CONTEXT without waiting; return its one reply."
+  (let ((replies nil))
+    (backstaff-call-async id args (lambda (reply) (push reply replies)) context)
+    (should-not replies)
+    (backstaff-test-wait-for replies 20)
+    (should (= (length replies) 1))
+    (car replies)))
+
+
 ;;; Keys
 
 (defun backstaff-test--call-typing (keys body)
@@ -236,6 +258,16 @@ like TREE for a directory."
   `(let ((backstaff-server-command ,command)
          (backstaff-call-timeout 10))
      (backstaff-test-clean ,@body)))
+
+(defvar project-find-functions)
+
+(defmacro backstaff-test-with-project (tree &rest body)
+  "Run BODY in a directory that holds TREE, with our server; `project' finds none."
+  (declare (indent 1) (debug t))
+  `(backstaff-test-with-tree ,tree
+     (backstaff-test-with-server (backstaff-test-command)
+       (let ((project-find-functions nil))
+         ,@body))))
 
 (defmacro backstaff-test-with-buffers (tree &rest body)
   "Run BODY with our server in a project with TREE; kill the buffers it makes.

@@ -10,35 +10,11 @@
 
 (defvar project-find-functions)
 
-(defmacro backstaff-tests-with-project (tree &rest body)
-  "Run BODY in a project that holds TREE, with our own server."
-  (declare (indent 1) (debug t))
-  `(backstaff-test-with-tree ,tree
-     (backstaff-test-with-server (backstaff-test-command)
-       ,@body)))
-
 (defmacro backstaff-tests-with-fake (start &rest body)
   "Run BODY with a fake server that fails in the way START, if any."
   (declare (indent 1) (debug t))
   `(backstaff-test-with-server (backstaff-test-fake-command ,start)
      ,@body))
-
-(defun backstaff-tests-code (reply)
-  "Return the error code in REPLY, after checking that it is a whole failure."
-  (should (plist-member reply :ok))
-  (should-not (plist-get reply :ok))
-  (should (string-prefix-p "Error: " (plist-get reply :text)))
-  (should (stringp (plist-get (plist-get reply :error) :message)))
-  (plist-get (plist-get reply :error) :code))
-
-(defun backstaff-tests-async (id args &optional context)
-  "Call the tool ID with ARGS and CONTEXT asynchronously; return the one reply."
-  (let ((replies nil))
-    (backstaff-call-async id args (lambda (reply) (push reply replies)) context)
-    (should-not replies)
-    (backstaff-test-wait-for replies)
-    (should (= (length replies) 1))
-    (car replies)))
 
 
 ;;; The package
@@ -151,7 +127,7 @@
         (backstaff-test-should-fail 'backstaff-remote-directory
             "/remote:/home/ is on another machine"
           (backstaff-call 'reply nil))
-        (should (equal (backstaff-tests-code (backstaff-tests-async 'reply nil))
+        (should (equal (backstaff-test-code (backstaff-test-call-later 'reply nil))
                        "REMOTE_DIRECTORY"))
         (should (string-match-p "\\`Error: .*another machine"
                                 (backstaff-call-text 'reply nil))))
@@ -167,7 +143,7 @@
 ;;; Calls
 
 (ert-deftest backstaff-call-takes-every-form-of-id-and-arguments ()
-  (backstaff-tests-with-project '(("src" ("a.el" . "1")))
+  (backstaff-test-with-project '(("src" ("a.el" . "1")))
     (let ((expected (format "Directory: %ssrc/\nTotal: 1 file, 0 directories\n
 [FILE] a.el               (0.0 KB)\n" root)))
       (dolist (id '(agent-q/list_directory "agent-q/list_directory" list_directory))
@@ -181,14 +157,14 @@
             (should (equal (plist-get (plist-get reply :data) :files) 1))))))))
 
 (ert-deftest backstaff-call-returns-a-tools-failure ()
-  (backstaff-tests-with-project nil
+  (backstaff-test-with-project nil
     (let ((reply (backstaff-call 'agent-q/list_directory '(:path "../"))))
-      (should (backstaff-tests-code reply))
+      (should (backstaff-test-code reply))
       (should (equal (plist-get reply :text)
                      "Error: Path '../' is outside project root")))))
 
 (ert-deftest backstaff-call-takes-the-root-of-the-callers-directory ()
-  (backstaff-tests-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
+  (backstaff-test-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (let ((project-find-functions nil) (replies nil))
       (dolist (name '("one" "two"))
         (let ((default-directory (expand-file-name (file-name-as-directory name))))
@@ -208,13 +184,13 @@
                      (concat root "two/"))))))
 
 (ert-deftest backstaff-arguments-cannot-move-the-root ()
-  (backstaff-tests-with-project nil
+  (backstaff-test-with-project nil
     (let ((reply (backstaff-call 'agent-q/list_directory '(:path "/etc" :root "/"))))
       (should (equal (plist-get reply :text)
                      "Error: Path '/etc' is outside project root")))))
 
 (ert-deftest backstaff-call-changes-none-of-its-arguments ()
-  (backstaff-tests-with-project nil
+  (backstaff-test-with-project nil
     (let* ((context (list :max-output-bytes 4000))
            (args (list :path (propertize "." 'face 'bold)))
            (before (copy-tree (list context args))))
@@ -225,7 +201,7 @@
   (backstaff-tests-with-fake nil
     (backstaff-test-should-fail 'backstaff-protocol-error "no reply"
       (backstaff-call 'echo nil))
-    (should (equal (backstaff-tests-code (backstaff-tests-async 'echo nil))
+    (should (equal (backstaff-test-code (backstaff-test-call-later 'echo nil))
                    "PROTOCOL_ERROR"))))
 
 (ert-deftest backstaff-every-name-can-be-opened ()
@@ -234,7 +210,7 @@
                      "日本語" "emoji-\N{GRINNING FACE}" "é" "#hash#" "'quote" "(paren"
                      (string-to-multibyte "stray-\351") (string-to-multibyte "\377\376")
                      (concat "é" (string-to-multibyte "\351")))))
-    (backstaff-tests-with-project (mapcar (lambda (name) (cons name name)) names)
+    (backstaff-test-with-project (mapcar (lambda (name) (cons name name)) names)
       (let ((entries (plist-get (plist-get (backstaff-call 'agent-q/list_directory
                                                            '(:path "."))
                                            :data)
@@ -261,7 +237,7 @@
     (backstaff-tests-with-fake nil
       (let ((backstaff-call-timeout (if (equal code "TIMEOUT") 0.3 10)))
         (ert-info (code)
-          (should (equal (backstaff-tests-code (backstaff-tests-async id args)) code)))))))
+          (should (equal (backstaff-test-code (backstaff-test-call-later id args)) code)))))))
 
 (ert-deftest backstaff-call-waits-for-a-deadline-that-is-later ()
   "A search may take 30 seconds, and its server says then how far it came."
@@ -274,7 +250,7 @@
 
 (ert-deftest backstaff-async-call-of-a-server-that-cannot-start-is-a-reply ()
   (backstaff-test-with-server '("/nowhere/python")
-    (should (equal (backstaff-tests-code (backstaff-tests-async 'reply nil))
+    (should (equal (backstaff-test-code (backstaff-test-call-later 'reply nil))
                    "CONNECTION_LOST"))))
 
 (ert-deftest backstaff-async-call-that-cannot-be-sent-is-one-reply ()
@@ -287,8 +263,8 @@
       (should-not replies)
       (backstaff-test-wait-for (and replies others))
       (should-not (accept-process-output nil 0.05))
-      (should (equal (mapcar #'backstaff-tests-code replies) '("CONNECTION_LOST")))
-      (should (equal (mapcar #'backstaff-tests-code others) '("CONNECTION_LOST"))))))
+      (should (equal (mapcar #'backstaff-test-code replies) '("CONNECTION_LOST")))
+      (should (equal (mapcar #'backstaff-test-code others) '("CONNECTION_LOST"))))))
 
 (ert-deftest backstaff-async-cancelled-call-is-a-reply ()
   (backstaff-tests-with-fake nil
@@ -296,7 +272,7 @@
            (handle (backstaff-call-async 'stall nil (lambda (reply) (push reply replies)))))
       (should (backstaff-cancel handle))
       (should-not (backstaff-cancel handle))
-      (should (equal (mapcar #'backstaff-tests-code replies) '("CANCELLED"))))))
+      (should (equal (mapcar #'backstaff-test-code replies) '("CANCELLED"))))))
 
 (ert-deftest backstaff-call-times-out-after-the-option ()
   (backstaff-tests-with-fake nil
@@ -337,7 +313,7 @@
       (should-not quit-flag))))
 
 (ert-deftest backstaff-call-text-works-in-another-filter ()
-  (backstaff-tests-with-project '(("a" . ""))
+  (backstaff-test-with-project '(("a" . ""))
     (let* ((texts nil)
            (other (make-process
                    :name "backstaff-other" :command '("cat") :connection-type 'pipe
@@ -370,13 +346,13 @@
          (kill-buffer)))))
 
 (ert-deftest backstaff-file-info-knows-no-buffer-where-there-is-none ()
-  (backstaff-tests-with-project '(("a.txt" . ""))
+  (backstaff-test-with-project '(("a.txt" . ""))
     (let ((data (plist-get (backstaff-tests-info "a.txt") :data)))
       (should-not (plist-member data :buffer))
       (should-not (plist-member data :buffer-modified)))))
 
 (ert-deftest backstaff-file-info-tells-of-the-buffer ()
-  (backstaff-tests-with-project '(("a.txt" . "x"))
+  (backstaff-test-with-project '(("a.txt" . "x"))
     (backstaff-tests-with-visited "a.txt" buffer
       (let* ((saved (backstaff-tests-info "a.txt"))
              (unsaved (with-current-buffer buffer
@@ -392,7 +368,7 @@
         (should (eq (plist-get (plist-get unsaved :data) :buffer-modified) t))))))
 
 (ert-deftest backstaff-file-info-finds-a-buffer-that-came-through-a-link ()
-  (backstaff-tests-with-project '(("real" ("a.txt" . "x")))
+  (backstaff-test-with-project '(("real" ("a.txt" . "x")))
     (make-symbolic-link "real" (expand-file-name "link"))
     (backstaff-tests-with-visited "link/a.txt" buffer
       (should (equal (plist-get (plist-get (backstaff-tests-info "link/a.txt") :data)
@@ -417,11 +393,11 @@
           (setq buffer-file-name nil))))))
 
 (ert-deftest backstaff-models-paths-reach-no-handler ()
-  (backstaff-tests-with-project '(("a.txt" . ""))
+  (backstaff-test-with-project '(("a.txt" . ""))
     (backstaff-tests-with-visited "a.txt" buffer
       (backstaff-tests-with-remote
         (dolist (tool '(agent-q/get_file_info agent-q/list_directory))
-          (should (backstaff-tests-code (backstaff-call tool '(:path "/remote:/etc")))))
+          (should (backstaff-test-code (backstaff-call tool '(:path "/remote:/etc")))))
         (backstaff-buffer-state-add '(:tool "agent-q/get_file_info" :text ""
                                       :data (:path "/remote:/etc"))
                                     root)
@@ -451,7 +427,7 @@ In it `asked' is a list of what the user was asked about."
 
 (ert-deftest backstaff-refused-call-answers-with-the-refusal ()
   (backstaff-tests-with-policy nil
-    (should (equal (backstaff-tests-code
+    (should (equal (backstaff-test-code
                     (backstaff-call 'agent-q/list_directory '(:path ".")))
                    "APPROVAL_REFUSED"))
     (should (string-prefix-p "Error: The user did not approve of the call of list_directory"
@@ -459,20 +435,20 @@ In it `asked' is a list of what the user was asked about."
 
 (ert-deftest backstaff-approval-is-asked-for-asynchronous-calls-too ()
   (backstaff-tests-with-policy t
-    (should (plist-get (backstaff-tests-async 'agent-q/list_directory '(:path ".")) :ok))
+    (should (plist-get (backstaff-test-call-later 'agent-q/list_directory '(:path ".")) :ok))
     (should (= (length asked) 1))))
 
 (ert-deftest backstaff-refused-asynchronous-call-answers-once ()
   (backstaff-tests-with-policy nil
-    (should (equal (backstaff-tests-code
-                    (backstaff-tests-async 'agent-q/list_directory '(:path ".")))
+    (should (equal (backstaff-test-code
+                    (backstaff-test-call-later 'agent-q/list_directory '(:path ".")))
                    "APPROVAL_REFUSED"))))
 
 (ert-deftest backstaff-quit-at-the-question-is-a-refusal ()
   ;; ERT lets no handler see a quit unless this is nil.
   (backstaff-tests-with-policy (let ((debug-on-quit nil)) (signal 'quit nil))
-    (should (equal (backstaff-tests-code
-                    (backstaff-tests-async 'agent-q/list_directory '(:path ".")))
+    (should (equal (backstaff-test-code
+                    (backstaff-test-call-later 'agent-q/list_directory '(:path ".")))
                    "APPROVAL_REFUSED"))
     (should (equal (backstaff-call-text 'agent-q/list_directory '(:path "."))
                    "Error: The user cancelled the call"))))
@@ -488,8 +464,8 @@ In it `asked' is a list of what the user was asked about."
     ;; The text is for a model, which knows the tool by this name.
     (should (string-prefix-p "Error: The tool list_directory needs the approval"
                              (backstaff-call-text "list_directory" '(:path "."))))
-    (should (equal (backstaff-tests-code
-                    (backstaff-tests-async 'agent-q/list_directory '(:path ".")))
+    (should (equal (backstaff-test-code
+                    (backstaff-test-call-later 'agent-q/list_directory '(:path ".")))
                    "APPROVAL_REQUIRED"))))
 
 (ert-deftest backstaff-question-names-the-tool-and-its-arguments ()
@@ -506,7 +482,7 @@ In it `asked' is a list of what the user was asked about."
 
 (ert-deftest backstaff-model-cannot-approve-of-itself ()
   (backstaff-tests-with-policy nil
-    (should (equal (backstaff-tests-code
+    (should (equal (backstaff-test-code
                     (backstaff-call 'agent-q/list_directory '(:path "." :approved t)))
                    "APPROVAL_REFUSED"))))
 
@@ -514,7 +490,7 @@ In it `asked' is a list of what the user was asked about."
 ;;; Misuse
 
 (ert-deftest backstaff-unknown-context-key-is-a-warning ()
-  (backstaff-tests-with-project '(("a.txt" . "a"))
+  (backstaff-test-with-project '(("a.txt" . "a"))
     (should (equal (plist-get (backstaff-call 'list_directory '(:path ".") '(:foo 1)) :warnings)
                    '("Unknown context key ignored: foo")))))
 
@@ -527,7 +503,7 @@ In it `asked' is a list of what the user was asked about."
                  '(backstaff-argument-error "nil is no callback"))))
 
 (ert-deftest backstaff-unknown-tool-is-answered-with-the-known-ones ()
-  (backstaff-tests-with-project '(("a.txt" . "a"))
+  (backstaff-test-with-project '(("a.txt" . "a"))
     (should (string-match-p "No such tool: nosuch (there are agent-q/directory_tree, "
                             (backstaff-call-text "nosuch" nil)))))
 

@@ -220,19 +220,6 @@ echo 'a warning' >&2
 
 ;;; While it starts
 
-(defun backstaff-remote-tests-code (reply)
-  "Return the code of REPLY; nil if it is good."
-  (plist-get (plist-get reply :error) :code))
-
-(defun backstaff-remote-tests-call-async (far)
-  "Call a tool in FAR without waiting, and return the reply."
-  (let ((replies nil))
-    (backstaff-call-async "agent-q/list_directory" '(:path ".")
-                          (lambda (reply) (push reply replies)) (list :root far))
-    (backstaff-test-wait-for replies 20)
-    (should (= (length replies) 1))
-    (car replies)))
-
 (defmacro backstaff-remote-tests-when-asked (action &rest body)
   "Run BODY, where ACTION is done each time that a start waits for the host."
   (declare (indent 1) (debug t))
@@ -243,16 +230,16 @@ echo 'a warning' >&2
 
 (ert-deftest backstaff-remote-all-calls-use-the-server-that-one-has-started ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (should-not (backstaff-remote-tests-code (backstaff-remote-tests-call-async far)))
+    (should-not (backstaff-test-code (backstaff-test-call-later "agent-q/list_directory" '(:path ".") (list :root far))))
     (should (backstaff-remote-test-list far))
-    (should-not (backstaff-remote-tests-code (backstaff-remote-tests-call-async far)))
+    (should-not (backstaff-test-code (backstaff-test-call-later "agent-q/list_directory" '(:path ".") (list :root far))))
     (should (= (backstaff-remote-test-starts) 1))))
 
 (ert-deftest backstaff-remote-failure-of-a-start-is-a-reply ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
     (let* ((backstaff-remote-python "python-that-is-not-there")
-           (reply (backstaff-remote-tests-call-async far)))
-      (should (equal (backstaff-remote-tests-code reply) "CONNECTION_LOST"))
+           (reply (backstaff-test-call-later "agent-q/list_directory" '(:path ".") (list :root far))))
+      (should (equal (backstaff-test-code reply) "CONNECTION_LOST"))
       (should (string-match-p "Python 3\\.11 or newer is needed" (plist-get reply :text))))
     (should-not (backstaff-remote-test-ours))
     (should-not (backstaff-remote-test-server far))))

@@ -328,7 +328,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
             (should (backstaff-cancel handle))
             (should-not (backstaff-cancel handle))
             (should (equal (mapcar (lambda (reply)
-                                     (plist-get (plist-get reply :error) :code))
+                                     (backstaff-test-code reply))
                                    replies)
                            '("CANCELLED")))))
         ;; It is whole at last.
@@ -383,7 +383,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
       (write-region "[policy]\ndeny = [\"forge/*\"]\n" nil
                     backstaff-server-settings-file nil 'silent)
       (let ((reply (backstaff-call "forge/list_directory" '(:path ".") (list :root far))))
-        (should (equal (plist-get (plist-get reply :error) :code) "POLICY_DENIED"))
+        (should (equal (backstaff-test-code reply) "POLICY_DENIED"))
         (should (backstaff-remote-test-list far))))))
 
 (ert-deftest backstaff-remote-mistake-in-the-settings-is-told ()
