@@ -16,6 +16,8 @@ from backstaff.fs.git import Asked, NoGit, Repository, default_excludes, find_re
 from tests.py.fs.repositories import alone, git
 from tests.py.processes import as_root
 
+pytestmark = pytest.mark.slow
+
 MOST_SECONDS_TO_END = 10
 
 
