@@ -19,6 +19,8 @@ from tests.py.epc import DEADLINE, ISOLATED, SOURCE, plain
 from tests.py.processes import unprivileged
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.slow
+
 Completed = subprocess.CompletedProcess[str]
 
 

@@ -30,6 +30,8 @@ from tests.py.attack.attackers import TOOLS
 from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.slow
+
 LISTS = [
     (tool_id, parameter.name)
     for tool_id, tool in TOOLS.items()

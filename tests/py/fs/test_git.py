@@ -23,6 +23,8 @@ from backstaff.fs.git import (
 from tests.py.fs.repositories import alone, git
 from tests.py.processes import as_root
 
+pytestmark = pytest.mark.slow
+
 MOST_SECONDS_TO_END = 10
 
 

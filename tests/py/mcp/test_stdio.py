@@ -17,6 +17,8 @@ from tests.py.epc import DEADLINE, ISOLATED, SOURCE
 from tests.py.mcp.session import HELLO, STATELESS, McpClient, Serve, request, text
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.slow
+
 WITH_MADE_UP_TOOLS = f"""
 import gc, os, sys, threading
 gc.disable()  # as __main__ does

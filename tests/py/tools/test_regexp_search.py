@@ -38,6 +38,8 @@ from tests.py.processes import unprivileged
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.slow
+
 TOOL = "workspace/regexp_search"
 SERVER = server_at("/")
 HOPELESS = "c" + "a" * 50 + "b"

@@ -20,6 +20,8 @@ from tests.py.servers import fitting
 from tests.py.trees import Plant
 from tests.py.wire.test_peer import reset
 
+pytestmark = pytest.mark.slow
+
 LOOPBACK = "127.0.0.1"
 
 

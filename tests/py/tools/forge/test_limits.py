@@ -19,6 +19,8 @@ from tests.py.tools.forge.model import result, written
 from tests.py.tools.random_trees import planted
 from tests.py.trees import Plant
 
+pytestmark = pytest.mark.slow
+
 # ---------------------------------------------------------------------------- budget
 
 
