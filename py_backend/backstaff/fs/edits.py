@@ -22,6 +22,7 @@ COMMITS = 1000
 # dev.bench.find.
 BULK = 100
 """The most files of a commit that counts."""
+# MRR of four words of a subject .27 with 100, .25 with 10 (dev.bench.find).
 MAX_KEPT = 8
 
 _MADE = re.compile(

@@ -21,6 +21,9 @@ from backstaff.render.names import quote, word
 SECONDS = 1.0
 """How long a search for reasons may take."""
 MIN_SIMILARITY = 0.4
+"""The similarity from which a name is told, as `similar` has it."""
+# Of 383 names with two edits, .96 are told with .4, .77 with .6. A name of another project gets
+# some with .4 in .48 of the cases, and with .2 in .95.
 
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
 _SPECIAL_OR_BLANK = re.compile(r"[*?\[\]{}\\\s]")

@@ -3,7 +3,7 @@
 import os
 import random
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +51,22 @@ def git(root: Path, *words: str) -> str:
         capture_output=True,
     )
     return os.fsdecode(done.stdout)
+
+
+def commit_each(root: Path, commits: Sequence[Sequence[str]]) -> None:
+    """Make a history of COMMITS on main, each of which writes some files, and check it out."""
+    stream = [
+        f"commit refs/heads/main\ncommitter A <a@example.org> {time} +0000\ndata 0\n"
+        + "".join(f"M 644 inline {path}\ndata <<.\n{time}\n.\n" for path in paths)
+        for time, paths in enumerate(commits)
+    ]
+    subprocess.run(
+        ["git", "fast-import", "--quiet", "--force"],  # noqa: S607
+        cwd=root,
+        input="".join(stream).encode(),
+        check=True,
+    )
+    git(root, "reset", "-q", "--hard")
 
 
 def by_git(root: Path) -> set[str]:

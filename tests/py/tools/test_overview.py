@@ -23,7 +23,7 @@ from backstaff.tools.workspace import _best_map
 from backstaff.tools.workspace._best_map import FEW
 from backstaff.tools.workspace.project_overview import TOOL
 from tests.py.examples import examples
-from tests.py.fs.repositories import alone, git
+from tests.py.fs.repositories import alone, commit_each, git
 from tests.py.processes import unprivileged
 from tests.py.replies import code
 from tests.py.servers import server_at
@@ -411,6 +411,28 @@ def test_branch_and_latest_edits_are_told(repository: Path) -> None:
     assert "edited lately: src/b.py a.py\n" in text
 
 
+def test_edits_of_late_are_those_of_thirty_commits(repository: Path) -> None:
+    names = [["30.py"], ["29.py"], *[["other.py"]] * 28, ["0.py"]]
+    commit_each(repository, [["30.py", "29.py", "0.py"], *names])
+    (told,) = re.findall("edited lately: (.*)", overview(repository).text)
+    assert told.split() == ["other.py", "0.py", "29.py"]
+
+
+def test_edits_of_a_hundred_files_at_once_count(repository: Path) -> None:
+    names = [f"{number:03}.py" for number in range(101)]
+    commit_each(repository, [names, names[:100], ["100.py"]])
+    assert "edited lately: 100.py 000.py " in overview(repository, max_tokens=400).text
+    commit_each(repository, [names, names, ["100.py"]])
+    assert "edited lately: 100.py\n" in overview(repository, max_tokens=400).text
+
+
+def test_three_directories_of_tests_are_told_and_no_program_below_three(tree: Plant) -> None:
+    files = [f"{part}/tests/{n}.py" for n, part in enumerate("abcd")]
+    text = overview(tree(dict.fromkeys([*files, "a/b/c/main.py", "a/b/c/d/main.py"], ""))).text
+    assert "test: a/tests/(1) b/tests/(1) c/tests/(1)\n" in text
+    assert "start: a/b/c/main.py\n" in text
+
+
 def test_only_commit_is_no_edit_of_late(repository: Path) -> None:
     commit(repository, "a.py", "b.py", "part/c.py")
     assert "edited lately" not in overview(repository).text
@@ -720,6 +742,14 @@ def test_head_takes_a_fifth_of_the_tokens(tree: Plant) -> None:
     head = [line for line in rest if re.match("[a-z ]+: ", line)]
     assert title.startswith("# ")
     assert 100 < sum(map(estimated, head)) <= 200
+
+
+def test_two_kinds_of_many_files_are_counted(tree: Plant) -> None:
+    kinds = {"py": 300, "c": 200, "h": 100}
+    root = tree({f"d/{n:03}.{kind}": "" for kind, count in kinds.items() for n in range(count)})
+    text = overview(root, max_tokens=150).text
+    (counted,) = [line for line in text.splitlines() if line.startswith("d/ ")]
+    assert re.findall(r"\+\d+ (\.\w+)", counted) == [".py", ".c"]
 
 
 def test_directory_of_many_files_is_shown_in_part(tree: Plant) -> None:

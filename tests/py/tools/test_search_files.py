@@ -3,7 +3,6 @@
 import json
 import os
 import string
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from backstaff.search.ranking import How
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.examples import examples
-from tests.py.fs.repositories import alone, git
+from tests.py.fs.repositories import alone, commit_each, git
 from tests.py.fs.test_project_files import settle
 from tests.py.processes import NOBODY, as_root, unprivileged
 from tests.py.servers import server_at
@@ -253,18 +252,7 @@ def test_edit_counts_as_much_after_nine_hundred_others(tree: Plant) -> None:
     root = tree({})
     git(root, "init", "-q", "-b", "main")
     both, b = ["a/index.ts", "b/index.ts"], ["b/index.ts"]
-    commits = [
-        f"commit refs/heads/main\ncommitter A <a@example.org> {time} +0000\ndata 0\n"
-        + "".join(f"M 644 inline {path}\ndata <<.\n{time}\n.\n" for path in paths)
-        for time, paths in enumerate([both, b, b, *[["other"]] * 900])
-    ]
-    subprocess.run(
-        ["git", "fast-import", "--quiet"],  # noqa: S607
-        cwd=root,
-        input="".join(commits).encode(),
-        check=True,
-    )
-    git(root, "reset", "-q", "--hard")
+    commit_each(root, [both, b, b, *[["other"]] * 900])
     assert found(root, "index.ts") == ["b/index.ts", "a/index.ts"]
     (root / "a/index.ts").write_text("x")
     git(root, "commit", "-q", "-a", "-m", "a")

@@ -54,8 +54,6 @@ LEAST_SIMILARITY = 0.8
 """The ratio of `difflib` from which a word is like a word of a name."""
 # Of 500 words with one edit, .93 are like the word that is meant with .8, and .47 with .9. Of 1,000
 # pairs of different words, .3 are alike with .8, and 1.4 with .7.
-SHORTEST_SIMILAR = 4
-"""A word of fewer characters is similar to too many others."""
 NAME_SHARE = 0.05
 
 _WORD = re.compile(r"[^\W_]+")
@@ -246,7 +244,7 @@ def _match(command: Command, words: Sequence[str]) -> Match:
             found = [(field, A_FORM) for field, those in stems.items() if form in those]
         if found:
             hits[word] = max(found, key=lambda hit: FIELD_SCORES[hit[0]] * FIT_SCORES[hit[1]])
-        elif len(word) >= SHORTEST_SIMILAR and any(_similar(word, other) for other in name_words):
+        elif any(_similar(word, other) for other in name_words):
             hits[word] = "name", "is like a word of"
     return Match(command, words, hits)
 

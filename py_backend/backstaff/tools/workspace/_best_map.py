@@ -42,13 +42,10 @@ LINE = 3
 LABELS_SHARE = 0.5
 """The part of the room that the first line may take for its directories."""
 # Of the directories at the top, all are named with .5, .95 with .1 (dev.bench.overview).
-LEAST_COST = 0.8
-"""What a name takes at least."""
 FEW = 50
 """Fewer files than that are not counted beside a directory or a kind: it would cost too much."""
 MOST_KINDS = 2
-MIN_DIRECTORIES = 5
-"""Directories that the first line of the smallest map names."""
+"""The most kinds of files that a line counts."""
 
 Cost = Callable[[str], float]
 """The part of the room that a text takes."""
@@ -185,7 +182,7 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
     START with a slash at its end, or "". When the time is up, the map shows less.
     """
     # The first line must fit in any case.
-    first_room = min(room * LABELS_SHARE, room - _bare_cost(start, cost, prefix))
+    first_room = min(room * LABELS_SHARE, room - minimum_cost(start, cost, prefix))
     labels = (cost(_label(one, start)) for one in start.below)
     first = start.below[: fitting(labels, first_room)]
 
@@ -198,7 +195,7 @@ def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Bud
     def taken(count: int) -> float:
         return inf if budget.expired() else sum(cost(line.text) for line in lines(count))
 
-    most = max(int(room / LEAST_COST), 0)
+    most = max(int(room), 0)  # a name takes about one at least
     items = nsmallest(most, budget.within(_directories(start)))
     # No name comes before its directory, so only those of these directories can have room.
     names = chain.from_iterable(_names(start, item, most) for item in items)
@@ -328,13 +325,7 @@ def _label(here: Directory, base: Directory) -> str:
 
 
 def minimum_cost(start: Directory, cost: Cost, prefix: str) -> float:
-    """The cost of the smallest map that is of use: its first line names a few directories."""
-    labels = sum(cost(_label(one, start)) for one in start.below[:MIN_DIRECTORIES])
-    return _bare_cost(start, cost, prefix) + labels
-
-
-def _bare_cost(start: Directory, cost: Cost, prefix: str) -> float:
-    """The cost of a first line that names nothing."""
+    """The cost of the smallest map: a first line that names nothing."""
     omitted = commonest(start.kinds, MOST_KINDS)
     counts = "".join(f" +{number} {kind}" for kind, number in omitted)
     return cost(f"{_beginning(prefix)}{counts} +{start.total}\n")

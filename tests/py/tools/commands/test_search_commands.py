@@ -58,6 +58,11 @@ def test_two_words_of_the_description_outweigh_one_of_the_name_and_one_of_the_co
     assert project.found("deploy production") == ["ship", "deploy-docs"]
 
 
+def test_short_word_is_like_a_word_of_the_name(project: Project) -> None:
+    project.write("test.md", "Runs all.")
+    assert project.found("tst") == ["test"]
+
+
 def test_dependencies_are_hidden(library: Project) -> None:
     assert "hidden" not in library.found("deploy hidden", max_results=100)
 
