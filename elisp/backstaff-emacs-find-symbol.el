@@ -70,7 +70,8 @@
   "How many places are shown.")
 
 (defconst backstaff-emacs-find-symbol--longest 1000
-  "Maximum length of a symbol; Emacs refuses regexps of some ten thousand characters.")
+  "Maximum length of a symbol.
+Emacs refuses regexps of some ten thousand characters.")
 
 (defconst backstaff-emacs-find-symbol--search
   (backstaff-lisp-tools-name "workspace/regexp_search")

@@ -104,7 +104,8 @@ c and d change how it was searched.  Modified buffers are searched as they are."
 
 (defun backstaff-search--buffer (pattern root)
   "Return the buffer for a search for PATTERN below ROOT, made if there is none.
-Its name holds PATTERN and the name of ROOT, as in \"*backstaff search: x in src*\"."
+Its name holds PATTERN and the name of ROOT, such as
+\"*backstaff search: x in src*\"."
   (let* ((host (file-remote-p root 'host))
          (name (format "*backstaff search: %s in %s%s*" pattern
                        (backstaff-names-show

@@ -69,7 +69,7 @@ The disk counts for those that are not there by then, and the next call goes on.
   "What the names of files match whose text never leaves Emacs.")
 
 (defvar-local backstaff-unsaved--known nil
-  "The text of this buffer in the coding of its file: ((TICK . SET) CODING DIGEST SIZE).
+  "The text of this buffer when encoded: ((TICK . SET) CODING DIGEST SIZE).
 It is right while the buffer's modification tick is TICK, and SET is its
 `buffer-file-coding-system'.")
 

@@ -6,7 +6,7 @@ reading thread answers all requests at once but `tools/call`: workers run the ca
 The protocol has two eras. Up to 2025-11-25 a client opens with `initialize`, which agrees on a
 version. From 2026-07-28 on each request names its version in `params._meta`, and nothing is agreed
 on before. Some clients mix the two, so each request is answered in its own era, and none depends on
-another. A list of messages on one line, which 2025-03-26 allows, is read message by message.
+another. A list of messages on one line, which only 2025-03-26 allows, is refused.
 """
 
 import json
@@ -141,20 +141,18 @@ class Connection:
         self._line += piece[: MAX_LINE_BYTES + 1 - len(self._line)]
 
     def _read(self, line: bytes) -> None:
-        messages: list[object] = []
         if len(line) > MAX_LINE_BYTES:
             self._refuse(None, INVALID_REQUEST, f"The line has more than {MAX_LINE_BYTES} bytes")
         elif line.strip():
             try:
-                parsed = json.loads(line)
-                messages = parsed if isinstance(parsed, list) and parsed else [parsed]
+                message = json.loads(line)
             except RecursionError:
                 self._refuse(None, PARSE_ERROR, "The line is not JSON: it is too deep")
             except ValueError as error:
                 problem = shortened(str(error), MAX_ECHO)
                 self._refuse(None, PARSE_ERROR, f"The line is not JSON: {problem}")
-        for message in messages:
-            self._handle(message)
+            else:
+                self._handle(message)
 
     def _handle(self, message: object) -> None:
         fields = message if isinstance(message, dict) else {}
@@ -164,7 +162,10 @@ class Connection:
             if "result" in fields or "error" in fields:
                 logger.info("answer to a question never asked: %r", uid)
             else:
-                self._refuse(uid, INVALID_REQUEST, "A message is a JSON object with a method")
+                one = " (a list of them is not read: send each on a line of its own)"
+                hint = one if isinstance(message, list) else ""
+                problem = f"A message is a JSON object with a method{hint}"
+                self._refuse(uid, INVALID_REQUEST, problem)
         elif "id" not in fields:  # a notification, of which only one changes anything here
             if method == "notifications/cancelled" and isinstance(params, dict):
                 self._cancel(params.get("requestId"))

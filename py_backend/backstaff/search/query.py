@@ -125,13 +125,17 @@ class Query:
 
 @dataclass(slots=True)
 class Matches:
-    """The paths of an index that match a query, by their positions, and the guesses beside them."""
+    """The paths of an index that match a query, by their positions, and the guesses beside them.
+
+    `guesses_cut` says that the time for guesses was up; the next `best` guesses anew.
+    """
 
     index: Index
     query: Query
     positions: Sequence[int]
     _ranked: Sequence[Found] = field(default=())
     _guesses: list[Found] | None = None
+    guesses_cut: bool = False
 
     def __len__(self) -> int:
         """Count the matches."""
@@ -151,11 +155,12 @@ class Matches:
             most = max(count, MIN_RANKED)
             ranked = self._ranked = self.index.best(self.query, self.positions, heat, most, budget)
         if self.query.kind is SearchKind.FUZZY:
-            if self._guesses is None:
+            if self._guesses is None or self.guesses_cut:
                 guesses: list[Found] = []
-                self._guesses = guesses
+                self._guesses, self.guesses_cut = guesses, True
                 with suppress(DeadlineExceeded):
                     guesses += self._guess(ranked, heat, budget.at_most(GUESS_SECONDS))
+                    self.guesses_cut = False
             ranked = _merged(ranked, self._guesses, several=len(self.query.words) > 1)
         return [(how, paths[position]) for how, position in ranked[:count]]
 

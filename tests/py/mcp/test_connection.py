@@ -177,12 +177,6 @@ def test_lines_may_come_in_pieces_or_together(session: Session) -> None:
     assert [session.heard()["id"] for _ in range(40)] == [*range(20), *range(20)]
 
 
-def test_list_of_messages_is_answered_one_by_one(session: Session) -> None:
-    session.say([request("ping", uid="a"), notification("notifications/x"), request("ping", uid=2)])
-    assert [session.heard()["id"] for _ in range(2)] == ["a", 2]
-    assert session.silent()
-
-
 def test_id_comes_back_as_it_was(session: Session) -> None:
     for uid in ("", "\ud800", "\u2028", 0, -1, 10**30):
         session.say(request("ping", uid=uid))
@@ -230,10 +224,9 @@ MESSAGES = st.fixed_dictionaries(
 def test_each_request_gets_one_answer_whatever_it_holds(messages: list[object]) -> None:
     session = session_of(probe=saying("fine"))
     session.say(*messages, request("ping", uid="last"))
-    flat = [one for m in messages for one in (m if isinstance(m, list) and m else [m])]
     requests = [
         m["id"]
-        for m in flat
+        for m in messages
         if isinstance(m, dict) and isinstance(m.get("method"), str) and "id" in m
     ]
     named = [u for u in requests if isinstance(u, int | str) and not isinstance(u, bool)]
@@ -241,6 +234,16 @@ def test_each_request_gets_one_answer_whatever_it_holds(messages: list[object]) 
     while "last" not in heard or any(heard.count(u) < named.count(u) for u in named):
         heard.append(session.heard().get("id"))
     assert all(heard.count(u) >= named.count(u) for u in named)
+
+
+@pytest.mark.parametrize("batch", [[], [request("ping")], [request("ping"), request("ping")]])
+def test_list_of_messages_is_refused_with_the_remedy(session: Session, batch: list[object]) -> None:
+    session.say(batch)
+    answer = session.heard()
+    assert "id" not in answer
+    assert answer["error"]["code"] == INVALID_REQUEST
+    assert "send each on a line of its own" in answer["error"]["message"]
+    assert session.silent()
 
 
 # ---------------------------------------------------------------------------- tools

@@ -17,10 +17,12 @@ from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
 from backstaff.render.names import show
 from backstaff.search import suggestions
+from backstaff.search.query import Query
 from backstaff.search.ranking import How
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.fs.repositories import alone, git
+from tests.py.fs.test_project_files import settle
 from tests.py.processes import as_nobody, as_root
 from tests.py.servers import server_at
 from tests.py.trees import Plant
@@ -475,9 +477,27 @@ def test_reasons_are_looked_for_only_in_time(
 
 def test_guesses_are_made_only_in_time(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"src/parser.py": ""})
-    monkeypatch.setattr("backstaff.search.query.GUESS_SECONDS", -1)
-    assert found(root, "parsxr.py") == []
-    assert found(root, "parse") == ["src/parser.py"]
+    with monkeypatch.context() as patch:
+        patch.setattr("backstaff.search.query.GUESS_SECONDS", -1)
+        reply = search(root, "parsxr.py")
+        assert data_of(reply)["files"] == []
+        assert "[the time for guesses was up: there may be more, so ask again]" in notes(reply)
+        assert found(root, "parse") == ["src/parser.py"]
+        assert found(root, "parsxr.py") == []
+    assert found(root, "parsxr.py") == ["src/parser.py"], "the cut guesses were kept"
+    assert not any("time" in note for note in notes(search(root, "parsxr.py")))
+
+
+def test_answer_of_guesses_alone_is_kept_for_its_next_page(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({"src/parser.py": "", "lib/parser.py": ""})
+    settle(root)
+    first = found(root, "parsxr.py", max_results=1)
+    monkeypatch.setattr(Query, "match", pytest.fail)
+    assert {*first, *found(root, "parsxr.py", max_results=1, offset=1)} == {
+        *("src/parser.py", "lib/parser.py")
+    }
 
 
 def test_nearest_names_are_told(tree: Plant) -> None:

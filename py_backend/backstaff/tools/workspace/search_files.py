@@ -230,7 +230,9 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
     index, budget = next(indexes, Index(found.paths)), context.budget.at_least(MIN_SECONDS)
     try:
         same = (one for one in _LATEST if one.index is index and one.query == query)
-        matches = next(same, None) or query.match(index, budget)
+        matches = next(same, None)
+        if matches is None:  # one of guesses alone is empty, and so false
+            matches = query.match(index, budget)
         several = len(matches) != 1 and query.globs is None
         known = edits(place, found.repository, COMMITS, HALF_LIFE, budget) if several else Edits()
         page = matches.best(asked.offset + asked.max_results, budget, known.heat)
@@ -256,6 +258,8 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         budget = context.budget.at_most(suggestions.SECONDS)
         count = partial(_count, kind=SearchKind.GLOB, index=index, budget=budget)
         notes += filter(None, [suggestions.shallow_glob(query.text, count)])
+    if matches.guesses_cut:
+        notes.append("the time for guesses was up: there may be more, so ask again")
     notes += _notes(found, place.prefix)
     hint = ""
     if index.paths and not matches and query.globs is None:
