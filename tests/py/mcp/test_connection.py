@@ -177,12 +177,6 @@ def test_lines_may_come_in_pieces_or_together(session: Session) -> None:
     assert [session.heard()["id"] for _ in range(40)] == [*range(20), *range(20)]
 
 
-def test_list_of_messages_is_answered_one_by_one(session: Session) -> None:
-    session.say([request("ping", uid="a"), notification("notifications/x"), request("ping", uid=2)])
-    assert [session.heard()["id"] for _ in range(2)] == ["a", 2]
-    assert session.silent()
-
-
 def test_id_comes_back_as_it_was(session: Session) -> None:
     for uid in ("", "\ud800", "\u2028", 0, -1, 10**30):
         session.say(request("ping", uid=uid))

@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+import tracemalloc
 from collections.abc import Mapping
 from itertools import chain, cycle
 from pathlib import Path
@@ -497,3 +498,26 @@ def test_path_with_odd_characters_is_quoted_whole(tree: Plant) -> None:
     (root / "a\nb").unlink()
     (root / "a\nb").mkdir()
     assert listing(root, "a\nb").text.startswith(f'Directory: "{root}/a\\nb/"\n')
+
+
+@pytest.mark.parametrize("sort_by", ["size", "modified"])
+def test_facts_of_many_entries_are_not_all_kept(tree: Plant, sort_by: str) -> None:
+    root = tree({f"{number:04d}": "x" * (number * 7 % 100) for number in range(3000)})
+    for number in range(3000):
+        os.utime(root / f"{number:04d}", (10**9, 10**9 + number * 13 % 1000))
+    server = server_at(root)
+    arguments = {"path": ".", "sort_by": sort_by}
+    server.call("agent-q/list_directory", arguments)
+    peaks = []
+    texts = []
+    for limit in (1 << 20, 1000):
+        tracemalloc.start()
+        texts.append(
+            server.call("agent-q/list_directory", arguments, {"max_output_bytes": limit}).text
+        )
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    whole, part = (text.splitlines()[3:] for text in texts)
+    assert 10 < len(part) < 40
+    assert part[:-1] == whole[: len(part) - 1]
+    assert peaks[1] < 550_000 < peaks[0]

@@ -8,9 +8,12 @@ the data hold the same rows as the text. A view may ask for the rows behind the 
 (`Context.after`); the counts are of the whole directory all the same.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from math import inf
 
+from backstaff.fs.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, facts, groups_in
 from backstaff.render.lines import all_files, omitted, plural
 from backstaff.render.names import labels, quote, show
@@ -105,15 +108,21 @@ def _read(
     if sort_by in ("size", "modified"):
         fact, reading = SIZE if sort_by == "size" else MODIFIED_NS, budget.share(READING_SHARE)
 
-        def ordered(names: list[str]) -> list[tuple[str, Facts | None]]:
-            names = by_name(names, budget)
-            both = list(zip(names, facts(names, directory, reading), strict=True))
-            # The largest or newest comes first, an entry without facts last.
-            return budget.ordered(both, lambda one: -one[1][fact] if one[1] else inf)
+        def late(one: tuple[str, Facts | None]) -> float:
+            """The largest or newest comes first, an entry without facts last."""
+            return -one[1][fact] if one[1] else inf
 
-        both = [*ordered(inner), *ordered(others)]
-        names, statuses = [name for name, _ in both], [status for _, status in both]
-        listed = Listed(names[: len(inner)], names[len(inner) :], statuses).first(most)
+        def ordered(names: list[str]) -> list[tuple[str, Facts | None]]:
+            both = _with_facts(by_name(names, budget), directory, reading)
+            if len(names) <= 4 * most:
+                return budget.ordered(list(both), late)
+            return nsmallest(most, both, late)  # the facts of a million entries take 200 MB
+
+        first_inner, first_others = ordered(inner), ordered(others)
+        statuses = [status for _, status in (*first_inner, *first_others)]
+        listed = Listed(
+            [name for name, _ in first_inner], [name for name, _ in first_others], statuses
+        ).first(most)
     else:  # the names alone decide which entries are shown, and no other is statted
         left = _behind(context.after, inner, others) if context.after else (inner, others)
         before = len(inner) + len(others) - len(left[0]) - len(left[1])
@@ -121,6 +130,15 @@ def _read(
         then = by_name(left[1], budget, most - len(first))
         listed = Listed(first, then, facts((*first, *then), directory, budget))
     return listed, len(inner), len(others), before, complete and not budget.expired()
+
+
+def _with_facts(
+    names: Sequence[str], directory: int, budget: Budget
+) -> Iterator[tuple[str, Facts | None]]:
+    """Yield each of NAMES with its facts. Those that are passed over are not kept."""
+    for first in range(0, len(names), budget.STRIDE):
+        chunk = names[first : first + budget.STRIDE]
+        yield from zip(chunk, facts(chunk, directory, budget), strict=True)
 
 
 def _behind(last: str, inner: list[str], others: list[str]) -> tuple[list[str], list[str]]:
