@@ -276,7 +276,7 @@
       (should (= asked 1)))))
 
 (ert-deftest backstaff-agent-message-names-the-library-whose-callback-fails ()
-  (backstaff-agent-tests-with-project '(("a" . ""))
+  (backstaff-test-with-project '(("a" . ""))
     (let ((function (backstaff-agent-function
                      (backstaff-agent-tests-tool "agent-q/list_directory") nil "gptel"))
           (told nil))
@@ -296,7 +296,7 @@
   "What a model is told where there is no project.")
 
 (ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
-  (backstaff-agent-tests-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
+  (backstaff-test-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
     (require 'backstaff-agent-q)
     (let ((backstaff-root-answers nil)
           (tools '("workspace/read_file" "agent-q/list_directory" "emacs/context")))
@@ -315,7 +315,7 @@
         (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))))))
 
 (ert-deftest backstaff-agent-in-a-project-is-not-asked-about ()
-  (backstaff-agent-tests-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n")))
+  (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n")))
     (let ((backstaff-root-answers nil) (project-find-functions '(project-try-vc)))
       (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
       ;; But dotfiles in git make no project of a home.
@@ -325,7 +325,7 @@
 
 (ert-deftest backstaff-agent-user-is-asked-once-for-a-directory-without-a-project ()
   (dolist (answer '(t nil))
-    (backstaff-agent-tests-with-project '(("a" . "plain"))
+    (backstaff-test-with-project '(("a" . "plain"))
       (let* ((backstaff-root-answers nil) (questions nil)
              (backstaff-approval-function
               (lambda (&rest _) (push backstaff-approval-question questions)

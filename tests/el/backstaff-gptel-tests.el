@@ -388,8 +388,7 @@ SETTINGS are the server's, a string, or nil."
                do (should (string-prefix-p (format "File: %sa.txt\n" root) info))))))
 
 (ert-deftest backstaff-gptel-asks-no-more-when-the-policy-does-not ()
-  ;; Debian has no package of gptel; BACKSTAFF_GPTEL_DIR says where one is.
-  (skip-unless (backstaff-gptel-tests-real-p))
+  (backstaff-gptel-tests-needs-real)
   (backstaff-gptel-tests-with-tools "[policy]\nprompt = [\"*\"]\n"
     (let* ((tools (backstaff-gptel-register))
            (asked nil)
