@@ -175,12 +175,19 @@ Emacs itself is elsewhere."
 (ert-deftest backstaff-chain-keeps-to-the-root-of-agent-q ()
   (backstaff-chain-with-lisp '(("inner" ("a" . "")) ("b" . ""))
     (slime-eval `(agent-q-calls:set-root ,(concat root "inner/")))
+    (push (cons (concat root "inner/") t) backstaff-root-answers)
     (should (string-prefix-p (format "Directory: %sinner/\n" root)
                              (backstaff-chain-call "list_directory" "path" ".")))
     (should (equal (backstaff-chain-call "list_directory" "path" "../" "root" root)
                    "Error: Path '../' is outside project root"))
     (slime-eval `(agent-q-calls:set-root ,(concat root "gone/")))
     (should (string-prefix-p "Error: " (backstaff-chain-call "list_directory" "path" ".")))))
+
+(ert-deftest backstaff-chain-asks-before-it-looks-outside-of-a-project ()
+  (backstaff-chain-with-lisp '(("inner" ("a" . "")))
+    (slime-eval `(agent-q-calls:set-root ,(concat root "inner/")))
+    (should (string-prefix-p "Error: No project is here, so the root would be all of "
+                             (backstaff-chain-call "list_directory" "path" ".")))))
 
 (ert-deftest backstaff-chain-many-threads-get-each-their-own-answer ()
   (let ((names (mapcar (lambda (number) (format "f%d" number)) (number-sequence 1 20))))
