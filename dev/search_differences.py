@@ -20,8 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "py_backend"))
 
+from backstaff.contents.regexp_worker import judged
 from backstaff.registry import discover
-from backstaff.search.regexp_worker import judged
 from backstaff.server import Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace.regexp_search import EXCLUDED, MAX_FILE_BYTES

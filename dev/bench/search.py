@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from backstaff.fs import project_files
 from backstaff.fs.root import Root
+from backstaff.project import files as project_files
 from backstaff.server import enable_garbage_collection
 from backstaff.tool import Context
 from backstaff.tools.workspace import search_files

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
-from backstaff.fs.globs import Globs, compile_globs
 from backstaff.fs.walk import Walk
+from backstaff.globs.globs import Globs, compile_globs
 from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Settings

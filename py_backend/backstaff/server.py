@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backstaff.arguments import UNKNOWN_ARGUMENT, ParameterType, argument, decode, parameters_of
+from backstaff.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.fs.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.fs.paths import components
 from backstaff.fs.root import Root
 from backstaff.fs.secrets import OPEN, SECRETS, Guard

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from backstaff.arguments import Parameter, ParameterType, argument, parameters_of, schema
+from backstaff.budget import Budget
 from backstaff.errors import ErrorCode
-from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.render.canonical import to_json
 from backstaff.result import Keyword

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from backstaff.fs.packed import Directory, PackedPaths
+from backstaff.project.packed import Directory, PackedPaths
 from tests.golden.cases import make
 
 Content = Mapping[str, object]

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "py_backend"))
 sys.path.append(f"{sys.path[0]}/libraries.zip")
 
 from backstaff import command_line, registry
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Walk
 from backstaff.tool import Context, Result, ResultKind, Tool

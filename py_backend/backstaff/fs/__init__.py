@@ -1,1 +1,1 @@
-"""The file system: the only home of os.scandir, os.open and pathspec. Read-only by construction."""
+"""The sandbox, read-only by construction: the only home of os.open and os.scandir."""

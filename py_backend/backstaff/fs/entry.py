@@ -10,8 +10,8 @@ from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
 
+from backstaff.budget import Budget
 from backstaff.errors import path_error
-from backstaff.fs.budget import Budget
 from backstaff.fs.handles import HANDLES
 
 

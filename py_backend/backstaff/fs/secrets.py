@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from backstaff.fs.wildcards import ANY, STAR, literal, regex
+from backstaff.globs.wildcards import ANY, STAR, literal, regex
 
 SECRETS = (
     *(".authinfo*", ".netrc*", "_netrc", ".git-credentials", ".git/config", ".pgpass", ".my.cnf"),

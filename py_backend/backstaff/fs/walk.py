@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
+from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, PathError, Unreachable, path_error
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, lstat
 from backstaff.fs.handles import DEEPEST, HANDLES
 

@@ -6,7 +6,7 @@ import select
 import time
 
 from backstaff import streams
-from backstaff.fs.budget import DEFAULT_DEADLINE_MS
+from backstaff.budget import DEFAULT_DEADLINE_MS
 from backstaff.mcp.connection import Connection, Offer
 from backstaff.server import Server
 from backstaff.workers import GRACE_S, Workers

@@ -14,7 +14,7 @@ from enum import StrEnum
 from backstaff.errors import NotFound, ToolError
 from backstaff.fs import file
 from backstaff.fs.root import Place
-from backstaff.fs.stamp import UNSETTLED, Stamp, settled
+from backstaff.project.stamp import UNSETTLED, Stamp, settled
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context
 from backstaff.unsaved import UnsavedText

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Protocol
 
 from backstaff.errors import DeadlineExceeded
-from backstaff.fs.stamp import UNSETTLED, Recent, Stamp
+from backstaff.project.stamp import UNSETTLED, Recent, Stamp
 from backstaff.reading.encoding import HEAD_BYTES, candidates, kind, suggestions
 from backstaff.reading.source import ContentError, Origin, Source
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from backstaff.fs import project_files
+from backstaff.contents.regexp import REPLACES
 from backstaff.fs.handles import DEEPEST, Descriptors
-from backstaff.search.regexp import REPLACES
+from backstaff.project import files as project_files
 from backstaff.server import Reply, Server
 from tests.py.attack.attackers import BUG, TOOLS, takes_path, with_a_secret
 from tests.py.attack.figures import tally

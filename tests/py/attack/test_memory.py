@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from backstaff.arguments import ParameterType
-from backstaff.fs.stamp import Recent
+from backstaff.project.stamp import Recent
 from backstaff.server import Server
 from tests.py.attack.attackers import TOOLS
 from tests.py.servers import fitting, server_at

@@ -7,7 +7,7 @@ import pytest
 
 from tests.py.attack.attackers import TOOLS
 from tests.py.attack.follower import Answer, Follower, told_by
-from tests.py.fs.repositories import alone, git
+from tests.py.project.repositories import alone, git
 from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant, plant
 

@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from backstaff.arguments import ParameterType
+from backstaff.contents.regexp import SHARED
 from backstaff.registry import discover
 from backstaff.render.canonical import to_json
-from backstaff.search.regexp import SHARED
 from tests.py.attack.attackers import TOOLS, random_arguments, with_a_secret
 from tests.py.attack.figures import tally
 from tests.py.epc import ISOLATED, Client, frame

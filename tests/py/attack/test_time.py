@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
+from backstaff import budget as budget_module
 from backstaff.arguments import MAX_ITEMS, ParameterType
+from backstaff.budget import Budget
 from backstaff.errors import Cancelled
 from backstaff.frontmatter.block import parse
-from backstaff.fs import budget as budget_module
-from backstaff.fs.budget import Budget
-from backstaff.fs.globs import STRIDE, Globs, compile_globs
 from backstaff.fs.handles import HANDLES, Descriptors
-from backstaff.search import suggestions
+from backstaff.globs.globs import STRIDE, Globs, compile_globs
+from backstaff.names import suggestions
 from backstaff.server import Reply
 from backstaff.tools.agent_q._recursive import Exclusions
 from backstaff.tools.commands import _command, search_commands

@@ -8,7 +8,7 @@ import pytest
 
 from dev.bench import find
 from dev.bench.history import clone_before, commits, files
-from tests.py.fs.repositories import alone, git
+from tests.py.project.repositories import alone, git
 
 pytestmark = pytest.mark.slow
 

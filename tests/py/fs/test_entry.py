@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from backstaff.budget import Budget
 from backstaff.errors import (
     Cancelled,
     NotFound,
@@ -17,7 +18,6 @@ from backstaff.errors import (
     Unreachable,
     path_error,
 )
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import (
     Kind,
     entries_in,

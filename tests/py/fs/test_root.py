@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from backstaff.budget import Budget
 from backstaff.errors import (
     InvalidPath,
     NotADirectory,
@@ -18,7 +19,6 @@ from backstaff.errors import (
     PermissionRefused,
     Unreachable,
 )
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, names_in
 from backstaff.fs.root import MAX_LINKS, Root
 from tests.py.processes import in_child, unprivileged

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backstaff.budget import Budget
 from backstaff.errors import Cancelled, NotFound, PathError, PermissionRefused, Unreachable
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.handles import DEEPEST
 from backstaff.fs.walk import Arrange, Step, Walk

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backstaff.budget import Budget
 from backstaff.errors import path_error
 from backstaff.fs import entry
-from backstaff.fs.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.result import Rows
 from backstaff.server import Reply

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.root import Root
+from backstaff.names import suggestions
 from backstaff.render.names import show
 from backstaff.render.sizes import show_size
 from backstaff.result import Rows
-from backstaff.search import suggestions
 from backstaff.server import Reply
 from backstaff.tool import Context, Tool
 from backstaff.tools.agent_q import directory_tree, search_files

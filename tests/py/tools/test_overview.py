@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.fs.budget import Budget
-from backstaff.fs.git import NoGit
+from backstaff.budget import Budget
 from backstaff.fs.handles import DEEPEST
-from backstaff.fs.project_files import ProjectFiles
+from backstaff.project.files import ProjectFiles
+from backstaff.project.git import NoGit
 from backstaff.render.tokens import tokens as estimated
 from backstaff.server import Reply
 from backstaff.tools.workspace import _best_map
 from backstaff.tools.workspace._best_map import FEW
 from backstaff.tools.workspace.project_overview import TOOL
 from tests.py.examples import examples
-from tests.py.fs.repositories import alone, commit_each, git
 from tests.py.processes import unprivileged
+from tests.py.project.repositories import alone, commit_each, git
 from tests.py.replies import code
 from tests.py.servers import server_at
 from tests.py.tools.random_trees import OUTSIDE, Below, planted, trees
@@ -542,7 +542,7 @@ def test_name_of_a_branch_cannot_forge_a_line(repository: Path) -> None:
 def test_git_that_is_not_installed_is_told(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("backstaff.fs.git._PLACES", ())
+    monkeypatch.setattr("backstaff.project.git._PLACES", ())
     monkeypatch.setenv("PATH", str(repository))
     reply = overview(repository)
     assert "  git unknown, " in reply.text.partition("\n")[0]

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.errors import NotAFile
-from backstaff.fs import stamp
 from backstaff.fs.file import opened
-from backstaff.fs.stamp import stamp_of
+from backstaff.project import stamp
+from backstaff.project.stamp import stamp_of
 from backstaff.reading import encoding, source, text
 from backstaff.reading.source import Settings as ReadSettings
 from backstaff.registry import discover

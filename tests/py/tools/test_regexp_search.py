@@ -20,21 +20,21 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from backstaff.budget import Budget
+from backstaff.contents import regexp, regexp_worker
+from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
+from backstaff.contents.regexp import Regexp
+from backstaff.contents.scan import Batch, Scan
 from backstaff.errors import DeadlineExceeded
-from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents
-from backstaff.search import regexp, regexp_worker
-from backstaff.search.dialects import BadRegexp, from_emacs, from_posix, translated
-from backstaff.search.regexp import Regexp
-from backstaff.search.scan import Batch, Scan
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from backstaff.tools.workspace import regexp_search
 from backstaff.tools.workspace._matches import MOST, line
 from tests.py.epc import Start
 from tests.py.examples import examples
-from tests.py.fs.repositories import alone, git
 from tests.py.processes import unprivileged
+from tests.py.project.repositories import alone, git
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -676,9 +676,9 @@ def test_process_whose_server_is_gone_ends() -> None:
 import sys, time
 sys.path.insert(0, {str(Path(regexp.__file__).parents[2])!r})
 from backstaff.errors import DeadlineExceeded
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.contents import Contents
-from backstaff.search import regexp
+from backstaff.contents import regexp
 regexp.LAST_SECONDS = 0.1
 regexp._library = str
 import threading

@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.fs.budget import Budget
-from backstaff.fs.project_files import ProjectFiles, project_files
+from backstaff.budget import Budget
 from backstaff.fs.root import Place
+from backstaff.names import suggestions
+from backstaff.names.query import Query
+from backstaff.names.ranking import How
+from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.names import show
-from backstaff.search import suggestions
-from backstaff.search.query import Query
-from backstaff.search.ranking import How
 from backstaff.server import Reply
 from backstaff.tools.workspace import search_files
 from tests.py.examples import examples
-from tests.py.fs.repositories import alone, commit_each, git
-from tests.py.fs.test_project_files import settle
 from tests.py.processes import NOBODY, as_root, unprivileged
+from tests.py.project.repositories import alone, commit_each, git
+from tests.py.project.test_files import settle
 from tests.py.servers import server_at
 from tests.py.trees import Plant
 
@@ -490,7 +490,7 @@ def test_reasons_are_looked_for_only_in_time(
 def test_guesses_are_made_only_in_time(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tree({"src/parser.py": ""})
     with monkeypatch.context() as patch:
-        patch.setattr("backstaff.search.query.GUESS_SECONDS", -1)
+        patch.setattr("backstaff.names.query.GUESS_SECONDS", -1)
         reply = search(root, "parsxr.py")
         assert data_of(reply)["files"] == []
         assert "[the time for guesses was up: there may be more, so ask again]" in notes(reply)

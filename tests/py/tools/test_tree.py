@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.fs import budget
+from backstaff import budget
 from backstaff.registry import discover
 from backstaff.server import Reply
 from backstaff.tools.workspace.tree import DEFAULT_EXCLUDES, MAX_DEPTH, MAX_ENTRIES
-from tests.py.fs import glob_model
+from tests.py.globs import glob_model
 from tests.py.processes import unprivileged
 from tests.py.replies import code
 from tests.py.tools.random_trees import OUTSIDE, Below, What, at, planted

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, Kind, kinds_of, link_target
 from backstaff.render.lines import fitting, size
 from backstaff.render.names import show_all, widths

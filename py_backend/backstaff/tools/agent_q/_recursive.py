@@ -8,7 +8,7 @@ star matches no name, as in Agent-Q. A note names these patterns, and patterns w
 import re
 from dataclasses import dataclass
 
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.entry import Kind, Named, entries_in
 from backstaff.fs.walk import Arrange
 from backstaff.render.lines import some_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from math import inf
 
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, facts, groups_in
 from backstaff.render.lines import all_files, omitted, plural
 from backstaff.render.names import labels, quote, show

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.fs.entry import Kind, Named
-from backstaff.fs.globs import BadGlob, Globs, compile_globs
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Walk
+from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.names import suggestions
 from backstaff.render.lines import (
     MAX_NOTE,
     all_files,
@@ -29,7 +30,6 @@ from backstaff.render.lines import (
 )
 from backstaff.render.names import quote, show, word
 from backstaff.result import Rows
-from backstaff.search import suggestions
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.agent_q._listing_rows import MAX_OUTPUT_BYTES
 from backstaff.tools.agent_q._paths import opened

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from operator import itemgetter
 
+from backstaff.budget import Budget
 from backstaff.errors import NotADirectory, NotFound, PathError, path_error
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.entry import Named, entries_in, lstat_or_none
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.secrets import Guard
-from backstaff.fs.stamp import Recent, Stamp, settled, stamp_of
 from backstaff.fs.walk import Walk
+from backstaff.project.stamp import Recent, Stamp, settled, stamp_of
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote
 from backstaff.tools.commands._command import (

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from backstaff.budget import Budget
 from backstaff.errors import NotADirectory, NotAFile, NotFound, OutsideRoot, PathError, ToolError
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.entry import names_in
 from backstaff.fs.file import Content, not_a_file, read, regular

@@ -20,13 +20,13 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotFound, PathError, ToolError
-from backstaff.fs.budget import Budget
 from backstaff.fs.file import Content
+from backstaff.names import suggestions
 from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
-from backstaff.search import suggestions
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import nested, nested_note, read_catalog
 from backstaff.tools.commands._command import (

@@ -2,7 +2,7 @@
 
 How a command is scored. The query is split into words; case and punctuation do not matter. A word
 scores by the best field that holds it (`FIELD_SCORES`), times the way in which it matches there
-(`FIT_SCORES`). A word in another form counts, as `validating` for `validate` (`search.stems`), and
+(`FIT_SCORES`). A word in another form counts, as `validating` for `validate` (`names.stems`), and
 one that is only spelt much like a word of the name. In the content, the first 64 KiB are searched.
 
 A command matches if it holds at least half of the words. Its score is the mean over all words,
@@ -22,12 +22,12 @@ from functools import lru_cache
 from heapq import nlargest
 from typing import NamedTuple
 
+from backstaff.budget import Budget
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
-from backstaff.fs.budget import Budget
+from backstaff.names.stems import stem
 from backstaff.render.lines import bracketed, fitted, left_out, plural
 from backstaff.render.names import quote
-from backstaff.search.stems import stem
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import (
     DEFAULT_TEXT_BYTES,

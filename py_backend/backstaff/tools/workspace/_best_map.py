@@ -30,9 +30,9 @@ from heapq import nsmallest
 from itertools import chain
 from math import inf
 
-from backstaff.fs.budget import Budget
-from backstaff.fs.packed import Closed
-from backstaff.fs.project_files import ProjectFiles
+from backstaff.budget import Budget
+from backstaff.project.files import ProjectFiles
+from backstaff.project.packed import Closed
 from backstaff.render.lines import fitting
 from backstaff.render.names import literal, word
 

@@ -12,10 +12,10 @@ it was cut.
 import re
 from collections.abc import Iterator, Sequence
 
+from backstaff.contents.regexp_worker import Match
+from backstaff.contents.scan import Found
 from backstaff.render.lines import shortened, size
 from backstaff.render.names import literal, show, visible
-from backstaff.search.regexp_worker import Match
-from backstaff.search.scan import Found
 
 _LIKE_A_ROW = re.compile(r"\d+[:-]|--")
 MOST = 300

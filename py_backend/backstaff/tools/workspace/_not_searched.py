@@ -3,15 +3,15 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from backstaff.contents.choice import Choice, first_of, told_by_name
+from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
-from backstaff.fs.git import NoGit
-from backstaff.fs.ignore import MAX_LINES
-from backstaff.fs.packed import Closed
-from backstaff.fs.project_files import ProjectFiles
+from backstaff.project.files import ProjectFiles
+from backstaff.project.git import NoGit
+from backstaff.project.ignore import MAX_LINES
+from backstaff.project.packed import Closed
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
-from backstaff.search.choice import Choice, first_of, told_by_name
-from backstaff.search.scan import Scan
 
 _WORDS = {
     "ignored": "ignored by git",

@@ -11,10 +11,10 @@ from backstaff.errors import (
     PathError,
     ToolError,
 )
-from backstaff.fs.project_files import project_files
+from backstaff.names import suggestions
+from backstaff.project.files import project_files
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote, word
-from backstaff.search import suggestions
 from backstaff.tool import Context
 
 

@@ -18,13 +18,13 @@ from itertools import chain
 from math import ceil
 from pathlib import PurePath
 
+from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
-from backstaff.fs.budget import Budget
-from backstaff.fs.edits import Edits, edits
-from backstaff.fs.git import NoGit
-from backstaff.fs.packed import Closed
-from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
+from backstaff.project.edits import Edits, edits
+from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.git import NoGit
+from backstaff.project.packed import Closed
 from backstaff.render.lines import all_files, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens

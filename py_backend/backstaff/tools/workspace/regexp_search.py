@@ -1,9 +1,9 @@
 r"""workspace/regexp_search: where a regular expression matches in the files below a directory.
 
-The dialect is Python's `re`; `search.dialects` translates what JavaScript alone has. A match is
+The dialect is Python's `re`; `contents.dialects` translates what JavaScript alone has. A match is
 within one line, and `\r\n`, `\n` and `\r` end lines. Order is by path (UTF-16 units), line, column.
 
-Files are those of `fs.project_files`: what git ignores is left out unless `include_ignored` is
+Files are those of `project.files`: what git ignores is left out unless `include_ignored` is
 given, and hidden files are not. Directories and files with a name in `EXCLUDED` are left out
 always, also where git tracks them or `include` names them (search 3). The text names the first of
 these directories; to search one, give it as `root_path`. Globs are about the whole path from the
@@ -29,23 +29,23 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
 
+from backstaff.budget import Budget
+from backstaff.contents.choice import Choice, Rules, above_excluded, choose, first_of
+from backstaff.contents.dialects import BadRegexp, translated
+from backstaff.contents.near import WALK_SHARE, Near, about_include, shallow_include
+from backstaff.contents.regexp import NoMatcher, Regexp
+from backstaff.contents.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
-from backstaff.fs.budget import Budget
 from backstaff.fs.contents import Contents, Unread
 from backstaff.fs.entry import Kind
-from backstaff.fs.globs import BadGlob, Globs, compile_globs
-from backstaff.fs.packed import Closed
-from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
+from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.names import suggestions
+from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.packed import Closed
 from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, counted, fitting, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
-from backstaff.search import suggestions
-from backstaff.search.choice import Choice, Rules, above_excluded, choose, first_of
-from backstaff.search.dialects import BadRegexp, translated
-from backstaff.search.near import WALK_SHARE, Near, about_include, shallow_include
-from backstaff.search.regexp import NoMatcher, Regexp
-from backstaff.search.scan import AUTOMATIC, FEW, Found, Scan, text_of
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text

@@ -1,7 +1,7 @@
 """workspace/search_files: the files below a directory whose paths match a query.
 
 Files are regular files and links. Ignored files are left out unless `include_ignored` is given
-(`fs.project_files`), and `.git` always is. A query is about the path below `path`; `./` and the
+(`project.files`), and `.git` always is. A query is about the path below `path`; `./` and the
 absolute path of `path` may stand before it. The paths of the answer start at the root, so a caller
 can pass them on.
 
@@ -22,7 +22,7 @@ fuzzy       the characters of each word stand in the path, in their order, with 
             letters   they stand anywhere, in their order
             words     some of the words, where little is found; before the letters of several words
 
-In a step, the better fit comes first (`search.ranking`), and of equals the file that people edited
+In a step, the better fit comes first (`names.ranking`), and of equals the file that people edited
 more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` different ones count.
 Case matters only if the query has a capital letter (smart case). Otherwise letters are equal as
 Unicode folds them: `ss` finds `ß`.
@@ -33,20 +33,20 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+from backstaff.budget import Budget
 from backstaff.errors import Cancelled, DeadlineExceeded, PathError, ToolError
-from backstaff.fs.budget import Budget
-from backstaff.fs.edits import Edits, edits
-from backstaff.fs.git import NoGit
-from backstaff.fs.ignore import MAX_LINES
-from backstaff.fs.packed import Closed
-from backstaff.fs.project_files import ProjectFiles, project_files
 from backstaff.fs.root import Place
+from backstaff.names import suggestions
+from backstaff.names.query import Index, Matches, Query, SearchKind, parse_glob
+from backstaff.names.ranking import How
+from backstaff.names.suggestions import Searched
+from backstaff.project.edits import Edits, edits
+from backstaff.project.files import ProjectFiles, project_files
+from backstaff.project.git import NoGit
+from backstaff.project.ignore import MAX_LINES
+from backstaff.project.packed import Closed
 from backstaff.render.lines import MAX_NOTE, bracketed, fitting, plural, shortened, size
 from backstaff.render.names import labels, quote, show, word
-from backstaff.search import suggestions
-from backstaff.search.query import Index, Matches, Query, SearchKind, parse_glob
-from backstaff.search.ranking import How
-from backstaff.search.suggestions import Searched
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 

@@ -28,6 +28,7 @@ from heapq import nsmallest
 from itertools import islice, repeat
 from typing import Any, NamedTuple
 
+from backstaff.budget import Budget
 from backstaff.errors import (
     ErrorCode,
     InvalidPath,
@@ -37,12 +38,12 @@ from backstaff.errors import (
     PathError,
     ToolError,
 )
-from backstaff.fs.budget import Budget
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
-from backstaff.fs.globs import BadGlob, Globs, compile_globs
-from backstaff.fs.project_files import project_files
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
+from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.names import suggestions
+from backstaff.project.files import project_files
 from backstaff.render.lines import (
     all_files,
     bracketed,
@@ -54,7 +55,6 @@ from backstaff.render.lines import (
     some_of,
 )
 from backstaff.render.names import labels, literal, quote, show, word, words
-from backstaff.search import suggestions
 from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import no_directory
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.fs.stamp import RACY_NS
+from backstaff.project.stamp import RACY_NS
 from backstaff.tools.commands import (
     _catalog,
 )
@@ -95,7 +95,7 @@ def test_what_has_just_changed_is_read_again(
 def test_the_cache_is_bounded(
     tmp_path: Path, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_catalog.CACHE, "most", 5)
+    monkeypatch.setattr(_catalog.CACHE, "most", 6)
     projects = [
         Project(tmp_path / str(number), files={"a.md": "A.", "b.md": "B."}) for number in range(4)
     ]

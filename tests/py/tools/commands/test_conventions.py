@@ -12,7 +12,7 @@ from backstaff.errors import SettingsError
 from backstaff.settings import load
 from backstaff.tools.commands._conventions import DEPTH, Folder, Kind, folders
 from backstaff.tools.commands._directories import MORE_KEYS
-from tests.py.fs.test_project_files import settle
+from tests.py.project.test_files import settle
 from tests.py.replies import code
 from tests.py.tools.commands.corpus import (
     HOME,

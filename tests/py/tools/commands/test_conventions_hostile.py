@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.file import Content
 from backstaff.fs.root import Root
 from backstaff.tool import Context

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backstaff.fs.budget import Budget
+from backstaff.budget import Budget
 from backstaff.fs.root import Root
 from backstaff.tool import Context, Result
 from backstaff.tools.commands import (

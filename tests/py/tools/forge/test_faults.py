@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from backstaff.fs import budget
+from backstaff import budget
 from tests.py.processes import unprivileged
 from tests.py.tools.forge.calls import (
     ENTRY_KEYS,

@@ -1,0 +1,138 @@
+"""Which files of a project a search of their contents looks at."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from backstaff.budget import Budget
+from backstaff.errors import DeadlineExceeded
+from backstaff.globs.globs import Globs
+from backstaff.project.files import ProjectFiles
+from backstaff.render.lines import some_of
+from backstaff.render.names import word
+
+MAX_NAMED = 3
+"""The most paths in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What keeps files out: names in their paths that are `excluded`, and globs.
+
+    `prefix` stands before a path for the globs: that of the searched directory.
+    """
+
+    excluded: frozenset[str]
+    prefix: str
+    include: Globs | None
+    exclude: Globs | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The files to search, in their order, and how many others are left out.
+
+    `by_name` counts files by the path that ends with an excluded name: that of a directory, such as
+    `src/build/`, or of the file itself. `by_exclude` counts files that a glob of `exclude` matches;
+    `by_include` counts files that no glob of `include` matches.
+    """
+
+    files: Sequence[str]
+    by_name: Counter[str]
+    by_exclude: int
+    by_include: int
+
+
+def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str] = ()) -> Choice:
+    """The files of PROJECT that the RULES leave, by path in UTF-16 units.
+
+    NEW ones are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, also where the time
+    for finding files was up.
+    """
+    if project.expired:
+        raise DeadlineExceeded
+    prefix, files = rules.prefix, list[str]()
+    by_name: Counter[str] = Counter()
+    excluded: set[str] = set()  # directories
+    by_exclude = by_include = 0
+    for directory in budget.checked(project.directories):
+        path, paths = directory.path, directory.paths()
+        if kept_out := above_excluded(f"{path}/", rules.excluded):
+            if paths:
+                by_name[kept_out] += len(paths)
+            continue
+        above = path.rpartition("/")[0]
+        if rules.exclude and path and (above in excluded or rules.exclude.match(prefix + path)):
+            excluded.add(path)
+            by_exclude += len(paths)
+            continue
+        inside = f"{path}/" if path else ""
+        if not {inside + name for name in rules.excluded}.isdisjoint(paths):
+            names = rules.excluded.intersection(directory.names())
+            by_name.update(inside + name for name in names)
+            paths = [one for one in paths if one.rpartition("/")[2] not in rules.excluded]
+        files += paths
+    files += [one for one in new if rules.excluded.isdisjoint(one.split("/"))]
+    if rules.exclude:
+        matching = set(rules.exclude.files(_from_root(files, prefix), budget))
+        files = [one for at, one in enumerate(files) if at not in matching]
+        by_exclude += len(matching)
+    if rules.include:
+        matched = rules.include.files(_from_root(files, prefix), budget)
+        by_include = len(files) - len(matched)
+        files = [files[at] for at in matched]
+    # Code points and UTF-16 units have one order but for characters that take two units.
+    two_units = any(max(path) > "\uffff" for path in files if not path.isascii())
+    order = _utf_16 if two_units else str
+    return Choice(budget.ordered(files, order), by_name, by_exclude, by_include)
+
+
+def above_excluded(path: str, excluded: frozenset[str]) -> str:
+    """The beginning of PATH up to the first of the EXCLUDED names in it; or "".
+
+    That is `src/build/` of `src/build/x/a.c`.
+    """
+    names = path.split("/")
+    if excluded.isdisjoint(names):
+        return ""
+    at = next(at for at, name in enumerate(names) if name in excluded)
+    return "/".join(names[: at + 1]) + "/" * (at + 1 < len(names))
+
+
+def told_by_name(
+    by_name: Counter[str], prefix: str, also: str = "", *, short: bool = False
+) -> Iterator[str]:
+    """Yield which paths are left out BY_NAME, as in `Choice`, and how to search them.
+
+    For example `3 in build/ src/dist/, to be given as root_path`. PREFIX stands before each path,
+    and ALSO tells what else to give. SHORT is for a line that ends each answer: `**/build/` stands
+    for several directories with one name.
+    """
+    directories = sorted(path for path in by_name if path.endswith("/"))
+    if directories:
+        count = sum(by_name[path] for path in directories)
+        if short:
+            called: dict[str, list[str]] = {}
+            for path in directories:
+                called.setdefault(path.split("/")[-2], []).append(path)
+            directories = sorted(
+                f"**/{name}/" if len(paths) > 1 else paths[0] for name, paths in called.items()
+            )
+        yield f"{count:,} in {first_of(directories, prefix)}, to be given as root_path{also}"
+    if files := sorted(path for path in by_name if not path.endswith("/")):
+        yield f"{len(files):,} named {first_of(files, prefix)}"
+
+
+def first_of(paths: Sequence[str], prefix: str) -> str:
+    """The first `MAX_NAMED` of PATHS with PREFIX; a directory's has a slash at its end."""
+    words = (word(prefix + path.removesuffix("/")) + "/" * path.endswith("/") for path in paths)
+    return some_of(words, len(paths), most=MAX_NAMED) or f"{len(paths)} with long names"
+
+
+def _from_root(paths: Sequence[str], prefix: str) -> Sequence[str]:
+    """PATHS with PREFIX. Where the search starts at the root, no path need be copied."""
+    return [prefix + one for one in paths] if prefix else paths
+
+
+def _utf_16(path: str) -> bytes:
+    return path.encode("utf-16-be", "surrogatepass")

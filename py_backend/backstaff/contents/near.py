@@ -1,0 +1,172 @@
+"""What other searches would find where a search of contents finds nothing.
+
+Each file is read once for all other patterns, and all is done in what is left of the call's time.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from backstaff.budget import Budget
+from backstaff.contents.choice import Rules, above_excluded, choose, told_by_name
+from backstaff.contents.dialects import BadRegexp, from_emacs, from_posix, translated
+from backstaff.contents.regexp import NoMatcher, Regexp
+from backstaff.contents.scan import Scan
+from backstaff.errors import DeadlineExceeded
+from backstaff.fs.contents import Contents
+from backstaff.fs.root import Place
+from backstaff.globs.globs import BadGlob, compile_globs
+from backstaff.names import suggestions
+from backstaff.names.suggestions import Searched
+from backstaff.project.files import ProjectFiles, project_files
+from backstaff.render.lines import plural
+from backstaff.render.names import visible
+
+SECONDS = 1.0
+MANY = 20
+"""How long files are searched, and how many are counted."""
+WALK_SHARE = 0.75
+"""The part of the time for finding the files that git ignores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A search for PATTERN that found nothing: `scan`, with `regexp`, where it is number 0."""
+
+    pattern: str
+    flags: str
+    literal: bool
+    scan: Scan
+    regexp: Regexp
+    contents: Contents
+    budget: Budget
+
+    def reasons(self) -> Iterator[str]:
+        """Say what would match in these files. Raises `DeadlineExceeded` and `Cancelled`."""
+        self.regexp.budget = self.budget.at_most(SECONDS)
+        if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
+            yield "a match is within one line: look for a part that is in one"
+        tried = {}
+        for number, (pattern, flags, words) in enumerate(self._variants(), 1):
+            with suppress(BadRegexp):
+                self.regexp.compile(number, translated(pattern), ignore_case="i" in flags)
+                tried[number] = words
+        for number, told in self._count(self.scan.files, tried):
+            yield f"{told} {tried[number]}"
+
+    def ignored(self, place: Place, known: ProjectFiles, rules: Rules) -> Iterator[str]:
+        """Say whether it would match in files that are not KNOWN, as git ignores them.
+
+        Those of repositories within are among them. Raises `DeadlineExceeded` and `Cancelled`.
+        """
+        everything = project_files(place, self.budget.share(WALK_SHARE), include_ignored=True)
+        names = set(known.paths)
+        files = [path for path in choose(everything, rules, self.budget).files if path not in names]
+        for _, told in self._count(files, [0]):
+            yield f"{told} among those that git ignores: include_ignored=true"
+
+    def _count(self, files: Sequence[str], numbers: Collection[int]) -> Iterator[tuple[int, str]]:
+        """How many of FILES match the patterns with these NUMBERS, `3 files match`; but for none.
+
+        Each file is read once. Raises `DeadlineExceeded` after what is known then, and `Cancelled`.
+        """
+        found, late = dict.fromkeys(numbers, 0), False
+        scan = replace(self.scan, files=files, looked_at=0, unread=[])
+        self.regexp.budget = self.budget.at_most(SECONDS)
+        try:
+            for batch in scan.batches(self.contents, self.regexp.budget):
+                for number in numbers:
+                    self.regexp.search(batch.texts, "files", 0, MANY + 1 - found[number], number)
+                    for _ in self.regexp.candidates()[1]:
+                        found[number] += self.regexp.answer()[0]
+                if min(found.values(), default=MANY) > MANY:
+                    break
+        except (DeadlineExceeded, BadRegexp, NoMatcher):  # it can take too much memory, too
+            late = True
+        for number, count in found.items():
+            if count > MANY:
+                yield number, f"more than {MANY} files match"
+            elif count:
+                least = "at least " if late else ""
+                yield number, least + plural(count, "file matches", "files match")
+        if late:
+            raise DeadlineExceeded
+
+    def _variants(self) -> Iterator[tuple[str, str, str]]:
+        """Patterns and flags to try, with the words that tell of them."""
+        pattern, flags, literal = self.pattern, self.flags, self.literal
+        if "i" not in flags:
+            words = f"without regard to case: flags={flags}i"
+            yield re.escape(pattern) if literal else pattern, flags + "i", words
+        if literal:
+            return
+        if (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
+            yield escaped, flags, "with the pattern as text: literal=true"
+        posix = from_posix(pattern)
+        if posix != pattern:
+            yield posix, flags, f"with the classes in Python's words: /{visible(posix)}/"
+        python = from_emacs(pattern) if "\\" in pattern else pattern
+        if python not in {pattern, posix}:
+            yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
+        if between := re.fullmatch(r"/(.+)/([gimsu]*)", pattern):
+            words = "without the slashes around the pattern"
+            yield between[1], "".join(sorted({*flags, *between[2]})), words
+
+
+def about_include(
+    pattern: str, place: Place, project: ProjectFiles, rules: Rules, budget: Budget
+) -> str:
+    """Why the globs of `include`, of which PATTERN is the first, leave no file of PROJECT.
+
+    That is below PLACE, and the RULES keep files out.
+    """
+    prefix, include, budget = rules.prefix, rules.include, budget.at_most(suggestions.SECONDS)
+    files = [prefix + path for path in project.paths]
+    also, matching = "", list[str]()
+    with suppress(DeadlineExceeded):
+        matching = project.paths.picked(include.files(files, budget)) if include else []
+        if include and project.ignored and not matching:
+            # Git ignores most directories with such names as well.
+            everything = project_files(place, budget.share(WALK_SHARE), include_ignored=True).paths
+            found = include.files([prefix + path for path in everything], budget)
+            ignored = everything.picked(found)
+            matching = [path for path in ignored if above_excluded(path, rules.excluded)]
+            also = " with include_ignored=true"
+    by_name = Counter(above_excluded(path, rules.excluded) for path in matching)
+    by_exclude = by_name.pop("", 0)
+    left_out = [
+        *told_by_name(by_name, prefix, also),
+        *[f"{by_exclude:,} by exclude"] * (by_exclude > 0),
+    ]
+    if left_out:
+        return f"'include' does not override exclusions: {', '.join(left_out)}"
+    files = [prefix + path for path in project.paths if not above_excluded(path, rules.excluded)]
+    paths = [(prefix + one.path).rstrip("/") for one in project.directories]
+    directories = [path for path in paths if path]
+    searched = Searched(files, directories, "./", budget)
+    # The whole path of a file is no glob here, but its author knows no other.
+    root = place.path.removesuffix(prefix.removesuffix("/")).rstrip("/") + "/"
+    rebased = pattern.removeprefix(root)
+    if rebased == pattern:
+        rebased = prefix and prefix + pattern.removeprefix("./").lstrip("/")
+    why = suggestions.explain_glob(
+        pattern, lambda tried: compile_globs((tried,)), searched, rebased
+    )
+    return why or "no file is left that 'include' matches"
+
+
+def shallow_include(
+    patterns: Sequence[str], project: ProjectFiles, rules: Rules, budget: Budget
+) -> str | None:
+    """Say which of PATTERNS, those of `include`, would leave more files of PROJECT if deeper."""
+    budget = budget.at_most(suggestions.SECONDS)
+
+    def count(glob: str) -> int:
+        return len(choose(project, replace(rules, include=compile_globs((glob,))), budget).files)
+
+    with suppress(DeadlineExceeded, BadGlob):  # it became too long
+        told = (suggestions.shallow_glob(pattern, count) for pattern in patterns)
+        return next(filter(None, told), None)
+    return None

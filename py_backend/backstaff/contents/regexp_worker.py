@@ -1,0 +1,290 @@
+"""The process that matches a regular expression, so that it can be killed: `re` knows no deadline.
+
+`contents.regexp` starts it, talks to it, and kills it. It gets the code of `requirements` and of
+this module and nothing else of ours, so both import only the standard library, and google-re2
+from the folder LIBRARY; "" is none. It opens no file. A message in either direction is a length
+in four bytes and a value by `marshal`:
+
+    ("compile", KEY, PATTERN, IGNORE_CASE, LIBRARY, SECONDS)      -> ("ok", None)
+    ("search", KEY, SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (UNREAD, NUMBERS))
+                                        then for each of NUMBERS ("ok", (COUNT, MATCHES))
+    either, if the pattern cannot be used             -> ("bad", (REASON, POSITION or None))
+
+KEY is a number that a pattern keeps until another one gets it. TEXTS are the bytes of several
+files, with a newline between two; None if they are in the shared memory. SIZES are their lengths.
+NUMBERS are those of the texts in which a line can match; UNREAD has numbers and reasons of those
+that are no text. After SECONDS the kernel ends this process, even if nobody is left who could.
+"""
+
+import marshal
+import mmap
+import re
+import signal
+import sys
+import time
+from bisect import bisect_left
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import accumulate, islice
+from typing import Any
+
+from backstaff.contents.requirements import Linear, parsed_by_re, required
+
+MEMORY = 1 << 30
+"""Bytes that a pattern may take, unless the limit of the system is lower. Some patterns need a
+hundred for each character of a line."""
+SLOW = 0.05
+"""Seconds for some texts after which RE2 is not asked any more. Most take a thousandth of that."""
+# For 5.6 MB of sources, `[a-z].{900}[0-9]` takes 1.3 s with .05, and 7.9 s without this limit;
+# `(?:\w+\W+){1,60}\d{9}` takes .12 s with .05, and 2.3 s with .005.
+WIDTH = 1000
+"""Characters of a line that an answer holds; more are cut around the match."""
+HEAD = 8192
+"""A NUL in so many first bytes says that a file is binary."""
+BINARY, UNDECODABLE = "binary", "undecodable"
+
+Match = tuple[int, int, int, int, int, str, int]
+"""A match: the number of its line from 1, its start and end in the line from 0; the start of the
+part of the line that is told, the length of all of it, and the part; its start in UTF-16 units."""
+
+
+def judged(data: bytes, *codings: str) -> bytes | str:
+    """The text of DATA, in the first of CODINGS that fits, else UTF-8; or why they are no text.
+
+    It is in UTF-8 without a byte order mark, and a line feed ends each line.
+    """
+    if data.find(b"\0", 0, HEAD) >= 0:
+        return BINARY
+    for name in dict.fromkeys((*codings, "utf-8")):  # Python knows not all codings of Emacs
+        with suppress(LookupError, UnicodeDecodeError):
+            text = data if data.isascii() else data.decode(name).encode(errors="replace")
+            return text.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return UNDECODABLE
+
+
+def is_plain(data: bytes) -> bool:
+    """Whether DATA, one text or several, surely are what `judged` would make of each."""
+    if b"\0" in data or b"\r" in data:
+        return False
+    try:
+        return data.isascii() or "\ufeff" not in data.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+class Search:
+    """A compiled pattern. Raises what `re` raises."""
+
+    def __init__(self, pattern: str, *, ignore_case: bool, library: str) -> None:
+        """Compile PATTERN, also with google-re2 where LIBRARY has it."""
+        flags = re.IGNORECASE if ignore_case else re.NOFLAG
+        parsed = parsed_by_re(pattern, flags)
+        self.regexp = re.compile(pattern, flags)
+        self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
+        linear = Linear(parsed, self.regexp.flags)
+        self.loose = in_re2(linear.loose, library)
+        self.exact = in_re2(linear.exact, library) if self.loose and linear.exact else None
+        literals = required(parsed)
+        if self.ignore_case:
+            literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
+        self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
+        folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
+        self._likely = re.compile(b"|".join(map(re.escape, self.literals)), folding)
+
+    def has_literals(self, text: bytes) -> bool:
+        """Whether each match in TEXT holds one of `literals`."""
+        # With no regard to case, a long s is an s, too.
+        return bool(self.literals) and (text.isascii() or not self.ignore_case)
+
+    def likely(self, texts: Sequence[bytes]) -> list[int]:
+        """The numbers of TEXTS in which a line can match. They are looked at as one."""
+        together = b"\n".join(texts)
+        if self.has_literals(together):
+            folded = together.lower() if self.ignore_case else together
+            finders = [partial(folded.find, literal) for literal in self.literals]
+        elif self.loose:
+            finders = [partial(self._next, together)]
+        else:
+            return [number for number, text in enumerate(texts) if text]
+        ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
+        found = set()
+        for find in finders:
+            at = find(0)
+            while at >= 0:
+                number = bisect_left(ends, at)
+                found.add(number)
+                at = find(ends[number] + 1)
+        return [number for number in sorted(found) if texts[number]]
+
+    def _next(self, text: bytes, at: int) -> int:
+        """Where RE2 finds the next place from AT on in which a line of TEXT can match; -1 is none.
+
+        It is the next of all places if RE2 was slow, as it is for a pattern with many states.
+        """
+        if self.loose is None or at > len(text):
+            return at if at <= len(text) else -1
+        began = time.monotonic()
+        found = self.loose.search(text, at)
+        if time.monotonic() - began > SLOW:
+            self.loose = self.exact = None
+        return found.start() if found else -1
+
+    def _next_literal(self, text: bytes, at: int) -> int:
+        found = self._likely.search(text, at)
+        return found.start() if found else -1
+
+    def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
+        """The lines of TEXT that can match: number, start and end."""
+        if self.loose:
+            find = partial(self._next, text)
+        elif self.has_literals(text):
+            find = partial(self._next_literal, text)
+        else:
+            at = 0
+            for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
+                yield number, at, at + len(line)
+                at += len(line) + 1
+            return
+        number, counted, end = 1, 0, -1
+        while (at := find(end + 1)) >= 0:
+            start = text.rfind(b"\n", 0, at) + 1
+            if start == len(text):
+                return  # after the last newline no line begins
+            end = text.find(b"\n", at)
+            end = len(text) if end < 0 else end
+            number += text.count(b"\n", counted, start)
+            counted = start
+            yield number, start, end
+
+    def matches(self, text: bytes) -> Iterator[tuple[int, str, int, int]]:
+        """Number, line, start and end of each match in TEXT; an empty one moves on by a character.
+
+        So search 1 has it.
+        """
+        for number, at, end in self.lines(text):
+            data = text[at:end]
+            line = data.decode()
+            regexp = self.exact if self.exact and data.isascii() else None
+            for found in regexp.finditer(data) if regexp else self.regexp.finditer(line):
+                yield number, line, *found.span()
+
+
+def in_re2(pattern: str, library: str) -> Any:  # noqa: ANN401 - the package has no types
+    """PATTERN compiled by google-re2; None where LIBRARY has it not, or it takes it not."""
+    if not library:
+        return None
+    if library not in sys.path:
+        sys.path.append(library)
+    try:
+        import re2  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+        options = re2.Options()
+        options.log_errors = False
+        options.encoding = re2.Options.Encoding.LATIN1
+    except (ImportError, AttributeError):
+        return None  # another package has this name
+    try:
+        return re2.compile(pattern.encode(), options)
+    except re2.error:
+        return None
+
+
+def match_of(number: int, line: str, start: int, end: int) -> Match:
+    """The match from START to END in LINE, and what of the line goes into an answer."""
+    left = 0
+    if len(line) > WIDTH:
+        left = max(0, min(start - (WIDTH - (end - start)) // 2, len(line) - WIDTH))
+        left = min(left, start)
+    units = start if line.isascii() else len(line[:start].encode("utf-16-le")) // 2
+    return number, start, end, left, len(line), line[left : left + WIDTH], units
+
+
+def found_in(
+    search: Search, texts: Sequence[bytes], output: str, skipped: int, most: int
+) -> Iterator[tuple[int, list[Match]]]:
+    """For each of TEXTS, a number and the matches that are wanted.
+
+    For the OUTPUT "content" these are at most MOST in all after the first SKIPPED; the number is
+    how many of a text were skipped. For "count" it is that of all matches, for "files" 0 or 1, and
+    MOST and SKIPPED count texts.
+    """
+    for text in texts:
+        matches = search.matches(text)
+        if output == "content":
+            passed = sum(1 for _ in islice(matches, skipped))
+            wanted = [match_of(*match) for match in islice(matches, most)]
+            skipped -= passed
+            most -= len(wanted)
+            yield passed, wanted
+        else:
+            stop = 0 if skipped + most <= 0 else 1 if output == "files" else None
+            count = sum(1 for _ in islice(matches, stop))
+            most -= bool(count)
+            yield count, []
+
+
+def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[list[bytes], list[tuple[int, str]]]:
+    """The texts of these SIZES in TOGETHER; numbers and reasons of those that are none, so b""."""
+    starts = accumulate((size + 1 for size in sizes), initial=0)
+    texts = [together[start : start + size] for start, size in zip(starts, sizes, strict=False)]
+    if is_plain(together):
+        return texts, []
+    found = [judged(text) for text in texts]
+    unread = [(number, text) for number, text in enumerate(found) if isinstance(text, str)]
+    return [b"" if isinstance(text, str) else text for text in found], unread
+
+
+def answers(
+    compiled: dict[int, Search],
+    shared: mmap.mmap | bytes,
+    name: str,
+    key: int,
+    *words: Any,  # noqa: ANN401 - as a message has them
+) -> Iterator[tuple[str, Any]]:
+    """What to answer to a message NAME about the pattern KEY in COMPILED, with WORDS."""
+    try:
+        if name == "compile":
+            pattern, ignore_case, library = words
+            compiled[key] = Search(pattern, ignore_case=ignore_case, library=library)
+            yield "ok", None
+        else:
+            sizes, together, *wanted = words
+            if together is None:
+                together = shared[: sum(sizes) + len(sizes) - 1]
+            texts, unread = texts_in(together, sizes)
+            numbers = compiled[key].likely(texts)
+            yield "ok", (unread, numbers)
+            for found in found_in(compiled[key], [texts[number] for number in numbers], *wanted):
+                yield "ok", found
+    except re.error as error:
+        yield "bad", (error.msg, error.pos)
+    except (RecursionError, OverflowError):
+        yield "bad", ("it is nested too deeply, or a number in it is too large", None)
+    except MemoryError:
+        yield "bad", ("it takes too much memory", None)
+
+
+def main() -> None:
+    """Answer until stdin ends. The first argument is a descriptor of the shared memory, or -1."""
+    if sys.platform != "win32":
+        import resource
+
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        lowest = min([MEMORY, *(one for one in limits if one != resource.RLIM_INFINITY)])
+        resource.setrlimit(resource.RLIMIT_AS, (lowest, lowest))
+    descriptor = int(sys.argv[1])
+    shared = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if descriptor >= 0 else b""
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    compiled: dict[int, Search] = {}
+    while header := source.read(4):
+        *message, seconds = marshal.loads(source.read(int.from_bytes(header)))  # noqa: S302
+        if sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+        for answer in answers(compiled, shared, *message):
+            packed = marshal.dumps(answer)
+            sink.write(len(packed).to_bytes(4) + packed)
+            sink.flush()
+        if sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,0 +1,1 @@
+"""Globs such as `src/**/*.py`, as expressions that match in linear time."""

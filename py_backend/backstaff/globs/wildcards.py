@@ -1,0 +1,89 @@
+"""Wildcard patterns as regular expressions that match in linear time.
+
+A front end (`globs.glob_pattern`, `project.ignore_pattern`) reads a pattern as tokens; this module
+makes one expression of them. For example, `src/**/*.c` is the tokens `s` `r` `c` `/` SPAN STAR
+`.` `c`.
+
+Nothing in the expression backtracks. The text between two stars has a fixed length, so its leftmost
+place is as good as any; it becomes an atomic group, which is never tried again. The same holds for
+whole names between two spans.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Token(NamedTuple):
+    """A part of a pattern: its regular expression, and its character if no other one fits."""
+
+    regex: str
+    character: str = ""
+
+
+STAR = Token("[^/]*")
+ANY = Token("[^/]")
+SPAN = Token("(?:[^/]*/)*?")
+"""Any number of whole names, as `**/` stands for; in git's `b**/x`, also the end of a name."""
+SPAN_SOME = Token("(?:[^/]*/)+?")
+REST = Token("(?s:.*)")
+"""The rest of the path, as `**` at the end of a pattern stands for."""
+NOTHING = Token("(?!)")
+_SPANS = (SPAN, SPAN_SOME, REST)
+
+
+def literal(character: str) -> Token:
+    """A token that only CHARACTER fits."""
+    return Token(re.escape(character), character)
+
+
+SLASH = literal("/")
+
+
+def is_span(token: Token) -> bool:
+    """Whether TOKEN stands for whole names."""
+    return token in _SPANS
+
+
+def regex(tokens: Sequence[Token]) -> str:
+    """The expression for whole paths that the TOKENS stand for."""
+    # Blocks begin at spans. A block is a list of chunks, which stand between its stars.
+    blocks: list[list[str]] = [[""]]
+    for token in tokens:
+        if token in _SPANS:
+            blocks.append([token.regex])
+        elif token is STAR:
+            blocks[-1].append("")
+        else:
+            blocks[-1][-1] += token.regex
+    *inner, (first, *chunks) = blocks
+    closed = "".join(
+        f"(?>{start}{''.join(f'(?>[^/]*?{chunk})' for chunk in others)})"
+        for start, *others in inner
+        if start or others
+    )
+    # The last chunk has to end the path, so its leftmost place would not do.
+    last = f"[^/]*{chunks.pop()}" if chunks else ""
+    return closed + first + "".join(f"(?>[^/]*?{chunk})" for chunk in chunks if chunk) + last
+
+
+def last_name(tokens: Sequence[Token]) -> Sequence[Token]:
+    """The tokens of the last name in a pattern. Slashes and spans at the end do not count."""
+    end = len(tokens)
+    while end and (tokens[end - 1] in _SPANS or tokens[end - 1] == SLASH):
+        end -= 1
+    start = end
+    while start and not (tokens[start - 1] in _SPANS or tokens[start - 1] == SLASH):
+        start -= 1
+    return tokens[start:end]
+
+
+def longest_literal(tokens: Sequence[Token]) -> str:
+    """The longest text without a slash that stands in everything that the TOKENS match."""
+    runs = [""]
+    for token in tokens:
+        if token.character and token != SLASH:
+            runs[-1] += token.character
+        else:
+            runs.append("")
+    return max(runs, key=len)

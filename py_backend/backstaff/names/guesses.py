@@ -1,0 +1,155 @@
+"""Guesses: which files a query may mean that matches none, or only scattered letters.
+
+`names.query` tries one step after the other while few files are known:
+
+    SAME      `DirEntry`       is the name of `dir_entry.rs` but for case and what joins its words
+    SPELLING  `prnitf`         the name `printf.c` holds it but for one edit
+    CASE      `DirEntry`       matches `dir_entry_tests.rs` without regard to case
+    FOLDER    `app/tree.py`    is the name of `lib/tree.py`, in another directory
+    WORDS     `parses HTML`    some of its words, in any form, stand in `html/parser.c`
+
+What each step finds on the histories of nine projects, as mean reciprocal rank, stands in
+docs/design.md; `python -m dev.bench.find` measures it anew.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from math import log, sqrt
+
+from backstaff.budget import Budget
+from backstaff.names.stems import stem
+
+MOST = 20
+"""The most guesses of one step."""
+# MRR of four words of a subject .29 with 7, .30 with 20, .30 with 100 (dev.bench.find).
+SHORTEST, LONGEST = 4, 64
+"""Correct only words of 4 to 64 characters: shorter ones are one edit away from too many names."""
+# MRR of names with letters dropped .920 with 4, .911 with 5, .890 with 8 (dev.bench.find).
+SHORTEST_STEM = 3
+
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What TEXT may mean among PATHS; FOLDED returns the same in small letters.
+
+    HEAT says how much some of them were edited of late, and decides among guesses that are equally
+    good. Each method returns the positions of at most `MOST` paths, and raises `DeadlineExceeded`.
+    """
+
+    text: str
+    paths: Sequence[str]
+    folded: Callable[[], Sequence[str]]
+    heat: Mapping[str, float]
+    budget: Budget
+    hottest: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the most edited file."""
+        object.__setattr__(self, "hottest", max(self.heat.values(), default=1.0))
+
+    def same_name(self) -> list[int]:
+        """Names that are the text but for case and what joins their words."""
+        wanted = _letters(self.text)
+        longest = max(map(str.casefold, _PARTS.findall(self.text)), key=len, default="")
+
+        def ranks() -> Iterator[tuple[float, int]]:
+            for position, path in enumerate(self.budget.checked(self.folded())):
+                if longest in path:
+                    name = _name(path)
+                    if wanted in (_letters(name.rpartition(".")[0]), _letters(name)):
+                        yield 0.0, position
+
+        return self._best(ranks()) if longest else []
+
+    def misspelt(self) -> list[int]:
+        """Names that hold the text but for one edit: the whole names first, then the beginnings.
+
+        An edit is a character that is missing, is new or is another one, or two that are swapped.
+        """
+        text = self.text.casefold()
+        if not SHORTEST <= len(text) <= LONGEST or "/" in text:
+            return []
+        # Any edit leaves the characters before the middle or those behind it as they were.
+        middle = (len(text) - 1) // 2
+        first, last = text[:middle], text[middle + 1 :]
+        edits = "|".join(_edits(text))
+        search = re.compile(rf"(?P<begins>^)?(?:{edits})(?P<ends>(?:\.[^.]*)?$)?").search
+
+        def ranks() -> Iterator[tuple[float, int]]:
+            for position, path in enumerate(self.budget.checked(self.folded())):
+                if not (first in path or last in path):
+                    continue
+                name = _name(path)
+                if (first in name or last in name) and (found := search(name)):
+                    begins, ends = found["begins"] is not None, found["ends"] is not None
+                    yield -begins - (begins and ends), position
+
+        return self._best(ranks())
+
+    def elsewhere(self) -> list[int]:
+        """Files with the last name in the text; those first that lie below more of its folders."""
+        *folders, name = self.text.strip().casefold().rstrip("/").split("/")
+        if not (folders and name):
+            return []
+
+        def ranks() -> Iterator[tuple[float, int]]:
+            for position, path in enumerate(self.budget.checked(self.folded())):
+                if name in path and name in (found := _name(path), found.rpartition(".")[0]):
+                    yield -len(set(folders).intersection(path.split("/"))), position
+
+        return self._best(ranks())
+
+    def some_words(self) -> list[int]:
+        """Paths with stems of some of the words; `DirEntry` counts as two.
+
+        A rare word tells more than a common one. Of the files that share a word, most
+        are never edited, so that edits count nearly as much as a word.
+        """
+        scores: dict[int, float] = {}
+        for one in dict.fromkeys(stem(part.lower()) for part in _PARTS.findall(self.text)):
+            if len(one) < SHORTEST_STEM:
+                continue
+            holding = [
+                position
+                for position, path in enumerate(self.budget.checked(self.folded()))
+                if one in path
+            ]
+            worth = sqrt(log(1 + len(self.paths) / max(1, len(holding))))
+            for position in holding:
+                scores[position] = scores.get(position, 0.0) + worth
+        heat, most = self.heat, self.hottest
+        return self._best(
+            (-score * (1 + sqrt(heat.get(self.paths[position], 0.0) / most)), position)
+            for position, score in scores.items()
+        )
+
+    def _best(self, ranks: Iterator[tuple[float, int]]) -> list[int]:
+        """The positions of the lowest RANKS; of equals the most edited, then the shortest path."""
+        keys = (
+            (rank, -self.heat.get(path := self.paths[position], 0.0), len(path), position)
+            for rank, position in self.budget.checked(ranks)
+        )
+        return [position for *_, position in nsmallest(MOST, keys)]
+
+
+def _edits(text: str) -> Iterator[str]:
+    """Yield regexes that together match TEXT after one edit."""
+    for at, character in enumerate(text):
+        before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
+        yield f"{before}.?{behind}"  # another one, or none
+        yield rf"{before}[^\W_]{re.escape(character)}{behind}"  # a new `_` is no misspelling
+        if behind:
+            yield before + re.escape(text[at + 1] + character + text[at + 2 :])
+
+
+def _name(path: str) -> str:
+    return path[path.rfind("/") + 1 :]
+
+
+def _letters(text: str) -> str:
+    """TEXT in small letters, without what stands between its words."""
+    return "".join(filter(str.isalnum, text.casefold()))

@@ -1,0 +1,239 @@
+"""Queries: which paths match.
+
+A query is a glob, or words. A word matches as a substring, or fuzzily: `parnod` matches
+`parse_node.py`, because its characters appear there in order.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from itertools import compress
+from types import MappingProxyType
+from typing import Self
+
+from backstaff.budget import Budget
+from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
+from backstaff.globs.globs import BadGlob, Globs, compile_globs
+from backstaff.names.guesses import MOST, Guesses
+from backstaff.names.ranking import CLOSE, Found, How, Ranking, is_whole_name, subsequence
+from backstaff.project.packed import PackedPaths
+
+MAX_QUERY_CHARACTERS = 1024
+MAX_WORDS = 16
+MIN_RANKED = 300
+"""Matches ranked at once: the next pages of an answer then need no ranking."""
+GUESS_SECONDS = 1.0
+"""How long all guesses may take."""
+FEW = 5
+"""Close matches of which there need to be fewer for guesses to be made."""
+IN_ORDER = (
+    *(How.SAME, How.NAME, How.PATH, How.CASE, How.INITIALS, How.SPELLING, How.PIECES),
+    *(How.FOLDER, How.LETTERS, How.WORDS),
+)
+"""The steps of an answer to a fuzzy query, the surest first."""
+
+Heat = Mapping[str, float]
+"""How much some paths were edited of late."""
+NO_HEAT: Heat = MappingProxyType({})
+
+
+class SearchKind(StrEnum):
+    """How to read a query."""
+
+    FUZZY = "fuzzy"
+    SUBSTRING = "substring"
+    GLOB = "glob"
+
+
+@dataclass(frozen=True)
+class Index:
+    """The paths to search, in the order that breaks ties."""
+
+    paths: PackedPaths
+
+    @cached_property
+    def folded(self) -> PackedPaths:
+        """The same paths with their case folded, for guesses."""
+        return self.paths.folded()
+
+    def best(
+        self, query: "Query", positions: Sequence[int], heat: Heat, count: int, budget: Budget
+    ) -> list[Found]:
+        """Return the COUNT best of the matching POSITIONS. Raises `DeadlineExceeded`."""
+        originals = self.paths.picked(positions)
+        compared = list(map(str.casefold, originals)) if query.ignore_case else originals
+        ranking = Ranking(query.words, compared, originals, heat)
+        found = ranking.best(count, budget)
+        return [(how, positions[number]) for how, number in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed query.
+
+    `words` are distinct, and case-folded where `ignore_case` holds. `globs` replaces them for a
+    glob.
+    """
+
+    text: str
+    kind: SearchKind
+    words: Sequence[str] = field(compare=False)
+    ignore_case: bool = field(compare=False)
+    globs: Globs | None = field(compare=False)
+
+    @classmethod
+    def parse(cls, text: str, kind: str) -> Self:
+        """Parse TEXT. Raises INVALID_ARGUMENT."""
+        if not text.strip():
+            raise _invalid("is empty")
+        if len(text) > MAX_QUERY_CHARACTERS:
+            raise _invalid(f"is longer than {MAX_QUERY_CHARACTERS} characters")
+        if "\0" in text:
+            raise _invalid("holds a NUL character, which is in no path")
+        if kind == SearchKind.GLOB:
+            return cls(text, SearchKind.GLOB, (), ignore_case=False, globs=parse_glob(text))
+        ignore_case = text == text.lower()
+        words = tuple(dict.fromkeys((text.casefold() if ignore_case else text).split()))
+        if len(words) > MAX_WORDS:
+            raise _invalid(f"has {len(words)} words, more than {MAX_WORDS}")
+        return cls(text, SearchKind(kind), words, ignore_case, None)
+
+    def match(self, index: Index, budget: Budget) -> "Matches":
+        """Find the paths of INDEX that match. Raises `DeadlineExceeded`."""
+        if self.globs is not None:
+            return Matches(index, self, self.globs.files(index.paths, budget))
+        paths, positions = index.paths, list[int]()
+        # The longest word first: it leaves the fewest paths for the others.
+        *first, last = map(self._test, sorted(self.words, key=len, reverse=True))
+        found: Sequence[int]
+        for start, batch in budget.checked(paths.batches(fold=self.ignore_case), 1):
+            left, found = batch, range(start, start + len(batch))
+            for test in first:
+                holds = list(map(test, left))
+                found, left = list(compress(found, holds)), list(compress(left, holds))
+            positions += compress(found, map(last, left))
+        return Matches(index, self, positions)
+
+    def _test(self, word: str) -> Callable[[str], object]:
+        """A function that says whether WORD matches a path."""
+        if self.kind is SearchKind.SUBSTRING:
+            return lambda path: word in path
+        return subsequence(word).match
+
+
+@dataclass(slots=True)
+class Matches:
+    """The paths of an index that match a query, by their positions, and the guesses beside them.
+
+    `guesses_cut` says that the time for guesses was up; the next `best` guesses anew.
+    """
+
+    index: Index
+    query: Query
+    positions: Sequence[int]
+    _ranked: Sequence[Found] = field(default=())
+    _guesses: list[Found] | None = None
+    guesses_cut: bool = False
+
+    def __len__(self) -> int:
+        """Count the matches."""
+        return len(self.positions)
+
+    def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> list[tuple[How, str]]:
+        """Return the COUNT best paths, the best first, and how each was found. HEAT breaks ties.
+
+        All matches of a glob are equally good, so they keep the order of the index. Raises
+        `DeadlineExceeded`.
+        """
+        paths = self.index.paths
+        if self.query.globs is not None:
+            return [(How.GLOB, paths[position]) for position in self.positions[:count]]
+        ranked = self._ranked  # read once: another call may replace it meanwhile
+        if len(ranked) < min(count, len(self.positions)):
+            most = max(count, MIN_RANKED)
+            ranked = self._ranked = self.index.best(self.query, self.positions, heat, most, budget)
+        if self.query.kind is SearchKind.FUZZY:
+            if self._guesses is None or self.guesses_cut:
+                guesses: list[Found] = []
+                self._guesses, self.guesses_cut = guesses, True
+                with suppress(DeadlineExceeded):
+                    guesses += self._guess(ranked, heat, budget.at_most(GUESS_SECONDS))
+                    self.guesses_cut = False
+            ranked = _merged(ranked, self._guesses, several=len(self.query.words) > 1)
+        return [(how, paths[position]) for how, position in ranked[:count]]
+
+    def guesses(self) -> int:
+        """The number of guesses of `best` that match in no other way."""
+        matching = set(self.positions) if self._guesses else set()
+        return sum(position not in matching for _, position in self._guesses or ())
+
+    def _guess(self, ranked: Sequence[Found], heat: Heat, budget: Budget) -> Iterator[Found]:
+        """Yield guesses, while fewer than `FEW` of the RANKED matches and of them are close.
+
+        But `Config` always means `config.rs` where no file is called `Config`.
+        """
+        known = {position for how, position in ranked if how in CLOSE}
+        for how, guess in self._guesses_by_step(ranked, heat, budget, alone=not known):
+            if len(known) >= FEW and how is not How.SAME:
+                return
+            for position in guess():
+                if how is How.SAME or position not in known:
+                    known.add(position)
+                    yield how, position
+
+    def _guesses_by_step(
+        self, ranked: Sequence[Found], heat: Heat, budget: Budget, *, alone: bool
+    ) -> Sequence[tuple[How, Callable[[], Sequence[int]]]]:
+        """The steps to try in this order; ALONE, no match is close."""
+        index, query = self.index, self.query
+        guesses = Guesses(query.text, index.paths, lambda: index.folded, heat, budget)
+        steps: list[tuple[How, Callable[[], Sequence[int]]]] = []
+        if not query.ignore_case:
+            if not (ranked and is_whole_name(query.text, index.paths[ranked[0][1]])):
+                steps.append((How.SAME, guesses.same_name))
+            steps.append((How.CASE, lambda: self._without_case(heat, budget)))
+        if alone:
+            if len(query.words) == 1 and sum(how is How.INITIALS for how, _ in ranked) < FEW:
+                steps.append((How.SPELLING, guesses.misspelt))
+            steps.append((How.FOLDER, guesses.elsewhere))
+            if not ranked or len(query.words) > 1 or not query.ignore_case:
+                steps.append((How.WORDS, guesses.some_words))
+        return steps
+
+    def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
+        """The best positions that match closely without regard to case."""
+        words = tuple(word.casefold() for word in self.query.words)
+        query = Query(self.query.text, SearchKind.FUZZY, words, ignore_case=True, globs=None)
+        found = query.match(self.index, budget).positions
+        ranked = self.index.best(query, found, heat, MOST, budget)
+        return [position for how, position in ranked if how in (*CLOSE, How.INITIALS)]
+
+
+def _merged(ranked: Sequence[Found], guesses: Sequence[Found], *, several: bool) -> Sequence[Found]:
+    """RANKED and GUESSES in order of their steps, the surest first.
+
+    That SEVERAL words are all scattered in a path is an accident, so some of them go before.
+    """
+    steps = list(IN_ORDER)
+    if several:
+        steps.remove(How.WORDS)
+        steps.insert(steps.index(How.LETTERS), How.WORDS)
+    number = {step: number for number, step in enumerate(steps)}
+    merged: dict[int, How] = {}
+    for how, position in sorted((*ranked, *guesses), key=lambda found: number[found[0]]):
+        merged.setdefault(position, how)
+    return [(how, position) for position, how in merged.items()]
+
+
+def parse_glob(text: str) -> Globs:
+    """Compile the glob TEXT; `./` may stand before it. Raises INVALID_ARGUMENT."""
+    try:
+        return compile_globs((text,))
+    except BadGlob as error:
+        raise _invalid(f"is no glob: {error}") from error
+
+
+def _invalid(problem: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'query' {problem}")

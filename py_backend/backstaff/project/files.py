@@ -1,0 +1,459 @@
+"""The files of a project: everything below a directory that git does not ignore.
+
+This is the walk of `fs.walk` with git's rules as its filter. In a work tree the rules are those of
+the repository and the user, and a tracked file is a file of the project even where a rule would
+hide it. Without git or a work tree, the `.gitignore` files from the root downwards count, and the
+user's own rules; a repository further down starts with no rules but its own.
+
+A repository within a work tree is one closed directory, as for git; it can be walked by itself.
+`.git` and special files never belong to a project, nor do the links by which Emacs locks files that
+it has changed. Other links are leaves. Rules are read wherever git reads them, which can be above
+the root. Nothing else is read there, and no answer shows them.
+
+The files are kept for the next call (`_Kept`). That call compares the time stamps of all
+directories and rules with those on the disk, and walks again if any differs. So no answer is
+stale, as far as the file system dates changes at once; a file system on a network may be late.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from stat import S_ISDIR
+
+from backstaff.budget import Budget
+from backstaff.errors import PathError, PermissionRefused, Unreachable
+from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, lstat_or_none
+from backstaff.fs.file import read
+from backstaff.fs.handles import HANDLES
+from backstaff.fs.root import Place
+from backstaff.fs.walk import Step, Walk
+from backstaff.project.git import NoGit, Repository, TrackedFiles, default_excludes, find_repository
+from backstaff.project.ignore import FILE, MAX_BYTES, Ignore, rules_of
+from backstaff.project.packed import Closed, Directory, PackedPaths
+from backstaff.project.stamp import RACY_NS, UNSETTLED, Recent, Stamp, latest, settled, stamp_of
+
+MAX_KEPT = 500_000
+"""Files of all projects that are kept: 500,000 take 48 MB with the stamps of their directories."""
+
+_DOT_GIT = ".git"
+_LOCK = ".#"
+_POINTER = b"gitdir: "
+_BRANCH = b"ref: refs/heads/"
+_DIRECTORY = Kind.DIRECTORY
+_AT_ONCE = 32
+"""Stamps that are compared between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProjectFiles:
+    """The files below a directory. Paths are relative to it.
+
+    `paths` holds files and links by directory, in pre-order, and by code point in each. `ignored`
+    counts the names that were left out, where an ignored directory is one name. `expired` says that
+    the time was up and files are missing; `tracked_unknown`, that git could not name the tracked
+    files, so that ignored ones are missing; `rules_cut`, that a file of rules was too long to be
+    read whole. The `repository` can be asked while the place is open.
+    """
+
+    paths: PackedPaths
+    repository: Repository | NoGit
+    ignored: int = 0
+    expired: bool = False
+    tracked_unknown: bool = False
+    rules_cut: bool = False
+    _closed: Sequence[Directory] = ()
+
+    @property
+    def directories(self) -> Sequence[Directory]:
+        """All directories, in pre-order."""
+        return self.paths.directories
+
+    def closed(self, why: Closed) -> list[str]:
+        """The directories that were not entered because of WHY."""
+        return [one.path for one in self._closed if one.closed is why]
+
+
+def project_files(place: Place, budget: Budget, *, include_ignored: bool = False) -> ProjectFiles:
+    """Walk below the directory PLACE, or return the files that are kept if nothing has changed.
+
+    With INCLUDE_IGNORED, no rule counts, and repositories are entered. Raises `PathError` if PLACE
+    cannot be read, and `Cancelled`.
+    """
+    directory = place.listing()
+    inside = "" if place.relative == "." else f"/{place.relative}"
+    project = place.path.removesuffix(inside) or "/"
+    repository = find_repository(directory, project, budget)
+    sources = _sources(place, directory, repository, include_ignored=include_ignored)
+    index = _index_stamp(repository)
+    key = (project, place.relative, include_ignored)
+    kept = _KEPT.get(key)
+    if kept is not None and kept.is_current(directory, sources, index, budget):
+        return replace(kept.found, repository=repository)
+    tracked: TrackedFiles | NoGit = TrackedFiles()
+    if isinstance(repository, Repository) and not include_ignored:
+        tracked = repository.tracked(budget)
+    project_walk = _ProjectWalk(directory, repository, sources, tracked, budget)
+    found = project_walk.run()
+    if not (found.expired or found.tracked_unknown):
+        start, watches = project_walk.above.stamps[0], project_walk.watches
+        old = project_walk.begun - RACY_NS
+        _KEPT.put(key, _Kept(found, sources, index, start, watches, old))
+    return found
+
+
+def forget() -> None:
+    """Keep the files of no project."""
+    _KEPT.clear()
+
+
+def _index_stamp(repository: Repository | NoGit) -> Stamp | None:
+    """The stamp of git's index, which changes whenever the tracked files do."""
+    if isinstance(repository, NoGit):
+        return None
+    now = time.time_ns()
+    try:
+        return settled(HANDLES.stat(repository.index, repository.directory), now)
+    except OSError:
+        return UNSETTLED
+
+
+# ------------------------------------------------------------------ the rules above the start
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSources:
+    """The rules that hold at the start of a walk. Equal ones have the same effect.
+
+    `contents` are those of the user's file, of info/exclude and of the `.gitignore` files above,
+    one in each of the directories that lead to `names`. `ignored` says that the start is itself
+    ignored, so that only tracked files count.
+    """
+
+    work_tree: bool = False
+    ignore_case: bool = False
+    include_ignored: bool = False
+    names: Sequence[str] = ()
+    contents: Sequence[bytes] = ()
+    ignore: Ignore = field(default_factory=Ignore, compare=False)
+    ignored: bool = field(default=False, compare=False)
+
+
+def _sources(
+    place: Place, directory: int, repository: Repository | NoGit, *, include_ignored: bool
+) -> RuleSources:
+    if include_ignored:
+        return RuleSources(include_ignored=True)
+    if isinstance(repository, Repository):
+        depth, ignore_case = repository.depth, repository.ignore_case
+        users, exclude = repository.excludes_file, repository.exclude
+    else:
+        depth = 0 if place.relative == "." else place.relative.count("/") + 1
+        ignore_case = False
+        users, exclude = default_excludes(), "../" * depth + ".git/info/exclude"
+    if users and not users.startswith("/"):
+        users = "../" * depth + users
+    names = tuple(place.path.split("/")[-depth:]) if depth else ()
+    # The user's own file may be a link. One that came with the project may not.
+    general = [_content(users, directory, follow=True), _content(exclude, directory)]
+    above = [_content("../" * up + FILE, directory) for up in range(depth, 0, -1)]
+    ignore, ignored = Ignore(), False
+    for content in general:
+        ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
+    for content, name in zip(above, names, strict=True):
+        ignore = ignore.under(rules_of(content, ignore_case=ignore_case))
+        ignored |= ignore.ignores(name, directory=True)
+        ignore = ignore.below(name)
+    return RuleSources(
+        work_tree=isinstance(repository, Repository),
+        ignore_case=ignore_case,
+        names=names,
+        contents=(*general, *above),
+        ignore=ignore,
+        ignored=ignored,
+    )
+
+
+def _content(file: str, directory: int, *, follow: bool = False) -> bytes:
+    """The content of FILE as far as it counts; empty if it cannot be read.
+
+    FOLLOW is for the files of git and of the user: a link in the tree is no file of rules.
+    """
+    try:
+        return read(file, directory, MAX_BYTES + 1, follow=follow).head if file else b""
+    except PathError:
+        return b""
+
+
+# ------------------------------------------------------------------ the walk
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A directory has changed if any of these `names` in it has another stamp than before.
+
+    `entered` are the directories in it that have a watch of their own.
+    """
+
+    names: list[str] = field(default_factory=list)
+    stamps: list[Stamp] = field(default_factory=list)
+    entered: list[str] = field(default_factory=list)
+
+    def look(self, directory: int, *names: str) -> None:
+        """Watch NAMES in the open DIRECTORY, too."""
+        statuses = [lstat_or_none(name, directory) for name in names]
+        self.names += names
+        self.stamps += [stamp_of(one) if one else UNSETTLED for one in statuses]
+
+
+@dataclass(slots=True)
+class _ProjectWalk:
+    """One walk over the files of a project, and the stamps of all that it read."""
+
+    start: int
+    repository: Repository | NoGit
+    sources: RuleSources
+    tracked_or_not: TrackedFiles | NoGit
+    budget: Budget
+    directories: list[Directory] = field(default_factory=list)
+    closed: list[Directory] = field(default_factory=list)
+    found: int = 0
+    """Files and links so far."""
+    ignored: int = 0
+    rules_cut: bool = False
+    _tracked: TrackedFiles = field(init=False)
+    _ahead: list[tuple[Ignore, bool, _Watch]] = field(init=False)
+    """For each directory ahead, the next one last: the rules from above, whether these ignore all
+    that is in it, and the watch of its parent."""
+    watches: dict[str, _Watch] = field(default_factory=lambda: {"": _Watch()})
+    """The watches of all directories that hold directories or rules, by path."""
+    above: _Watch = field(default_factory=_Watch)
+    """Watches the start itself."""
+    begun: int = field(default_factory=time.time_ns)
+
+    def __post_init__(self) -> None:
+        """Begin with the rules from above the start."""
+        known = self.tracked_or_not
+        self._tracked = TrackedFiles() if isinstance(known, NoGit) else known
+        self._ahead = [(self.sources.ignore, self.sources.ignored, self.above)]
+        self.rules_cut = any(not rules.whole for rules, _ in self.sources.ignore.layers)
+
+    def run(self) -> ProjectFiles:
+        """Walk. Raises `PathError` if the start cannot be read."""
+        if expired := self.budget.expired():
+            self.directories.append(Directory("", 0))
+        else:
+            with Walk(self.start, self._arrange, self.budget) as walk:
+                for step, problem in walk.enter_all():
+                    self._note_unreadable(step, problem)
+            expired = walk.expired
+        return ProjectFiles(
+            PackedPaths(self.directories, self.found),
+            self.repository,
+            self.ignored,
+            expired or self.budget.expired(),
+            isinstance(self.tracked_or_not, NoGit),
+            self.rules_cut,
+            self.closed,
+        )
+
+    def _arrange(self, directory: int, path: str) -> Sequence[Named]:
+        """Note the files in the open DIRECTORY; return the directories to enter."""
+        ignore, all_ignored, above = self._ahead[-1]
+        prefix = f"{path}/" if path else ""
+        stamp = stamp_of(HANDLES.status(directory))
+        files, directories, links, _ = groups_in(directory, self.budget, in_time=True)
+        self._ahead.pop()  # only now: a directory that could not be read is noted with it
+        above.stamps.append(stamp)
+        has_dot_git, has_rules = False, False
+        for names in filter(None, (files, directories, links)):  # no project has special files
+            names.sort()
+            if names[0] <= FILE:  # else all sort after the two that are looked for
+                has_rules |= names is files and FILE in names
+                if _DOT_GIT in names:
+                    names.remove(_DOT_GIT)
+                    has_dot_git = bool(path)
+        if path in self._tracked.gitlinks or (
+            has_dot_git and self.sources.work_tree and self._is_closed(directory, path, above)
+        ):
+            self._close(path, Closed.REPOSITORY)
+            return ()
+        if has_dot_git and not self.sources.work_tree:
+            ignore = Ignore()  # the rules start anew in a repository that is entered
+        kept: frozenset[str] = frozenset()
+        if not self.sources.include_ignored:
+            links = self._without_locks(links, prefix) if links else links
+            own = has_rules or self._tracked.left_out
+            ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
+            if all_ignored or ignore.layers:
+                named: Grouped = files, directories, links, []
+                kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
+        if directories:
+            watch = self._watch(path, above)
+            watch.names += directories
+            self._ahead += [
+                (
+                    ignore.below(name) if ignore.layers else ignore,
+                    all_ignored or name in kept,
+                    watch,
+                )
+                for name in reversed(directories)
+            ]
+        if links:
+            files = sorted(files + links)
+        packed = prefix + f"\0{prefix}".join(files) if files else ""
+        new = tuple.__new__  # a third of the cost of Directory(), which calls it in the end
+        self.directories.append(new(Directory, (path, self.found, packed, links, None)))
+        self.found += len(files)
+        return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
+
+    def _without_locks(self, links: list[str], prefix: str) -> list[str]:
+        """LINKS but for those such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
+        tracked = self._tracked
+        return [one for one in links if not one.startswith(_LOCK) or tracked.has(prefix + one)]
+
+    def _close(self, path: str, why: Closed) -> None:
+        """Note the directory PATH, which is not entered because of WHY."""
+        self.closed.append(Directory(path, self.found, closed=why))
+        self.directories.append(self.closed[-1])
+
+    def _is_closed(self, directory: int, path: str, above: _Watch) -> bool:
+        """Whether the open DIRECTORY, which has a `.git`, is another repository for git.
+
+        Git enters a directory with tracked files, whatever its `.git` is.
+        """
+        if self._tracked.below(path):
+            return False
+        status = lstat_or_none(_DOT_GIT, directory)
+        kind = Kind.UNKNOWN if status is None else kind_of(status)
+        try:
+            if kind is Kind.FILE and read(_DOT_GIT, directory, len(_POINTER)).head != _POINTER:
+                self._watch(path, above).look(directory, _DOT_GIT)
+                return False
+            if kind is Kind.DIRECTORY and all(
+                (inner := lstat_or_none(f"{_DOT_GIT}/{name}", directory)) and S_ISDIR(inner.st_mode)
+                for name in ("objects", "refs")
+            ):
+                head = read(f"{_DOT_GIT}/HEAD", directory, len(_BRANCH)).head
+                if head == _BRANCH:
+                    # An ordinary repository is known at sight.
+                    self._watch(path, above).look(directory, _DOT_GIT, f"{_DOT_GIT}/HEAD")
+                    return True
+        except PathError:
+            if kind is Kind.FILE:
+                return True  # git takes a file that it cannot read for a repository
+        # Git decides about a link, a file that names a repository, and a broken repository. Its
+        # decision can change without any stamp here.
+        above.stamps[-1] = UNSETTLED
+        repository = self.repository
+        return isinstance(repository, Repository) and repository.is_repository(
+            directory, self.budget
+        )
+
+    def _watch(self, path: str, above: _Watch) -> _Watch:
+        """The watch of the directory PATH, whose parent has the watch ABOVE; made if need be."""
+        if path not in self.watches:
+            self.watches[path] = _Watch()
+            above.entered.append(path.rpartition("/")[2])
+        return self.watches[path]
+
+    def _with_own_rules(
+        self, ignore: Ignore, directory: int, path: str, files: Sequence[str], above: _Watch
+    ) -> Ignore:
+        """The rules from above, IGNORE, and those of the open DIRECTORY itself."""
+        content, left_out = b"", self._tracked.left_out
+        if FILE in files:
+            try:
+                content, status, _ = read(FILE, directory, MAX_BYTES + 1)
+                stamp = stamp_of(status)
+            except PathError:
+                stamp = UNSETTLED
+            watch = self._watch(path, above)
+            watch.names.append(FILE)
+            watch.stamps.append(stamp)
+        elif left_out and isinstance(self.repository, Repository):
+            name = f"{path}/{FILE}" if path else FILE
+            content = self.repository.content(name, self.budget) if name in left_out else b""
+        if not content:
+            return ignore
+        rules = rules_of(content, ignore_case=self.sources.ignore_case)
+        self.rules_cut |= not rules.whole
+        return ignore.under(rules)
+
+    def _leave_out(
+        self, found: Grouped, ignore: Ignore, prefix: str, *, all_ignored: bool
+    ) -> frozenset[str]:
+        """Take the ignored names out of FOUND; return those that stay, as git tracks them."""
+        ignored = set().union(*found) if all_ignored else ignore.of(found, self.budget)
+        if not ignored:
+            return frozenset()
+        tracked, directories = self._tracked, ignored.intersection(found[1])
+        kept = {name for name in ignored if tracked.has(prefix + name)}
+        kept |= {name for name in directories if tracked.below(prefix + name)}
+        ignored -= kept
+        self.ignored += len(ignored)
+        for names in found:
+            names[:] = [name for name in names if name not in ignored]
+        return frozenset(kept)
+
+    def _note_unreadable(self, step: Step, problem: PathError) -> None:
+        """Note the directory STEP, which could not be entered because of PROBLEM."""
+        status = lstat_or_none(step.name, step.directory)
+        # Only a change of permissions changes the stamp. After other failures, the next walk tries
+        # again.
+        watched = status is not None and isinstance(problem, PermissionRefused)
+        *_, above = self._ahead.pop()
+        above.stamps.append(stamp_of(status) if status and watched else UNSETTLED)
+        self._close(step.path, Closed.UNREADABLE)
+
+
+# ------------------------------------------------------------------ what is kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The files of a project, with everything that they depend on.
+
+    A stamp with a time after `old`, in nanoseconds, is no proof: the walk had begun, or was about
+    to.
+    """
+
+    found: ProjectFiles
+    sources: RuleSources
+    index: Stamp | None
+    start: Stamp
+    watches: Mapping[str, _Watch]
+    old: int
+
+    def is_current(
+        self, directory: int, sources: RuleSources, index: Stamp | None, budget: Budget
+    ) -> bool:
+        """Whether a walk of the open DIRECTORY would find the same."""
+        if sources != self.sources or index != self.index or index == UNSETTLED:
+            return False
+
+        def compare(opened: int, path: str) -> Sequence[Named]:
+            watch = self.watches[path]
+            for first in range(0, len(watch.names), _AT_ONCE):
+                if budget.expired():
+                    break
+                names = watch.names[first : first + _AT_ONCE]
+                stamps = list(map(stamp_of, HANDLES.lstats(names, opened)))
+                same = stamps == watch.stamps[first : first + _AT_ONCE]
+                if not (same and latest(stamps) < self.old):
+                    raise Unreachable("it has changed")
+            return [(name, _DIRECTORY) for name in watch.entered]
+
+        try:
+            start = stamp_of(HANDLES.status(directory))
+            if start != self.start or latest([start]) >= self.old:
+                return False
+            with Walk(directory, compare, budget) as walk:
+                for _, problem in walk.enter_all():
+                    raise problem
+        except (OSError, PathError):
+            return False
+        return not walk.expired
+
+
+_KEPT: Recent[tuple[str, str, bool], _Kept] = Recent(MAX_KEPT, lambda kept: len(kept.found.paths))

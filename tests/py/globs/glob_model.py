@@ -1,0 +1,164 @@
+r"""The glob language of `backstaff.globs.globs`, slow and plain, for tests to compare with.
+
+Braces first, as a shell does it: `{a,b}` stands for each alternative, braces without a comma for
+themselves. A bracket that belongs to no class stands for itself where the brackets are balanced.
+Then tokens, segments, names; everything by trying all that is possible. Sequences
+(`{1..3}`) and `${` are left to examples.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+Fits = Callable[[str], bool]
+"""Whether one character fits a token."""
+Token = str | Fits
+STAR, SLASH = "*", "/"
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Whether PATTERN matches PATH, as `p` or as `p/`. Raises ValueError on a bad pattern."""
+    names = path.split("/")
+    segments = [segments_of(plain) for plain in alternatives(pattern.removeprefix("./"))]
+    return any(fits(one, way) for one in segments for way in (names, [*names, ""]))
+
+
+def alternatives(text: str) -> list[str]:
+    """Every pattern that TEXT stands for."""
+    if not balanced(text, "{}"):
+        raise ValueError("unbalanced braces")
+    start = next((i for i in unescaped(text) if text[i] == "{"), None)
+    if start is None:
+        return [text]
+    end, commas = closing(text, start)
+    cuts = [start, *commas, end]
+    inner = [text[a + 1 : b] for a, b in pairwise(cuts)]
+    middle = [plain for part in inner for plain in alternatives(part)]
+    if not commas:
+        middle = ["{" + plain + "}" for plain in middle]
+    return [text[:start] + one + rest for one in middle for rest in alternatives(text[end + 1 :])]
+
+
+def balanced(text: str, pair: str) -> bool:
+    """Whether each bracket of the PAIR has its partner."""
+    depth = 0
+    for i in unescaped(text):
+        depth += {pair[0]: 1, pair[1]: -1}.get(text[i], 0)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def closing(text: str, start: int) -> tuple[int, list[int]]:
+    """Where the brace at START ends, and where the commas are that are its own."""
+    depth, commas = 0, []
+    for i in unescaped(text):
+        if i >= start:
+            depth += {"{": 1, "}": -1}.get(text[i], 0)
+            if text[i] == "," and depth == 1:
+                commas.append(i)
+            if not depth:
+                return i, commas
+    raise AssertionError(text)
+
+
+def unescaped(text: str) -> Iterator[int]:
+    """The places of the characters that no backslash precedes."""
+    i = 0
+    while i < len(text):
+        if text[i] == "\\":
+            i += 2
+        else:
+            yield i
+            i += 1
+
+
+def segments_of(pattern: str) -> list[list[Token]]:
+    """The tokens of PATTERN between its slashes."""
+    segments: list[list[Token]] = [[]]
+    rest = pattern
+    literal = "[]" if balanced(pattern, "[]") else ""
+    while rest:
+        token, rest = first_token(rest, literal)
+        if token == SLASH:
+            segments.append([])
+        else:
+            segments[-1].append(token)
+    return segments
+
+
+def first_token(text: str, literal: str) -> tuple[Token, str]:
+    """The first token of TEXT and what is left; what is LITERAL may be a token of its own."""
+    match text[0]:
+        case "\\":
+            if len(text) == 1:
+                raise ValueError("ends with a backslash")
+            return (SLASH if text[1] == "/" else text[1].__eq__), text[2:]
+        case "[" if found := first_class(text[1:]):
+            return found
+        case "[" | "]" if text[0] not in literal:
+            raise ValueError("unbalanced brackets")
+        case "?":
+            return (lambda _: True), text[1:]
+        case "*" | "/":
+            return text[0], text[1:]
+        case _:
+            return text[0].__eq__, text[1:]
+
+
+def first_class(text: str) -> tuple[Fits, str] | None:
+    """The class that TEXT, which follows a bracket, begins with, and what is left; None: none."""
+    negated = text[:1] in ("!", "^")
+    rest = text[1:] if negated else text
+    members: list[tuple[str, bool]] = []
+    while not (rest[:1] == "]" and members):
+        if rest[:1] in ("", "/") or rest[:2] in ("\\", "\\/"):
+            return None
+        escaped = rest[0] == "\\"
+        members.append((rest[1] if escaped else rest[0], escaped))
+        rest = rest[2:] if escaped else rest[1:]
+    if "[:" in text[: len(text) - len(rest)]:
+        raise ValueError("a named class")
+    ranges = list(ranges_of(members))
+    return (lambda c: any(a <= c <= b for a, b in ranges) != negated), rest[1:]
+
+
+def ranges_of(members: list[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
+    """The first and last characters of what a class with these MEMBERS holds."""
+    while members:
+        first = members[0][0]
+        if members[1:2] == [("-", False)] and members[2:]:
+            last, members = members[2][0], members[3:]
+            if last < first:
+                raise ValueError("a range that runs backwards")
+        else:
+            last, members = first, members[1:]
+        yield first, last
+
+
+def fits(segments: list[list[Token]], names: list[str]) -> bool:
+    """Whether the NAMES fit; the last is empty where the path ends with a slash."""
+    if not segments:
+        return not names
+    first, *rest = segments
+    if first == [STAR, STAR]:
+        if not rest:
+            return bool(names)
+        return any(fits(rest, names[count:]) for count in range(len(names) + 1))
+    return bool(names) and fits_name(first, names[0]) and fits(rest, names[1:])
+
+
+def fits_name(tokens: list[Token], name: str) -> bool:
+    """Whether one NAME fits. Stars alone need a name."""
+    if tokens and all(token == STAR for token in tokens):
+        return bool(name)
+    return fits_rest(tokens, name)
+
+
+def fits_rest(tokens: list[Token], name: str) -> bool:
+    """Whether the rest of a name fits the rest of its tokens."""
+    if not tokens:
+        return not name
+    first, *rest = tokens
+    if callable(first):
+        return bool(name) and first(name[0]) and fits_rest(rest, name[1:])
+    return any(fits_rest(rest, name[count:]) for count in range(len(name) + 1))

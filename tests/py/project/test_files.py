@@ -1,0 +1,441 @@
+"""The files of a project are those that are there now, whatever changed and whoever asks."""
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backstaff.budget import Budget
+from backstaff.errors import Cancelled, PermissionRefused
+from backstaff.fs.handles import Descriptors
+from backstaff.fs.root import Root
+from backstaff.project import files as project_files
+from backstaff.project.files import ProjectFiles
+from backstaff.project.git import NoGit
+from backstaff.project.packed import Closed
+from backstaff.project.stamp import RACY_NS, UNSETTLED, Recent, settled, stamp_of
+from tests.py.examples import examples, times
+from tests.py.processes import unprivileged
+from tests.py.project.repositories import RandomRepository, alone, git
+from tests.py.trees import Plant
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _alone() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as home, alone(Path(home)):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept() -> None:
+    project_files.forget()
+
+
+def found_in(
+    root: Path, path: str = ".", budget: Budget | None = None, **how: bool
+) -> ProjectFiles:
+    with Root(str(root)) as opened, opened.resolve(path) as place:
+        return project_files.project_files(place, budget or Budget(), **how)
+
+
+def files(found: ProjectFiles) -> list[str]:
+    return list(found.paths)
+
+
+def whole(found: ProjectFiles) -> tuple[object, ...]:
+    """Everything that was found, for comparing."""
+    return list(found.paths), list(found.directories), found.ignored, found.rules_cut
+
+
+def settle(root: Path) -> None:
+    """Wait until what changed below ROOT is old enough to have a stamp."""
+    probe = root.parent / "clock"
+    while True:
+        probe.write_text("")
+        newest = max(path.lstat().st_ctime_ns for path in (root, *root.rglob("*")))
+        if probe.stat().st_ctime_ns - newest > 2 * RACY_NS:
+            return
+
+
+def fresh(root: Path) -> tuple[object, ...]:
+    project_files.forget()
+    return whole(found_in(root))
+
+
+def anew(root: Path) -> tuple[object, ...]:
+    """What a walk finds that knows nothing. The files that are kept stay."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(project_files, "_KEPT", Recent(0, lambda _: 1))
+        return whole(found_in(root))
+
+
+def test_files_and_directories_stand_in_the_order_of_the_walk(tree: Plant) -> None:
+    root = tree(
+        {
+            "b": "",
+            "a/x": "",
+            "a/y": {"link": "x"},
+            "a/fifo": {"fifo": True},
+            "B/": None,
+            ".gitignore": "b\n",
+        }
+    )
+    found = found_in(root)
+    assert files(found) == [".gitignore", "a/x", "a/y"]
+    assert [one.path for one in found.directories] == ["", "B", "a"]
+    assert [one.names() for one in found.directories] == [[".gitignore"], [], ["x", "y"]]
+    assert [list(one.links) for one in found.directories] == [[], [], ["y"]]
+    assert found.ignored == 1
+
+
+def test_without_a_change_nothing_is_read_again(tree: Plant) -> None:
+    root = tree({"a/b/c": "", "a/d": "", ".gitignore": "*.o\n"})
+    settle(root)
+    first = found_in(root).paths
+    assert found_in(root).paths is first
+
+
+def test_what_changed_just_before_it_was_read_has_no_stamp(tree: Plant) -> None:
+    status = tree({"a": ""}).stat()
+    newest = max(status.st_mtime_ns, status.st_ctime_ns)
+    racy = [settled(status, newest + age) for age in (-1, 0, RACY_NS)]
+    assert racy == [UNSETTLED] * 3
+    assert settled(status, newest + RACY_NS + 1) == stamp_of(status)
+    assert stamp_of(status) != UNSETTLED
+
+
+def test_new_file_deep_below_is_found(tree: Plant) -> None:
+    root = tree({"a/b/c": "", "d/e/f": "", "d/.gitignore": "*.o\n"})
+    settle(root)
+    assert files(found_in(root)) == ["a/b/c", "d/.gitignore", "d/e/f"]
+    (root / "a/b/new").touch()
+    assert files(found_in(root)) == ["a/b/c", "a/b/new", "d/.gitignore", "d/e/f"]
+
+
+@pytest.mark.parametrize("name", [".gitignore", "a/.gitignore"])
+def test_rules_that_change_in_place_count(tree: Plant, name: str) -> None:
+    root = tree({name: "x\n", "a/x": "", "a/y": ""})
+    settle(root)
+    assert files(found_in(root)) == sorted([name, "a/y"])
+    (root / name).write_text("y\n")
+    assert files(found_in(root)) == sorted([name, "a/x"])
+
+
+def test_rules_of_the_repository_and_the_user_that_change_count(tree: Plant) -> None:
+    root = tree({"a/x": "", "a/y": "", "a/z": ""})
+    git(root, "init", "-q")
+    (root / ".git/info/exclude").write_text("x\n")
+    settle(root)
+    assert files(found_in(root)) == ["a/y", "a/z"]
+    (root / ".git/info/exclude").write_text("y\n")
+    assert files(found_in(root)) == ["a/x", "a/z"]
+    (root / ".git/more").write_text("z\n")
+    git(root, "config", "core.excludesFile", ".git/more")
+    assert files(found_in(root)) == ["a/x"]
+
+
+def test_file_that_becomes_tracked_or_is_no_longer_counts(tree: Plant) -> None:
+    root = tree({"a/x.o": "", "a/y": "", ".gitignore": "*.o\n"})
+    git(root, "init", "-q")
+    settle(root)
+    assert files(found_in(root)) == [".gitignore", "a/y"]
+    git(root, "add", "-f", "a/x.o")
+    assert files(found_in(root)) == [".gitignore", "a/x.o", "a/y"]
+    git(root, "rm", "-q", "--cached", "a/x.o")
+    assert files(found_in(root)) == [".gitignore", "a/y"]
+
+
+def test_file_that_is_tracked_though_ignored_stays_when_others_become_tracked(tree: Plant) -> None:
+    forced = ["a/x.o", "b/c/d", "b/c/e"]
+    others = {".gitignore": "*.o\n/b/\n", "z": "", "b/f": "", "b-": "", "b.o": ""}
+    root = tree(others | dict.fromkeys(forced, ""))
+    git(root, "init", "-q")
+    git(root, "add", "-f", *forced)
+    (root / "b/c/e").unlink()
+    settle(root)
+    there = [".gitignore", "b-", "z", "a/x.o", "b/c/d"]
+    assert files(found_in(root)) == there
+    git(root, "add", "z")
+    assert files(found_in(root)) == there
+    assert files(found_in(root)) == there
+    git(root, "rm", "-q", "--cached", "b/c/d")
+    assert files(found_in(root)) == [".gitignore", "b-", "z", "a/x.o"]
+
+
+CHANGES = {
+    "a repository within is none any more": (
+        "touch b/x; git init -q b",
+        "rm -r b/.git",
+    ),
+    "all that is ignored is tracked, and a rule comes": (
+        "git add -f a/x.o",
+        "echo '*.p' >>.gitignore",
+    ),
+    "a tracked file comes back": (
+        "git add -f a/x.o; rm a/x.o",
+        "touch a/x.o",
+    ),
+    "rules go with their directory, which comes back without": (
+        "mkdir d; echo '!x' >d/.gitignore; touch d/x; git add d/x",
+        "rm -r d",
+        "mkdir d; touch d/x",
+    ),
+    "there is no git any more": (
+        "git add -f a/x.o",
+        "rm -r .git",
+    ),
+    "a directory with a tracked file becomes an ignored file": (
+        "mkdir x; touch x/y; git add -f x/y",
+        "rm -r x; touch x",
+    ),
+    "another file is tracked in an ignored directory, and gone": (
+        "mkdir x; touch x/y x/z; git add -f x/y",
+        "git add -f x/z; git rm -q --cached x/y; rm x/z",
+    ),
+    "what is tracked in an ignored repository changes": (
+        "mkdir x; touch x/y; git add -f x/y",
+        "git init -q x; mv x/y x/z; touch b/y",
+        "git rm -q --cached x/y",
+    ),
+}
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+def test_nothing_is_stale_when(tree: Plant, changes: tuple[str, ...]) -> None:
+    root = tree({".gitignore": "*.o\n/x\n", "a/x.o": "", "a/y": "", "b/z": ""})
+    for change in ("git init -q", *changes):
+        subprocess.run(["sh", "-ec", change], cwd=root, check=True)  # noqa: S603, S607
+        settle(root)
+        assert whole(found_in(root)) == anew(root), change
+
+
+def test_hidden_directory_that_could_not_be_read_stays_hidden(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({".gitignore": "b/\n", "b/kept": "", "b/other": "", "y": ""})
+    git(root, "init", "-q")
+    git(root, "add", "-f", "b/kept")
+    settle(root)
+
+    def fail(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Descriptors, "enter_to_list", fail)
+        assert found_in(root).closed(Closed.UNREADABLE) == ["b"]
+    assert files(found_in(root)) == [".gitignore", "y", "b/kept"]
+
+
+def test_locks_of_emacs_are_no_files_of_a_project(tree: Plant) -> None:
+    root = tree({"a.py": "", "d/b.py": "", "d/.#file": ""})
+    for lock in (".#a.py", "d/.#b.py"):
+        (root / lock).symlink_to("me@host.1:2")
+    (root / "d/link").symlink_to("b.py")
+    assert files(found_in(root)) == ["a.py", "d/.#file", "d/b.py", "d/link"]
+    git(root, "init", "-q")
+    git(root, "add", "d/.#b.py")
+    settle(root)
+    assert files(found_in(root)) == ["a.py", "d/.#b.py", "d/.#file", "d/b.py", "d/link"]
+
+
+def test_directory_that_opens_but_cannot_be_read_is_told_and_tried_again(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tree({"a/x": "", "b/c/y": "", "z": ""})
+    settle(root)
+    scan = Descriptors.scan
+
+    def fail(directory: int) -> "os._ScandirIterator[str]":
+        if os.path.samestat(os.fstat(directory), (root / "b").stat()):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return scan(directory)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Descriptors, "scan", staticmethod(fail))
+        found = found_in(root)
+        assert found.closed(Closed.UNREADABLE) == ["b"]
+        assert files(found) == ["z", "a/x"]
+    assert files(found_in(root)) == ["z", "a/x", "b/c/y"]
+
+
+def test_directory_that_becomes_a_repository_is_entered_no_longer(tree: Plant) -> None:
+    root = tree({"a/x": "", "y": ""})
+    git(root, "init", "-q")
+    (root / "a/.git").mkdir()
+    settle(root)
+    assert files(found_in(root)) == ["y", "a/x"]
+    git(root / "a", "init", "-q")
+    found = found_in(root)
+    assert files(found) == ["y"]
+    assert found.closed(Closed.REPOSITORY) == ["a"]
+    assert files(found_in(root, "a")) == ["x"]
+
+
+def test_rules_start_anew_in_a_repository_that_is_entered(tree: Plant) -> None:
+    root = tree({".gitignore": "x\n", "a/x": "", "a/y": "", "a/.gitignore": "y\n", "x": ""})
+    git(root / "a", "init", "-q")
+    assert found_in(root).repository is NoGit.NO_WORK_TREE
+    assert files(found_in(root)) == [".gitignore", "a/.gitignore", "a/x"]
+
+
+def test_special_file_called_dot_git_begins_no_repository(tree: Plant) -> None:
+    root = tree({".gitignore": "x\n", "a/x": "", "a/.git": {"fifo": True}})
+    assert files(found_in(root)) == [".gitignore"]
+
+
+def test_everything_is_there_on_request_but_for_dot_git(tree: Plant) -> None:
+    root = tree({".gitignore": "x\n", "a/x": "", "b/c": ""})
+    git(root, "init", "-q")
+    git(root / "b", "init", "-q")
+    assert files(found_in(root, include_ignored=True)) == [".gitignore", "a/x", "b/c"]
+
+
+def test_rules_above_the_start_count(tree: Plant) -> None:
+    root = tree({".gitignore": "/a/b/x\n", "a/b/x": "", "a/b/y": "", "a/x": ""})
+    for _ in range(2):
+        assert files(found_in(root, "a/b")) == ["y"]
+        assert files(found_in(root / "a/b")) == (["x", "y"] if not _ else ["y"])
+        git(root, "init", "-q")
+
+
+@pytest.mark.slow
+def test_what_a_mutation_leaves_is_what_is_there(folder: Path) -> None:
+    chance = random.Random(7)  # noqa: S311
+    repository = RandomRepository(folder / "R", 7, exotic=False)
+    repository.make()
+    for number in range(times(1 / 2)):
+        with suppress(subprocess.CalledProcessError):  # git refuses some, such as an empty one
+            mutate(repository, chance, number)
+        if number % 3 == 0:
+            settle(repository.root)
+        assert whole(found_in(repository.root)) == anew(repository.root), number
+
+
+def mutate(repository: RandomRepository, chance: random.Random, number: int) -> None:
+    """Change something below the root, by CHANCE."""
+    root = repository.root
+    places = [path for path in (root, *root.rglob("*")) if path.is_dir() and not path.is_symlink()]
+    place = chance.choice([path for path in places if ".git" not in path.parts])
+    inside = [path for path in place.iterdir() if path.name != ".git"]
+    match chance.randrange(13):
+        case 0 | 1:
+            (place / f"new{number}").touch()
+        case 2:
+            (place / f"dir{number}").mkdir()
+        case 3 if inside:
+            victim = chance.choice(inside)
+            shutil.rmtree(
+                victim
+            ) if victim.is_dir() and not victim.is_symlink() else victim.unlink()
+        case 4 if inside:
+            chance.choice(inside).rename(root / f"moved{number}")
+        case 5 if not (place / ".gitignore").is_symlink():
+            (place / ".gitignore").write_bytes(repository.rules())
+        case 6 if place != root:
+            dot_git = place / ".git"
+            shutil.rmtree(dot_git) if dot_git.is_dir() else git(place, "init", "-q")
+        case 7:
+            git(root, "rm", "-rq", "--cached", "--ignore-unmatch", str(place.relative_to(root)))
+        case 8 | 9:
+            git(root, "add", "-f", "-A", "--ignore-errors", str(place))
+        case 10 | 11 if place != root:
+            repository.confuse(place)
+        case _:
+            os.utime(place, (1, 1))
+
+
+@pytest.mark.slow
+@examples(1 / 15)
+@given(seed=st.integers(0, 1 << 40))
+def test_second_walk_finds_what_the_first_did(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name).resolve() / "R"
+        RandomRepository(root, seed, exotic=True).make()
+        project_files.forget()
+        assert whole(found_in(root)) == whole(found_in(root)) == fresh(root)
+
+
+def test_calls_at_once_share_what_is_kept(tree: Plant) -> None:
+    root = tree({f"d{number}/f{other}": "" for number in range(30) for other in range(5)})
+    stop, wrong = threading.Event(), list[object]()
+
+    def ask() -> None:
+        while not stop.is_set():
+            found = found_in(root)
+            names = [name for name in files(found) if "/f" in name]
+            if len(names) != 150:
+                wrong.append(files(found))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(100):
+        extra = root / f"d{number % 30}" / "extra"
+        extra.touch()
+        extra.unlink()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_what_is_kept_is_bounded(tree: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(project_files._KEPT, "most", 12)  # noqa: SLF001
+    one = tree({f"f{number}": "" for number in range(8)}, "one")
+    two = tree({f"f{number}": "" for number in range(8)}, "two")
+    settle(one)
+    settle(two)
+    first = found_in(one).paths
+    assert found_in(one).paths is first
+    found_in(two)
+    assert found_in(one).paths is not first
+
+
+def test_directory_that_cannot_be_read_is_told(tree: Plant) -> None:
+    root = tree({"a/x": "", "b": ""})
+    (root / "a").chmod(0)
+    found = unprivileged(lambda: found_in(root))
+    assert found.closed(Closed.UNREADABLE) == ["a"]
+    assert files(found) == ["b"]
+    (root / "a").chmod(0o755)
+    root.chmod(0o311)
+
+    def refused() -> bool:
+        with pytest.raises(PermissionRefused):
+            found_in(root)
+        return True
+
+    assert unprivileged(refused)
+
+
+def test_time_that_is_up_is_told_and_nothing_is_kept(tree: Plant) -> None:
+    root = tree({"a/x": "", "b/y": ""})
+    settle(root)
+    assert found_in(root, budget=Budget(time.monotonic() - 1)).expired
+    assert files(found_in(root)) == ["a/x", "b/y"]
+
+
+def test_call_that_is_taken_back_ends(tree: Plant) -> None:
+    root = tree({"a/x": ""})
+    budget = Budget()
+    budget.cancelled.set()
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with pytest.raises(Cancelled):
+        found_in(root, budget=budget)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def test_link_is_never_entered(tree: Plant) -> None:
+    root = tree({"a/x": "", "loop": {"link": "."}, "out": {"link": "/etc"}})
+    assert files(found_in(root)) == ["loop", "out", "a/x"]

@@ -1,0 +1,471 @@
+"""Asking git: its answers, and that a repository cannot make it do anything else."""
+
+import os
+import select
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from backstaff.budget import Budget
+from backstaff.errors import Cancelled
+from backstaff.project import git as asking
+from backstaff.project.git import (
+    Asked,
+    NoGit,
+    Repository,
+    TrackedFiles,
+    default_excludes,
+    find_repository,
+)
+from tests.py.processes import as_root
+from tests.py.project.repositories import alone, git
+
+pytestmark = pytest.mark.slow
+
+MOST_SECONDS_TO_END = 10
+
+
+@pytest.fixture(autouse=True)
+def _alone(folder: Path) -> Iterator[None]:
+    with alone(folder / "home"):
+        yield
+
+
+@pytest.fixture
+def root(folder: Path) -> Path:
+    """A repository with three commits."""
+    root = folder / "R"
+    (root / "d").mkdir(parents=True)
+    git(root, "init", "-q", "-b", "trunk")
+    for name in ("a", "d/b", "new\nline", "0" * 40):
+        (root / name).write_text(name)
+    git(root, "add", ".")
+    git(root, "commit", "-qm", "one")
+    git(root, "commit", "-qm", "empty", "--allow-empty")
+    (root / "d/b").write_text("more")
+    git(root, "commit", "-qam", "three")
+    return root
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A descriptor of the directory PATH."""
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield directory
+    finally:
+        os.close(directory)
+
+
+@contextmanager
+def asked(path: Path, budget: Budget | None = None) -> Iterator[Repository]:
+    """The repository at PATH."""
+    with opened(path) as directory:
+        found = find_repository(directory, str(path), budget or Budget())
+        assert isinstance(found, Repository), found
+        yield found
+
+
+def tracked(repository: Repository) -> list[str]:
+    """All files that are tracked, in git's order."""
+    found = repository.tracked(Budget())
+    assert not isinstance(found, NoGit), found
+    return [os.fsdecode(name) for name in found.names]
+
+
+def no_git(path: Path) -> NoGit:
+    """Why there is none at PATH."""
+    with opened(path) as directory:
+        found = find_repository(directory, str(path), Budget())
+    assert isinstance(found, NoGit)
+    return found
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A program that is taken for git."""
+    program = folder / "bin/git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(asking, "_PLACES", (str(program.parent),))
+    asking._program.cache_clear()  # noqa: SLF001
+    return program
+
+
+@pytest.fixture(autouse=True)
+def _no_stand_in_stays() -> Iterator[None]:
+    yield
+    asking._program.cache_clear()  # noqa: SLF001
+
+
+def test_branch_files_and_commits_are_told(root: Path) -> None:
+    everything = {"a", "d/b", "new\nline", "0" * 40}
+    with asked(root) as repository:
+        assert repository.depth == 0
+        assert repository.branch(Budget()) == "trunk"
+        assert tracked(repository) == sorted(everything)
+        first, second, third = repository.commits(9, Budget())
+        assert (first, second, set(third)) == (["d/b"], [], everything)
+        assert repository.commits(1, Budget()) == [["d/b"]]
+
+
+def test_answers_are_relative_to_the_directory(root: Path) -> None:
+    with asked(root / "d") as repository:
+        assert repository.depth == 1
+        assert tracked(repository) == ["b"]
+        assert repository.commits(9, Budget()) == [["b"], ["b"]]
+
+
+def test_newlines_in_the_path_of_a_repository_are_part_of_it(root: Path, folder: Path) -> None:
+    moved = folder / "new\n\nline"
+    moved.mkdir()
+    root = root.rename(moved / "R")
+    (root / "in\nside").mkdir()
+    for path, depth in ((root, 0), (root / "d", 1), (root / "in\nside", 1)):
+        with asked(path) as repository:
+            assert repository.depth == depth
+            assert not repository.foreign
+            assert Path(path, repository.index).resolve() == root / ".git/index"
+
+
+def test_detached_head_has_no_branch(root: Path) -> None:
+    git(root, "checkout", "-q", "--detach")
+    with asked(root) as repository:
+        assert repository.branch(Budget()) == ""
+
+
+def test_repository_without_a_commit_has_a_branch_and_no_commits(folder: Path) -> None:
+    git(folder, "init", "-q", "-b", "trunk")
+    with asked(folder) as repository:
+        assert repository.branch(Budget()) == "trunk"
+        assert repository.commits(9, Budget()) is NoGit.BROKEN
+
+
+def test_what_is_no_work_tree_is_told(folder: Path, root: Path) -> None:
+    assert no_git(folder) is NoGit.NO_WORK_TREE
+    assert no_git(root / ".git") is NoGit.NO_WORK_TREE
+
+
+@pytest.mark.parametrize(
+    ("there", "started"),
+    [("R/f", False), ("R/.git", True), (".git", True), ("HEAD", True), ("R/in/.git", False)],
+)
+def test_git_is_started_only_where_there_can_be_a_repository(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, there: str, *, started: bool
+) -> None:
+    stand_in(folder, monkeypatch, f"touch {folder}/started; exit 128")
+    (folder / "R/in").mkdir(parents=True)
+    (folder / there).touch()
+    no_git(folder / "R")
+    assert (folder / "started").exists() == started
+
+
+def test_broken_repository_is_told(root: Path) -> None:
+    (root / ".git/config").write_text("[core\n")
+    assert no_git(root) is NoGit.BROKEN
+
+
+@as_root
+def test_repository_of_another_user_is_refused(root: Path) -> None:
+    os.chown(root, 1, 1)
+    assert no_git(root) is NoGit.REFUSED
+
+
+def test_git_that_is_not_there_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_PLACES", ())
+    monkeypatch.setenv("PATH", ".:relative:")
+    asking._program.cache_clear()  # noqa: SLF001
+    assert no_git(root) is NoGit.ABSENT
+
+
+def test_git_is_not_taken_from_within_the_project(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = stand_in(root, monkeypatch, f"touch {root}/ran")
+    monkeypatch.setattr(asking, "_PLACES", ())
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert no_git(root) is NoGit.ABSENT
+    assert not (root / "ran").exists()
+
+
+def test_repository_cannot_make_git_run_anything(root: Path) -> None:
+    trap = root / "trap"
+    trap.write_text(f"#!/bin/sh\necho $0 >>{root}/ran\n")
+    trap.chmod(0o755)
+    (root / ".gitattributes").write_text("* diff=x filter=x\n")
+    for key in ("core.fsmonitor", "core.pager", "core.editor", "gpg.program", "diff.external"):
+        git(root, "config", key, str(trap))
+    for key in ("diff.x.command", "diff.x.textconv", "filter.x.clean", "filter.x.process"):
+        git(root, "config", key, str(trap))
+    git(root, "config", "log.showSignature", "true")
+    git(root, "config", "alias.ls-files", f"!{trap}")
+    git(root, "config", "core.hooksPath", str(root / "hooks"))
+    (root / "hooks").mkdir()
+    (root / "hooks/post-index-change").symlink_to(trap)
+    (root / "d/b").write_text("changed")
+    (root / "ran").unlink(missing_ok=True)
+    with asked(root) as repository:
+        assert repository.branch(Budget()) == "trunk"
+        assert "d/b" in tracked(repository)
+        assert repository.commits(9, Budget())
+    assert not (root / "ran").exists(), (root / "ran").read_text()
+
+
+@pytest.mark.parametrize("path", ["fixture", "."])
+@pytest.mark.parametrize("old", [True, False], ids=["old git", "this git"])
+def test_missing_object_of_a_partial_clone_is_not_fetched(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, *, old: bool
+) -> None:
+    if old:  # one that does not know this variable, which is the same to it
+        monkeypatch.delitem(asking._ENVIRONMENT, "GIT_NO_LAZY_FETCH")  # noqa: SLF001
+    ran, root = folder / "ran", folder / "R"
+    root.mkdir()
+    (root / "d").mkdir()
+    (root / "d/f").touch()
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "one")
+    tree = git(root, "rev-parse", "HEAD^{tree}").strip()
+    (root / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    with (root / ".git/config").open("a") as config:
+        config.write(
+            "[core]\n\trepositoryformatversion = 1\n\tworktree = .\n"
+            "[extensions]\n\tpartialClone = origin\n"
+            f'[remote "origin"]\n\turl = ext::touch {ran}\n\tpromisor = true\n'
+            '[protocol "ext"]\n\tallow = always\n'
+        )
+    if path == "fixture":  # what a clone of an ordinary repository can bring
+        (root / ".git").rename(root / "fixture")
+    with opened(root / path) as directory:
+        repository = find_repository(directory, "/nowhere", Budget())
+        if isinstance(repository, Repository):
+            assert isinstance(repository.commits(9, Budget()), NoGit)
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_repository_that_a_project_only_points_to_tells_nothing(
+    root: Path, folder: Path, kind: str
+) -> None:
+    project = folder / "project"
+    project.mkdir()
+    if kind == "link":
+        (project / ".git").symlink_to(root / ".git")
+    else:
+        (project / ".git").write_text(f"gitdir: {root}/.git\n")
+    with asked(project) as repository:
+        assert repository.branch(Budget()) is NoGit.ELSEWHERE
+        assert repository.commits(9, Budget()) is NoGit.ELSEWHERE
+
+
+def test_linked_work_trees_and_submodules_tell_their_own(root: Path, folder: Path) -> None:
+    git(root, "worktree", "add", "-q", "-b", "other", str(folder / "linked"))
+    with asked(folder / "linked") as repository:
+        assert repository.branch(Budget()) == "other"
+    outer = folder / "outer"
+    outer.mkdir()
+    git(outer, "init", "-q")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(root), "module")
+    with asked(outer / "module") as repository:
+        assert repository.commits(9, Budget())
+
+
+def test_rules_of_a_project_do_not_come_from_files_outside_of_it(root: Path, folder: Path) -> None:
+    (folder / "secret").write_text("pin\n")
+    git(root, "config", "core.excludesFile", str(folder / "secret"))
+    with asked(root) as repository:
+        assert repository.excludes_file == default_excludes()
+    git(root, "config", "core.excludesFile", str(root / "mine"))
+    with asked(root) as repository:
+        assert repository.excludes_file == str(root / "mine")
+    (folder / "home/.gitconfig").write_text(f"[core]\nexcludesFile = {folder}/secret\n")
+    git(root, "config", "--unset", "core.excludesFile")
+    with asked(root) as repository:
+        assert repository.excludes_file == str(folder / "secret")
+
+
+@pytest.mark.skipif(not Path("/usr/bin/timeout").exists(), reason="needs timeout")
+def test_git_that_hangs_ends_without_the_server(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "MAX_SECONDS", 0)  # timeout(1) waits a second more
+    program = stand_in(folder, monkeypatch, "echo $$ >pid; exec cat fifo")
+    os.mkfifo(folder / "fifo")
+    with opened(folder) as directory:
+        nobody = Repository(str(program), directory, 0, "", "", "", ignore_case=False)
+        process = asking._started(nobody, Budget(), ("ls-files",))  # noqa: SLF001
+        assert isinstance(process, Asked)
+        assert process._process.stdout is not None  # noqa: SLF001
+        out = process._process.stdout.fileno()  # noqa: SLF001
+        assert select.select([out], [], [], MOST_SECONDS_TO_END)[0], "git lives on"
+        assert os.read(out, 1) == b""
+        process.end()
+
+
+def test_nothing_is_written(root: Path) -> None:
+    os.utime(root / "a", (1, 1))  # so that git would like to refresh its index
+    before = {path: path.lstat().st_mtime_ns for path in root.rglob("*")}
+    with asked(root) as repository:
+        tracked(repository)
+        repository.commits(9, Budget())
+    assert {path: path.lstat().st_mtime_ns for path in root.rglob("*")} == before
+
+
+def test_environment_of_the_caller_does_not_count(
+    root: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(folder / "nowhere"))
+    monkeypatch.setenv("GIT_TRACE", str(folder / "trace"))
+    with asked(root) as repository:
+        assert repository.branch(Budget()) == "trunk"
+    assert not (folder / "trace").exists()
+
+
+def test_git_writes_and_asks_nothing_by_its_environment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(folder, monkeypatch, f"env >{folder}/env; exit 1")
+    root = folder / "R"
+    (root / ".git").mkdir(parents=True)
+    assert no_git(root) is NoGit.BROKEN
+    lines = (folder / "env").read_text().splitlines()
+    for line in ("GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1"):
+        assert line in lines
+    assert f"HOME={folder}/home" in lines
+
+
+def test_work_tree_elsewhere_is_none(root: Path, folder: Path) -> None:
+    (folder / "other").mkdir()
+    git(root, "config", "core.worktree", str(folder / "other"))
+    assert no_git(root) is NoGit.NO_WORK_TREE
+
+
+def test_git_that_hangs_is_ended_with_what_it_started(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    # Both hold the pipe, so it ends when the last of them does.
+    stand_in(folder, monkeypatch, f"exec 3>{pipe}; sleep 600 & echo started >&3; sleep 600")
+    monkeypatch.setattr(asking, "MAX_SECONDS", 2)
+    root = folder / "R"
+    (root / ".git").mkdir(parents=True)
+    assert no_git(root) is NoGit.SLOW
+    assert set(os.read(reading, 100).split()) == {b"started"}
+    assert select.select([reading], [], [], MOST_SECONDS_TO_END)[0]
+    assert os.read(reading, 100) == b""
+    os.close(reading)
+
+
+def test_git_that_babbles_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(folder, monkeypatch, "exec yes")
+    monkeypatch.setattr(asking, "MAX_OUTPUT", 1 << 20)
+    root = folder / "R"
+    (root / ".git").mkdir(parents=True)
+    assert no_git(root) is NoGit.TOO_MUCH
+
+
+def test_call_that_is_taken_back_ends_git(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(folder, monkeypatch, "exec sleep 600")
+    (folder / ".git").mkdir()
+    budget = Budget()
+    timer = threading.Timer(0.1, budget.cancelled.set)
+    timer.start()
+    with opened(folder) as directory, pytest.raises(Cancelled):
+        find_repository(directory, str(folder / "R"), budget)
+    timer.join()
+
+
+def test_no_descriptor_is_left_open(root: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - it is only counted
+    with asked(root) as repository:
+        tracked(repository)
+        assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
+
+
+# ---------------------------------------------------------------------------- what is not touched
+
+
+def times(root: Path) -> dict[Path, int]:
+    """The time of modification of ROOT and of all that is below."""
+    return {path: path.lstat().st_mtime_ns for path in (root, *root.rglob("*"))}
+
+
+def test_looking_at_a_split_index_changes_no_time_in_the_tree(root: Path) -> None:
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "d/kept.log").write_text("")
+    git(root, "add", "-f", "d/kept.log")
+    git(root, "commit", "-qm", "log")
+    git(root, "update-index", "--split-index")
+    for path in times(root):
+        os.utime(path, (1_000_000_000, 1_000_000_000), follow_symlinks=False)
+    before = times(root)
+    with asked(root) as repository:
+        assert "d/kept.log" in tracked(repository)
+        assert repository.commits(5, Budget())
+        assert repository.branch(Budget()) == "trunk"
+    with asked(root / "d") as repository:
+        assert tracked(repository) == ["b", "kept.log"]
+    assert times(root) == before
+
+
+def test_submodules_are_known_beside_a_split_index(root: Path) -> None:
+    head = git(root, "rev-parse", "HEAD").strip()
+    git(root, "update-index", "--add", "--cacheinfo", f"160000,{head},sub")
+    git(root, "commit", "-qm", "sub")
+    git(root, "update-index", "--split-index")
+    with asked(root) as repository:
+        found = repository.tracked(Budget())
+    assert isinstance(found, TrackedFiles)
+    assert found.gitlinks == {"sub"}
+    assert found.has("d/b")
+
+
+def test_split_index_before_the_first_commit_tracks_nothing(folder: Path) -> None:
+    root = folder / "new"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / "a").write_text("")
+    git(root, "add", "a")
+    git(root, "update-index", "--split-index")
+    with asked(root) as repository:
+        assert tracked(repository) == []
+
+
+# ---------------------------------------------------------------------------- what never ends
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config", "index", "packed-refs", "commondir"])
+def test_git_is_not_asked_where_it_would_wait_for_a_fifo(
+    root: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = root / ".git" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    monkeypatch.setattr(asking, "_started", pytest.fail)
+    assert no_git(root) is NoGit.BROKEN
+    assert no_git(root / "d") is NoGit.BROKEN
+
+
+def test_a_fifo_as_the_index_of_a_linked_work_tree_is_not_read(root: Path) -> None:
+    git(root, "worktree", "add", "-q", "../other")
+    index = root / ".git/worktrees/other/index"
+    index.unlink()
+    os.mkfifo(index)
+    with asked(root.parent / "other") as repository:
+        assert repository.tracked(Budget()) is NoGit.BROKEN
+
+
+def test_a_repository_within_is_none_if_its_head_is_a_fifo(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(root / "d", "init", "-q")
+    (root / "d/.git/HEAD").unlink()
+    os.mkfifo(root / "d/.git/HEAD")
+    with asked(root) as repository, opened(root / "d") as inner:
+        monkeypatch.setattr(asking, "_started", pytest.fail)
+        assert not repository.is_repository(inner, Budget())

@@ -1,0 +1,250 @@
+"""The ignore rules against git itself, and each point of gitignore(5) by name."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backstaff.budget import Budget
+from backstaff.errors import Cancelled
+from backstaff.fs.entry import Grouped
+from backstaff.fs.root import Root
+from backstaff.project.files import project_files
+from backstaff.project.ignore import MAX_BYTES, Ignore, Rules, rules_of
+from backstaff.project.packed import Closed
+from tests.py.examples import examples, times
+from tests.py.project.repositories import RandomRepository, alone, by_git, git
+
+COUNTS: Counter[str] = Counter()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _alone() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as home, alone(Path(home)):
+        yield
+    print(f"\nagainst git: {dict(COUNTS)}")  # noqa: T201 - how much was compared
+
+
+def by_us(root: Path, path: str = ".") -> tuple[set[str], int]:
+    """What is not ignored below PATH in ROOT, as git lists it, and how much was left out."""
+    with Root(str(root)) as opened, opened.resolve(path) as place:
+        found = project_files(place, Budget())
+    closed = {f"{path}/" for path in found.closed(Closed.REPOSITORY)}
+    return closed.union(found.paths), found.ignored
+
+
+@pytest.mark.slow
+@examples(1 / 6)
+@given(seed=st.integers(0, 1 << 40), exotic=st.booleans())
+def test_what_is_ignored_is_what_git_ignores(seed: int, exotic: bool) -> None:  # noqa: FBT001
+    with tempfile.TemporaryDirectory() as name:
+        repository = RandomRepository(Path(name).resolve() / "R", seed, exotic)
+        repository.make()
+        COUNTS["repositories"] += 1
+        for root in (repository.root, *repository.folders[:2]):
+            if (root / ".git").is_dir() and root != repository.root:
+                continue
+            ours, left_out = by_us(repository.root, str(root.relative_to(repository.root)))
+            assert ours == by_git(root), root
+            COUNTS.update(lists=1, paths=len(ours), ignored=left_out)
+
+
+CASELESS = (
+    *("A", r"\A", "[A]", "[a]", "[A-B]", "[^A]", "[!b-c]*", "[[:upper:]]*", "[^[:upper:]]*"),
+    *("BIN", "b[I]n", "b[H-J]n", "b[Z-A]n", "B*", "**/A", "/A", "bIn/", "Bin/[a-b]"),
+    *(r"b\in", r"\BIN", "É"),
+)
+
+
+def test_case_is_no_matter_where_it_is_none_for_git() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name).resolve() / "R"
+        for path in ("a/A", "b/a", "bin/A", "bin/B", "Cin/a", "é", "x"):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).touch()
+        git(root, "init", "-q")
+        git(root, "config", "core.ignorecase", "true")
+        for line in CASELESS:
+            (root / ".gitignore").write_text(f"{line}\n")
+            assert by_us(root)[0] == by_git(root), line
+
+
+def ignored(content: bytes, path: str, *, directory: bool = False) -> bool:
+    """Whether the rules of CONTENT ignore PATH, if nothing above it is ignored."""
+    *parents, name = path.split("/")
+    ignore = Ignore().under(Rules(content))
+    for parent in parents:
+        ignore = ignore.below(parent)
+    found: Grouped = ([], [name], [], []) if directory else ([name], [], [], [])
+    told = ignore.of(found, Budget())
+    assert told == ({name} if ignore.ignores(name, directory=directory) else set())
+    return bool(told)
+
+
+@pytest.mark.parametrize(
+    ("content", "path", "expected"),
+    [
+        (b"foo", "foo", True),
+        (b"foo", "a/b/foo", True),
+        (b"/foo", "foo", True),
+        (b"/foo", "a/foo", False),
+        (b"a/foo", "a/foo", True),
+        (b"a/foo", "b/a/foo", False),
+        (b"foo/", "foo", False),
+        (b"*.o\n!a.o", "a.o", False),
+        (b"!a.o\n*.o", "a.o", True),
+        (b"# foo", "# foo", False),
+        (b"\\# foo", "# foo", True),
+        (b"\\!foo", "!foo", True),
+        (b"foo  ", "foo", True),
+        (b"foo\\ ", "foo ", True),
+        (b"foo\t", "foo", False),
+        (b"foo\r\nbar", "foo", True),
+        (b"\xef\xbb\xbffoo", "foo", True),
+        (b"do?", "do\u00e9", False),
+        (b"do??", "do\u00e9", True),
+        (b"**/x", "x", True),
+        (b"**/x", "a/b/x", True),
+        (b"a/**", "a/b/c", True),
+        (b"a/**/x", "a/x", True),
+        (b"a/**/x", "a/b/c/x", True),
+        (b"a/*/x", "a/b/c/x", False),
+        (b"[[:digit:]]", "7", True),
+        (b"[a", "[a", False),
+        (b"b**/x", "bfoo/bar/x", True),
+        (b"b**/x", "b/x", True),
+        (b"*", ".hidden", True),
+    ],
+)
+def test_rule_is_read_as_git_reads_it(content: bytes, path: str, *, expected: bool) -> None:
+    assert ignored(content, path) is expected
+
+
+def test_slash_at_the_end_is_about_directories() -> None:
+    assert ignored(b"foo/", "foo", directory=True)
+    assert ignored(b"a/foo/", "a/foo", directory=True)
+
+
+def test_no_name_takes_long() -> None:
+    stars = b"*a" * 60 + b"b\n" + b"**/" * 30 + b"*a*a*a*b\n"
+    ignore = Ignore().under(Rules(stars)).below("a" * 200).below("a" * 200)
+    start = time.process_time()
+    assert ignore.of((["a" * 255], [], [], []), Budget()) == set()
+    assert time.process_time() - start < 1, "a pattern backtracks"
+
+
+def test_rules_end_where_they_are_too_long() -> None:
+    content = b"a\n" + b"#" * MAX_BYTES + b"\nb\n"
+    assert ignored(content, "a")
+    assert not ignored(content, "b")
+
+
+def test_many_rules_on_many_names_end_with_the_budget() -> None:
+    budget = Budget()
+    budget.cancelled.set()
+    rules = Rules(b"".join(b"?%d*x\n" % number for number in range(500)))
+    names = [f"n{number}" for number in range(500)]
+    with pytest.raises(Cancelled):
+        Ignore().under(rules).of((names, [], [], []), budget)
+
+
+def test_tracked_file_is_there_though_it_is_ignored(folder: Path) -> None:
+    git(folder, "init", "-q")
+    (folder / "build/deep").mkdir(parents=True)
+    for name in ("kept.o", "left.o", "build/deep/kept", "build/left"):
+        (folder / name).touch()
+    (folder / ".gitignore").write_text("*.o\nbuild/\n")
+    git(folder, "add", "-f", "kept.o", "build/deep/kept")
+    assert by_us(folder) == ({".gitignore", "kept.o", "build/deep/kept"}, 2)
+    assert by_us(folder, "build/deep")[0] == {"kept"}
+
+
+def test_rules_of_the_user_and_of_the_repository_count(folder: Path) -> None:
+    root, home = folder / "R", folder / "home"
+    root.mkdir()
+    git(root, "init", "-q")
+    for name in ("a", "b", "c"):
+        (root / name).touch()
+    (root / ".git/info/exclude").write_text("!b\nc\n")
+    with alone(home):
+        (home / ".config/git").mkdir(parents=True)
+        (home / ".config/git/ignore").write_text("a\nb\n")
+        assert by_us(root)[0] == by_git(root) == {"b"}
+
+
+def test_link_at_info_exclude_counts_unless_it_leaves_the_work_tree(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (folder / "a").mkdir()
+    for name in ("a/x", "a/y"):
+        (folder / name).write_text("")
+    (folder / "mine").write_text("x\n")
+    git(folder, "init", "-q")
+    exclude = folder / ".git/info/exclude"
+    for target in ("../../mine", str(folder / "mine")):
+        exclude.unlink(missing_ok=True)
+        exclude.symlink_to(target)
+        assert by_us(folder)[0] == by_git(folder) == {"a/y", "mine"}
+        assert by_us(folder, "a")[0] == by_git(folder / "a") == {"y"}
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "secret"
+    elsewhere.write_text("x\n")
+    exclude.unlink()
+    exclude.symlink_to(elsewhere)
+    assert by_us(folder)[0] == {"a/x", "a/y", "mine"}
+
+
+def test_line_longer_than_any_path_is_no_rule() -> None:
+    assert not ignored(b"?" * 5000, "a")
+    assert ignored(b"*" * 4000, "a")
+
+
+def test_same_rules_are_parsed_once() -> None:
+    assert rules_of(b"a\nb\n") is rules_of(b"a\nb\n")
+    assert rules_of(b"a\nb\n") is not rules_of(b"a\nb\n", ignore_case=True)
+
+
+@pytest.mark.slow
+def test_repositories_and_index_that_disagree_are_as_for_git(tmp_path: Path) -> None:
+    repository = RandomRepository(tmp_path.resolve() / "R", 3, exotic=False)
+    repository.make()
+    for number in range(times(1 / 5)):
+        folder = repository.chance.choice([one for one in repository.folders if one.is_dir()])
+        with suppress(subprocess.CalledProcessError):  # git refuses some
+            repository.confuse(folder)
+        assert by_us(repository.root)[0] == by_git(repository.root), (number, folder)
+        COUNTS.update(lists=1)
+
+
+TWO_IMPORTS = """
+import sys, threading
+import _frozen_importlib as importing
+from backstaff.project.ignore import rules_of
+
+other = threading.Thread(target=lambda: __import__("backstaff.globs.glob_pattern"))
+
+def meet(event, arguments):
+    # This thread is importing pathspec; let the other want it now.
+    if event == "import" and arguments[0].startswith("pathspec.") and not other.ident:
+        other.start()
+        while other.ident not in importing._blocking_on:
+            pass
+
+sys.addaudithook(meet)
+rules_of(b"*.o")
+other.join()
+"""
+
+
+def test_two_threads_that_need_patterns_first_both_get_them() -> None:
+    done = subprocess.run(  # noqa: S603  # the program of this test
+        [sys.executable, "-c", TWO_IMPORTS], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
