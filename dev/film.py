@@ -46,7 +46,7 @@ EMACS = """(progn
   (global-set-key (kbd "C-c b") backstaff-map)
   (defun film-model ()
     (interactive)
-    (require 'backstaff-inspector)
+    (require 'backstaff-ui-inspector)
     (backstaff-inspector-show "workspace/tree"
                               '(:path "." :entry_kind "all" :max_depth 5 :max_entries 150) '(text)))
   (global-set-key (kbd "C-c a") 'film-model))"""

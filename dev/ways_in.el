@@ -15,10 +15,10 @@
 (defvar backstaff-map)
 (defvar backstaff-python-package-directory)
 (declare-function backstaff-call "backstaff" (id args &optional context))
-(declare-function backstaff-doctor "backstaff-doctor" ())
+(declare-function backstaff-doctor "backstaff-ui-doctor" ())
 (declare-function backstaff-server-program "backstaff-server" (&optional note))
 (declare-function backstaff-stop "backstaff-server" ())
-(declare-function backstaff "backstaff-menu" ())
+(declare-function backstaff "backstaff-ui-menu" ())
 
 (defun ways-in-check (fact what)
   "Leave Emacs if FACT is nil, and say that WHAT is not so."

@@ -31,7 +31,7 @@
 (require 'subr-x)
 (require 'tramp)
 (require 'tramp-sh)
-(require 'backstaff-prompt)
+(require 'backstaff-ui-prompt)
 
 
 ;;; Options

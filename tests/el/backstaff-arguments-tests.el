@@ -1,11 +1,11 @@
-;;; backstaff-arguments-tests.el --- Tests of backstaff-arguments.el  -*- lexical-binding: t; -*-
+;;; backstaff-arguments-tests.el --- Tests of backstaff-ui-arguments.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-arguments)
+(require 'backstaff-ui-arguments)
 (require 'json)
 
 (defconst backstaff-arguments-tests-tool

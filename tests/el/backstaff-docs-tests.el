@@ -143,7 +143,7 @@ The names of others are unknown here, and what is in capitals is the reader's."
     warnings))
 
 (ert-deftest backstaff-docs-lisp-names-what-there-is ()
-  (mapc #'require '(backstaff-gptel backstaff-llm backstaff-mcp))
+  (mapc #'require '(backstaff-agent-gptel backstaff-agent-llm backstaff-agent-mcp))
   (let ((blocks (backstaff-docs-blocks "emacs-lisp")))
     (should blocks)
     (dolist (code blocks)

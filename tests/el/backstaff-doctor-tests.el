@@ -1,11 +1,11 @@
-;;; backstaff-doctor-tests.el --- Tests of backstaff-doctor.el  -*- lexical-binding: t; -*-
+;;; backstaff-doctor-tests.el --- Tests of backstaff-ui-doctor.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-doctor)
+(require 'backstaff-ui-doctor)
 (require 'project)
 
 (defmacro backstaff-doctor-tests-with (command &rest body)

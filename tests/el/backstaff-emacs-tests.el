@@ -14,7 +14,7 @@
 (require 'backstaff-emacs-fixtures)
 (require 'backstaff-emacs-context)
 (require 'backstaff-emacs-read-buffer)
-(require 'backstaff-search)
+(require 'backstaff-ui-search)
 
 (defvar compilation-arguments)
 (defvar grep-setup-hook)

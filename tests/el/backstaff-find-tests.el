@@ -5,7 +5,7 @@
 ;;; Code:
 
 (require 'cl-lib)
-(require 'backstaff-find)
+(require 'backstaff-ui-find)
 (require 'backstaff-test-support)
 (require 'backstaff-view-fixtures)
 

@@ -13,7 +13,7 @@
 (defun backstaff-floors-tests-findings (low high &optional document)
   "Return the findings in a repository of two files, LOW below HIGH.
 Each is a list of forms.  DOCUMENT is the text of the manual."
-  (let ((lint-floors '(("low" "backstaff-low") ("high" "backstaff-high"))))
+  (let ((lint-floors '("backstaff-low" "backstaff-high")))
     (cl-flet ((text (forms) (mapconcat #'prin1-to-string forms "\n")))
       (backstaff-test-with-tree
           `(("elisp" . (("backstaff-low.el" . ,(text low))
@@ -78,13 +78,17 @@ Each is a list of forms.  DOCUMENT is the text of the manual."
                     forms '((setq backstaff-low-shown t)) "Call `backstaff-low-show'.")
                    nil))))
 
-(ert-deftest backstaff-floors-file-on-no-floor-is-an-error ()
-  (let ((lint-floors '(("low" "backstaff-low"))))
-    (backstaff-test-with-tree '(("elisp" . (("backstaff-low.el" . "")
-                                            ("backstaff-new.el" . "(require 'backstaff-low)"))))
-      (should (string-match-p "backstaff-new is on no floor"
-                              (error-message-string
-                               (should-error (lint-floors-findings root))))))))
+(ert-deftest backstaff-floors-name-tells-the-floor ()
+  (let ((lint-floors '("backstaff" "backstaff-high")))
+    (backstaff-test-with-tree
+        '(("elisp" . (("backstaff.el" . "(require 'backstaff-high-view)")
+                      ("backstaff-higher.el" . "(require 'backstaff-high)")
+                      ("backstaff-high.el" . "(require 'backstaff-high-view)")
+                      ("backstaff-high-view.el" . "(require 'backstaff-low)")
+                      ("backstaff-low.el" . ""))))
+      (should (equal (lint-floors-findings root)
+                     '((upward "backstaff-higher" "backstaff-high")
+                       (upward "backstaff" "backstaff-high-view")))))))
 
 (provide 'backstaff-floors-tests)
 ;;; backstaff-floors-tests.el ends here

@@ -10,7 +10,7 @@
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-gptel)
+(require 'backstaff-agent-gptel)
 
 (declare-function gptel-tool-function "ext:gptel" (tool))
 (declare-function gptel-tool-name "ext:gptel" (tool))

@@ -1,11 +1,11 @@
-;;; backstaff-inspector-tests.el --- Tests of backstaff-inspector.el  -*- lexical-binding: t; -*-
+;;; backstaff-inspector-tests.el --- Tests of backstaff-ui-inspector.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-inspector)
+(require 'backstaff-ui-inspector)
 (require 'backstaff-view-fixtures)
 (require 'json)
 (require 'project)

@@ -1,4 +1,4 @@
-;;; backstaff-install-tests.el --- Tests of backstaff-install.el  -*- lexical-binding: t; -*-
+;;; backstaff-install-tests.el --- Tests of backstaff-ui-install.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +10,8 @@
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-install)
-(require 'backstaff-prompt)
+(require 'backstaff-ui-install)
+(require 'backstaff-ui-prompt)
 
 (defconst backstaff-install-tests-python
   "#!/bin/sh
@@ -267,7 +267,7 @@ All that the user is asked is noted in `questions'."
     (should (= (length questions) 1))))
 
 (ert-deftest backstaff-install-is-offered-by-the-menu ()
-  (require 'backstaff-menu)
+  (require 'backstaff-ui-menu)
   (backstaff-install-tests-with-command '(t)
     (let ((done nil))
       (setq-default compilation-finish-functions (list (lambda (&rest _) (setq done t))))
@@ -291,8 +291,8 @@ All that the user is asked is noted in `questions'."
     (should-not questions)))
 
 (ert-deftest backstaff-install-a-command-that-asks-first-names-what-helps ()
-  (require 'backstaff-commands)
-  (require 'backstaff-inspector)
+  (require 'backstaff-ui-commands)
+  (require 'backstaff-ui-inspector)
   (backstaff-install-tests-with-command nil
     (delete-file "bin/uv")
     (dolist (command '(backstaff-run-tool backstaff-find-command))

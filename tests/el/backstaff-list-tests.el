@@ -1,4 +1,4 @@
-;;; backstaff-list-tests.el --- Tests of backstaff-list.el  -*- lexical-binding: t; -*-
+;;; backstaff-list-tests.el --- Tests of backstaff-ui-list.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,9 +6,9 @@
 
 (require 'mule-util)
 (require 'backstaff-view-fixtures)
-(require 'backstaff-list)
+(require 'backstaff-ui-list)
 (require 'project)
-(require 'backstaff-tree)
+(require 'backstaff-ui-tree)
 (require 'bookmark)
 
 (defconst backstaff-list-tests-tree

@@ -1,11 +1,11 @@
-;;; backstaff-menu-tests.el --- Tests of backstaff-menu.el  -*- lexical-binding: t; -*-
+;;; backstaff-menu-tests.el --- Tests of backstaff-ui-menu.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-test-support)
-(require 'backstaff-menu)
+(require 'backstaff-ui-menu)
 (require 'project)
 
 (defvar backstaff-menu-tests-screen nil

@@ -1,13 +1,13 @@
-;;; backstaff-overview-tests.el --- Tests of backstaff-overview.el  -*- lexical-binding: t; -*-
+;;; backstaff-overview-tests.el --- Tests of backstaff-ui-overview.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-overview)
-(require 'backstaff-list)
-(require 'backstaff-tree)
+(require 'backstaff-ui-overview)
+(require 'backstaff-ui-list)
+(require 'backstaff-ui-tree)
 
 (defconst backstaff-overview-tests-tree
   '(("src" ("deep" ("a.c" . "a") ("b.c" . "b")) ("main.c" . "main")) ("README.md" . "read me")

@@ -9,11 +9,11 @@
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-commands)
-(require 'backstaff-inspector)
-(require 'backstaff-list)
-(require 'backstaff-overview)
-(require 'backstaff-tree)
+(require 'backstaff-ui-commands)
+(require 'backstaff-ui-inspector)
+(require 'backstaff-ui-list)
+(require 'backstaff-ui-overview)
+(require 'backstaff-ui-tree)
 (require 'bookmark)
 
 (defconst backstaff-promises-tests-tree

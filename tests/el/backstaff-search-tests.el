@@ -1,11 +1,11 @@
-;;; backstaff-search-tests.el --- Tests of backstaff-search.el  -*- lexical-binding: t; -*-
+;;; backstaff-search-tests.el --- Tests of backstaff-ui-search.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-search)
+(require 'backstaff-ui-search)
 
 (declare-function wgrep-finish-edit "wgrep")
 

@@ -1,12 +1,12 @@
-;;; backstaff-table-tests.el --- Tests of backstaff-table.el  -*- lexical-binding: t; -*-
+;;; backstaff-table-tests.el --- Tests of backstaff-ui-table.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-list)
-(require 'backstaff-table)
+(require 'backstaff-ui-list)
+(require 'backstaff-ui-table)
 
 (defconst backstaff-table-tests-count 1130
   "The number of files in a listing that takes many slices and several pages.")

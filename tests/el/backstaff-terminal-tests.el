@@ -110,7 +110,7 @@ It runs in a project that holds TREE."
 
 (ert-deftest backstaff-terminal-has-room-for-the-whole-menu ()
   (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . ""))
-      '(progn (require 'backstaff-menu) (message "Here"))
+      '(progn (require 'backstaff-ui-menu) (message "Here"))
     (backstaff-terminal-tests-wait-for "^Here$")
     (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
     (let ((screen (backstaff-terminal-tests-wait-for " W workspace")))
@@ -121,7 +121,7 @@ It runs in a project that holds TREE."
 
 (ert-deftest backstaff-terminal-has-room-for-what-a-tool-can-do ()
   (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . ""))
-      '(progn (require 'backstaff-menu) (message "Here"))
+      '(progn (require 'backstaff-ui-menu) (message "Here"))
     (backstaff-terminal-tests-wait-for "^Here$")
     (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
     (backstaff-terminal-tests-wait-for " W workspace")

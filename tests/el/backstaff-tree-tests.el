@@ -1,12 +1,12 @@
-;;; backstaff-tree-tests.el --- Tests of backstaff-tree.el  -*- lexical-binding: t; -*-
+;;; backstaff-tree-tests.el --- Tests of backstaff-ui-tree.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-tree)
-(require 'backstaff-list)
+(require 'backstaff-ui-tree)
+(require 'backstaff-ui-list)
 (require 'imenu)
 (require 'project)
 

@@ -11,8 +11,8 @@
 
 (require 'cl-lib)
 (require 'backstaff-test-support)
-(require 'backstaff-request)
-(require 'backstaff-view)
+(require 'backstaff-ui-request)
+(require 'backstaff-ui-view)
 
 (defmacro backstaff-view-test-project (tree &rest body)
   "Run BODY in a project that holds TREE, with our own server and one window."

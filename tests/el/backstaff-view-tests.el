@@ -1,15 +1,15 @@
-;;; backstaff-view-tests.el --- Tests of backstaff-view.el and -info.el  -*- lexical-binding: t; -*-
+;;; backstaff-view-tests.el --- Tests of backstaff-ui-view.el and -info.el  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Code:
 
 (require 'backstaff-view-fixtures)
-(require 'backstaff-list)
-(require 'backstaff-tree)
-(require 'backstaff-overview)
-(require 'backstaff-commands)
-(require 'backstaff-inspector)
+(require 'backstaff-ui-list)
+(require 'backstaff-ui-tree)
+(require 'backstaff-ui-overview)
+(require 'backstaff-ui-commands)
+(require 'backstaff-ui-inspector)
 (require 'desktop)
 
 

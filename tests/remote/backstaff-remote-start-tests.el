@@ -5,8 +5,8 @@
 ;;; Code:
 
 (require 'backstaff-remote-support)
-(require 'backstaff-list)
-(require 'backstaff-tree)
+(require 'backstaff-ui-list)
+(require 'backstaff-ui-tree)
 
 
 ;;; Start

@@ -13,7 +13,7 @@
 
 (require 'backstaff-test-support)
 (require 'backstaff-remote)
-(require 'backstaff-view)
+(require 'backstaff-ui-view)
 (require 'tramp)
 (require 'tramp-sh)
 (require 'tramp-cmds)

@@ -5,11 +5,11 @@
 ;;; Code:
 
 (require 'backstaff-remote-support)
-(require 'backstaff-doctor)
+(require 'backstaff-ui-doctor)
 (require 'backstaff-emacs-fixtures)
-(require 'backstaff-inspector)
-(require 'backstaff-list)
-(require 'backstaff-tree)
+(require 'backstaff-ui-inspector)
+(require 'backstaff-ui-list)
+(require 'backstaff-ui-tree)
 
 (declare-function eglot "ext:eglot" (&rest arguments))
 (declare-function eglot--guess-contact "ext:eglot" (&optional interactive))

@@ -13,7 +13,7 @@
 ;;; Code:
 
 (require 'bench)
-(require 'backstaff-list)
+(require 'backstaff-ui-list)
 
 (defconst bench-stall-period 0.01
   "Seconds between two runs of the timer.")

@@ -322,4 +322,7 @@ def _code() -> bytes:
     """The program, compiled. It may come from a file or, on another host, from memory."""
     loaders: list[Any] = [spec and spec.loader for spec in map(find_spec, PROGRAM)]
     codes = [loader.get_code(name) for loader, name in zip(loaders, PROGRAM, strict=True)]
-    return marshal.dumps(list(zip(PROGRAM, codes, strict=True)))
+    try:
+        return marshal.dumps(list(zip(PROGRAM, codes, strict=True)))
+    except ValueError as error:  # marshal's word for too little memory: code can be marshalled
+        raise MemoryError from error

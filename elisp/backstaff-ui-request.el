@@ -1,4 +1,4 @@
-;;; backstaff-request.el --- Calls that belong to a buffer  -*- lexical-binding: t; -*-
+;;; backstaff-ui-request.el --- Calls that belong to a buffer  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -128,5 +128,5 @@ the request is cancelled."
   (funcall backstaff-request-cancelled-function)
   (message "%s" (substitute-command-keys "Cancelled; \\[revert-buffer] asks again")))
 
-(provide 'backstaff-request)
-;;; backstaff-request.el ends here
+(provide 'backstaff-ui-request)
+;;; backstaff-ui-request.el ends here

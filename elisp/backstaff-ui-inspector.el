@@ -1,4 +1,4 @@
-;;; backstaff-inspector.el --- Run a tool and see all forms of its reply  -*- lexical-binding: t; -*-
+;;; backstaff-ui-inspector.el --- Run a tool and see all forms of its reply  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -14,9 +14,9 @@
 (require 'json)
 (require 'outline)
 (require 'subr-x)
-(require 'backstaff-arguments)
-(require 'backstaff-path)
-(require 'backstaff-view)
+(require 'backstaff-ui-arguments)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-view)
 
 (defcustom backstaff-inspector-max-characters 100000
   "The most characters to show of each form of a reply."
@@ -256,5 +256,5 @@ This is for plists, and for JSON that was cut, which cannot be parsed."
               ((match-beginning 2) (cl-incf depth))
               ((match-beginning 3) (cl-decf depth)))))))
 
-(provide 'backstaff-inspector)
-;;; backstaff-inspector.el ends here
+(provide 'backstaff-ui-inspector)
+;;; backstaff-ui-inspector.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-commands.el --- Commands written in Markdown  -*- lexical-binding: t; -*-
+;;; backstaff-ui-commands.el --- Commands written in Markdown  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -12,9 +12,9 @@
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-table)
-(require 'backstaff-path)
-(require 'backstaff-view)
+(require 'backstaff-ui-table)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-view)
 
 (defcustom backstaff-commands-page-size 50
   "Number of commands on a page, from 1 to 100."
@@ -303,5 +303,5 @@ This waits for the server."
    while (plist-get (plist-get data :pagination) :has-next)
    finally return (or commands (user-error "There are no commands"))))
 
-(provide 'backstaff-commands)
-;;; backstaff-commands.el ends here
+(provide 'backstaff-ui-commands)
+;;; backstaff-ui-commands.el ends here

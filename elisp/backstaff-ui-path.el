@@ -1,4 +1,4 @@
-;;; backstaff-path.el --- Paths below a root, and the files they name  -*- lexical-binding: t; -*-
+;;; backstaff-ui-path.el --- Paths below a root, and the files they name  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -80,5 +80,5 @@ directory or a link to one.  Ask before a link is followed out of ROOT."
       ;; Opening a fifo may block forever, and a device may do anything.
       (_ (user-error "%s is not a regular file" (backstaff-names-show file))))))
 
-(provide 'backstaff-path)
-;;; backstaff-path.el ends here
+(provide 'backstaff-ui-path)
+;;; backstaff-ui-path.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-list.el --- Listings of directories, and facts about files  -*- lexical-binding: t; -*-
+;;; backstaff-ui-list.el --- Listings of directories, and facts about files  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -15,9 +15,9 @@
 (require 'map)
 (require 'subr-x)
 (require 'backstaff-names)
-(require 'backstaff-table)
-(require 'backstaff-path)
-(require 'backstaff-view)
+(require 'backstaff-ui-table)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-view)
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
@@ -340,5 +340,5 @@ come before their own entries."
   (backstaff-view-switch 'backstaff-list-mode
                          (or (backstaff-path-parent (backstaff-view-get :path)) ".")))
 
-(provide 'backstaff-list)
-;;; backstaff-list.el ends here
+(provide 'backstaff-ui-list)
+;;; backstaff-ui-list.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-install.el --- Make a Python environment for the server  -*- lexical-binding: t; -*-
+;;; backstaff-ui-install.el --- Make a Python environment for the server  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -160,5 +160,5 @@ runs on a Python of the system."
                                 (buffer-name buffer))))))
             nil t))
 
-(provide 'backstaff-install)
-;;; backstaff-install.el ends here
+(provide 'backstaff-ui-install)
+;;; backstaff-ui-install.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-find.el --- Visit a file by a part of its name  -*- lexical-binding: t; -*-
+;;; backstaff-ui-find.el --- Visit a file by a part of its name  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -15,8 +15,8 @@
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-path)
-(require 'backstaff-view)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-view)
 
 (defcustom backstaff-find-limit 100
   "The most files that `backstaff-find-file' offers, from 1 to 1000."
@@ -260,5 +260,5 @@ POINT is as in `completion-try-completion'."
     (`(,only) (cons only (length only)))
     (_ (cons string (length string)))))
 
-(provide 'backstaff-find)
-;;; backstaff-find.el ends here
+(provide 'backstaff-ui-find)
+;;; backstaff-ui-find.el ends here

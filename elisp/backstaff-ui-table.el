@@ -1,4 +1,4 @@
-;;; backstaff-table.el --- Tables of many rows  -*- lexical-binding: t; -*-
+;;; backstaff-ui-table.el --- Tables of many rows  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -23,9 +23,9 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'tabulated-list)
-(require 'backstaff-request)
-(require 'backstaff-path)
-(require 'backstaff-view)
+(require 'backstaff-ui-request)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-view)
 
 (defcustom backstaff-time-format "%Y-%m-%d %H:%M"
   "Format of times in listings, as for `format-time-string'."
@@ -596,5 +596,5 @@ With a numeric prefix argument COLUMN, sort by that column; the first is 0."
   (interactive "p")
   (backstaff-table-widen (- (or columns 1))))
 
-(provide 'backstaff-table)
-;;; backstaff-table.el ends here
+(provide 'backstaff-ui-table)
+;;; backstaff-ui-table.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-overview.el --- A project on one page  -*- lexical-binding: t; -*-
+;;; backstaff-ui-overview.el --- A project on one page  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -12,8 +12,8 @@
 
 (require 'cl-lib)
 (require 'subr-x)
-(require 'backstaff-path)
-(require 'backstaff-view)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-view)
 
 (defconst backstaff-overview--most-tokens 20000
   "The most tokens that the tool allows.")
@@ -192,5 +192,5 @@ Interactively this is the root of the project; with a prefix argument, ask."
       (user-error "The tool allows no longer overview"))
     (backstaff-view-change :tokens (min (* 2 tokens) backstaff-overview--most-tokens))))
 
-(provide 'backstaff-overview)
-;;; backstaff-overview.el ends here
+(provide 'backstaff-ui-overview)
+;;; backstaff-ui-overview.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-search.el --- Search what is in files  -*- lexical-binding: t; -*-
+;;; backstaff-ui-search.el --- Search what is in files  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -16,8 +16,8 @@
 (require 'subr-x)
 (require 'thingatpt)
 (require 'backstaff-names)
-(require 'backstaff-prompt)
-(require 'backstaff-request)
+(require 'backstaff-ui-prompt)
+(require 'backstaff-ui-request)
 
 (defconst backstaff-search--pages '(100 500)
   "How many matches the first call asks for, and each later one.")
@@ -293,5 +293,5 @@ The last line says OUTCOME, by default \"finished\"."
     (let ((inhibit-read-only t))
       (insert text))))
 
-(provide 'backstaff-search)
-;;; backstaff-search.el ends here
+(provide 'backstaff-ui-search)
+;;; backstaff-ui-search.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-arguments.el --- Read a tool's arguments from the user  -*- lexical-binding: t; -*-
+;;; backstaff-ui-arguments.el --- Read a tool's arguments from the user  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -156,5 +156,5 @@ The server lists the directory that was typed so far."
                                             (_ value)))))
     "{}"))
 
-(provide 'backstaff-arguments)
-;;; backstaff-arguments.el ends here
+(provide 'backstaff-ui-arguments)
+;;; backstaff-ui-arguments.el ends here

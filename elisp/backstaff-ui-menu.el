@@ -1,4 +1,4 @@
-;;; backstaff-menu.el --- A menu of commands and tools  -*- lexical-binding: t; -*-
+;;; backstaff-ui-menu.el --- A menu of commands and tools  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -16,11 +16,11 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'transient)
-(require 'backstaff-arguments)
-(require 'backstaff-inspector)
-(require 'backstaff-path)
-(require 'backstaff-prompt)
-(require 'backstaff-view)
+(require 'backstaff-ui-arguments)
+(require 'backstaff-ui-inspector)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-prompt)
+(require 'backstaff-ui-view)
 
 (defconst backstaff-menu--patience 2
   "Seconds that the menu waits for the tools before it opens.")
@@ -262,7 +262,7 @@ Ask for required arguments without a value."
   "Return non-nil if there are tools, so that looking at things works."
   (not backstaff-menu--problem))
 
-;;;###autoload (autoload 'backstaff "backstaff-menu" nil t)
+;;;###autoload (autoload 'backstaff "backstaff-ui-menu" nil t)
 (transient-define-prefix backstaff ()
   "Look at the current project with Backstaff.
 Where the server does not start, say what to do about it."
@@ -330,5 +330,5 @@ Where the server does not start, say what to do about it."
         backstaff-menu--values (backstaff-menu--initial-values tool))
   (transient-setup 'backstaff-menu-tool))
 
-(provide 'backstaff-menu)
-;;; backstaff-menu.el ends here
+(provide 'backstaff-ui-menu)
+;;; backstaff-ui-menu.el ends here

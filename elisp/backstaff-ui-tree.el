@@ -1,4 +1,4 @@
-;;; backstaff-tree.el --- Trees of directories  -*- lexical-binding: t; -*-
+;;; backstaff-ui-tree.el --- Trees of directories  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -21,8 +21,8 @@
 (require 'cl-lib)
 (require 'outline)
 (require 'subr-x)
-(require 'backstaff-path)
-(require 'backstaff-view)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-view)
 
 (defgroup backstaff-tree nil
   "Trees of directories."
@@ -409,5 +409,5 @@ Interactively, go from each of these to the next."
                            :depth (or (backstaff-view-get :wanted) (backstaff-view-get :depth))
                            :wanted nil :try t)))
 
-(provide 'backstaff-tree)
-;;; backstaff-tree.el ends here
+(provide 'backstaff-ui-tree)
+;;; backstaff-ui-tree.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-mcp.el --- The tools for agents that speak MCP  -*- lexical-binding: t; -*-
+;;; backstaff-agent-mcp.el --- The tools for agents that speak MCP  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -73,5 +73,5 @@ DIRECTORY and TOOLSETS are as in `backstaff-mcp-server'."
           ,@(and backstaff-server-settings-file
                  (list "--config" (expand-file-name backstaff-server-settings-file))))))))
 
-(provide 'backstaff-mcp)
-;;; backstaff-mcp.el ends here
+(provide 'backstaff-agent-mcp)
+;;; backstaff-agent-mcp.el ends here

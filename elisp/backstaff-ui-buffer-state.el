@@ -1,4 +1,4 @@
-;;; backstaff-buffer-state.el --- Unsaved changes in replies about files  -*- lexical-binding: t; -*-
+;;; backstaff-ui-buffer-state.el --- Unsaved changes in replies about files  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -42,5 +42,5 @@ files without a buffer do not change."
                              text (backstaff-names-show name))))))
     reply))
 
-(provide 'backstaff-buffer-state)
-;;; backstaff-buffer-state.el ends here
+(provide 'backstaff-ui-buffer-state)
+;;; backstaff-ui-buffer-state.el ends here

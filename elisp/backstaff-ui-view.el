@@ -1,4 +1,4 @@
-;;; backstaff-view.el --- Buffers that show replies of tools  -*- lexical-binding: t; -*-
+;;; backstaff-ui-view.el --- Buffers that show replies of tools  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -14,7 +14,7 @@
 ;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
 ;; is the text property `backstaff-entry'; a table finds it by the line's number.  Where a
 ;; line has several names, the property `backstaff-place' holds the entry of each.  The
-;; property `backstaff-name' marks the name, where point goes.  backstaff-table.el has
+;; property `backstaff-name' marks the name, where point goes.  backstaff-ui-table.el has
 ;; the views that are tables.
 ;;
 ;; Only the commands that visit a file touch it.
@@ -26,9 +26,9 @@
 (require 'subr-x)
 (require 'backstaff)
 (require 'backstaff-names)
-(require 'backstaff-path)
-(require 'backstaff-prompt)
-(require 'backstaff-request)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-prompt)
+(require 'backstaff-ui-request)
 
 (defcustom backstaff-show-hidden nil
   "Whether new listings and trees show files whose names start with a dot.
@@ -707,5 +707,5 @@ With a prefix argument RELATIVE, copy its path below the project's root."
                          ;; The tool tells nothing of a link that leads to no file.
                          :entry (backstaff-view-entry)))
 
-(provide 'backstaff-view)
-;;; backstaff-view.el ends here
+(provide 'backstaff-ui-view)
+;;; backstaff-ui-view.el ends here

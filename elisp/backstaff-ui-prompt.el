@@ -1,4 +1,4 @@
-;;; backstaff-prompt.el --- Ask the user where a command shall look  -*- lexical-binding: t; -*-
+;;; backstaff-ui-prompt.el --- Ask the user where a command shall look  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -111,5 +111,5 @@ Do not ask where no server could be started."
                (y-or-n-p (format "Connect to %s? " host)))
       (backstaff-prompt-open-host host))))
 
-(provide 'backstaff-prompt)
-;;; backstaff-prompt.el ends here
+(provide 'backstaff-ui-prompt)
+;;; backstaff-ui-prompt.el ends here

@@ -1,4 +1,4 @@
-;;; backstaff-doctor.el --- Find out why Backstaff does not work  -*- lexical-binding: t; -*-
+;;; backstaff-ui-doctor.el --- Find out why Backstaff does not work  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -18,9 +18,9 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff)
-(require 'backstaff-install)
+(require 'backstaff-ui-install)
 (require 'backstaff-names)
-(require 'backstaff-request)
+(require 'backstaff-ui-request)
 
 (defcustom backstaff-doctor-limit 5
   "For how many seconds at most each check of a server may go on."
@@ -367,5 +367,5 @@ non-nil, check the server there, too; that is the one that calls use."
 %.2f to %.2f ms; the first ping took %.2f ms" (nth (/ (length warm) 2) warm)
              (length warm) (car warm) (car (last warm)) (car times)))))
 
-(provide 'backstaff-doctor)
-;;; backstaff-doctor.el ends here
+(provide 'backstaff-ui-doctor)
+;;; backstaff-ui-doctor.el ends here
