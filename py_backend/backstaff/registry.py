@@ -22,7 +22,13 @@ from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
 
-CONTENT_READERS = ("agent-q/read_file", "workspace/read_file", "workspace/regexp_search")
+CONTENT_READERS = (
+    "agent-q/read_file",
+    "workspace/git_diff",
+    "workspace/git_status_summary",
+    "workspace/read_file",
+    "workspace/regexp_search",
+)
 """The ids of the tools with `reads_content`. `hello` tells them, and to import every tool for that
 would make a start twice as long. A test compares them with the tools."""
 CLIENT_TOOLS = ("emacs/context", "emacs/diagnostics", "emacs/find_symbol", "emacs/read_buffer")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Self
 
 from backstaff.budget import Budget
 
@@ -53,6 +53,8 @@ _ENVIRONMENT = {
     "GIT_SSH_COMMAND": "/bin/false",
     "GIT_PAGER": "cat",
     "GIT_ATTR_NOSYSTEM": "1",
+    # A small object can be made of a huge one, and git holds both in memory.
+    "GIT_ALLOC_LIMIT": "256m",
     "LC_ALL": "C",  # `_meaning` reads git's messages
     "PATH": "/usr/bin:/bin",
 }
@@ -184,6 +186,20 @@ class Repository:
         inner, budget = replace(self, directory=directory), budget.at_most(FIRST_SECONDS)
         answer = _ask(inner, budget, "rev-parse", "--resolve-git-dir", ".git")
         return not isinstance(answer, NoGit)
+
+    def start(self, budget: Budget, *words: str, given: bytes = b"") -> "Asked | NoGit":
+        """Start git with WORDS and the input GIVEN. Take its answer, or end it.
+
+        The WORDS must make git read its objects, references or configuration alone. What git reads
+        in the work tree can make it run something.
+        """
+        return _started(self, budget, words, given)
+
+    def ask(
+        self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,), given: bytes = b""
+    ) -> bytes | NoGit:
+        """The output of git with WORDS (`start`), if the exit status is among FINE."""
+        return _ask(self, budget, *words, fine=fine, given=given)
 
     def content(self, path: str, budget: Budget) -> bytes:
         """The content of the file PATH in the index; empty if git does not tell."""
@@ -507,13 +523,19 @@ class Asked:
 
 
 def _ask(
-    repository: Repository, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)
+    repository: Repository,
+    budget: Budget,
+    *words: str,
+    fine: tuple[int, ...] = (0,),
+    given: bytes = b"",
 ) -> bytes | NoGit:
-    asked = _started(repository, budget, words)
+    asked = _started(repository, budget, words, given)
     return asked if isinstance(asked, NoGit) else asked.answer(fine)
 
 
-def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> Asked | NoGit:
+def _started(
+    repository: Repository, budget: Budget, words: tuple[str, ...], given: bytes = b""
+) -> Asked | NoGit:
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
@@ -528,13 +550,12 @@ def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> 
     )
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
     try:
-        # Not DEVNULL, which is opened for writing, too.
-        with open(os.devnull, "rb") as nothing:
+        with _input(given) as source:
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
                 [*guard, repository.program, "--no-pager", *overrides, *words],
                 cwd=_HELD % repository.directory,
                 env=_ENVIRONMENT | kept,
-                stdin=nothing,
+                stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
@@ -542,6 +563,16 @@ def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> 
     except OSError:
         return NoGit.BROKEN
     return Asked(process, budget)
+
+
+def _input(given: bytes) -> IO[bytes]:
+    """A file with the bytes GIVEN. It is in memory: git may answer before it has read all."""
+    if not given:
+        return open(os.devnull, "rb")  # not DEVNULL, which is opened for writing, too
+    file = os.fdopen(os.memfd_create("git"), "w+b")
+    file.write(given)
+    file.seek(0)
+    return file
 
 
 _NO_WORK_TREE = (b"not a git repository", b"in a work tree", b"cannot use bare repository")
