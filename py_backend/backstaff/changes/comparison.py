@@ -86,7 +86,7 @@ class Comparison:
         if old is None or new_text is None:
             return Unshown.TOO_LARGE
         is_link = change.new is not None and change.new.kind == LINK
-        if not is_link and self.work_tree.is_binary(one.path, old, new_text):
+        if not is_link and old != new_text and self.work_tree.is_binary(one.path, old, new_text):
             return binary(one.path, change, inside=inside)
         return of_lines(
             one.path, change, old, new_text, inside=inside, context=context, budget=budget
@@ -101,8 +101,7 @@ class Comparison:
     def _new(self, one: Different, known: Mapping[bytes, bytes]) -> bytes | None:
         side = one.change.new
         if side is None or side.kind == GITLINK:
-            dirty = side is not None and one.change.old == side
-            return subproject(side, dirty=dirty)
+            return subproject(side, dirty=one.change.dirty)
         if one.origin is Origin.BUFFER:
             return self.work_tree.converted(one.path, self.texts[one.path])
         if one.origin is Origin.DISK:
@@ -198,9 +197,9 @@ def _with_disk(
             if not new.oid and work_tree.needs_program(path):
                 undecided.append(path)
                 continue
-        is_dirty = new is not None and new.kind == GITLINK and path in changed
-        if old != new or is_dirty:
-            found[path] = Change(old, new)
+        dirty = path in changed and changed[path].dirty
+        if old != new or dirty:
+            found[path] = Change(old, new, dirty=dirty)
     return found, origins, undecided
 
 

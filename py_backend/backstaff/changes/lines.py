@@ -94,7 +94,7 @@ def _shortest(old: Sequence[bytes], new: Sequence[bytes], most: int) -> list[Blo
             if -k > other or k > length:
                 continue
             insert, delete = furthest.get(k + 1, -1), furthest.get(k - 1, -2) + 1
-            x = delete if delete > insert else insert
+            x = max(insert, delete)
             y = x - k
             if x < 0 or y < 0 or x > length or y > other:
                 continue

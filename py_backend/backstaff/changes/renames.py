@@ -5,7 +5,7 @@ three quarters of the content; then whatever pairs are most alike, from a half o
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from stat import S_ISREG
 from typing import NamedTuple
 
@@ -29,18 +29,18 @@ class Rename(NamedTuple):
     score: int
 
 
-Content = Callable[[str, Side], bytes | None]
-
-
 def renames(
     gone: Mapping[str, Side],
     new: Mapping[str, Side],
     content: Callable[[Iterable[tuple[str, Side]]], Mapping[str, bytes]],
     budget: Budget,
+    *,
+    to_the_end: bool,
 ) -> dict[str, Rename]:
     """The files among NEW that were renamed, by path, from those that are GONE.
 
-    Both are in git's order. CONTENT returns those contents of sides that are known, by path.
+    Both are in git's order. CONTENT returns those contents of sides that are known, by path. Git
+    before 2.44 does not count a last line without a newline: then TO_THE_END is false.
     """
     found = _same(gone, new)
     used = {one.source for one in found.values()}
@@ -48,8 +48,8 @@ def renames(
     targets = {p: s for p, s in new.items() if p not in found and S_ISREG(s.mode)}
     if not sources or not targets or len(sources) * len(targets) > MAX_PAIRS:
         return found
-    old = {p: _Pieces(text) for p, text in content(sources.items()).items()}
-    fresh = {p: _Pieces(text) for p, text in content(targets.items()).items()}
+    old = {p: _Pieces(text, to_the_end) for p, text in content(sources.items()).items()}
+    fresh = {p: _Pieces(text, to_the_end) for p, text in content(targets.items()).items()}
     found |= _by_name(old, fresh)
     for path, rename in found.items():
         old.pop(rename.source, None)
@@ -126,31 +126,22 @@ def _name(path: str) -> str:
 class _Pieces:
     """A content in pieces: its lines, cut at 64 bytes; counted by their bytes."""
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, to_the_end: bool) -> None:  # noqa: FBT001  # as of `renames`
         self.size = len(content)
         if b"\0" not in content[:_SAMPLE]:
             content = content.replace(b"\r\n", b"\n")
-        pieces: Sequence[bytes] = (
-            content.splitlines(keepends=True)
-            if b"\r" not in content
-            else [
-                *(line + b"\n" for line in content.split(b"\n")[:-1]),
-                content.rpartition(b"\n")[2],
-            ]
-        )
         self.counts: Counter[bytes] = Counter()
-        for piece in pieces:
-            for start in range(0, len(piece), _PIECE):
-                part = piece[start : start + _PIECE]
-                self.counts[part] += len(part)
+        *lines, last = content.split(b"\n")
+        for line in (*(line + b"\n" for line in lines), last):
+            for start in range(0, len(line), _PIECE):
+                piece = line[start : start + _PIECE]
+                if to_the_end or len(piece) == _PIECE or piece.endswith(b"\n"):
+                    self.counts[piece] += len(piece)
 
     def likeness(self, new: "_Pieces") -> int:
         """How much of the larger of both is in the other, of `MOST`."""
         largest, smallest = max(self.size, new.size), min(self.size, new.size)
         if largest * (MOST - HALF) < (largest - smallest) * MOST or not new.size:
             return 0
-        counts = new.counts
-        common = sum(
-            min(count, counts[piece]) for piece, count in self.counts.items() if piece in counts
-        )
+        common = (self.counts & new.counts).total()
         return common * MOST // largest

@@ -57,6 +57,8 @@ MAX_KEPT = 500_000
 """Entries of all indexes that are kept, each of about 150 bytes."""
 MAX_COMMITS = 2
 """Commits with which an index that is kept is compared for good."""
+COUNTS_LAST_LINES = (2, 44)
+"""The git from which on a last line without a newline counts when files are alike."""
 MAX_COMPARED = 64 << 20
 """Bytes of the largest file whose content is compared; a larger one is undecided."""
 
@@ -74,6 +76,8 @@ class Change:
     new: Side | None
     source: str = ""
     score: int = 0
+    dirty: bool = False
+    """Whether a submodule has changes of its own, beside untracked files."""
 
     @property
     def letter(self) -> str:
@@ -290,7 +294,8 @@ class WorkTree:
         if not gone or not new:
             return changes
         new = {path: self.with_oid(path, side) for path, side in new.items()}
-        found = renames(gone, new, self.contents, self.budget)
+        to_the_end = self.repository.version(self.budget) >= COUNTS_LAST_LINES
+        found = renames(gone, new, self.contents, self.budget, to_the_end=to_the_end)
         sources = {rename.source for rename in found.values()}
         return {
             path: Change(gone[found[path].source], new[path], *found[path])
@@ -468,10 +473,10 @@ class _Look:
             self.found[path] = Change(old, None)
             return
         mode = _mode_of(status.st_mode)
-        if entry.kind == GITLINK:
+        if entry.kind == GITLINK and not entry.intended:
             self._compare_repository(path, entry, status)
             return
-        if stat.S_ISDIR(status.st_mode):
+        if stat.S_ISDIR(status.st_mode) and entry.kind != GITLINK:
             self.found[path] = Change(old, None)
             return
         if mode != LINK and entry.kind != LINK and not self._has_modes():
@@ -527,21 +532,21 @@ class _Look:
         try:
             with tree.base.root.directory(tree.base.prefix + path) as place:
                 repository = find_repository(place.listing(), tree.base.root.path, tree.budget)
-                if isinstance(repository, NoGit) or repository.depth:
-                    if repository not in (NoGit.NO_WORK_TREE,) and isinstance(repository, NoGit):
+                if isinstance(repository, NoGit):
+                    if repository is not NoGit.NO_WORK_TREE:
                         self.undecided.append(path)
                     return
-                head = bytes.fromhex(repository.head)
-                if head != entry.oid:
-                    self.found[path] = Change(old, Side(GITLINK, head))
+                if repository.depth:  # it was not cloned: this is the repository around
                     return
+                new = Side(GITLINK, bytes.fromhex(repository.head))
                 with opened(place, repository, tree.budget) as inner:
                     found = inner.status(project_files(place, tree.budget))
         except (PathError, Unanswered):
             self.undecided.append(path)
             return
-        if found.staged or found.changed or found.conflicts or found.untracked:
-            self.found[path] = Change(old, Side(GITLINK, head))
+        dirty = bool(found.staged or found.changed or found.conflicts)
+        if new != old or dirty or found.untracked:
+            self.found[path] = Change(old, new, dirty=dirty)
 
     def _is_sparse(self) -> bool:
         return self.work_tree.settings.flag("core.sparsecheckout", default=False)

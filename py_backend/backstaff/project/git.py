@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -58,12 +58,16 @@ _ENVIRONMENT = {
     "LC_ALL": "C",  # `_meaning` reads git's messages
     "PATH": "/usr/bin:/bin",
 }
+NO_MORE: Mapping[str, str] = {}
 _OVERRIDES = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
     "core.untrackedCache=false",
     "log.showSignature=false",
+    "blame.ignoreRevsFile=",
+    "mailmap.file=",
+    "mailmap.blob=",
     "protocol.allow=never",
     "safe.bareRepository=explicit",
     "submodule.recurse=false",
@@ -201,6 +205,25 @@ class Repository:
         """The output of git with WORDS (`start`), if the exit status is among FINE."""
         return _ask(self, budget, *words, fine=fine, given=given)
 
+    def blame(self, commit: str, first: int, last: int, path: str, budget: Budget) -> bytes | NoGit:
+        """Who wrote lines FIRST to LAST of PATH, a path from the top, as of COMMIT (porcelain).
+
+        Git reads attributes and names of authors in the work tree. So it gets another one, in which
+        nobody can put a file.
+        """
+        apart = {"GIT_DIR": os.path.dirname(self.index) or ".", "GIT_WORK_TREE": "/proc"}
+        words = ("blame", "--porcelain", f"-L{first},{last}", commit, "--", path)
+        asked = _started(self, budget, words, environment=apart)
+        return asked if isinstance(asked, NoGit) else asked.answer((0,))
+
+    def version(self, budget: Budget) -> tuple[int, ...]:
+        """The version of git, such as (2, 39); all zero if it does not tell."""
+        if self.program not in _VERSIONS:
+            told = _ask(self, budget, "version")
+            found = _VERSION.search(told) if isinstance(told, bytes) else None
+            _VERSIONS[self.program] = tuple(map(int, found.groups())) if found else (0, 0)
+        return _VERSIONS[self.program]
+
     def content(self, path: str, budget: Budget) -> bytes:
         """The content of the file PATH in the index; empty if git does not tell."""
         content = _ask(self, budget, "cat-file", "blob", f":./{path}")
@@ -310,6 +333,9 @@ def _is_split(index: str) -> bool:
     return any(name in content for name in shared)
 
 
+_VERSION = re.compile(rb"(\d+)\.(\d+)")
+_VERSIONS: dict[str, tuple[int, ...]] = {}
+"""By the path of the program."""
 _FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/grafts", "objects/info/alternates"),
@@ -534,7 +560,11 @@ def _ask(
 
 
 def _started(
-    repository: Repository, budget: Budget, words: tuple[str, ...], given: bytes = b""
+    repository: Repository,
+    budget: Budget,
+    words: tuple[str, ...],
+    given: bytes = b"",
+    environment: Mapping[str, str] = NO_MORE,
 ) -> Asked | NoGit:
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
@@ -554,7 +584,7 @@ def _started(
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
                 [*guard, repository.program, "--no-pager", *overrides, *words],
                 cwd=_HELD % repository.directory,
-                env=_ENVIRONMENT | kept,
+                env={**_ENVIRONMENT, **kept, **environment},
                 stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
