@@ -119,7 +119,7 @@ class Attributes:
             yield path, lines
 
     def _fill(self, found: dict[str, State], name: str, state: State) -> None:
-        """Note the STATE of NAME, and of those that it stands for, if nothing nearer has done so."""
+        """Note the STATE of NAME, and of those that it stands for, unless a nearer line did."""
         if name not in found:
             found[name] = state
             for inner, inner_state in reversed(self._macros.get(name, ()) if state is True else ()):

@@ -22,7 +22,8 @@ class Conversion:
     """The changes to a file's content on its way to git.
 
     With `text` the line ends become newlines, with `guessed` only in what looks like text. With
-    `ident` the value of `$Id$` goes. `needs_program` says that a program would have to be run first.
+    `ident` the value of `$Id$` goes. `needs_program` says that a program would have to be run
+    first.
     """
 
     text: bool = False
@@ -32,10 +33,10 @@ class Conversion:
 
     def to_git(self, content: bytes, in_index: Callable[[], bytes]) -> bytes:
         """CONTENT as git would store it. IN_INDEX returns the content of the file in the index."""
-        crlf = b"\r\n" in content
-        if crlf and (self.text or (self.guessed and not _is_binary(content))):
-            if not self.guessed or not _has_crlf(in_index()):
-                content = content.replace(b"\r\n", b"\n")
+        # A text that has such line ends in the index keeps them, unless an attribute says text.
+        guessed = self.guessed and _has_crlf(content) and not _has_crlf(in_index())
+        if self.text or guessed:
+            content = content.replace(b"\r\n", b"\n")
         return _ID.sub(b"$Id$", content) if self.ident else content
 
 

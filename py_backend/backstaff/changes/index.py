@@ -171,7 +171,7 @@ class Index:
         return found
 
 
-def parse(
+def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and what is read of it
     data: bytes,
     oid_bytes: int,
     modified_ns: int,
@@ -248,7 +248,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
     return value, at + 1
 
 
-def _joined(
+def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
     data: bytes, places: _Places, base: bytes, link: bytes, oid_bytes: int, budget: Budget
 ) -> tuple[bytes, _Places]:
     """The entries of a split index: those of BASE, less some, with some replaced, and its own."""

@@ -57,8 +57,8 @@ def renames(
     candidates: list[tuple[int, bool, str, str]] = []
     for path in budget.checked(fresh, 8):
         best: list[tuple[int, bool, str]] = []
-        for source in old:
-            score = old[source].likeness(fresh[path])
+        for source, pieces in old.items():
+            score = pieces.likeness(fresh[path])
             if score >= HALF:
                 _take(best, (score, _name(source) == _name(path), source))
         candidates += [(*one, path) for one in best]

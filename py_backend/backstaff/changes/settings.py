@@ -4,8 +4,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backstaff.project.git import Asked, NoGit, Repository
-
 QUESTION = (
     *("config", "-z", "--show-scope", "--get-regexp"),
     r"^(core|status|diff|filter|extensions|branch|remote)\.",
@@ -87,9 +85,3 @@ class Settings:
             return ""
         tracked = target.replace("*", merge[len(start) : len(merge) - len(end)]) if star else target
         return tracked.removeprefix("refs/remotes/").removeprefix(_HEADS)
-
-
-def settings_of(repository: Repository, question: Asked | NoGit) -> Settings | NoGit:
-    """The settings of REPOSITORY, after the QUESTION was started."""
-    answer = question if isinstance(question, NoGit) else question.answer((0, 1))
-    return answer if isinstance(answer, NoGit) else Settings.read(answer)

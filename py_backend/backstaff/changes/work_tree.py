@@ -324,7 +324,7 @@ class WorkTree:
         return side if content is None else side._replace(oid=oid_of(content, self.index.oid_bytes))
 
     def contents(self, sides: Iterable[tuple[str, Side]]) -> Mapping[str, bytes]:
-        """The contents of SIDES as git would store them, by path; those that cannot be had are not there."""
+        """The contents of SIDES as git would store them, by path, as far as they are known."""
         wanted = dict(sides)
         known = blobs(self.repository, {one.oid for one in wanted.values()}, self.budget)
         found = {}
@@ -436,9 +436,9 @@ class _Look:
                 statuses = there = HANDLES.lstats(some, directory)
                 stamps = list(chain.from_iterable(map(stamp_of, there)))
                 expected = names.stamps[part[0] * COLUMNS : (part[-1] + 1) * COLUMNS].tolist()
-                if stamps == expected and names.modes == set(map(_mode_of, set(map(_mode, there)))):
-                    if len(names.modes) == 1:
-                        continue
+                modes = set(map(_mode_of, set(map(_mode, there))))
+                if stamps == expected and modes == names.modes and len(modes) == 1:
+                    continue
             except OSError:  # of one of them, at least
                 statuses = [lstat_or_none(name, directory) for name in some]
             for number, name, status in zip(part, some, statuses, strict=True):
@@ -462,7 +462,7 @@ class _Look:
                 else:
                     self.found[full] = Change(Side(entry.mode, entry.oid), None)
 
-    def _compare(
+    def _compare(  # noqa: C901, PLR0911  # one case after the other, as git has them
         self, path: str, name: str, directory: int, entry: Entry, status: os.stat_result | None
     ) -> None:
         """Compare ENTRY with the file NAME in the open DIRECTORY, of this STATUS."""
@@ -479,7 +479,7 @@ class _Look:
         if stat.S_ISDIR(status.st_mode) and entry.kind != GITLINK:
             self.found[path] = Change(old, None)
             return
-        if mode != LINK and entry.kind != LINK and not self._has_modes():
+        if LINK not in (mode, entry.kind) and not self._has_modes():
             mode = entry.mode
         if entry.intended:
             self.found[path] = Change(None, Side(mode))

@@ -261,7 +261,7 @@ class _ProjectWalk:
             self.locks,
         )
 
-    def _arrange(self, directory: int, path: str) -> Sequence[Named]:
+    def _arrange(self, directory: int, path: str) -> Sequence[Named]:  # noqa: C901  # one thought
         """Note the files in the open DIRECTORY; return the directories to enter."""
         ignore, all_ignored, above = self._ahead[-1]
         prefix = f"{path}/" if path else ""

@@ -32,7 +32,7 @@ DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
 MAX_CONTEXT = 20
 MAX_OFFSET = 1_000_000_000
 SHARE = 4
-"""A patch longer than this part of the limit, a quarter, does not end a page: the next one may fit."""
+"""A patch longer than this part of the limit, a quarter, ends no page: the next may fit."""
 _WORDS = {"M": "modified", "A": "added", "D": "deleted", "R": "renamed", "T": "typechange"}
 
 
@@ -240,7 +240,7 @@ class Page:
 
     @staticmethod
     def _in_text(patch: bytes) -> str:
-        """PATCH for a reader: line ends of DOS go where all lines have them; controls are escapes."""
+        """PATCH with escapes for controls, and without carriage returns that all lines have."""
         lines = [line for line in patch.split(b"\n") if line[:1] in (b" ", b"+", b"-")]
         body = [line for line in lines if not line.startswith((b"--- ", b"+++ "))]
         if body and all(line.endswith(b"\r") for line in body):
