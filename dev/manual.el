@@ -42,6 +42,7 @@
     (backstaff-inspector-mode-map "A tool's reply")
     (backstaff-doctor-mode-map "The doctor")
     (backstaff-search-mode-map "Lines that match")
+    (backstaff-changes-mode-map "Changes")
     (backstaff-find-map "The minibuffer, where a file is found"))
   "The keymaps, each with the heading of its table.")
 

@@ -276,6 +276,7 @@ Where the server does not start, say what to do about it."
     ("f" "Find a file" backstaff-find-file)
     ("/" "Search in files" backstaff-search)
     ("t" "Tree" backstaff-tree)
+    ("=" "Changes since a commit" backstaff-changes)
     ("i" "File info" backstaff-file-info)
     ("c" "Commands" backstaff-list-commands)
     ("k" "Find a command" backstaff-find-command)]

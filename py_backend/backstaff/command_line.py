@@ -26,6 +26,8 @@ MCP_TOOLS = (
     "workspace/search_files",
     "workspace/read_file",
     "workspace/regexp_search",
+    "workspace/git_status_summary",
+    "workspace/git_diff",
     "commands/list_commands",
     "commands/get_command",
 )
