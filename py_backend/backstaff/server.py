@@ -213,8 +213,11 @@ class Server:
         except ToolError as error:
             reply = failure(call.tool_id, error)
         except Exception as error:
-            logger.exception("the tool %s failed", call.tool_id)
-            reply = failure(call.tool_id, unexpected(error))
+            problem = unexpected(error)
+            # A traceback takes memory, which may be short, and says nothing about a lack of resources.
+            bug = error if problem.code is ErrorCode.INTERNAL else None
+            logger.error("the tool %s failed: %s", call.tool_id, problem.message, exc_info=bug)
+            reply = failure(call.tool_id, problem)
         elapsed = round((time.monotonic() - call.arrived) * 1000)
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
