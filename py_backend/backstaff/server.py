@@ -214,9 +214,10 @@ class Server:
             reply = failure(call.tool_id, error)
         except Exception as error:
             problem = unexpected(error)
-            # A traceback takes memory, which may be short, and says nothing about a lack of resources.
-            bug = error if problem.code is ErrorCode.INTERNAL else None
-            logger.error("the tool %s failed: %s", call.tool_id, problem.message, exc_info=bug)
+            if problem.code == ErrorCode.INTERNAL:
+                logger.exception("the tool %s failed", call.tool_id)
+            else:  # a traceback would take memory, which may be short
+                logger.warning("the tool %s failed: %s", call.tool_id, problem.message)
             reply = failure(call.tool_id, problem)
         elapsed = round((time.monotonic() - call.arrived) * 1000)
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
