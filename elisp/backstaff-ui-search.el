@@ -264,7 +264,7 @@ The default is the symbol at point, but not what a search says of itself."
            "failed"))))))
 
 (defun backstaff-search--told (note kind)
-  "Return the text of NOTE with its remedy, or with the one that a person has for KIND."
+  "Return the text of NOTE with its remedy; a person has another one for KIND."
   (let ((remedy (plist-get note :remedy)))
     (if (member remedy '(nil "")) (plist-get note :text)
       (format "%s: %s" (plist-get note :text)

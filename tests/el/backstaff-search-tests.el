@@ -122,7 +122,7 @@
                            (buffer-string)))))
 
 (ert-deftest backstaff-search-says-which-key-does-what-a-note-advises ()
-  (backstaff-view-test-project '(("a" . "run\n") ("build/b" . "x"))
+  (backstaff-view-test-project '(("a" . "run\n") ("build" ("b" . "x")))
     (backstaff-search "RUN" root)
     (with-current-buffer (window-buffer)
       (backstaff-request-wait)
