@@ -381,8 +381,7 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
                  (backstaff-epc-close connection text 'backstaff-start-error advice)
                  (funcall callback nil (list 'backstaff-start-error text advice)))))
     (backstaff-epc-call-async
-     connection 'hello `((:client "emacs" :version ,backstaff-server-version
-                          :protocol ,backstaff-server--protocol :escapes t))
+     connection 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
      :timeout (or timeout 15)
      :success-fn
      (lambda (identity)
@@ -397,16 +396,10 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
      (lambda (condition)
        (funcall fail (format "it did not shake hands: %s"
                              (backstaff-epc-error-text condition))
-                (cond
-                 ((not (eq (car condition) 'backstaff-remote-error))
-                  (backstaff-server-advice condition))
-                 ;; So says a server of ours with another protocol.
-                 ((string-match "update the \\(client\\|server\\)"
-                                (backstaff-epc-error-text condition))
-                  (backstaff-server--update-advice
-                   (equal (match-string 1 (backstaff-epc-error-text condition)) "client")))
-                 ;; Every server of ours answers, so it is another program.
-                 (t (backstaff-server-advice '(backstaff-protocol-error)))))))))
+                ;; Every server of ours answers, so it is another program.
+                (backstaff-server-advice
+                 (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
+                   condition)))))))
 
 (defun backstaff-server--mismatch (identity)
   "Return why a server of IDENTITY is none for us, and what to do, as two strings."

@@ -290,7 +290,7 @@ This waits for the server."
    for data = (plist-get reply :data)
    unless (plist-get reply :ok)
    do (user-error
-       "%s" (if (string-search "'.claude/commands' does not exist;" (plist-get reply :text))
+       "%s" (if (equal (plist-get (plist-get reply :error) :missing) '(".claude/commands"))
                 "No commands here yet: each is a Markdown file in the project's .claude/commands"
               (plist-get reply :text)))
    append (cl-loop for entry in (plist-get data :commands)

@@ -113,7 +113,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
                    "\\[backstaff-overview-more] names more,\
  \\[backstaff-view-visit] on a directory opens it,\
  \\[backstaff-overview-enter] shows an overview of it"))
-             (append (plist-get data :notes)
+             (append (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes))
                      (and (cl-some (lambda (line)
                                      (cl-find "git" (plist-get line :collapsed)
                                               :test #'equal

@@ -170,7 +170,7 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
     """
     settings = context.settings
     with ExitStack() as stack:
-        opened, problems, warnings = [], [], []
+        opened, problems, warnings, missing = [], [], [], []
         for folder in folders(settings.directories, settings.kinds):
             try:
                 path = os.path.expanduser(folder.label)  # pathlib raises for an unknown user
@@ -178,14 +178,17 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
             except PathError as error:
                 problems.append(problem := _problem(folder.label, error))
                 # Not everyone has commands of their own, so a missing directory is normal.
-                if not isinstance(error, NotFound):
+                if isinstance(error, NotFound):
+                    missing.append(folder.label)
+                else:
                     warnings.append(f"Commands directory {problem}")
         if not opened:
             listed = ", ".join(problems)
             said = f"Commands directory {listed}" if problems else "No directory is set"
             if settings.kinds:
                 said = "Neither the project nor the user has a folder of commands or skills"
-            raise ToolError(DIRECTORY_NOT_FOUND, f"{said}; see 'directory' in [tools.{TABLE}]")
+            message = f"{said}; see 'directory' in [tools.{TABLE}]"
+            raise ToolError(DIRECTORY_NOT_FOUND, message, missing=missing)
         yield opened, warnings
 
 
