@@ -60,8 +60,6 @@
 (autoload 'backstaff "backstaff-ui-menu" nil t)
 (autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)
 (autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
-(autoload 'backstaff-install-server "backstaff-ui-install" nil t)
-(autoload 'backstaff-remove-environments "backstaff-ui-install" nil t)
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-remote-starter "backstaff-remote")

@@ -672,7 +672,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
 
 (ert-deftest backstaff-remote-paths-are-completed-by-the-server ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((table (backstaff-arguments--path-table far)))
+    (let ((table (backstaff-inspector--path-table far)))
       (should (equal (all-completions "s" table) '("src/")))
       (should (equal (sort (all-completions "src/" table) #'string<) '("src/b.py" "src/deep/")))
       (should-not (all-completions "../" table)))))
