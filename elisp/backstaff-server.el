@@ -579,17 +579,16 @@ It outlives the server, as agents keep the tools that they were given.")
                             (backstaff-server-definitions backstaff-server--current))
            thereis (and (equal (plist-get tool :id) id) (plist-get tool :policy))))
 
-(defun backstaff-server-tools (timeout &optional definitions meanwhile)
+(defun backstaff-server-tools (timeout &optional definitions)
   "Return the server's description of its tools; ask for it once a server.
 It describes the tools that the function DEFINITIONS returns, which are Emacs's
-own, as well.  The function MEANWHILE is called before Emacs waits.
-Signal a `backstaff-error' if none comes within TIMEOUT seconds."
+own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (or (backstaff-server-definitions server)
         (let ((tools (backstaff-epc-call (backstaff-server-connection server)
                                          'describe
                                          (and definitions (list (funcall definitions)))
-                                         :timeout timeout :meanwhile meanwhile)))
+                                         :timeout timeout)))
           (setq backstaff-server--model-names
                 (mapcar (lambda (tool)
                           (cons (plist-get tool :id)

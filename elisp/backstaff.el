@@ -60,8 +60,6 @@
 (autoload 'backstaff "backstaff-ui-menu" nil t)
 (autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)
 (autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
-(autoload 'backstaff-install-server "backstaff-ui-install" nil t)
-(autoload 'backstaff-remove-environments "backstaff-ui-install" nil t)
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (autoload 'backstaff-remote-starter "backstaff-remote")
@@ -494,16 +492,14 @@ Never signal anything: an error or a quit is a text that starts with
         (plist-get (backstaff-call id args `(:text-only t ,@context)) :text)
       ((error quit) (backstaff-error-text problem)))))
 
-(defun backstaff-tools (&optional meanwhile)
+(defun backstaff-tools ()
   "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
 `:arguments', `:safety-level' and more.  The last are those whose work Emacs
 does, `backstaff-lisp-tools'.
 
-The server is asked once.  It starts for that, and loads all tools; the
-function MEANWHILE, if given, is called before Emacs waits for the answer."
-  (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions
-                          meanwhile))
+The server is asked once, and starts for that."
+  (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions))
 
 (defun backstaff--method (id)
   "Return ID, a string or a symbol, as the name of a method."
