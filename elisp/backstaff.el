@@ -168,8 +168,8 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
       directory)))
 
 (defvar backstaff-root-answers nil
-  "An alist of directories outside of projects, and t if tools may look there.
-So the user said in this session.")
+  "An alist of directories outside of projects, and t if models may look there.
+These are the user's answers in this session.")
 
 (defun backstaff-project-p (root)
   "Return non-nil if ROOT is a project's, or one that the user has set.
@@ -391,10 +391,12 @@ ended before."
 (defun backstaff-ask-for-approval (id args)
   "Ask whether the tool ID may run with ARGS, on one line.
 Return `:unasked' where nobody can be asked: in batch, and in the midst of
-another package's process filter."
+another package's process filter.
+The user has to type \"yes\", because the question may come in the midst of
+typing, where a y would be meant for the text."
   (if (or noninteractive inhibit-quit)
       :unasked
-    (y-or-n-p (or backstaff-approval-question
+    (yes-or-no-p (or backstaff-approval-question
                   (format "Let %s run with %s? " id (backstaff--shown args))))))
 
 (defun backstaff--shown (value)
@@ -432,7 +434,8 @@ REPLY says what is to be approved."
          (secret (plist-get problem :secret))
          (backstaff--asking t)
          (backstaff-approval-question
-          (cond ((plist-get problem :root) (backstaff-root-question (plist-get context :root)))
+          (cond ((plist-get problem :root)
+                 (format "No project is here.  Let models look at all below %s? " directory))
                 (secret (format "Let %s read %s in %s, which may hold secrets? "
                                 id (backstaff--shown secret) directory))
                 (t (format "Let %s run with %s in %s? " id (backstaff--shown args) directory))))
@@ -440,10 +443,6 @@ REPLY says what is to be approved."
     (when (and (plist-get problem :root) (not (eq answer :unasked)))
       (push (cons (plist-get problem :root) (and answer t)) backstaff-root-answers))
     answer))
-
-(defun backstaff-root-question (root)
-  "Return the question whether tools may look at ROOT, which is in no project."
-  (format "No project is here.  Look at all below %s? " (backstaff--short root)))
 
 (defun backstaff--short (root)
   "Return the name ROOT as a person reads it; no handler of file names is called."
@@ -463,7 +462,7 @@ Return nil if the root is a project's, or the user has let agents look there."
       (let ((reply (backstaff--error-reply
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\
- has not allowed that; ask the user to go to a file of a project, or to set\
+ has not allowed that; ask the user to go to a file of a project (or M-x cd), or to set\
  backstaff-root-directory" (backstaff--short root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
@@ -471,10 +470,11 @@ Return nil if the root is a project's, or the user has let agents look there."
 (defun backstaff--refusal (id context)
   "Return the reply to a call of ID in CONTEXT that the user did not approve."
   (let ((id (backstaff--method id)))
-    (backstaff--error-reply
-     id "APPROVAL_REFUSED"
-     (format "The user did not approve of the call of %s"
-             (if (plist-get context :text-only) (backstaff-server-model-name id) id)))))
+    (or (backstaff--root-refusal id context)
+        (backstaff--error-reply
+         id "APPROVAL_REFUSED"
+         (format "The user did not approve of the call of %s"
+                 (if (plist-get context :text-only) (backstaff-server-model-name id) id))))))
 
 
 ;;; Text and definitions
@@ -572,7 +572,7 @@ Return TEXTS without those that the server did not get in time."
 (defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended, without properties.
 If no server starts, this says what to do, too: there is no other help then."
-  (concat "Error: " (if (eq (car condition) 'quit)
+  (concat "Error: " (if (memq 'quit (get (car condition) 'error-conditions))
                         "The user cancelled the call"
                       (string-to-multibyte (substring-no-properties
                                             (backstaff-epc-error-text condition))))

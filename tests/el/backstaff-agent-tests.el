@@ -292,7 +292,7 @@
 
 (defconst backstaff-agent-tests--no-project
   "\\`Error: No project is here, so the root would be all of .*, and the user has not allowed\
- that; ask the user to go to a file of a project, or to set backstaff-root-directory\\'"
+ that; ask the user to go to a file of a project (or M-x cd), or to set backstaff-root-directory\\'"
   "What a model is told where there is no project.")
 
 (ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
@@ -337,8 +337,8 @@
              (call (lambda (callback) (funcall function callback "a"))))
         (dotimes (_ 2)
           (dolist (text (backstaff-test-answers call call call))
-            (should (string-match-p (if answer "plain" "Error: ") text))))
-        (should (equal questions (list (format "No project is here.  Look at all below %s? "
+            (should (string-match-p (if answer "plain" backstaff-agent-tests--no-project) text))))
+        (should (equal questions (list (format "No project is here.  Let models look at all below %s? "
                                                (abbreviate-file-name root)))))))))
 
 (ert-deftest backstaff-agent-question-names-the-file-that-may-hold-secrets ()
@@ -372,7 +372,7 @@
         (should (string-match-p "did not approve" (funcall read #'always)))
         (setq answer :unasked)
         (should (string-match-p "\\`Error: Path 'notes.txt' cannot be read: its target '.env' may\
- hold secrets: a person has to allow it, or change \\[policy\\] secrets in the settings"
+ hold secrets; the user can allow it in Emacs, or change secrets below \\[policy\\] in"
                                 (funcall read #'always)))))))
 
 (ert-deftest backstaff-agent-arguments-make-no-person-of-a-model ()
