@@ -29,20 +29,20 @@ Emacs is not connected.  A root that is out of reach, or is not there, is a
                     "Type M-x cd to go to another one")))
     root))
 
-(defvar backstaff-prompt-roots nil
+(defvar backstaff-prompt--roots nil
   "The directories outside of projects where the user has let commands look.
-Models may not look there because of that: see `backstaff-root-answers'.")
+Models may not look there because of that: see `backstaff--root-answers'.")
 
 (defun backstaff-command-project ()
   "Return the `backstaff-command-root' for a command that looks at all below it.
 Outside of a project, where that may be all files there are, ask first."
   (let ((root (backstaff-command-root)))
     (unless (or noninteractive (file-remote-p root) (backstaff-project-p root)
-                (member root backstaff-prompt-roots))
+                (member root backstaff-prompt--roots))
       (unless (y-or-n-p (format "No project is here.  Look at all below %s? "
                                 (abbreviate-file-name root)))
         (user-error "Nothing was looked at; start in a directory of a project"))
-      (push root backstaff-prompt-roots))
+      (push root backstaff-prompt--roots))
     root))
 
 (defun backstaff-prompt-allow-blanks ()

@@ -167,7 +167,7 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
         (project-root project)
       directory)))
 
-(defvar backstaff-root-answers nil
+(defvar backstaff--root-answers nil
   "An alist of directories outside of projects, and t if models may look there.
 These are the user's answers in this session.")
 
@@ -357,7 +357,7 @@ Return a handle for `backstaff-cancel'."
          (answer (context reply)
            (cond
             ;; Meanwhile the user may have answered for another call.
-            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff-root-answers))
+            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff--root-answers))
              (try #'start context))
             ((not (backstaff--approval-required-p reply context)) (funcall callback reply))
             ;; The user answers one question at a time.
@@ -413,7 +413,7 @@ That is not so for what the user has approved already."
   (let ((problem (plist-get reply :error)))
     (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
          (if-let ((root (plist-get problem :root)))
-             (not (assoc root backstaff-root-answers))
+             (not (assoc root backstaff--root-answers))
            (not (and (plist-get context :approved)
                      (equal (plist-get context :secret)
                             (or (plist-get problem :secret) ""))))))))
@@ -441,7 +441,7 @@ REPLY says what is to be approved."
                 (t (format "Let %s run with %s in %s? " id (backstaff--shown args) directory))))
          (answer (funcall backstaff-approval-function (backstaff--method id) args)))
     (when (and (plist-get problem :root) (not (eq answer :unasked)))
-      (push (cons (plist-get problem :root) (and answer t)) backstaff-root-answers))
+      (push (cons (plist-get problem :root) (and answer t)) backstaff--root-answers))
     answer))
 
 (defun backstaff--short (root)
@@ -454,7 +454,7 @@ REPLY says what is to be approved."
 Return nil if the root is a project's, or the user has let agents look there."
   (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
               (root (file-name-unquote given)))
-    (unless (or (cdr (assoc root backstaff-root-answers))
+    (unless (or (cdr (assoc root backstaff--root-answers))
                 (and (backstaff-project-p given)
                      ;; Some keep their dotfiles in git; they did not mean to show all of it.
                      (or backstaff-root-directory

@@ -229,7 +229,7 @@
   (backstaff-test-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (let ((function (backstaff-agent-function
                      (backstaff-agent-tests-tool "agent-q/list_directory")))
-          (backstaff-root-answers (mapcar (lambda (name) (cons (concat root name) t))
+          (backstaff--root-answers (mapcar (lambda (name) (cons (concat root name) t))
                                           '("one/" "two/"))))
       (should (equal (apply #'backstaff-test-answers
                             (mapcar (lambda (name)
@@ -298,7 +298,7 @@
 (ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
   (backstaff-test-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
     (require 'backstaff-agent-q)
-    (let ((backstaff-root-answers nil)
+    (let ((backstaff--root-answers nil)
           (tools '("workspace/read_file" "agent-q/list_directory" "emacs/context")))
       (dolist (id tools)
         (should (string-match-p backstaff-agent-tests--no-project
@@ -316,7 +316,7 @@
 
 (ert-deftest backstaff-agent-in-a-project-is-not-asked-about ()
   (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n")))
-    (let ((backstaff-root-answers nil) (project-find-functions '(project-try-vc)))
+    (let ((backstaff--root-answers nil) (project-find-functions '(project-try-vc)))
       (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
       ;; But dotfiles in git make no project of a home.
       (let ((process-environment (cons (concat "HOME=" root) process-environment)))
@@ -326,7 +326,7 @@
 (ert-deftest backstaff-agent-user-is-asked-once-for-a-directory-without-a-project ()
   (dolist (answer '(t nil))
     (backstaff-test-with-project '(("a" . "plain"))
-      (let* ((backstaff-root-answers nil) (questions nil)
+      (let* ((backstaff--root-answers nil) (questions nil)
              (backstaff-approval-function
               (lambda (&rest _) (push backstaff-approval-question questions)
                 ;; Other calls come meanwhile.
