@@ -33,45 +33,11 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff-lisp-tools)
+(require 'backstaff-loaddefs)
 (require 'backstaff-server)
 (require 'backstaff-unsaved)
 
 (declare-function project-root "project" (project))
-
-(autoload 'backstaff-view-jump "backstaff-ui-view")
-(autoload 'backstaff-list-jump "backstaff-ui-view")
-(autoload 'backstaff-tree-jump "backstaff-ui-view")
-(autoload 'backstaff-list-directory "backstaff-ui-list" nil t)
-(autoload 'backstaff-list-entries "backstaff-ui-list" nil t)
-(autoload 'backstaff-list-mode "backstaff-ui-list")
-(autoload 'backstaff-overview "backstaff-ui-overview" nil t)
-(autoload 'backstaff-overview-mode "backstaff-ui-overview")
-(autoload 'backstaff-tree "backstaff-ui-tree" nil t)
-(autoload 'backstaff-tree-mode "backstaff-ui-tree")
-(autoload 'backstaff-file-info "backstaff-ui-list" nil t)
-(autoload 'backstaff-info-mode "backstaff-ui-list")
-(autoload 'backstaff-list-commands "backstaff-ui-commands" nil t)
-(autoload 'backstaff-commands-mode "backstaff-ui-commands")
-(autoload 'backstaff-command-mode "backstaff-ui-commands")
-(autoload 'backstaff-find-command "backstaff-ui-commands" nil t)
-(autoload 'backstaff-find-file "backstaff-ui-find" nil t)
-(autoload 'backstaff-search "backstaff-ui-search" nil t)
-(autoload 'backstaff-search-mode "backstaff-ui-search")
-(autoload 'backstaff "backstaff-ui-menu" nil t)
-(autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)
-(autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
-(autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
-(autoload 'backstaff-connect "backstaff-remote" nil t)
-(autoload 'backstaff-remote-starter "backstaff-remote")
-(add-hook 'backstaff-server-starters #'backstaff-remote-starter)
-(autoload 'backstaff-buffer-state-add "backstaff-ui-buffer-state")
-(autoload 'backstaff-skills-catalog "backstaff-agent")
-(autoload 'backstaff-gptel-register "backstaff-agent-gptel" nil t)
-(autoload 'backstaff-llm-tools "backstaff-agent-llm")
-(autoload 'backstaff-mcp-server "backstaff-agent-mcp")
-(autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
-(autoload 'backstaff-agent-q-call "backstaff-agent-q")
-(autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
 
 ;; Package managers look for an Info file in the package's top folder only.  In what package-vc clones,
 ;; it is beside this file.  The form stands in the autoloads alone: loading this file changes nothing.
@@ -123,7 +89,7 @@ file that may hold secrets, or the directory that is in no project.")
 (defvar backstaff--asking nil
   "Non-nil while the user is asked about a call.")
 
-(defvar backstaff-reply-functions (list #'backstaff-buffer-state-add)
+(defvar backstaff-reply-functions nil
   "Functions that add to a successful reply what only Emacs knows.
 Each is called with the reply and the root of the call.  It returns a reply:
 a new one, or the one it was given.")
