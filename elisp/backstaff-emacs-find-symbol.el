@@ -70,7 +70,7 @@ Emacs refuses regexps of some ten thousand characters.")
   "The tool that finds what no back end knows.")
 
 (defconst backstaff-emacs-find-symbol--seconds 5
-  "Maximum number of seconds that a back end may take, unless the caller waits less.")
+  "Maximum number of seconds that a back end may take.")
 
 (defun backstaff-emacs-find-symbol--run (arguments context done)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE."

@@ -250,7 +250,7 @@ Paths are below ROOT, by default the root for the current directory."
     map)
   "Keymap of `backstaff-inspector-mode'.")
 
-;;;###autoload (autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
+;;;###autoload
 (define-derived-mode backstaff-inspector-mode special-mode "Backstaff Run"
   "Major mode for the reply of a Backstaff tool, in all its forms.
 

@@ -38,6 +38,15 @@
                                    (autoloadp (symbol-function 'backstaff-list-directory))))")
     (should (equal (buffer-string) "(nil t (nil nil nil nil nil) t)"))))
 
+(declare-function autoloads-text "ext:autoloads" ())
+(load (expand-file-name "dev/autoloads.el" backstaff-test-repository) nil t)
+
+(ert-deftest backstaff-loaddefs-are-those-of-the-cookies ()
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "elisp/backstaff-loaddefs.el" backstaff-test-repository))
+    (unless (equal (buffer-string) (autoloads-text))
+      (ert-fail "Type: make manual"))))
+
 (ert-deftest backstaff-autoloads-suffice-to-bind-the-map ()
   (let ((folder (file-name-as-directory (make-temp-file "backstaff-autoloads-" t)))
         (emacs (expand-file-name invocation-name invocation-directory)))
