@@ -29,15 +29,7 @@ from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import (
-    ErrorCode,
-    InvalidPath,
-    NotADirectory,
-    NotFound,
-    OutsideRoot,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
@@ -55,9 +47,10 @@ from backstaff.render.lines import (
     some_of,
 )
 from backstaff.render.names import labels, literal, quote, show, word, words
+from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._refusals import no_directory
+from backstaff.tools.workspace._refusals import refusal
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 MAX_LEFT_OUT = 100
@@ -161,7 +154,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                     arguments.exclude, excluded_paths, shown, "shown", context.budget
                 )
     except PathError as error:
-        raise _refusal(error, arguments.path, context) from error
+        raise refusal(error, arguments.path, context, TREE) from error
     lines = list(_lines(tree.root, tree))
     notes = list(_notes(tree, arguments, context, lines, None))
     text, is_whole = _text(tree, arguments, context, lines, notes)
@@ -211,22 +204,6 @@ def _labels(root: Node) -> list[tuple[str, str]]:
     if not labels(word, [*root["path"].split("/"), *(node["name"] for node in nodes)]):
         return []  # paths of plain words are plain
     return labels(show, [node[key] for node in nodes for key in ("name", "path")])
-
-
-def _refusal(error: PathError, path: str, context: Context) -> ToolError:
-    """ERROR with the contract's code (4.3), and SANDBOX_VIOLATION for a path outside."""
-    match error:
-        case OutsideRoot():
-            code, problem = ErrorCode.SANDBOX_VIOLATION, "is outside the workspace"
-        case NotADirectory(last=True) | NotFound(dangling=True):
-            code, problem = ErrorCode.NOT_DIRECTORY, "is not a directory"
-        case NotFound() | NotADirectory():
-            code, problem = ErrorCode.NOT_FOUND, no_directory(path, context)
-        case InvalidPath():
-            code, problem = ErrorCode.INVALID_ARGUMENT, f"cannot be used: {error.message}"
-        case _:
-            code, problem = ErrorCode.INTERNAL, f"cannot be read: {error.message}"
-    return ToolError(code, f"Path {quote(path)} {problem}")
 
 
 def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
