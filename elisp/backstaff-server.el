@@ -6,25 +6,21 @@
 
 ;; One server serves all of Emacs; each call names the root of its project.
 ;; The server starts with the first call, which waits behind the handshake, and
-;; lives until Emacs ends or `backstaff-stop' is typed.  A root on another host
-;; has a server there, which `backstaff-server-starters' start.  A host is a
-;; string as `file-remote-p' returns it; nil is this host.
+;; lives until Emacs ends or `backstaff-stop' is typed.  The next call replaces
+;; one that has died; if the new one dies before it has answered a tool's call,
+;; calls fail for a minute.  A root on another host has a server there, which
+;; `backstaff-server-starters' start.  A host is a string as `file-remote-p'
+;; returns it; nil is this host.
 ;;
 ;; The program is the first of these:
 ;;
 ;; 1. `backstaff-server-command', if that is non-nil;
-;; 2. the sources shipped beside this file, run by a Python that
-;;    backstaff-python.el finds;
+;; 2. the sources shipped beside this file, which are sure to have the version
+;;    of this package, run by a Python that backstaff-python.el finds;
 ;; 3. a program named `backstaff' on `exec-path'.
-;;
-;; The sources come before the program, as only they are sure to have the version
-;; of this package.
 ;;
 ;; It runs in the directory of its sources and isolated from the environment.
 ;; So no file of a project is ever run, and no setting of a project counts.
-;;
-;; The next call replaces a server that has died.  If the new one dies before it
-;; has answered a tool's call, calls fail for a minute.
 
 ;;; Code:
 
@@ -84,8 +80,8 @@ customize `backstaff-root-directory'")
 set it to nil to have one found")
     (backstaff-connection-lost
      . "The program ended by itself; its last words are above and in \
-M-x backstaff-show-log.  Mend the settings file if they name one; else type \
-M-x backstaff-doctor"))
+M-x backstaff-show-log.  If they mention the settings file, correct that file; \
+else type M-x backstaff-doctor"))
   "Advice for each condition that brings none of its own.")
 
 (defun backstaff-server-advice (condition)
@@ -104,7 +100,7 @@ A `backstaff-error' may bring it as a second string, behind the text, as in
   "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none.  NOTE is as in
 `backstaff-python-command'."
-  (let ((sources (backstaff-python-sources)) (answers nil) (python nil) (program nil))
+  (let ((sources (backstaff-python-sources)) (answers nil) (python nil))
     (cond
      (backstaff-server-command
       (unless (and (listp backstaff-server-command)
@@ -113,9 +109,9 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                 '("`backstaff-server-command' is not a list of strings"
                   "Customize `backstaff-server-command' to be a list of strings,\
  or nil to have the program found")))
-      (pcase-let ((`(,program . ,arguments) backstaff-server-command))
+      (let ((program (car backstaff-server-command)))
         (cons (if (file-name-absolute-p program) (expand-file-name program) program)
-              arguments)))
+              (cdr backstaff-server-command))))
      ((and sources
            (setq python (backstaff-python-command
                          sources (lambda (program answer)
@@ -123,8 +119,7 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                                    (when note
                                      (funcall note program answer))))))
       (append python (list (expand-file-name "backstaff/__main__.py" sources))))
-     ((setq program (executable-find "backstaff"))
-      (list program))
+     ((executable-find "backstaff") (list (executable-find "backstaff")))
      (sources
       (signal 'backstaff-python-missing (backstaff-python-problem (nreverse answers))))
      (t (signal 'backstaff-start-error
@@ -154,9 +149,7 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
 (defun backstaff-server--log (text)
   "Append TEXT to the log, and delete the oldest lines if it is too long."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-    (let ((inhibit-read-only t)
-          (inhibit-modification-hooks t)
-          (follow (eobp)))
+    (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp)))
       (setq buffer-undo-list t)
       (save-excursion
         (save-restriction
@@ -197,20 +190,17 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                (:constructor backstaff-server--make)
                (:copier nil))
   "A server process.
-RESTARTED is non-nil if it took the place of one that had died.  ANSWERED is
-non-nil once it has answered a tool's call, and STUCK once too many of its
-calls hang in a dead file system.  DEFINITIONS describe its tools, once that
-was asked.  START-INFO, a plist, describes a start on another host."
-  (connection nil)
-  (process nil)
-  (stderr nil)
+LAST-WORDS is the end of what it printed to its standard error, which comes
+from the process STDERR.  RESTARTED is non-nil if it took the place of one that
+had died.  ANSWERED is non-nil once it has answered a tool's call, and STUCK
+once too many of its calls hang in a dead file system.  DEFINITIONS describe
+its tools, once that was asked.  START-INFO, a plist, describes a start on
+another host."
+  connection process stderr
   (last-words "")
   (restarted nil :read-only t)
   (started (float-time) :read-only t)
-  (answered nil)
-  (stuck nil)
-  (definitions nil)
-  (start-info nil))
+  answered stuck definitions start-info)
 
 (defvar backstaff-server--pause 60
   "How many seconds after its start a server that died twice is tried again.
@@ -395,18 +385,16 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
          (apply fail (backstaff-server--mismatch identity))))
      :error-fn
      (lambda (condition)
-       (funcall fail (format "it did not shake hands: %s"
-                             (backstaff-epc-error-text condition))
-                (cond
-                 ((not (eq (car condition) 'backstaff-remote-error))
-                  (backstaff-server-advice condition))
-                 ;; So says a server of ours with another protocol.
-                 ((string-match "update the \\(client\\|server\\)"
-                                (backstaff-epc-error-text condition))
-                  (backstaff-server--update-advice
-                   (equal (match-string 1 (backstaff-epc-error-text condition)) "client")))
-                 ;; Every server of ours answers, so it is another program.
-                 (t (backstaff-server-advice '(backstaff-protocol-error)))))))))
+       (let ((text (backstaff-epc-error-text condition)))
+         (funcall fail (concat "it did not shake hands: " text)
+                  (cond
+                   ((not (eq (car condition) 'backstaff-remote-error))
+                    (backstaff-server-advice condition))
+                   ;; So says a server of ours with another protocol.
+                   ((string-match "update the \\(client\\|server\\)" text)
+                    (backstaff-server--update-advice (equal (match-string 1 text) "client")))
+                   ;; Every server of ours answers, so it is another program.
+                   (t (backstaff-server-advice '(backstaff-protocol-error))))))))))
 
 (defun backstaff-server--mismatch (identity)
   "Return why a server of IDENTITY is none for us, and what to do, as two strings."
@@ -437,16 +425,15 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
 
 (defun backstaff-server--compatible-p (identity)
   "Return non-nil if a server of IDENTITY understands us, and we it.
-The first number of the version must be the same; before 1.0, the second, too.
-IDENTITY may be anything, even no plist."
-  (let ((version (ignore-errors (plist-get identity :version))) ; it may be no plist
-        (major "\\`\\(0\\.[0-9]+\\|[1-9][0-9]*\\)\\."))
-    (and (stringp version)
-         (eql (plist-get identity :protocol) backstaff-server--protocol)
-         (string-match major version)
-         (let ((theirs (match-string 1 version)))
-           (string-match major backstaff-server-version)
-           (equal theirs (match-string 1 backstaff-server-version))))))
+The protocol must be the same, and the first number of the version; before 1.0
+the second number, too.  IDENTITY may be anything, even no plist."
+  (let ((series (lambda (version)
+                  (and (stringp version)
+                       (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
+                       (match-string 0 version)))))
+    (and (eql (ignore-errors (plist-get identity :protocol)) backstaff-server--protocol)
+         (equal (funcall series (ignore-errors (plist-get identity :version)))
+                (funcall series backstaff-server-version)))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail what is under way for REASON."
@@ -503,11 +490,14 @@ connected to the host."
 
 ;;; The server
 
+(defun backstaff-server--on (host)
+  "Return the server on HOST that was started last, dead or alive, or nil."
+  (if host (cdr (assoc host backstaff-server--elsewhere)) backstaff-server--current))
+
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 Signal a `backstaff-connection-lost' if that fails."
-  (let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
-                   backstaff-server--current))
+  (let* ((server (backstaff-server--on host))
          (connection (and server (backstaff-server-connection server))))
     (when connection
       (cond ((backstaff-epc-unresponsive-p connection)
@@ -525,15 +515,6 @@ Signal a `backstaff-connection-lost' if that fails."
                      '("the server was started anew and died again; see why\
  with M-x backstaff-show-log, then type M-x backstaff-restart, or wait a\
  minute"))))))
-
-(defun backstaff-server-live-p (&optional host)
-  "Return non-nil if a server on HOST is there to be asked, without a start."
-  (when-let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
-                        backstaff-server--current))
-              (connection (backstaff-server-connection server)))
-    (and (backstaff-epc-live-p connection)
-         (not (backstaff-epc-unresponsive-p connection))
-         (not (backstaff-server-stuck server)))))
 
 (defun backstaff-server--note-reply (server reply)
   "Note that SERVER has answered, and whether its REPLY says that it is stuck.
@@ -592,8 +573,7 @@ It describes the tools that the function DEFINITIONS returns, which are Emacs's
 own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (or (backstaff-server-definitions server)
-        (let ((tools (backstaff-epc-call (backstaff-server-connection server)
-                                         'describe
+        (let ((tools (backstaff-epc-call (backstaff-server-connection server) 'describe
                                          (and definitions (list (funcall definitions)))
                                          :timeout timeout)))
           (setq backstaff-server--model-names
