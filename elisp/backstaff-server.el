@@ -129,13 +129,9 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
-  (let ((default-directory "/"))
-    (expand-file-name
-     (or backstaff-server-settings-file
-         (expand-file-name
-          "backstaff/config.toml"
-          (let ((folder (getenv "XDG_CONFIG_HOME")))
-            (if (member folder '(nil "")) "~/.config" folder)))))))
+  (let ((folder (getenv "XDG_CONFIG_HOME")))
+    (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
+                      (expand-file-name (if (member folder '(nil "")) "~/.config" folder) "/"))))
 
 
 ;;; Log
@@ -173,12 +169,11 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
   "Show what the server wrote to its log, and how it started and ended."
   (interactive)
   (let ((directory default-directory))
-    (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-      (unless (derived-mode-p 'special-mode)
-        (special-mode))
-      ;; A command that is given here is about the project that one came from.
-      (setq default-directory directory)
-      (pop-to-buffer (current-buffer)))))
+    (pop-to-buffer backstaff-server-log-buffer)
+    (unless (derived-mode-p 'special-mode)
+      (special-mode))
+    ;; A command that is given here is about the project that the user came from.
+    (setq default-directory directory)))
 
 
 ;;; One server
@@ -256,11 +251,10 @@ or with nil and a condition, after TIMEOUT seconds at most."
           ;; The connection reads by the filter that it has set.
           (funcall (process-filter process) process (plist-get started :output))))
     (error
-     (let ((text (error-message-string problem)))
-       (backstaff-server-note text)
-       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-           (signal (car problem) (cdr problem))
-         (signal 'backstaff-start-error (list text)))))))
+     (backstaff-server-note (error-message-string problem))
+     (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+         (signal (car problem) (cdr problem))
+       (signal 'backstaff-start-error (list (error-message-string problem)))))))
 
 (defun backstaff-server--launch-here (server)
   "Start the process of SERVER on this host, and the connection with it."
@@ -330,37 +324,9 @@ A child of the server may hold the pipe open, so this waits little."
   "The ids of the tools that read what files hold.
 It is the symbol `unknown' until a server has shaken hands.")
 
-(defvar backstaff-server--secrets (cons regexp-unmatchable regexp-unmatchable)
-  "What paths match that may hold secrets, and what excepts some of these.
-The server says so when it shakes hands.")
-
-(defun backstaff-server-secret-p (path)
-  "Return non-nil if the file PATH, below a root, may hold secrets."
-  (let ((case-fold-search t) (names (concat "/" path "/")))
-    (and (string-match-p (car backstaff-server--secrets) names)
-         (not (string-match-p (cdr backstaff-server--secrets) names)))))
-
-(defun backstaff-server--globs-regexp (globs end)
-  "Return a regexp for paths between slashes that GLOBS match, before END.
-The server's fs/secrets.py says what a glob means."
-  (if (null globs) regexp-unmatchable
-    (concat "/\\(?:"
-            (mapconcat (lambda (glob)
-                         (concat (string-replace
-                                  "[^\0]" "[^/]"
-                                  (substring (wildcard-to-regexp (string-remove-suffix "/" glob))
-                                             2 -2))
-                                 (if (string-suffix-p "/" glob) "/[^/]" "/")))
-                       globs "\\|")
-            "\\)" end)))
-
-(defun backstaff-server--note-secrets (globs)
-  "Note that the files that GLOBS match may hold secrets."
-  (let ((except (lambda (glob) (string-prefix-p "!" glob))))
-    (setq backstaff-server--secrets
-          (cons (backstaff-server--globs-regexp (seq-remove except globs) "")
-                (backstaff-server--globs-regexp
-                 (mapcar (lambda (glob) (substring glob 1)) (seq-filter except globs)) "\\'")))))
+(defvar backstaff-server-secrets nil
+  "Globs of the files that may hold secrets, as the server shook hands.
+One that starts with an exclamation mark excepts what it matches.")
 
 (defun backstaff-server--shake-hands (server &optional callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
@@ -378,9 +344,8 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
      (lambda (identity)
        (if (backstaff-server--compatible-p identity)
            (progn (backstaff-server-note (format "connected: %S" identity))
-                  (setq backstaff-server-content-readers
-                        (plist-get identity :reads-content))
-                  (backstaff-server--note-secrets (plist-get identity :secrets))
+                  (setq backstaff-server-content-readers (plist-get identity :reads-content)
+                        backstaff-server-secrets (plist-get identity :secrets))
                   (funcall callback identity nil))
          (apply fail (backstaff-server--mismatch identity))))
      :error-fn
@@ -409,9 +374,8 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
                       backstaff-server-version)
               (backstaff-server-advice '(backstaff-protocol-error)))
       (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
- update %s"
-                    backstaff-server-version backstaff-server--protocol version protocol
-                    (if newer "Emacs's package" "the server"))
+ update %s" backstaff-server-version backstaff-server--protocol version protocol
+ (if newer "Emacs's package" "the server"))
             (backstaff-server--update-advice newer)))))
 
 (defun backstaff-server--update-advice (package)
@@ -437,10 +401,9 @@ the second number, too.  IDENTITY may be anything, even no plist."
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail what is under way for REASON."
-  (dolist (server (cons backstaff-server--current
-                        (mapcar #'cdr backstaff-server--elsewhere)))
-    (when server
-      (backstaff-epc-close (backstaff-server-connection server) reason)))
+  (dolist (server (delq nil (cons backstaff-server--current
+                                  (mapcar #'cdr backstaff-server--elsewhere))))
+    (backstaff-epc-close (backstaff-server-connection server) reason))
   (setq backstaff-server--current nil
         backstaff-server--elsewhere nil))
 
@@ -475,17 +438,14 @@ returns nil if it cannot start one there, or a plist of functions:
   "Return the plist of `backstaff-server-starters' for the host of DIRECTORY.
 Signal a `backstaff-remote-directory' if there is none, or if Emacs is not
 connected to the host."
-  (let ((starter (run-hook-with-args-until-success 'backstaff-server-starters
-                                                   directory)))
-    (cond ((null starter)
-           (signal 'backstaff-remote-directory
-                   (list (format "%s is on another machine, and Backstaff cannot\
- start a server there" directory))))
-          ((not (backstaff-server-connected-p directory))
-           (signal 'backstaff-remote-directory
-                   (list (format "%s is on another machine, and Emacs is not\
- connected to it; M-x backstaff-connect connects" directory))))
-          (t starter))))
+  (let ((starter (run-hook-with-args-until-success 'backstaff-server-starters directory)))
+    (unless (and starter (backstaff-server-connected-p directory))
+      (signal 'backstaff-remote-directory
+              (list (format "%s is on another machine, and %s" directory
+                            (if starter "Emacs is not connected to it;\
+ M-x backstaff-connect connects"
+                              "Backstaff cannot start a server there")))))
+    starter))
 
 
 ;;; The server
@@ -543,11 +503,10 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
          (connection (backstaff-server-connection server)))
     (cons connection
           (backstaff-epc-call-async
-           connection method args
+           connection method args :error-fn error-fn :timeout timeout
            :success-fn (lambda (value)
                          (funcall success-fn
-                                  (backstaff-server--note-reply server value)))
-           :error-fn error-fn :timeout timeout))))
+                                  (backstaff-server--note-reply server value)))))))
 
 (defun backstaff-server-cancel (handle)
   "Cancel the asynchronous call HANDLE; return nil if it had ended before."
