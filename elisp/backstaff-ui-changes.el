@@ -134,6 +134,10 @@ branch or tag, BASE, to compare with; \"index\" stands for what is staged."
   (let ((data (plist-get reply :data)))
     (unless (plist-get reply :ok)
       (backstaff-changes--insert (concat (plist-get reply :text) "\n")))
+    (when (plist-get reply :ok)
+      (backstaff-changes--insert
+       (format "%s since %s:\n" (if (plist-get data :files) "Changes" "No changes")
+               backstaff-changes--base)))
     (dolist (file (plist-get data :files))
       (let ((start (point-max))
             (patch (plist-get file :patch)))
