@@ -9,13 +9,39 @@ from pathlib import Path
 
 ME = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
 NAMES = (
-    *("a", "b.txt", "c.py", "dd", "x y", "é", 'q"t', "t\tb", "Ü.md", "A", "long-name.c", "na\udce9"),
+    *(
+        "a",
+        "b.txt",
+        "c.py",
+        "dd",
+        "x y",
+        "é",
+        'q"t',
+        "t\tb",
+        "Ü.md",
+        "A",
+        "long-name.c",
+        "na\udce9",
+    ),
     *("sub/a", "sub/b.txt", "sub/deep/c.py", "other/a", "other/b.txt", "z/z/z", "-x", " lead"),
 )
 WORDS = ("alpha", "beta", "gamma", "", "}", "    return x", "def f():", "class C:", "$Id$", "é")
 ATTRIBUTES = (
-    *("* text=auto\n", "*.txt text\n", "*.py eol=crlf\n", "*.md -text\n", "* ident\n", "*.c -diff\n"),
-    *("*.txt binary\n", "sub/* eol=lf\n", "*.py text=auto eol=lf\n", "/a !text\n", "b* crlf=input\n"),
+    *(
+        "* text=auto\n",
+        "*.txt text\n",
+        "*.py eol=crlf\n",
+        "*.md -text\n",
+        "* ident\n",
+        "*.c -diff\n",
+    ),
+    *(
+        "*.txt binary\n",
+        "sub/* eol=lf\n",
+        "*.py text=auto eol=lf\n",
+        "/a !text\n",
+        "b* crlf=input\n",
+    ),
 )
 
 
@@ -86,7 +112,9 @@ class State:
             lines = path.read_bytes().splitlines(keepends=True)
             for _ in range(self.random.randrange(1, 4)):
                 at = self.random.randrange(len(lines) + 1)
-                lines[at : at + self.random.randrange(3)] = [b"new %d\n" % self.random.randrange(99)]
+                lines[at : at + self.random.randrange(3)] = [
+                    b"new %d\n" % self.random.randrange(99)
+                ]
             path.write_bytes(b"".join(lines))
         else:
             path.write_bytes(self.text())
@@ -195,7 +223,13 @@ class State:
             (inner / "f").write_text("1")
 
     def sparse(self) -> None:
-        git(self.root, "sparse-checkout", "set", *self.random.choice((["sub"], ["other"])), fine=True)
+        git(
+            self.root,
+            "sparse-checkout",
+            "set",
+            *self.random.choice((["sub"], ["other"])),
+            fine=True,
+        )
         if self.random.random() < 0.3:
             git(self.root, "sparse-checkout", "reapply", "--sparse-index", fine=True)
 

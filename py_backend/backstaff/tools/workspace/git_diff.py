@@ -25,7 +25,7 @@ from backstaff.errors import (
 from backstaff.render.lines import plural, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, word
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._refusals import does_not_exist, nearest, refusal
+from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
 DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES = 1 << 20, 4 << 20
@@ -94,9 +94,7 @@ def run(asked: Arguments, context: Context) -> Result:
             return Page(asked, found, prefix, limit, context).result()
     except (NotFound, NotADirectory) as error:
         near = nearest(asked.path, context)
-        last = isinstance(error, NotADirectory) and error.last
-        problem = "is not a directory" if last else does_not_exist(near)
-        message = f"Path {quote(asked.path)} {problem}"
+        message = f"Path {quote(asked.path)} does not exist{nearest_names(near)}"
         raise ToolError(ErrorCode.NOT_FOUND, message, nearest=near) from error
     except PathError as error:
         raise refusal(error, asked.path, context) from error

@@ -20,7 +20,7 @@ from backstaff.project.git import NoGit
 from backstaff.render.lines import cut, plural, shortened, size
 from backstaff.render.names import prose, quote, show
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._refusals import does_not_exist, nearest, refusal
+from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
 from backstaff.tools.workspace._repository import commit_named, work_tree_at
 
 DEFAULT_TEXT_BYTES = 1 << 18
@@ -81,7 +81,7 @@ def run(asked: Arguments, context: Context) -> Result:
             return _list(asked, found, context)
     except (NotFound, NotADirectory) as error:
         near = nearest(asked.path, context)
-        message = f"Path {quote(asked.path)} {does_not_exist(near)}"
+        message = f"Path {quote(asked.path)} does not exist{nearest_names(near)}"
         raise ToolError(ErrorCode.NOT_FOUND, message, nearest=near) from error
     except PathError as error:
         raise refusal(error, asked.path, context) from error
