@@ -51,6 +51,8 @@ class Comparison:
     work_tree: WorkTree
     files: Sequence[Different]
     texts: Mapping[str, bytes]
+    allowed: str = ""
+    """A file that may hold secrets, and that a person has allowed to be shown."""
 
     def patches(
         self, files: Sequence[Different], context: int, budget: Budget
@@ -66,7 +68,8 @@ class Comparison:
 
     def _unshown(self, one: Different) -> Unshown | None:
         base = self.work_tree.base
-        if any(base.hides(path) for path in (one.path, one.change.source) if path):
+        paths = {one.path, one.change.source} - {"", self.allowed}
+        if any(map(base.hides, paths)):
             return Unshown.SECRET
         return Unshown.UNDECIDED if one.undecided else None
 

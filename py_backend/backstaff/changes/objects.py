@@ -16,6 +16,11 @@ MAX_BYTES = 4 << 20
 """Bytes of the largest file of which the content is compared or shown."""
 
 
+MAX_BROKEN = 8
+"""Objects that may be broken before git is asked for no more: it ends at each."""
+_EVEN_BROKEN = (0, 128)
+
+
 class Side(NamedTuple):
     """A file on one side of a comparison. The hash is empty where only its content tells it."""
 
@@ -54,25 +59,49 @@ def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapp
     names = {oid.hex(): oid for oid in oids if any(oid)}
     if not names:
         return {}
-    answer = repository.ask(budget, "cat-file", "--batch", given=_lines(names))
-    if isinstance(answer, NoGit):  # one of them is too much
-        told = answered(repository.ask(budget, "cat-file", "--batch-check", given=_lines(names)))
-        sizes = [line.split(" ") for line in told.decode("ascii", "replace").splitlines()]
-        small = [one[0] for one in sizes if one[1:2] == ["blob"] and int(one[2]) <= MAX_BYTES]
-        answer = repository.ask(budget, "cat-file", "--batch", given=_lines(small))
-    if isinstance(answer, NoGit):
-        return {}
-    found, at = {}, 0
-    while at < len(answer):
-        end = answer.index(b"\n", at)
+    found: dict[bytes, bytes] = {}
+    pending = list(names)
+    for _ in range(MAX_BROKEN):
+        answer = repository.ask(
+            budget, "cat-file", "--batch", fine=_EVEN_BROKEN, given=_lines(pending)
+        )
+        if isinstance(answer, NoGit):  # one of them is too much
+            pending = _small(repository, pending, budget)
+            answer = repository.ask(
+                budget, "cat-file", "--batch", fine=_EVEN_BROKEN, given=_lines(pending)
+            )
+        done = _take(b"" if isinstance(answer, NoGit) else answer, names, found)
+        pending = pending[done + 1 :]  # git ended at the next one, which is broken
+        if not pending:
+            break
+    return found
+
+
+def _take(answer: bytes, names: Mapping[str, bytes], found: dict[bytes, bytes]) -> int:
+    """Put the blobs in ANSWER, by their NAMES, into FOUND; return how many objects are whole."""
+    at, done = 0, 0
+    while (end := answer.find(b"\n", at)) >= 0:
         name, *facts = answer[at:end].split(b" ")
         at = end + 1
         if len(facts) == 2:  # noqa: PLR2004  # else it says "missing"
             size = int(facts[1])
+            if at + size >= len(answer):
+                break
             if facts[0] == b"blob" and size <= MAX_BYTES:
                 found[names[name.decode()]] = answer[at : at + size]
             at += size + 1
-    return found
+        done += 1
+    return done
+
+
+def _small(repository: Repository, names: list[str], budget: Budget) -> list[str]:
+    """The blobs among NAMES that are no longer than `MAX_BYTES`, as far as git knows."""
+    answer = repository.ask(
+        budget, "cat-file", "--batch-check", fine=_EVEN_BROKEN, given=_lines(names)
+    )
+    told = answered(answer).decode("ascii", "replace")
+    sizes = [line.split(" ") for line in told.splitlines()]
+    return [one[0] for one in sizes if one[1:2] == ["blob"] and int(one[2]) <= MAX_BYTES]
 
 
 def _lines(names: Iterable[str]) -> bytes:

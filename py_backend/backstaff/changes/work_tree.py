@@ -625,7 +625,7 @@ def _read_index(repository: Repository, settings: Settings, inside: str, budget:
         modified = content.status.st_mtime_ns
         index = parse(content.head, settings.oid_bytes, modified, inside, shared, budget)
         if index.sparse:
-            told = answered(repository.ask(budget, "ls-files", "-z", "--stage", "--full-name"))
+            told = answered(repository.listed(budget))
             index.expand(told.split(b"\0")[:-1], inside)
     except NotFound:  # nothing was added yet
         return _Kept(Index(b"", settings.oid_bytes, 0))

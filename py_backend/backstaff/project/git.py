@@ -39,6 +39,9 @@ _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _HELD = "/proc/self/fd/%d"
 _TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
 _CHUNK = 1 << 16
+_NOWHERE = "/proc"
+"""A directory in which nobody can make a file."""
+_NO_INDEX = {"GIT_INDEX_FILE": f"{_NOWHERE}/none"}
 _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 """Variables that say where the user's own configuration is. No other variable reaches git."""
 _ENVIRONMENT = {
@@ -195,15 +198,21 @@ class Repository:
         """Start git with WORDS and the input GIVEN. Take its answer, or end it.
 
         The WORDS must make git read its objects, references or configuration alone. What git reads
-        in the work tree can make it run something.
+        in the work tree can make it run something. It gets no index: whoever reads a split one
+        sets the time of a file.
         """
-        return _started(self, budget, words, given)
+        return _started(self, budget, words, given, _NO_INDEX)
 
     def ask(
         self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,), given: bytes = b""
     ) -> bytes | NoGit:
         """The output of git with WORDS (`start`), if the exit status is among FINE."""
-        return _ask(self, budget, *words, fine=fine, given=given)
+        asked = self.start(budget, *words, given=given)
+        return asked if isinstance(asked, NoGit) else asked.answer(fine)
+
+    def listed(self, budget: Budget) -> bytes | NoGit:
+        """The mode, blob, stage and path of all files, by git, in an index that is not split."""
+        return _ask(self, budget, "ls-files", "-z", "--stage", "--full-name")
 
     def blame(self, commit: str, first: int, last: int, path: str, budget: Budget) -> bytes | NoGit:
         """Who wrote lines FIRST to LAST of PATH, a path from the top, as of COMMIT (porcelain).
@@ -211,8 +220,10 @@ class Repository:
         Git reads attributes and names of authors in the work tree. So it gets another one, in which
         nobody can put a file.
         """
-        apart = {"GIT_DIR": os.path.dirname(self.index) or ".", "GIT_WORK_TREE": "/proc"}
-        words = ("blame", "--porcelain", f"-L{first},{last}", commit, "--", path)
+        at = os.path.join(_HELD % self.directory, os.path.dirname(self.index))
+        apart = {"GIT_DIR": os.path.realpath(at), "GIT_WORK_TREE": _NOWHERE, **_NO_INDEX}
+        options = ("--porcelain", "--no-textconv", f"-L{first},{last}")
+        words = ("-C", _NOWHERE, "blame", *options, commit, "--", path)
         asked = _started(self, budget, words, environment=apart)
         return asked if isinstance(asked, NoGit) else asked.answer((0,))
 
@@ -549,13 +560,9 @@ class Asked:
 
 
 def _ask(
-    repository: Repository,
-    budget: Budget,
-    *words: str,
-    fine: tuple[int, ...] = (0,),
-    given: bytes = b"",
+    repository: Repository, budget: Budget, *words: str, fine: tuple[int, ...] = (0,)
 ) -> bytes | NoGit:
-    asked = _started(repository, budget, words, given)
+    asked = _started(repository, budget, words)
     return asked if isinstance(asked, NoGit) else asked.answer(fine)
 
 

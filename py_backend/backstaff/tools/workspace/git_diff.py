@@ -9,7 +9,7 @@ ask for it alone. Alone, it is cut at a hunk.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from backstaff.changes.comparison import INDEX, Comparison, Different, Origin, Unshown, compared
@@ -91,6 +91,7 @@ def run(asked: Arguments, context: Context) -> Result:
                     pass  # it is there, and git knows nothing of it
             if below and [one.path for one in found.files] == [below]:
                 context.root.judge(prefix + below, asked.path)
+                found = replace(found, allowed=below)
             return Page(asked, found, prefix, limit, context).result()
     except (NotFound, NotADirectory) as error:
         near = nearest(asked.path, context)
