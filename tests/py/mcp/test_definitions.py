@@ -14,7 +14,7 @@ from tests.py.mcp.session import Session
 from tests.py.servers import server_at
 
 DOCS = Path(__file__).parents[3] / "docs"
-MAX_TOKENS = 1500
+MAX_TOKENS = 1850
 BYTES_A_TOKEN = 4
 """Of English in JSON. A real tokenizer (o200k) counts a tenth fewer tokens in these definitions."""
 EVERY_CLIENT_TAKES = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -35,9 +35,9 @@ def sizes_told(*ids: str) -> dict[str, int]:
     return {tool["name"]: len(json.dumps(tool, separators=(",", ":"))) for tool in told}
 
 
-def test_default_tools_cost_a_model_fewer_than_1500_tokens() -> None:
+def test_default_tools_cost_a_model_fewer_than_1850_tokens() -> None:
     sizes = sizes_told(*MCP_TOOLS)
-    assert len(sizes) == 7
+    assert len(sizes) == 9
     assert sum(sizes.values()) / BYTES_A_TOKEN < MAX_TOKENS, sizes
 
 
