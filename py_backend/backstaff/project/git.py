@@ -465,10 +465,9 @@ def _is_within(path: str, project: str) -> bool:
 
 def _is_program(path: str) -> bool:
     try:
-        mode = os.stat(path).st_mode
+        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)
     except OSError:
         return False
-    return stat.S_ISREG(mode) and os.access(path, os.X_OK)
 
 
 def _commits(answer: bytes) -> Iterator[list[str]]:
