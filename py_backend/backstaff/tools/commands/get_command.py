@@ -213,6 +213,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=7,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

@@ -129,6 +129,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.COMMANDS,
+    preset=6,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

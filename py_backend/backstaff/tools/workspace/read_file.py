@@ -304,6 +304,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=4,
     categories=(
         ESSENTIAL,
         "filesystem",

@@ -455,6 +455,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=5,
     categories=(ESSENTIAL, "filesystem", "navigation", "search"),
     reads_content=True,
     settings=Settings,

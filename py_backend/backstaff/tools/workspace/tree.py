@@ -213,7 +213,7 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
         return {"name": name, "path": path, "depth": depth, "kind": kind}
 
     base = place.prefix
-    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY), context.count_closed)
+    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY), context.view.count_closed)
     if arguments.max_entries == 1:
         tree.limit_reached = True
         return tree
@@ -253,9 +253,9 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
 
 def _rule(place: Place, context: Context) -> Rule:
     """Make the function that finds the names to leave out without being asked."""
-    if context.left_out is LeftOut.NOTHING:
+    if context.view.left_out == LeftOut.NOTHING:
         return lambda *_: frozenset()
-    if context.left_out is LeftOut.CONTRACT:
+    if context.view.left_out == LeftOut.CONTRACT:
         return lambda _, names: DEFAULT_EXCLUDES.intersection(names)
     project = project_files(place, context.budget)
     known: dict[str, set[str]] = {}
@@ -469,5 +469,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TREE,
+    preset=2,
     categories=(ESSENTIAL, "filesystem", "navigation"),
 )
