@@ -102,7 +102,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _mcp(options: argparse.Namespace) -> int:
-    from backstaff.mcp.connection import Offer
+    from backstaff.mcp.connection import ServedTools
     from backstaff.mcp.stdio import serve
 
     server = _server(options)
@@ -113,7 +113,7 @@ def _mcp(options: argparse.Namespace) -> int:
     problem = "" if options.root else _no_project(server.root)
     if problem:
         print(f"backstaff: {problem}", file=sys.stderr)
-    offer = Offer(
+    offer = ServedTools(
         problem=problem,
         tools=_chosen(server.registry, options.toolsets, options.tools),
         max_output_bytes=options.max_output_bytes,
@@ -209,13 +209,13 @@ def _tools(options: argparse.Namespace) -> int:
     for tool_id, tool in registry.by_id.items():
         print(f"{tool_id}\n    {tool.description}")
         for parameter in tool.parameters:
-            print(f"      {_summary(parameter)}  {parameter.told()['description']}")
+            print(f"      {_summary(parameter)}  {parameter.schema_for_models()['description']}")
     return EXIT_OK
 
 
 def _summary(parameter: Parameter) -> str:
     """Return, for example, `depth (integer, default 3, minimum 0, maximum 12)`."""
-    schema = parameter.told()
+    schema = parameter.schema_for_models()
     need = "required" if parameter.required else "optional"
     if parameter.default is not None and not parameter.required:
         need = f"default {to_json(parameter.default)}"

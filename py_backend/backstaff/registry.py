@@ -80,7 +80,7 @@ class Registry:
             low, high = parameter.bounds()
             if low is not None and low == high:
                 continue  # a number that has one value is accepted, but worth no tokens
-            told = parameter.told()
+            told = parameter.schema_for_models()
             text = self._named(parameter.description or parameter.help, self.by_id)
             if "default" in text:
                 told.pop("default", None)  # to say it twice would cost tokens

@@ -28,6 +28,8 @@ __all__ = [
 Arguments = TypeVar("Arguments")
 
 
+DEFAULT_TEXT_BYTES = 1 << 20
+"""The bytes that a text may have where neither the caller nor the tool says."""
 ESSENTIAL = "essential"
 """The category of the few tools that an agent is offered unless it is told otherwise.
 
@@ -102,7 +104,7 @@ class Context:
     codings: Mapping[str, str] = field(default_factory=dict)
     settings: Any = NoSettings()
 
-    def text_limit(self, default: int) -> int:
+    def text_limit(self, default: int = DEFAULT_TEXT_BYTES) -> int:
         """Return the bytes of text allowed: the caller's limit or DEFAULT, within the window."""
         limit = default if self.max_output_bytes is None else self.max_output_bytes
         capacity = self.available_capacity_bytes
@@ -170,7 +172,7 @@ class Tool(Generic[Arguments]):
             items = {"items": Keyword("string")} if one.type is ParameterType.ARRAY else {}
             required = {"required": True} if one.required else {}
             keywords = {"type": one.type} | items | required
-            arguments.append({"name": one.name} | one.told() | keywords)
+            arguments.append({"name": one.name} | one.schema_for_models() | keywords)
         return {
             "id": tool_id,
             "name": name,
