@@ -35,6 +35,7 @@
     map)
   "Keymap of `backstaff-overview-mode'.")
 
+;;;###autoload
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for a project on one page.
 A line shows a directory and names in it.  In \"lib/(9) +4 .py\", lib/ has 9

@@ -53,6 +53,7 @@
     map)
   "Keymap of `backstaff-search-mode'.")
 
+;;;###autoload
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a regular expression.
 

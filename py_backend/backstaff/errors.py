@@ -134,8 +134,8 @@ class Secret(PathError):
 
     def __init__(self, relative: str, *, linked: bool) -> None:
         which = f"its target {relative!a}" if linked else "it"
-        remedy = "a person has to allow it, or change [policy] secrets in the settings"
-        super().__init__(f"{which} may hold secrets: {remedy}", secret=relative)
+        remedy = "allow it in Emacs, or change secrets below [policy] in backstaff's config.toml"
+        super().__init__(f"{which} may hold secrets; the user can {remedy}", secret=relative)
 
 
 class Unreachable(PathError):
