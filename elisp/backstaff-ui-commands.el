@@ -7,56 +7,42 @@
 ;; Commands are Markdown files that agents and people share.  They are in a directory
 ;; of the project or in the directories of the server's settings.  Where these say
 ;; `sources', skills and prompts stand among them, each with its kind and its folder.
+;; All commands are in one buffer, a line for each.
 
 ;;; Code:
 
 (require 'cl-lib)
+(require 'map)
 (require 'subr-x)
-(require 'backstaff-ui-table)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
-
-(defcustom backstaff-commands-page-size 50
-  "Number of commands on a page, from 1 to 100."
-  :type 'integer :group 'backstaff)
 
 (defvar backstaff-commands--history nil
   "The names that the user typed for commands.")
 
 (defvar backstaff-commands-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map backstaff-table-map)
     (define-key map (kbd "RET") #'backstaff-commands-open)
-    (define-key map (kbd "n") #'backstaff-commands-next-line)
-    (define-key map (kbd "p") #'backstaff-commands-previous-line)
-    (define-key map (kbd "N") #'backstaff-commands-next-page)
-    (define-key map (kbd "P") #'backstaff-commands-previous-page)
-    (define-key map (kbd "]") #'backstaff-commands-next-page)
-    (define-key map (kbd "[") #'backstaff-commands-previous-page)
     (define-key map (kbd "s") #'backstaff-commands-search)
     (define-key map (kbd "^") #'backstaff-commands-all)
     map)
   "Keymap of `backstaff-commands-mode'.")
 
-(define-derived-mode backstaff-commands-mode tabulated-list-mode "Commands"
-  "Major mode for a page of commands or for the results of a search.
-\\<backstaff-commands-mode-map>\\[backstaff-commands-next-line] on the last line\
- shows the next page, and \\[backstaff-commands-previous-line] on the first
-line the previous one.
+;;;###autoload (autoload 'backstaff-commands-mode "backstaff-ui-commands")
+(define-derived-mode backstaff-commands-mode backstaff-view-mode "Commands"
+  "Major mode for the commands of a project or the results of a search.
 
 \\{backstaff-commands-mode-map}"
   :group 'backstaff
-  (backstaff-table-setup
+  (backstaff-view-setup
    :request (lambda (state)
               (if-let ((query (plist-get state :query)))
                   (list "commands/search_commands" (list :query query :max_results 100))
                 (list "commands/list_commands"
-                      (list :page (plist-get state :page)
-                            :page_size backstaff-commands-page-size))))
+                      (list :page (or (plist-get state :page) 1) :page_size 100))))
    :draw #'backstaff-commands--draw
    :draw-failure #'backstaff-commands--draw-failure
-   :title (apply-partially #'backstaff-view-title "commands")
-   :defaults (lambda () (list :page 1))))
+   :title (apply-partially #'backstaff-view-title "commands")))
 
 ;;;###autoload
 (defun backstaff-list-commands ()
@@ -66,71 +52,19 @@ line the previous one.
                        (list :root (backstaff-command-root) :path ".")))
 
 (defun backstaff-commands--draw (reply)
-  "Draw the page of commands or the results of a search in REPLY."
+  "Draw the first hundred commands or the results of a search in REPLY."
   (let* ((data (plist-get reply :data))
          (query (plist-get backstaff-view-state :query))
-         (pages (plist-get data :pagination))
-         (entries (plist-get data (if query :results :commands)))
-         ;; Only where the settings name more sources do entries have a kind.
-         (kinds (plist-get (car entries) :kind))
-         (further (if kinds 2 0)))
-    ;; The server sorts the results of a search.  Pages keep the user's order.
-    (when (or query (not (assoc (car tabulated-list-sort-key)
-                                (append '(("Name") ("Size") ("Modified") ("Description"))
-                                        (and kinds '(("Kind") ("From")))))))
-      (setq tabulated-list-sort-key nil))
-    (backstaff-table-draw
-     `[("Name" 20 backstaff-table-name-less-p)
-       ,@(and kinds
-              `(("Kind" 8 ,(backstaff-table-text-less-p 1))
-                ("From" 20 ,(backstaff-table-text-less-p 2))))
-       ,@(if query
-             `(("Score" 6 ,(backstaff-table-less-p
-                            (lambda (row) (plist-get (backstaff-table-row-more row) :score)))
-                :right-align t :pad-right 2)
-               ("Found in" 16 ,(backstaff-table-text-less-p (+ 2 further)) :pad-right 2))
-           `(("Size" 8 ,(backstaff-table-less-p #'backstaff-table-row-size)
-              :right-align t :pad-right 2)
-             ("Modified" 16 ,(backstaff-table-less-p #'backstaff-table-row-modified)
-              :pad-right 2)))
-       ("Description" 20 ,(backstaff-table-text-less-p (+ 3 further)))]
-     (lambda (row)
-       (let ((more (backstaff-table-row-more row)))
-         `(,(backstaff-table-name (backstaff-table-row-name row)
-                                  'font-lock-function-name-face)
-           ,@(and kinds (list (substring (symbol-name (plist-get more :kind)) 1)
-                              (backstaff-view-label (plist-get more :folder))))
-           ,@(if query
-                 (list (format "%.2f" (plist-get more :score))
-                       (mapconcat (lambda (place) (substring (symbol-name place) 1))
-                                  (plist-get more :matched-in) " "))
-               (list (backstaff-table-size (backstaff-table-row-size row))
-                     (backstaff-table-time (backstaff-table-row-modified row))))
-           ,(backstaff-commands--description more))))
-     (mapcar (lambda (entry)
-               (make-backstaff-table-row
-                :name (plist-get entry :name) :kind :file :size (plist-get entry :size)
-                :modified (plist-get entry :modified-epoch)
-                ;; The path of a shadowed one is a name for it, and the view wants another.
-                :more `( :path ,(backstaff-commands--path entry)
-                         :command ,(plist-get entry
-                                              (if (plist-get entry :shadowed-by) :path :name))
-                         ,@entry)))
-             entries))
-    (if query
-        (backstaff-view-set-header
-         "." (format "%d found for %s" (length entries) (backstaff-names-show query))
-         (format "%d searched" (plist-get data :searched)))
-      (backstaff-view-set-header
-       "." (or (backstaff-view-count (plist-get pages :total) "command" "commands")
-               "no command")
-       (format "page %d of %d" (plist-get pages :page)
-               (max 1 (plist-get pages :total-pages)))))
+         (count (if query (length (plist-get data :results))
+                  (plist-get (plist-get data :pagination) :total))))
+    (backstaff-view-set-header
+     "." (concat (or (backstaff-view-count count "command" "commands") "no command")
+                 (if query (format " of %d for %s" (plist-get data :searched)
+                                   (backstaff-names-show query)))))
+    (backstaff-commands--insert reply)
     (backstaff-view-set-notes
      (when query (substitute-command-keys "\\[backstaff-commands-all] lists all commands"))
-     (when (plist-get pages :has-next)
-       (substitute-command-keys "\\[backstaff-commands-next-page] shows the next page"))
-     (unless (or query entries) "There are no commands")
+     (when (and (zerop count) (not query)) "There are no commands")
      (when-let ((nested (plist-get data :nested)))
        (format "%s%s in %s: not read unless the settings have sources under [tools.list_commands]"
                (if (plist-get nested :more) "at least " "")
@@ -138,22 +72,51 @@ line the previous one.
                (backstaff-view-count (plist-get nested :folders)
                                      "sub-folder" "sub-folders"))))))
 
-(defun backstaff-commands--description (entry)
-  "Return the description of ENTRY, behind what else there is to say of it."
-  (let ((by (plist-get entry :shadowed-by))
-        (hint (plist-get entry :argument-hint)))
-    (concat (propertize
-             (concat (and by (format "shadowed by %s; "
-                                     (backstaff-view-label (backstaff-commands--below by))))
-                     (mapconcat (lambda (problem) (concat (backstaff-view-label problem) "; "))
-                                (plist-get entry :problems) "")
-                     (and hint (concat (backstaff-view-label hint) " ")))
-             'face 'backstaff-detail)
-            (backstaff-view-label (plist-get entry :description)))))
+(defun backstaff-commands--insert (reply)
+  "Insert a line for each command in REPLY, and request the next hundred."
+  (let* ((data (plist-get reply :data))
+         (pages (plist-get data :pagination)) (inhibit-read-only t))
+    (with-silent-modifications
+      (save-excursion
+        (goto-char (point-max))
+        (dolist (command (or (plist-get data :results) (plist-get data :commands)))
+          (let ((start (point))
+                (name (backstaff-view-label (plist-get command :name)))
+                (by (plist-get command :shadowed-by)))
+            (insert (propertize name 'face 'font-lock-function-name-face 'backstaff-name t)
+                    (make-string (max 2 (- 22 (string-width name))) ?\s)
+                    (propertize (backstaff-commands--details command) 'face 'backstaff-detail)
+                    (backstaff-view-label (plist-get command :description)) "\n")
+            (put-text-property
+             start (point) 'backstaff-entry
+             ;; A shadowed command is known by its path alone.
+             (append (list :path (backstaff-commands--below (plist-get command :path)) :kind :file
+                           :command (plist-get command (if by :path :name)))
+                     command))))))
+    (when (plist-get pages :has-next)
+      (backstaff-view-call
+       (append (list :page (1+ (plist-get pages :page))) backstaff-view-state)
+       (lambda (reply)
+         (backstaff-names-labels reply backstaff-view-labels)
+         (backstaff-commands--insert reply))))))
+
+(defun backstaff-commands--details (command)
+  "Return what there is to say of COMMAND before its description.
+These are its kind and folder if the settings have sources, the command that
+shadows it, its problems and the hint for its arguments."
+  (let ((kind (plist-get command :kind)) (by (plist-get command :shadowed-by))
+        (hint (plist-get command :argument-hint)))
+    (concat (and kind (format "%s in %s; " (substring (symbol-name kind) 1)
+                              (backstaff-view-label (plist-get command :folder))))
+            (and by (format "shadowed by %s; "
+                            (backstaff-view-label (backstaff-commands--below by))))
+            (mapconcat (lambda (problem) (concat (backstaff-view-label problem) "; "))
+                       (plist-get command :problems) "")
+            (and hint (concat (backstaff-view-label hint) " ")))))
 
 (defun backstaff-commands--draw-failure (reply)
   "Draw REPLY, a failure; without a directory of commands, say how to make one."
-  (let ((missing (equal (plist-get (plist-get reply :error) :code) "DIRECTORY_NOT_FOUND")))
+  (let ((missing (backstaff-commands--none-p reply)))
     (backstaff-view-set-header "." (if missing "no command" "failed"))
     (backstaff-view-insert-text
      (if missing "There are no commands here.  Put Markdown files into .claude/commands, or
@@ -161,55 +124,20 @@ name other directories under [tools.list_commands] in the settings."
        (plist-get reply :text))
      (if missing 'backstaff-detail 'backstaff-failure))))
 
-(defun backstaff-commands--path (command)
-  "Return the path of COMMAND's file, below the root if it lies there."
-  (backstaff-commands--below (plist-get command :path)))
+(defun backstaff-commands--none-p (reply)
+  "Return non-nil if REPLY says that there is no directory of commands."
+  (equal (plist-get (plist-get reply :error) :code) "DIRECTORY_NOT_FOUND"))
 
 (defun backstaff-commands--below (file)
   "Return the path of FILE, below the root if it lies there."
   (backstaff-path-relative (file-local-name (backstaff-view-get :root)) file))
 
-(defun backstaff-commands--turn (step &optional focus)
-  "Show the page STEP pages further, with point on FOCUS."
-  (let ((pages (plist-get (plist-get backstaff-view-reply :data) :pagination)))
-    (unless (plist-get pages (if (> step 0) :has-next :has-prev))
-      (user-error (if (> step 0) "This is the last page" "This is the first page")))
-    (backstaff-view-change :page (+ step (plist-get pages :page)) :focus focus)))
-
-(defun backstaff-commands-next-page ()
-  "Show the next page."
-  (interactive nil backstaff-commands-mode)
-  (backstaff-commands--turn 1))
-
-(defun backstaff-commands-previous-page ()
-  "Show the previous page."
-  (interactive nil backstaff-commands-mode)
-  (backstaff-commands--turn -1))
-
-(defun backstaff-commands-next-line ()
-  "Go to the next command, on the next page if necessary."
-  (interactive nil backstaff-commands-mode)
-  (if (save-excursion (forward-line) (eobp))
-      (backstaff-commands--turn 1)
-    (forward-line)
-    (backstaff-view-go-to-name)))
-
-(defun backstaff-commands-previous-line ()
-  "Go to the previous command, on the previous page if necessary."
-  (interactive nil backstaff-commands-mode)
-  (if (not (save-excursion (forward-line -1) (backstaff-view-entry)))
-      (backstaff-commands--turn -1 'last)
-    (forward-line -1)
-    (backstaff-view-go-to-name)))
-
 (defun backstaff-commands-search (query)
   "Show the commands that match QUERY, some words."
   (interactive
-   (let ((data (plist-get backstaff-view-reply :data)))
-     (unless (or (backstaff-view-get :query)
-                 (> (or (plist-get (plist-get data :pagination) :total) 0) 0))
-       (user-error "There are no commands to search"))
-     (list (read-string "Search commands for: ")))
+   (progn (unless (or (backstaff-view-get :query) (backstaff-view-entry))
+            (user-error "There are no commands to search"))
+          (list (read-string "Search commands for: ")))
    backstaff-commands-mode)
   (backstaff-view-change :query query))
 
@@ -220,12 +148,16 @@ name other directories under [tools.list_commands] in the settings."
     (user-error "All commands are listed"))
   (backstaff-view-change :query nil))
 
+
+;;; One command
+
 (defvar backstaff-command-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "^") #'backstaff-list-commands)
     map)
   "Keymap of `backstaff-command-mode'.")
 
+;;;###autoload (autoload 'backstaff-command-mode "backstaff-ui-commands")
 (define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
   "Major mode for a command.
 Invisible characters are written as escapes.  RET visits the file itself.
@@ -237,8 +169,8 @@ Invisible characters are written as escapes.  RET visits the file itself.
               (list "commands/get_command" (list :command_name (plist-get state :tool))))
    :draw (lambda (reply)
            (insert (substring-no-properties (plist-get reply :text)))
-           (let ((file (backstaff-commands--path
-                        (plist-get (plist-get reply :data) :metadata))))
+           (let ((file (backstaff-commands--below
+                        (plist-get (plist-get (plist-get reply :data) :metadata) :path))))
              (setq backstaff-view-subject (list :path file :kind :file))
              (backstaff-view-set-header file)))
    :title (lambda (state)
@@ -259,19 +191,14 @@ Interactively, complete the name."
   (interactive
    (let* ((root (backstaff-command-root))
           (commands (backstaff-commands--fetch root))
-          (annotate (lambda (label)
-                      (concat (make-string (max 2 (- 32 (string-width label))) ?\s)
-                              (propertize (nth 2 (assoc label commands))
-                                          'face 'completions-annotations))))
+          (completion-extra-properties
+           (list :annotation-function
+                 (lambda (label)
+                   (concat (make-string (max 2 (- 32 (string-width label))) ?\s)
+                           (nth 2 (assoc label commands))))))
           (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
-                   (completing-read
-                    "Command: "
-                    (lambda (string predicate action)
-                      (if (eq action 'metadata)
-                          `(metadata (category . backstaff-command)
-                                     (annotation-function . ,annotate))
-                        (complete-with-action action commands string predicate)))
-                    nil t nil 'backstaff-commands--history))))
+                   (completing-read "Command: " commands nil t nil
+                                    'backstaff-commands--history))))
      (when (string-empty-p label)
        (user-error "Type a name; M-x backstaff-list-commands lists all"))
      (list (nth 1 (assoc label commands)) root)))
@@ -290,7 +217,7 @@ This waits for the server."
    for data = (plist-get reply :data)
    unless (plist-get reply :ok)
    do (user-error
-       "%s" (if (string-search "'.claude/commands' does not exist;" (plist-get reply :text))
+       "%s" (if (backstaff-commands--none-p reply)
                 "No commands here yet: each is a Markdown file in the project's .claude/commands"
               (plist-get reply :text)))
    append (cl-loop for entry in (plist-get data :commands)

@@ -7,7 +7,8 @@
 ;; Each line of a tree is a heading of `outline-minor-mode', which folds
 ;; directories.  TAB folds a directory or opens it by one level; below the depth of
 ;; the tree it asks the server.  Directories stay opened and folded when the tree is
-;; requested again.
+;; requested again.  A new tree opens as many levels as fit the window, and the way to
+;; the file that the user comes from.
 ;;
 ;; The entry of a line is a node of the reply, a plist with `:children'.  A node that
 ;; was cut at the depth has `:truncated' and gets `:count', the number of names in it.
@@ -77,6 +78,9 @@ shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] chang
 (defvar-local backstaff-tree--folded nil
   "The paths of the directories that were folded at the last drawing.")
 
+(defvar-local backstaff-tree--fitted nil
+  "The root and path of the tree that was fitted to the window.")
+
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
 TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
@@ -97,12 +101,14 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
    :before-draw #'backstaff-tree--note-folds
    :draw (lambda (reply)
            (backstaff-tree--prepare (backstaff-tree--root) (plist-get reply :data))
-           (backstaff-tree--insert)
            (let ((depth (backstaff-view-get :depth)))
              ;; A level less shows all siblings before anything below them.
              (if (and (plist-get (plist-get reply :data) :missing) (> depth 1))
-                 (backstaff-view-change
-                  :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth))
+                 (progn (backstaff-tree--insert)
+                        (backstaff-view-change
+                         :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth)))
+               (backstaff-tree--fit)
+               (backstaff-tree--insert)
                (backstaff-tree--open-again ""))))
    :title (apply-partially #'backstaff-view-title "tree")
    :defaults (lambda () (list :hidden backstaff-show-hidden
@@ -112,11 +118,11 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
                               :left-out backstaff-tree-leave-out
                               :exclude backstaff-tree-exclude))
    :open (lambda (entry)
-           (if (eq (plist-get entry :kind) :symlink)
-               (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
-             ;; A focus below the directory unfolds it.
-             (backstaff-view-move :path (plist-get entry :path)
-                                  :focus (concat (plist-get entry :path) "/")))))
+           (let ((path (plist-get entry :path)))
+             (if (eq (plist-get entry :kind) :symlink)
+                 (list 'backstaff-list-mode :path path)
+               ;; A focus below the directory unfolds it.
+               (list major-mode :path path :focus (concat path "/"))))))
   (setq-local outline-regexp "."
               outline-level (lambda ()
                               ;; The lines of a failure have no level.
@@ -135,9 +141,13 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
                 (let ((node (get-text-property (point) 'backstaff-entry)))
                   (and (eq (plist-get node :kind) :directory)
                        (backstaff-view-label (plist-get node :path))))))
+  (add-hook 'outline-view-change-hook #'backstaff-tree--count-folded nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
-  (outline-minor-mode))
+  (outline-minor-mode)
+  ;; A count stands for what is folded, in place of an ellipsis.
+  (remove-from-invisibility-spec '(outline . t))
+  (add-to-invisibility-spec 'outline))
 
 ;;;###autoload
 (defun backstaff-tree (directory)
@@ -146,7 +156,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (if current-prefix-arg
                          (backstaff-read-directory "Tree of directory: ")
                        (backstaff-command-root))))
-  (backstaff-view-open-file 'backstaff-tree-mode (file-name-as-directory directory)))
+  (backstaff-view-open-directory 'backstaff-tree-mode directory))
 
 (defun backstaff-tree--root ()
   "Return the root node of the tree, or nil."
@@ -187,6 +197,46 @@ and each closed directory gets the number of names in it."
         (backstaff-path-name-less-p (plist-get one :name) (plist-get other :name))
       (directory-p one))))
 
+(defun backstaff-tree--fit ()
+  "Fold a new tree below the levels that the window has room for.
+Open the way to the file that point goes to."
+  (let ((place (list (backstaff-view-get :root) (backstaff-view-get :path)))
+        (focus (backstaff-view-get :focus)))
+    (unless (equal place backstaff-tree--fitted)
+      (let ((counts (make-vector 14 0)) (directories nil))
+        (cl-labels ((count (node)
+                      (cl-incf (aref counts (plist-get node :depth)))
+                      (when (plist-get node :children)
+                        (push node directories)
+                        (mapc #'count (plist-get node :children)))))
+          (count (backstaff-tree--root)))
+        (let ((level (cl-loop for lines across counts
+                              sum lines into all
+                              while (<= all (window-body-height (get-buffer-window nil t)))
+                              count t)))
+          (dolist (node directories)
+            ;; The first level is seen in any case.
+            (when (>= (plist-get node :depth) (max 1 (1- level)))
+              (cl-pushnew (plist-get node :path) backstaff-tree--folded :test #'equal)))))
+      (setq backstaff-tree--fitted place))
+    (while (setq focus (and focus (backstaff-path-parent focus)))
+      (setq backstaff-tree--folded (delete focus backstaff-tree--folded))
+      (cl-pushnew focus backstaff-tree--opened :test #'equal))))
+
+(defun backstaff-tree--count-folded ()
+  "Show behind each folded directory how many names are in it."
+  (dolist (overlay (overlays-in (point-min) (point-max)))
+    (when (eq (overlay-get overlay 'invisible) 'outline)
+      (let ((node (get-text-property (max (point-min) (1- (overlay-start overlay)))
+                                     'backstaff-entry)))
+        (overlay-put overlay 'before-string
+                     (backstaff-tree--count (length (plist-get node :children))))))))
+
+(defun backstaff-tree--count (count)
+  "Return the text behind a closed directory that has COUNT names, or an unknown number."
+  (if (eql count 0) ""
+    (propertize (if count (format " … %d" count) " …") 'face 'backstaff-detail)))
+
 (defun backstaff-tree--unread-p (node)
   "Return non-nil if the children of NODE were not requested yet."
   (and (plist-get node :truncated) (not (plist-get node :children))))
@@ -194,11 +244,14 @@ and each closed directory gets the number of names in it."
 (defun backstaff-tree--insert ()
   "Insert the tree, fold its folded directories, and write header and notes."
   (backstaff-tree--insert-node (backstaff-tree--root) "" "" 1)
-  (dolist (path backstaff-tree--folded)
-    (save-excursion
-      (when (and (not (string-prefix-p (concat path "/") (or (backstaff-view-get :focus) "")))
-                 (backstaff-view-go-to path))
-        (outline-hide-subtree))))
+  (save-excursion
+    (goto-char (point-min))
+    (while (not (eobp))
+      (when (and (not (outline-invisible-p))
+                 (member (plist-get (get-text-property (point) 'backstaff-entry) :path)
+                         backstaff-tree--folded))
+        (outline-hide-subtree))
+      (forward-line)))
   (let* ((data (plist-get backstaff-view-reply :data))
          (exclude (backstaff-view-get :exclude))
          (limit (backstaff-view-get :max))
@@ -272,10 +325,9 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
             (propertize (bidi-string-mark-left-to-right name)
                         'face (backstaff-view-kind-face kind) 'backstaff-name t)
             (backstaff-view-kind-suffix kind)
-            (pcase (and (backstaff-tree--unread-p node) (or (plist-get node :count) t))
-              ((or 'nil 0) "")
-              (count (propertize (if (integerp count) (format " … %d" count) " …")
-                                 'face 'backstaff-detail))))
+            (if (backstaff-tree--unread-p node)
+                (backstaff-tree--count (plist-get node :count))
+              ""))
     (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
     (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
     (while children
@@ -347,7 +399,9 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
                 (setq backstaff-tree--folded (delete path backstaff-tree--folded))
                 (unless (plist-get node :children)
                   (message "%s/ has no entries to show" (backstaff-view-label path))))
-              (backstaff-view-redraw #'backstaff-tree--insert)
+              (let ((start (point)))
+                (backstaff-view-redraw #'backstaff-tree--insert)
+                (backstaff-view-seek start))
               (backstaff-tree--open-again (concat path "/"))))))))
 
 (defun backstaff-tree--open-again (prefix)
@@ -370,6 +424,7 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
            (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
    backstaff-tree-mode)
   (setq backstaff-tree--opened nil)
+  (outline-show-all)
   (backstaff-view-change :depth depth :wanted nil :try t))
 
 (defun backstaff-tree-add-exclude (glob)

@@ -12,10 +12,10 @@
 ;;
 ;; A line that stands for a file has an entry, such as (:path "src/a.c" :kind :file
 ;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
-;; is the text property `backstaff-entry'; a table finds it by the line's number.  Where a
-;; line has several names, the property `backstaff-place' holds the entry of each.  The
-;; property `backstaff-name' marks the name, where point goes.  backstaff-ui-table.el has
-;; the views that are tables.
+;; is the id of a line of `tabulated-list-mode', or else the text property
+;; `backstaff-entry'.  Where a line has several names, the property `backstaff-place'
+;; holds the entry of each.  The property `backstaff-name' marks the name, where
+;; point goes.
 ;;
 ;; Only the commands that visit a file touch it.
 
@@ -24,6 +24,7 @@
 (require 'cl-lib)
 (require 'map)
 (require 'subr-x)
+(require 'tabulated-list)
 (require 'backstaff)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
@@ -77,9 +78,6 @@ or file below the root.")
 (defvar-local backstaff-view-subject nil
   "The entry of all lines without an entry of their own, or nil.")
 
-(defvar-local backstaff-view--moved nil
-  "Non-nil if the reply that is drawn is of another place than the last one.")
-
 (defvar-local backstaff-view--requested nil
   "The state for which the buffer awaits a reply, or nil.")
 
@@ -89,9 +87,8 @@ or file below the root.")
 (defvar-local backstaff-view--places nil
   "The places of point before the buffer showed a failure.")
 
-(defvar-local backstaff-view--old nil
-  "What the user sees while another text is drawn below it, or nil.
-This is the end of the old text and an alist of its variables.")
+(defvar-local backstaff-view--sought nil
+  "The path that point goes to once its line is drawn, or nil.")
 
 (defvar-local backstaff-view--notes nil
   "The overlay with notes at the end of the buffer.")
@@ -122,23 +119,19 @@ This is the end of the old text and an alist of its variables.")
 (cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
-`:draw' draws a successful reply into the empty buffer.  It may leave most of
-  the work to timers and return `behind'; then the user sees the old text until
-  `backstaff-view-drop-old' or `backstaff-view-drop-new' is called.
+`:draw' draws a successful reply into the empty buffer.
 `:draw-failure' draws any other reply (optional).
 `:before-draw' is called before the text is erased (optional).
 `:title' returns the buffer's name for a state.
 `:defaults' returns a state that a new buffer starts with (optional).
-`:line' returns the number of the line of a path, or nil (optional).
-`:entry' returns the entry of the line at point, or nil; by default it is the
-  text property `backstaff-entry' of the line's start.
-`:variables' are variables that belong to the text (optional).
-`:open' shows an entry that is not a regular file (optional).
+`:open' returns (MODE . CHANGES), the view that shows an entry which is not a
+  regular file (optional).
 `:wrap', WRAP, is non-nil if long lines wrap."
   (setq truncate-lines (not wrap) word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
         mode-line-process '("" backstaff-request-indicator)
+        fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
         backstaff-request-cancelled-function
         (lambda ()
           (if (null backstaff-view-state)
@@ -154,10 +147,25 @@ This is the end of the old text and an alist of its variables.")
                       (lambda (reply)
                         (backstaff-view-set-header (backstaff-view-get :path) "failed")
                         (backstaff-view-insert-text (plist-get reply :text)
-                                                     'backstaff-failure)))))
+                                                    'backstaff-failure)))))
   (backstaff-view--prepare-evil)
+  (add-hook 'file-name-at-point-functions #'backstaff-view-file-name nil t)
+  ;; A user who does something wants point to stay.
+  (add-hook 'pre-command-hook (lambda () (setq backstaff-view--sought nil)) nil t)
   (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change))
-              bookmark-make-record-function #'backstaff-view--bookmark))
+              bookmark-make-record-function #'backstaff-view--bookmark
+              ffap-alist (list (cons major-mode (lambda (_) (backstaff-view-file-name))))
+              thing-at-point-provider-alist
+              `((filename . backstaff-view-file-name)
+                (existing-filename . backstaff-view-file-name))))
+
+(defvar ffap-alist)
+(defvar thing-at-point-provider-alist)
+
+(defun backstaff-view-file-name ()
+  "Return the absolute name of the file at point, or nil."
+  (when-let ((path (plist-get (backstaff-view-entry) :path)))
+    (backstaff-path-file-name (backstaff-view--absolute path) (backstaff-view-get :root))))
 
 (declare-function evil-make-overriding-map "ext:evil-core" (keymap &optional state copy))
 (declare-function evil-set-initial-state "ext:evil-core" (mode state))
@@ -186,12 +194,28 @@ A view opens another one in the same window."
         (pop-to-buffer-same-window buffer)
       (pop-to-buffer buffer))))
 
-(defun backstaff-view-open-file (mode file &rest state)
-  "Show FILE in major mode MODE; STATE is the rest of the state.
-A directory's name ends with a slash."
-  (let ((root (backstaff-command-root (file-name-directory file))))
-    (backstaff-view-open mode `(:root ,root :path ,(backstaff-path-relative root file)
-                                ,@state))))
+(defun backstaff-view-open-directory (mode directory &rest state)
+  "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
+Point goes to the file that the user comes from."
+  (let* ((directory (file-name-as-directory directory))
+         (root (backstaff-command-root directory)))
+    (backstaff-view-open mode `(:root ,root :path ,(backstaff-path-relative root directory)
+                                :focus ,(backstaff-view--origin root) ,@state))))
+
+(defun backstaff-view--origin (root)
+  "Return the path below ROOT of the file that the user comes from, or nil.
+It is the visited file, or the one at point in a view or in Dired."
+  (let* ((name (cond (buffer-file-name)
+                     (backstaff-view--functions (backstaff-view-file-name))
+                     ((derived-mode-p 'dired-mode) (dired-get-filename nil t))))
+         ;; To resolve links of another host takes round trips.
+         (path (cond ((null name) nil)
+                     ((file-remote-p root) (and (string-prefix-p root name)
+                                                (substring name (length root))))
+                     (t (backstaff-path-relative root name)))))
+    (and path (not (file-name-absolute-p path)) path)))
+
+(declare-function dired-get-filename "dired" (&optional localp no-error-if-not-filep))
 
 (defun backstaff-view-switch (mode path &rest state)
   "Show PATH of this project in major mode MODE; STATE is the rest of the state.
@@ -285,135 +309,49 @@ CALLBACK decides whether the state of the buffer changes."
   "Let the buffer have STATE and draw REPLY, with point in its old place."
   (let* ((ok (plist-get reply :ok)) (path (plist-get state :path))
          (focus (and ok (plist-get state :focus)))
-         (moved (setq backstaff-view--moved
-                      (cl-loop for key in '(:path :page :query)
-                               thereis (not (equal (plist-get state key)
-                                                   (plist-get backstaff-view-state key))))))
+         (moved (cl-loop for key in '(:path :query :sort)
+                         thereis (not (equal (plist-get state key)
+                                             (plist-get backstaff-view-state key)))))
          (places (or backstaff-view--places (backstaff-view--places))))
     (backstaff-view--rename (or backstaff-view--requested backstaff-view-state) state)
-    (if (not (backstaff-view--draw
-              (lambda ()
-                (setq backstaff-view-state state
-                      backstaff-view-reply reply
-                      backstaff-view-labels (backstaff-names-labels reply)
-                      backstaff-view--requested nil
-                      backstaff-view--places (unless (or ok moved) places))
-                (backstaff-view--call (if ok :draw :draw-failure) reply))))
+    (backstaff-view--call :before-draw)
+    (setq backstaff-view-state state
+          backstaff-view-reply reply
+          backstaff-view-labels (backstaff-names-labels reply)
+          backstaff-view-subject nil
+          backstaff-view--requested nil
+          backstaff-view--places (unless (or ok moved) places)
+          truncate-lines (not (plist-get backstaff-view--functions :wrap)))
+    (backstaff-view--draw (lambda () (backstaff-view--call (if ok :draw :draw-failure) reply)))
+    (when ok
+      (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil :try nil))))
+    (setq default-directory
+          (backstaff-path-file-name
+           (backstaff-view--absolute
+            ;; A path that cannot be shown may be no directory, or a link that
+            ;; leads out of the project.
+            (cond ((not ok) ".")
+                  ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
+                  (t (or (backstaff-path-parent path) ".")))
+            'directory)
+           (backstaff-view-get :root)))
+    (if (and ok (not moved) (not focus))
         (backstaff-view--restore places)
-      (when ok
-        (setq backstaff-view-state (map-merge 'plist state '(:focus nil :try nil))))
-      (setq default-directory
-            (backstaff-path-file-name
-             (backstaff-view--absolute
-              ;; A path that cannot be shown may be no directory, or a link that
-              ;; leads out of the project.
-              (cond ((not ok) ".")
-                    ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
-                    (t (or (backstaff-path-parent path) ".")))
-              'directory)
-             (backstaff-view-get :root)))
-      (if (and ok (not moved) (not focus))
-          (backstaff-view--restore places)
-        (backstaff-view--go-to-start focus)
-        (dolist (window (get-buffer-window-list nil t t))
-          (set-window-start window (point-min) t)
-          (set-window-point window (point)))))))
-
-(defun backstaff-view-moved-p ()
-  "Return non-nil if the reply that is drawn is of another place than the last."
-  backstaff-view--moved)
-
-(defun backstaff-view--variables ()
-  "Return an alist of the variables that belong to the text of the buffer."
-  (mapcar (lambda (it) (cons it (symbol-value it)))
-          `( backstaff-view-state backstaff-view-reply backstaff-view-labels
-             backstaff-view-subject backstaff-view--places header-line-format truncate-lines
-             ,@(plist-get backstaff-view--functions :variables))))
+      (backstaff-view--go-to-start focus)
+      (dolist (window (get-buffer-window-list nil t t))
+        (set-window-start window (point-min) t)
+        (set-window-point window (point))))))
 
 (defun backstaff-view--draw (function)
-  "Replace the text of the buffer by what FUNCTION inserts, and return non-nil.
-If the user quits, the old text stays, and this returns nil.  It stays also if
-FUNCTION signals an error."
-  (let* ((inhibit-read-only t)
-         ;; With the usual value, collecting garbage takes most of the time.
-         (gc-cons-percentage (max gc-cons-percentage 1.0))
-         (overlays (mapcar (lambda (it) (list it (overlay-start it) (overlay-end it)))
-                           (overlays-in (point-min) (point-max))))
-         (notes (and backstaff-view--notes
-                     (overlay-get backstaff-view--notes 'after-string)))
-         (requested backstaff-view--requested)
-         (variables (backstaff-view--variables))
-         (place (point))
-         (end (point-max)))
-    (when backstaff-view--notes (delete-overlay backstaff-view--notes))
-    (setq truncate-lines (not (plist-get backstaff-view--functions :wrap))
-          backstaff-view-subject nil)
-    (backstaff-view--call :before-draw)
-    (with-silent-modifications
-      ;; To copy or to delete the text of many rows first would take too long.
-      (goto-char end)
-      (narrow-to-region end end)
-      (condition-case nil
-          (let ((drawn nil))
-            (unwind-protect
-                ;; Replies come in a process filter, where Emacs inhibits quitting.
-                (let* ((inhibit-quit nil) (result (funcall function)))
-                  (widen)
-                  (if (eq result 'behind)
-                      (progn (setq backstaff-view--old (cons end variables))
-                             (narrow-to-region (point-min) end))
-                    (delete-region (point-min) end))
-                  (setq drawn t))
-              (unless drawn
-                (widen)
-                (delete-region end (point-max))
-                (goto-char place)
-                (pcase-dolist (`(,variable . ,value) variables)
-                  (set variable value))
-                (backstaff-request-cancel)
-                (pcase-dolist (`(,overlay ,start ,end) overlays)
-                  (move-overlay overlay start end (current-buffer)))
-                (when backstaff-view--notes
-                  (overlay-put backstaff-view--notes 'after-string notes))
-                (setq backstaff-view--requested requested))))
-        (quit (funcall backstaff-request-cancelled-function)
-              (ignore (message "Cancelled")))))))
-
-(defun backstaff-view-old-end ()
-  "Return the end of the old text if another is being drawn below it, else nil."
-  (car backstaff-view--old))
-
-(defun backstaff-view-shown (variable)
-  "Return the value of VARIABLE, one of `:variables', that the user's text has."
-  (alist-get variable (cdr backstaff-view--old) (symbol-value variable)))
-
-(defun backstaff-view-keep-old ()
-  "Let the user see the text as it is, while another is drawn below it."
-  (setq backstaff-view--old (cons (point-max) (backstaff-view--variables)))
-  (narrow-to-region (point-min) (point-max)))
-
-(defun backstaff-view-drop-old ()
-  "Show the text that was drawn below the old one, with point in its old place."
-  (let ((places (backstaff-view--places)) (inhibit-read-only t))
-    (with-silent-modifications
-      (widen)
-      (delete-region (point-min) (car backstaff-view--old)))
-    (setq backstaff-view--old nil)
-    (backstaff-view--restore places)))
-
-(defun backstaff-view-drop-new ()
-  "Let the old text be the text of the buffer again."
+  "Replace the text of the buffer by what FUNCTION inserts."
   (let ((inhibit-read-only t))
     (with-silent-modifications
-      (widen)
-      (delete-region (car backstaff-view--old) (point-max)))
-    (pcase-dolist (`(,variable . ,value) (cdr backstaff-view--old))
-      (set variable value))
-    (setq backstaff-view--old nil)))
+      (erase-buffer)
+      (remove-overlays)
+      (funcall function))))
 
 (defun backstaff-view-redraw (function)
-  "Replace the text as `backstaff-view--draw' does, with point in its old place.
-FUNCTION inserts the new text."
+  "Replace the text by what FUNCTION inserts, with point in its old place."
   (let ((places (backstaff-view--places)))
     (backstaff-view--draw function)
     (backstaff-view--restore places)))
@@ -457,7 +395,7 @@ Notes are strings; nil is ignored.  They are in an overlay, so they stay below
 when the user sorts a table."
   (unless (overlayp backstaff-view--notes)
     (setq backstaff-view--notes (make-overlay 1 1 nil nil t)))
-  (move-overlay backstaff-view--notes (point-max) (point-max))
+  (move-overlay backstaff-view--notes (point-max) (point-max) (current-buffer))
   (let* ((width (max 20 (- (window-body-width (get-buffer-window nil t)) 2)))
          (lines (mapcar (lambda (note) (concat (string-fill note width) "\n"))
                         (append (remove nil notes)
@@ -512,9 +450,7 @@ For example \"*backstaff tree: project/src*\"."
   (save-excursion
     (while (and (zerop (forward-line 0)) (not (bobp)) (invisible-p (point)))
       (goto-char (previous-single-char-property-change (point) 'invisible)))
-    (if (plist-member backstaff-view--functions :entry)
-        (backstaff-view--call :entry)
-      (get-text-property (point) 'backstaff-entry))))
+    (or (get-text-property (point) 'backstaff-entry) (tabulated-list-get-id))))
 
 (defun backstaff-view-entry ()
   "Return the entry at point, or nil."
@@ -541,30 +477,25 @@ For example \"*backstaff tree: project/src*\"."
   "Go to the name on the line at point."
   (beginning-of-line)
   (cond ((get-text-property (point) 'backstaff-name))
-        ;; In a table it comes behind a blank.
-        ((plist-member backstaff-view--functions :entry)
-         (when (backstaff-view--line-entry) (forward-char)))
+        ((tabulated-list-get-id) (forward-char tabulated-list-padding))
         (t (goto-char (next-single-property-change
-                (point) 'backstaff-name nil (line-end-position))))))
+                       (point) 'backstaff-name nil (line-end-position))))))
 
 (defun backstaff-view-go-to (path)
   "Go to the line of PATH and return non-nil, or stay if there is none."
   (let ((start (point)) (found nil))
     (goto-char (point-min))
-    (if (plist-member backstaff-view--functions :line)
-        (when (setq found (backstaff-view--call :line path))
-          (forward-line (1- found)))
-      (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
-                      (eobp)))
-        (forward-line)))
+    (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
+                    (eobp)))
+      (forward-line))
     (if found (backstaff-view-go-to-name) (goto-char start))
     found))
 
 (defun backstaff-view--go-to-start (focus)
-  "Go to the line of the path FOCUS, or to the first line that names a file.
-If FOCUS is `last', go to the last line."
-  (goto-char (if (eq focus 'last) (1- (point-max)) (point-min)))
-  (unless (or (eq focus 'last) (and focus (backstaff-view-go-to focus)))
+  "Go to the line of the path FOCUS, or to the first line that names a file."
+  (goto-char (point-min))
+  (unless (and focus (backstaff-view-go-to focus))
+    (setq backstaff-view--sought focus)
     (while (not (or (backstaff-view--line-entry) (eobp)
                     ;; An overview names files above the first line with an entry.
                     (text-property-not-all (point) (line-end-position)
@@ -596,6 +527,7 @@ the window's start and point, nil if the window shows the buffer's start."
 See the function `backstaff-view--places'."
   (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
     (unless (and path (backstaff-view-go-to path))
+      (unless window (setq backstaff-view--sought path))
       (goto-char (point-min))
       (forward-line (1- line)))
     (move-to-column column)
@@ -603,6 +535,16 @@ See the function `backstaff-view--places'."
       (set-window-point window (point))
       (set-window-start
        window (if above (line-beginning-position (- 1 above)) (point-min)) t))))
+
+(defun backstaff-view-seek (start)
+  "Go to the path that point waits for, if its line is drawn by now.
+START is where point was before.  Return non-nil if there is no such path."
+  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought))
+    (setq backstaff-view--sought nil)
+    (dolist (window (get-buffer-window-list nil t t))
+      (when (= (window-point window) start)
+        (set-window-point window (point)))))
+  (null backstaff-view--sought))
 
 (defun backstaff-view--absolute (path &optional directory)
   "Return the absolute name of PATH, a path below the buffer's root.
@@ -627,33 +569,33 @@ If DIRECTORY is non-nil, the name ends with a slash."
 ;;;###autoload
 (defun backstaff-view-jump (bookmark)
   "Show the state in BOOKMARK in a buffer of its mode."
-  (let ((record (cdr bookmark)))
-    (set-buffer (backstaff-view-buffer
-                 (or (alist-get 'backstaff-mode record)
-                     ;; Trees and listings once had a handler each, and no mode.
-                     (if (eq (alist-get 'handler record) 'backstaff-tree-jump)
-                         'backstaff-tree-mode
-                       'backstaff-list-mode))
-                 (alist-get 'backstaff-state record)))))
+  (set-buffer (backstaff-view-buffer (bookmark-prop-get bookmark 'backstaff-mode)
+                                     (bookmark-prop-get bookmark 'backstaff-state))))
 
-(defalias 'backstaff-list-jump #'backstaff-view-jump "Open an old bookmark.")
-(defalias 'backstaff-tree-jump #'backstaff-view-jump "Open an old bookmark.")
+(declare-function bookmark-prop-get "bookmark" (bookmark property))
 
 
 ;;; Commands
 
 (defun backstaff-view-visit (&optional other-window)
   "Visit the file at point, or show the directory at point.
-Visit it in another window if OTHER-WINDOW is non-nil."
+Do so in another window if OTHER-WINDOW is non-nil."
   (interactive)
-  (let ((entry (backstaff-view-entry-at-point)))
-    (or (and (not (eq (plist-get entry :kind) :directory))
-             (backstaff-path-visit (backstaff-view--absolute (plist-get entry :path))
-                                   (backstaff-view-get :root) other-window))
-        (backstaff-view--call :open entry))))
+  (let* ((entry (backstaff-view-entry-at-point)) (root (backstaff-view-get :root)))
+    (unless (and (not (eq (plist-get entry :kind) :directory))
+                 (backstaff-path-visit (backstaff-view--absolute (plist-get entry :path))
+                                       root other-window))
+      (pcase-let* ((`(,mode . ,changes) (backstaff-view--call :open entry))
+                   (state (if (eq mode major-mode)
+                              (map-merge 'plist backstaff-view-state changes)
+                            `(:root ,root ,@changes))))
+        (cond (other-window
+               (switch-to-buffer-other-window (backstaff-view-buffer mode state)))
+              ((eq mode major-mode) (apply #'backstaff-view-move changes))
+              (t (backstaff-view-open mode state)))))))
 
 (defun backstaff-view-visit-other-window ()
-  "Visit the file at point in another window."
+  "Visit the file at point, or show the directory at point, in another window."
   (interactive)
   (backstaff-view-visit t))
 
@@ -703,9 +645,13 @@ With a prefix argument RELATIVE, copy its path below the project's root."
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
   (interactive)
-  (backstaff-view-switch 'backstaff-info-mode (backstaff-view--path)
-                         ;; The tool tells nothing of a link that leads to no file.
-                         :entry (backstaff-view-entry)))
+  (backstaff-view-open-info (backstaff-view-get :root) (backstaff-view--path)))
+
+(defun backstaff-view-open-info (root path)
+  "Show what the tool get_file_info tells of PATH below ROOT."
+  (backstaff-view-open 'backstaff-inspector-mode
+                       (list :root root :path "." :tool "agent-q/get_file_info"
+                             :arguments (list :path path) :forms '(text))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here
