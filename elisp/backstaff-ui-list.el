@@ -251,7 +251,7 @@ If FOCUS is non-nil, these include its row."
           (t (backstaff-list--fetch focus)))))
 
 (defun backstaff-list--later (buffer reply focus)
-  "Go on in BUFFER if it still shows REPLY.  FOCUS is as in `backstaff-list--go-on'."
+  "Go on in BUFFER with FOCUS, if it still shows REPLY."
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (when (eq reply backstaff-view-reply)
@@ -295,15 +295,15 @@ FOCUS is as in `backstaff-list--go-on'."
          (files (- (or (plist-get data :files) (- backstaff-list--shown directories))
                    backstaff-list--links)))
     (setq mode-line-process
-          (list "" 'backstaff-request-indicator
+          (list "" 'backstaff-request-indicator " "
                 (string-join
-                 (delq nil (list (if left " CUT" "")
+                 (delq nil (list (and left "CUT")
                                  (or (backstaff-view-count files "file" "files") "no file")
                                  (backstaff-view-count backstaff-list--links "link" "links")
                                  (backstaff-view-count directories "directory" "directories")
                                  (and (backstaff-view-get :recursive) "recursive")
                                  (if hidden "hidden shown" "hidden off")))
-                 " ")))
+                 ", ")))
     (backstaff-view-set-notes
      (cond ((> backstaff-list--shown 0) nil)
            (hidden "The directory is empty")

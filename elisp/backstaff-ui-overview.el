@@ -114,7 +114,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
  of a directory" (backstaff-view-number named) (backstaff-view-number files)))))))
 
 (defun backstaff-overview--make-buttons (paths kind &optional directory)
-  "Make buttons of the names of PATHS, files of KIND, between point and the line's end.
+  "Make buttons of the names of PATHS, files of KIND, in the rest of the line.
 The names stand there in this order, and the last ones may be missing.  They
 are below DIRECTORY, or below the root if that is nil; then the directory of the
 page is removed from the text, where it would be repeated in each."

@@ -6,16 +6,22 @@
 
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  It returns at once; C-g in
-;; the buffer cancels the search, and g makes it again.  The last line counts what was
-;; not searched: ignored, binary or large files.
+;; the buffer cancels the search, and g makes it again.  Each file has a heading; the
+;; name of the file in each of its lines is there as well, but invisible.  The last
+;; lines count what was not searched: ignored, binary or large files.
+;;
+;; Where Consult is loaded, the command shows the matches as you type instead, by
+;; backstaff-ui-consult.el.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'grep)
+(require 'map)
 (require 'subr-x)
 (require 'thingatpt)
 (require 'backstaff-names)
+(require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 (require 'backstaff-ui-request)
 
@@ -30,17 +36,23 @@
 
 (defconst backstaff-search--words
   '(("flags=[gimsu]+" . "c searches so") ("include_ignored=true" . "i searches them")
-    ("or give literal=true to look" . "or t, which looks")
     ("literal=true" . "t searches so") (", or a higher timeout_ms" . "")
     ("give an? \\(?:root_path or \\)?include," . "d searches one directory;")
     ("to be given as root_path" . "which d searches"))
   "What a reply tells an agent to do, and which key does it here.")
+
+(defface backstaff-search-file '((t :inherit bold))
+  "Face for the name of a file above its matches."
+  :group 'backstaff-faces)
 
 (defvar backstaff-search--history nil
   "The patterns of `backstaff-search'.")
 
 (defvar-local backstaff-search--arguments nil
   "The arguments of the search in this buffer, a plist.")
+
+(defvar-local backstaff-search--counts nil
+  "The number of matches and of files that are shown, and the last file, a list.")
 
 (defvar backstaff-search-mode-map
   (let ((map (make-sparse-keymap)))
@@ -51,9 +63,14 @@
     (define-key map "i" #'backstaff-search-toggle-ignored)
     (define-key map "c" #'backstaff-search-toggle-case)
     (define-key map "d" #'backstaff-search-in-directory)
+    (define-key map "f" #'backstaff-search-in-files)
+    (define-key map "e" #'backstaff-search-edit)
+    (define-key map "+" #'backstaff-search-more-context)
+    (define-key map "-" #'backstaff-search-less-context)
     map)
   "Keymap of `backstaff-search-mode'.")
 
+;;;###autoload (autoload 'backstaff-search-mode "backstaff-ui-search")
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a regular expression.
 
@@ -65,9 +82,16 @@
               backstaff-request-cancelled-function
               (lambda () (backstaff-search--insert "\nSearch cancelled\n")))
   (run-hooks 'grep-setup-hook)  ; where wgrep binds its key
-  (when (boundp 'wgrep-line-file-regexp)
-    ;; Wgrep looks in a command's words for what ends the name of a file.
-    (set (make-local-variable 'wgrep-line-file-regexp) "^\\(?1:[^\0\n]+\\)\0\\(?3:[0-9]+\\):")))
+  ;; Wgrep looks in a command's words for the end of a file's name, and takes the first
+  ;; four lines for a head.
+  (set (make-local-variable 'wgrep-line-file-regexp) "^\\(?1:[^\0\n]+\\)\0\\(?3:[0-9]+\\):")
+  (set (make-local-variable 'wgrep-header&footer-parser) #'backstaff-search--mark-foot))
+
+(defun backstaff-search--mark-foot ()
+  "Mark the lines below the matches for wgrep."
+  (goto-char (point-max))
+  (when (re-search-backward "^$" nil t)
+    (add-text-properties (point) (point-max) '(read-only t wgrep-footer t))))
 
 ;;;###autoload
 (defun backstaff-search (pattern &optional directory literal)
@@ -83,34 +107,45 @@ c and d change how it was searched.  Modified buffers are searched as they are."
                                      (backstaff-read-directory "Search below directory: "))))
                  ;; A host that is out of reach is told before the question.
                  (if directory (backstaff-command-root directory) (backstaff-command-project))
-                 (cl-destructuring-bind (pattern . literal) (backstaff-search--read)
-                   (list pattern directory literal))))
+                 (if (featurep 'consult)
+                     (list nil directory)
+                   (cl-destructuring-bind (pattern . literal) (backstaff-search--read)
+                     (list pattern directory literal)))))
   (let* ((root (file-name-as-directory (backstaff-command-root directory)))
-         (buffer (backstaff-search--buffer pattern root)))
+         (arguments (list :pattern pattern :literal (and literal t)
+                          :root_path (backstaff-search--below directory root)
+                          :context_lines 0 :timeout_ms backstaff-search--milliseconds)))
+    (if (null pattern)
+        (backstaff-consult-search root arguments)
+      (backstaff-search-show
+       root (append arguments
+                    (list :flags (if (isearch-no-upper-case-p pattern (not literal)) "i" "")))))))
+
+(autoload 'backstaff-consult-search "backstaff-ui-consult")
+
+(defun backstaff-search-show (root arguments)
+  "Show the matches of a search below ROOT with ARGUMENTS in a buffer."
+  (let ((buffer (backstaff-search--buffer (plist-get arguments :pattern) root)))
     (with-current-buffer buffer
       (setq default-directory root)
       (backstaff-search-mode)
-      (setq backstaff-search--arguments
-            (list :pattern pattern
-                  :flags (if (isearch-no-upper-case-p pattern (not literal)) "i" "")
-                  :literal (and literal t)
-                  :root_path (backstaff-search--below directory root)
-                  :context_lines 0
-                  :timeout_ms backstaff-search--milliseconds))
+      (setq backstaff-search--arguments arguments)
       (setq next-error-last-buffer buffer)
       (backstaff-search--start))
     ;; C-g cancels where the matches are to come.
     (pop-to-buffer buffer)))
 
+(defun backstaff-search--name (pattern root)
+  "Return the name of the buffer for a search for PATTERN below ROOT.
+For example \"*backstaff search: x in src*\"."
+  (let ((host (file-remote-p root 'host)))
+    (format "*backstaff search: %s in %s%s*" pattern
+            (backstaff-names-show (file-name-nondirectory (directory-file-name root)))
+            (if host (concat "@" (backstaff-names-show host)) ""))))
+
 (defun backstaff-search--buffer (pattern root)
-  "Return the buffer for a search for PATTERN below ROOT, made if there is none.
-Its name holds PATTERN and the name of ROOT, such as
-\"*backstaff search: x in src*\"."
-  (let* ((host (file-remote-p root 'host))
-         (name (format "*backstaff search: %s in %s%s*" pattern
-                       (backstaff-names-show
-                        (file-name-nondirectory (directory-file-name root)))
-                       (if host (concat "@" (backstaff-names-show host)) ""))))
+  "Return the buffer for a search for PATTERN below ROOT, made if there is none."
+  (let ((name (backstaff-search--name pattern root)))
     (or (cl-find-if (lambda (buffer)
                       (and (string-prefix-p name (buffer-name buffer))
                            (provided-mode-derived-p
@@ -125,14 +160,14 @@ Its name holds PATTERN and the name of ROOT, such as
       (directory-file-name (file-relative-name (expand-file-name directory) root))
     "."))
 
-(defun backstaff-search--read ()
+(defun backstaff-search--read (&optional initial literal)
   "Read a pattern; return it and whether it is text.
-The default is the symbol at point, but not what a search says of itself."
+The default is the symbol at point, but not what a search says of itself.
+INITIAL is a pattern to edit, which is text if LITERAL is non-nil."
   (let* ((symbol (and (or (not (derived-mode-p 'backstaff-search-mode))
                           (backstaff-search--match-p))
                       (thing-at-point 'symbol t)))
          (default (and symbol (regexp-quote symbol)))
-         (literal nil)
          (prompt (lambda ()
                    (if literal (format-prompt "Search for text (M-r: Python regexp)" symbol)
                      (format-prompt "Search for Python regexp (M-r: text)" default))))
@@ -149,7 +184,7 @@ The default is the symbol at point, but not what a search says of itself."
                                  (propertize (funcall prompt)
                                              'face 'minibuffer-prompt)))))
     (let ((pattern (read-from-minibuffer
-                    (funcall prompt) nil map nil 'backstaff-search--history default)))
+                    (funcall prompt) initial map nil 'backstaff-search--history default)))
       (when (string-empty-p pattern)
         (setq pattern (or (if literal symbol default) "")))
       (when (string-blank-p pattern)
@@ -165,11 +200,17 @@ The default is the symbol at point, but not what a search says of itself."
 (defun backstaff-search-visit ()
   "Visit the match on this line, or else the next one."
   (interactive)
-  (unless (backstaff-search--match-p)
-    (condition-case nil
-        (compilation-next-error 1)
-      (user-error (user-error "No match is on this line or below it"))))
-  (compile-goto-error))
+  (pcase (get-text-property (point) 'backstaff-search-place)
+    ;; `grep-mode' cannot read the name of such a file.
+    (`(,path . ,line)
+     (backstaff-path-visit (concat default-directory path) default-directory)
+     (goto-char (point-min))
+     (forward-line (1- line)))
+    (_ (unless (backstaff-search--match-p)
+         (condition-case nil
+             (compilation-next-error 1)
+           (user-error (user-error "No match is on this line or below it"))))
+       (compile-goto-error))))
 
 (defun backstaff-search-toggle-text ()
   "Search for the pattern as text, or as a regular expression again."
@@ -194,9 +235,45 @@ The default is the symbol at point, but not what a search says of itself."
   (backstaff-search--change
    :root_path (backstaff-search--below directory default-directory)))
 
+(defun backstaff-search-in-files (globs)
+  "Search the files that match GLOBS, such as \"*.el docs/**\"; blank for all.
+A glob without a slash counts in any directory."
+  (interactive (list (read-string "Search files (such as *.el docs/**, empty for all): "
+                                  (string-join (plist-get backstaff-search--arguments :include)
+                                               " "))))
+  (backstaff-search--change
+   :include (mapcar (lambda (glob) (if (string-search "/" glob) glob (concat "**/" glob)))
+                    (split-string globs "[ ,]+" t))))
+
+(defun backstaff-search-edit ()
+  "Edit the pattern and search again."
+  (interactive)
+  (cl-destructuring-bind (pattern . literal)
+      (backstaff-search--read (plist-get backstaff-search--arguments :pattern)
+                              (plist-get backstaff-search--arguments :literal))
+    (rename-buffer (backstaff-search--name pattern default-directory) t)
+    (setq backstaff-search--arguments
+          (map-merge 'plist backstaff-search--arguments
+                     (list :literal literal
+                           :flags (if (isearch-no-upper-case-p pattern (not literal)) "i" ""))))
+    (backstaff-search--change :pattern pattern)))
+
+(defun backstaff-search-more-context (lines)
+  "Show LINES more around each match, by default one."
+  (interactive "p")
+  (backstaff-search--change
+   :context_lines (max 0 (min 10 (+ lines (plist-get backstaff-search--arguments
+                                                     :context_lines))))))
+
+(defun backstaff-search-less-context (lines)
+  "Show LINES fewer around each match, by default one."
+  (interactive "p")
+  (backstaff-search-more-context (- lines)))
+
 (defun backstaff-search--change (key value)
   "Search again, with VALUE for the argument KEY."
-  (setq backstaff-search--arguments (plist-put backstaff-search--arguments key value))
+  (setq backstaff-search--arguments
+        (map-merge 'plist backstaff-search--arguments (list key value)))
   (backstaff-search--start))
 
 (defun backstaff-search--start ()
@@ -205,25 +282,38 @@ The default is the symbol at point, but not what a search says of itself."
   (let ((inhibit-read-only t))
     (erase-buffer))
   (compilation-forget-errors)
-  (cl-destructuring-bind (&key pattern flags literal root_path include_ignored &allow-other-keys)
-      backstaff-search--arguments
-    ;; Wgrep takes the first four lines for the head.
-    (backstaff-search--insert
-     (format "Search for the %s %s in %s%s%s\n%s\n\n\n"
-             (if literal "text" "Python regexp")
-             ;; As it was typed: a label would double its backslashes.
-             (string-replace "\n" "\\n" (backstaff-names-text pattern))
-             (backstaff-names-show
-              (abbreviate-file-name (expand-file-name root_path default-directory)))
-             (if (equal flags "i") ", in any case" "")
-             (if include_ignored ", with what git ignores" "")
-             (substitute-command-keys
-              (concat "\\<backstaff-search-mode-map>\\[backstaff-search-toggle-text] text,"
-                      " \\[backstaff-search-toggle-ignored] ignored files,"
-                      " \\[backstaff-search-toggle-case] case,"
-                      " \\[backstaff-search-in-directory] directory,"
-                      " \\[revert-buffer] again")))))
+  (setq backstaff-search--counts (list 0 0 nil))
+  (backstaff-search--describe "Searching")
   (backstaff-search--ask 0 (car backstaff-search--pages)))
+
+(defun backstaff-search--describe (&optional state)
+  "Tell in the header line how many matches there are, and of which search.
+STATE says how far the search is, if it is not over."
+  (pcase-let (((map :pattern :literal :flags :root_path :include :include_ignored)
+               backstaff-search--arguments)
+              (`(,matches ,files . ,_) backstaff-search--counts))
+    (setq header-line-format
+          (string-replace
+           "%" "%%"
+           (concat
+            " " (propertize (concat (and state (concat state ": "))
+                                    (if (zerop matches) "no matches"
+                                      (format "%s in %s"
+                                              (if (= matches 1) "1 match"
+                                                (format "%d matches" matches))
+                                              (if (= files 1) "1 file"
+                                                (format "%d files" files)))))
+                            'face 'bold)
+            (format " for %s %s in %s%s%s%s"
+                    (if literal "the text" "regexp")
+                    ;; As it was typed: a label would double its backslashes.
+                    (string-replace "\n" "\\n" (backstaff-names-text pattern))
+                    (backstaff-names-show
+                     (abbreviate-file-name (expand-file-name root_path default-directory)))
+                    (if include (concat ", files " (string-join include " ")) "")
+                    (if (equal flags "i") ", in any case" "")
+                    (if include_ignored ", with what git ignores" "")))))
+    (force-mode-line-update)))
 
 (defun backstaff-search--ask (offset most)
   "Ask for at most MOST matches from OFFSET on."
@@ -236,22 +326,25 @@ The default is the symbol at point, but not what a search says of itself."
 
 (defun backstaff-search--show (reply offset most)
   "Insert the matches of REPLY, the answer for OFFSET and MOST; ask for the next."
-  (let* ((data (plist-get reply :data))
-         (items (append (plist-get data :items) nil))
-         (next (plist-get data :next-offset)))
+  (let* ((data (plist-get reply :data)) (next (plist-get data :next-offset))
+         (error (plist-get reply :error)))
     (cond
      ((plist-get reply :ok)
-      (backstaff-search--insert-matches items)
-      (unless (or items (> offset 0))
-        (backstaff-search--insert "No matches\n"))
+      (backstaff-search--insert-matches data)
       (if next
-          (backstaff-search--ask next (cadr backstaff-search--pages))
+          (progn (backstaff-search--describe "Searching")
+                 (backstaff-search--ask next (cadr backstaff-search--pages)))
         (backstaff-search--end
          (mapconcat (lambda (note) (format "\n[%s]" note)) (plist-get data :notes) ""))))
      ;; A file in which matching takes for ever costs none of the matches before it.
-     ((and (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")
-           (> most backstaff-search--few))
+     ((and (equal (plist-get error :code) "TIMEOUT") (> most backstaff-search--few))
       (backstaff-search--ask offset backstaff-search--few))
+     ((equal (plist-get error :code) "INVALID_REGEX")
+      (backstaff-search--end
+       (format "\nNot a valid regular expression: %s.  Press t to search for it as plain text."
+               ;; More of Python's reason repeats the first words.
+               (car (split-string (or (plist-get error :reason) "it cannot be read") ", ")))
+       "failed"))
      (t (backstaff-search--end (concat "\n" (plist-get reply :text)) "failed")))))
 
 (defun backstaff-search--end (text &optional outcome)
@@ -259,23 +352,53 @@ The default is the symbol at point, but not what a search says of itself."
 The last line says OUTCOME, by default \"finished\"."
   (pcase-dolist (`(,regexp . ,words) backstaff-search--words)
     (setq text (replace-regexp-in-string regexp words text t t)))
-  (backstaff-search--insert (format "%s\nSearch %s\n" text (or outcome "finished"))))
+  (backstaff-search--describe (and outcome "Search failed"))
+  (backstaff-search--insert
+   (concat (if (and (zerop (car backstaff-search--counts)) (null outcome)) "No matches\n" "")
+           text "\n"
+           (substitute-command-keys
+            (concat "\\<backstaff-search-mode-map>[keys: \\[backstaff-search-edit] pattern,"
+                    " \\[backstaff-search-toggle-text] text,"
+                    " \\[backstaff-search-toggle-case] case,"
+                    " \\[backstaff-search-in-files] files,"
+                    " \\[backstaff-search-in-directory] directory,"
+                    " \\[backstaff-search-toggle-ignored] ignored files,"
+                    " \\[backstaff-search-more-context] context]\n"))
+           (format "Search %s\n" (or outcome "finished")))))
 
-(defun backstaff-search--insert-matches (items)
-  "Insert a line for the ITEMS in it, a list in order."
-  (while items
-    (let* ((item (car items))
-           (path (plist-get item :path))
-           (line (plist-get item :line))
-           (text (copy-sequence (plist-get item :line-text))))
-      (while (and items (equal path (plist-get (car items) :path))
-                  (equal line (plist-get (car items) :line)))
-        (backstaff-search--highlight text (pop items)))
-      (backstaff-search--insert
-       (if (string-search "\n" path)
-           (format "%s line %d: %s\n" (backstaff-names-show path) line text)
-         ;; With this character `grep-mode' knows where any name ends.
-         (concat path "\0" (format "%d:" line) text "\n"))))))
+(defun backstaff-search--insert-matches (data)
+  "Insert the matches in DATA, those of a file below its name."
+  (dolist (group (seq-group-by (lambda (item) (plist-get item :path)) (plist-get data :items)))
+    (pcase-let ((`(,path . ,items) group)
+                (`(,matches ,files ,last) backstaff-search--counts))
+      (setq backstaff-search--counts
+            (list (+ matches (length items)) (if (equal path last) files (1+ files)) path))
+      (unless (equal path last)
+        (backstaff-search--insert (propertize (concat (backstaff-names-show path) "\n")
+                                              'font-lock-face 'backstaff-search-file)))
+      (let ((rows (seq-group-by (lambda (item) (plist-get item :line)) items)))
+        (dolist (around (plist-get (cl-find path (plist-get data :around) :test #'equal
+                                            :key (lambda (one) (plist-get one :path)))
+                                   :lines))
+          (unless (assoc (plist-get around :line) rows)
+            (push (list (plist-get around :line) around) rows)))
+        (pcase-dolist (`(,line . ,items) (sort rows #'car-less-than-car))
+          (backstaff-search--insert-line path line items))))))
+
+(defun backstaff-search--insert-line (path line items)
+  "Insert the LINE of the file PATH with the matches ITEMS, or one beside a match."
+  (let* ((context (plist-get (car items) :text))
+         (text (copy-sequence (or context (plist-get (car items) :line-text)))))
+    (if context
+        (put-text-property 0 (length text) 'font-lock-face grep-context-face text)
+      (dolist (item items)
+        (backstaff-search--highlight text item)))
+    (backstaff-search--insert
+     (if (string-search "\n" path)
+         (propertize (format "%d: %s\n" line text) 'backstaff-search-place (cons path line))
+       ;; With the character NUL `grep-mode' knows where any name ends.
+       (concat (propertize (concat path "\0") 'invisible t)
+               (format (if context "%d-" "%d:") line) text "\n")))))
 
 (defun backstaff-search--highlight (text item)
   "Give the match of ITEM the face of a match in TEXT, its line."

@@ -233,7 +233,7 @@ Open the way to the file that point goes to."
                      (backstaff-tree--count (length (plist-get node :children))))))))
 
 (defun backstaff-tree--count (count)
-  "Return the text behind a closed directory that has COUNT names, or an unknown number."
+  "Return the text behind a closed directory with COUNT names; nil is unknown."
   (if (eql count 0) ""
     (propertize (if count (format " … %d" count) " …") 'face 'backstaff-detail)))
 

@@ -647,6 +647,21 @@ With a prefix argument RELATIVE, copy its path below the project's root."
   (interactive)
   (backstaff-view-open-info (backstaff-view-get :root) (backstaff-view--path)))
 
+;;;###autoload
+(defun backstaff-file-info (file)
+  "Show the type, size, times and permissions of FILE.
+Interactively this is the current file; with a prefix argument, ask."
+  (interactive
+   (list (or (and (not current-prefix-arg) buffer-file-name)
+             (read-file-name "Describe file: " (backstaff-directory) buffer-file-name t))))
+  (let* ((name (expand-file-name file))
+         ;; The root of a project belongs to it, not to a project around it.
+         (root (backstaff-command-root
+                (if (and (not (file-remote-p name)) (file-directory-p name))
+                    (file-name-as-directory name)
+                  (file-name-directory name)))))
+    (backstaff-view-open-info root (backstaff-path-relative root name))))
+
 (defun backstaff-view-open-info (root path)
   "Show what the tool get_file_info tells of PATH below ROOT."
   (backstaff-view-open 'backstaff-inspector-mode

@@ -39,8 +39,6 @@
 (declare-function project-root "project" (project))
 
 (autoload 'backstaff-view-jump "backstaff-ui-view")
-(autoload 'backstaff-list-jump "backstaff-ui-view")
-(autoload 'backstaff-tree-jump "backstaff-ui-view")
 (autoload 'backstaff-list-directory "backstaff-ui-list" nil t)
 (autoload 'backstaff-list-entries "backstaff-ui-list" nil t)
 (autoload 'backstaff-list-mode "backstaff-ui-list")
@@ -48,8 +46,7 @@
 (autoload 'backstaff-overview-mode "backstaff-ui-overview")
 (autoload 'backstaff-tree "backstaff-ui-tree" nil t)
 (autoload 'backstaff-tree-mode "backstaff-ui-tree")
-(autoload 'backstaff-file-info "backstaff-ui-list" nil t)
-(autoload 'backstaff-info-mode "backstaff-ui-list")
+(autoload 'backstaff-file-info "backstaff-ui-view" nil t)
 (autoload 'backstaff-list-commands "backstaff-ui-commands" nil t)
 (autoload 'backstaff-commands-mode "backstaff-ui-commands")
 (autoload 'backstaff-command-mode "backstaff-ui-commands")
