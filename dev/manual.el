@@ -32,11 +32,9 @@
 (defconst manual-maps
   '((backstaff-map "The commands, below a key of yours")
     (backstaff-view-map "In all views")
-    (backstaff-table-map "In all tables")
     (backstaff-list-mode-map "Listings")
     (backstaff-overview-mode-map "Overviews")
     (backstaff-tree-mode-map "Trees")
-    (backstaff-info-mode-map "File info")
     (backstaff-commands-mode-map "Commands of the project")
     (backstaff-command-mode-map "One command")
     (backstaff-inspector-mode-map "A tool's reply")

@@ -75,12 +75,12 @@
 (defun backstaff-commands--insert (reply)
   "Insert a line for each command in REPLY, and request the next hundred."
   (let* ((data (plist-get reply :data))
-         (pages (plist-get data :pagination)) (inhibit-read-only t))
+         (pages (plist-get data :pagination)) (start (point)) (inhibit-read-only t))
     (with-silent-modifications
       (save-excursion
         (goto-char (point-max))
         (dolist (command (or (plist-get data :results) (plist-get data :commands)))
-          (let ((start (point))
+          (let ((line (point))
                 (name (backstaff-view-label (plist-get command :name)))
                 (by (plist-get command :shadowed-by)))
             (insert (propertize name 'face 'font-lock-function-name-face 'backstaff-name t)
@@ -88,11 +88,12 @@
                     (propertize (backstaff-commands--details command) 'face 'backstaff-detail)
                     (backstaff-view-label (plist-get command :description)) "\n")
             (put-text-property
-             start (point) 'backstaff-entry
+             line (point) 'backstaff-entry
              ;; A shadowed command is known by its path alone.
              (append (list :path (backstaff-commands--below (plist-get command :path)) :kind :file
                            :command (plist-get command (if by :path :name)))
                      command))))))
+    (backstaff-view-seek start)
     (when (plist-get pages :has-next)
       (backstaff-view-call
        (append (list :page (1+ (plist-get pages :page))) backstaff-view-state)
@@ -191,14 +192,18 @@ Interactively, complete the name."
   (interactive
    (let* ((root (backstaff-command-root))
           (commands (backstaff-commands--fetch root))
-          (completion-extra-properties
-           (list :annotation-function
-                 (lambda (label)
-                   (concat (make-string (max 2 (- 32 (string-width label))) ?\s)
-                           (nth 2 (assoc label commands))))))
+          (annotate (lambda (label)
+                      (concat (make-string (max 2 (- 32 (string-width label))) ?\s)
+                              (nth 2 (assoc label commands)))))
           (label (minibuffer-with-setup-hook (:append #'backstaff-prompt-allow-blanks)
-                   (completing-read "Command: " commands nil t nil
-                                    'backstaff-commands--history))))
+                   (completing-read
+                    "Command: "
+                    (lambda (string predicate action)
+                      (if (eq action 'metadata)
+                          `(metadata (category . backstaff-command)
+                                     (annotation-function . ,annotate))
+                        (complete-with-action action commands string predicate)))
+                    nil t nil 'backstaff-commands--history))))
      (when (string-empty-p label)
        (user-error "Type a name; M-x backstaff-list-commands lists all"))
      (list (nth 1 (assoc label commands)) root)))

@@ -66,7 +66,7 @@ first.  Ivy and Helm match and rank the files in their own way."
   (let ((recent (backstaff-find--recent root))
         (paths (make-hash-table :test #'equal))  ; by label
         (groups (make-hash-table :test #'equal)) ; by label
-        (answered nil) (found nil) (best nil))
+        (answered nil) (found nil) (best nil) (problem nil))
     (cl-labels
         ((ask (input limit offset)
            (let* ((query (gethash input paths input)) ; a file need not match its own label
@@ -94,9 +94,12 @@ first.  Ivy and Helm match and rank the files in their own way."
                       (puthash label file paths)
                       (puthash label (plist-get backstaff-find--guesses how) groups))
              (setq found (nreverse found))
-             (unless (or found (> offset 0))
-               (message "%s" (backstaff-find--problem reply)))
+             (setq problem (and (null found) (backstaff-find--problem reply)))
+             (tell)
              reply))
+         (tell ()
+           ;; An error would throw away the keys that were typed behind it.
+           (unless (member problem '(nil "")) (ignore (message "%s" problem))))
          (files (input)
            (unless (equal input answered)
              (setq answered nil)
@@ -116,13 +119,14 @@ first.  Ivy and Helm match and rank the files in their own way."
              ('metadata `(metadata (category . project-file)
                                    (group-function
                                     . ,(lambda (label transform)
-                                         (if transform label (gethash label groups best))))
+                                         (if transform label
+                                           (or (gethash label groups) best))))
                                    (display-sort-function . identity)
                                    (cycle-sort-function . identity)))
              (`(boundaries . ,_) nil)
              ('t (files string))
              ;; RET takes any input that some file matches.
-             ('lambda (and (not (string-blank-p string)) (files string) t))
+             ('lambda (and (not (string-blank-p string)) (if (files string) t (tell))))
              (_ (pcase (files string)
                   ('nil nil)
                   (`(,(pred (equal string))) t)
@@ -179,7 +183,7 @@ It is empty where there is no more to say than what icomplete says by itself."
         (mapcar (apply-partially #'string-remove-suffix ": include_ignored shows them")
                 (plist-get (plist-get reply :data) :notes)))
        "; ")
-    (plist-get reply :text)))
+    (string-remove-prefix "Error: " (plist-get reply :text))))
 
 (add-to-list 'completion-styles-alist
              '(backstaff-find backstaff-find--try backstaff-find--all

@@ -106,12 +106,15 @@ Interactively this is the root of the project; with a prefix argument, ask."
                              `(backstaff-entry (:path ,path :name ,path :kind :directory)))))
     (put-text-property (point-min) (point-max) 'wrap-prefix "    ")
     (backstaff-view-set-header (plist-get data :path))
-    (backstaff-view-set-notes
-     (and (< named files)
-          (substitute-command-keys
-           (format "%s of %s files named: dir/(9) holds 9 files, +9 are 9 more;\
- \\[backstaff-overview-more] names more, \\[backstaff-overview-enter] shows the overview\
- of a directory" (backstaff-view-number named) (backstaff-view-number files)))))))
+    (apply #'backstaff-view-set-notes
+           (and (< named files)
+                (format "%s of %s files named: dir/(9) holds 9 files, +9 are 9 more"
+                        (backstaff-view-number named) (backstaff-view-number files)))
+           (and (< named files)
+                (substitute-command-keys
+                 "\\[backstaff-overview-more] names more, \\[backstaff-view-visit] on a\
+ directory shows its tree, \\[backstaff-overview-enter] an overview of it"))
+           (plist-get data :notes))))
 
 (defun backstaff-overview--make-buttons (paths kind &optional directory)
   "Make buttons of the names of PATHS, files of KIND, in the rest of the line.

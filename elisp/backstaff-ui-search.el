@@ -88,7 +88,9 @@
   (set (make-local-variable 'wgrep-header&footer-parser) #'backstaff-search--mark-foot))
 
 (defun backstaff-search--mark-foot ()
-  "Mark the lines below the matches for wgrep."
+  "Mark the first line and those below the matches for wgrep."
+  (goto-char (point-min))
+  (add-text-properties (point) (line-beginning-position 2) '(read-only t wgrep-header t))
   (goto-char (point-max))
   (when (re-search-backward "^$" nil t)
     (add-text-properties (point) (point-max) '(read-only t wgrep-footer t))))
@@ -304,12 +306,12 @@ STATE says how far the search is, if it is not over."
                                               (if (= files 1) "1 file"
                                                 (format "%d files" files)))))
                             'face 'bold)
-            (format " for %s %s in %s%s%s%s"
+            (format " for %s %s%s%s%s%s"
                     (if literal "the text" "regexp")
                     ;; As it was typed: a label would double its backslashes.
                     (string-replace "\n" "\\n" (backstaff-names-text pattern))
-                    (backstaff-names-show
-                     (abbreviate-file-name (expand-file-name root_path default-directory)))
+                    (if (equal root_path ".") ""
+                      (format " in %s/" (backstaff-names-show root_path)))
                     (if include (concat ", files " (string-join include " ")) "")
                     (if (equal flags "i") ", in any case" "")
                     (if include_ignored ", with what git ignores" "")))))

@@ -15,9 +15,7 @@
 ;; is the id of a line of `tabulated-list-mode', or else the text property
 ;; `backstaff-entry'.  Where a line has several names, the property `backstaff-place'
 ;; holds the entry of each.  The property `backstaff-name' marks the name, where
-;; point goes.
-;;
-;; Only the commands that visit a file touch it.
+;; point goes.  Only the commands that visit a file touch it.
 
 ;;; Code:
 
@@ -30,6 +28,13 @@
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 (require 'backstaff-ui-request)
+
+(defvar ffap-alist)
+(defvar thing-at-point-provider-alist)
+(declare-function bookmark-prop-get "bookmark" (bookmark property))
+(declare-function dired-get-filename "dired" (&optional localp no-error-if-not-filep))
+(declare-function evil-make-overriding-map "ext:evil-core" (keymap &optional state copy))
+(declare-function evil-set-initial-state "ext:evil-core" (mode state))
 
 (defcustom backstaff-show-hidden nil
   "Whether new listings and trees show files whose names start with a dot.
@@ -51,12 +56,6 @@
 
 (defface backstaff-detail '((t :inherit shadow))
   "Face for details, which matter less than names.")
-
-(defface backstaff-path '((t :inherit bold))
-  "Face for the path in the header line.")
-
-(defface backstaff-note '((t :inherit warning))
-  "Face for notes about omitted entries.")
 
 (defface backstaff-failure '((t :inherit error))
   "Face for the text of a failure.")
@@ -130,15 +129,15 @@ or file below the root.")
   (setq truncate-lines (not wrap) word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
-        mode-line-process '("" backstaff-request-indicator)
         fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
+        mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
         (lambda ()
           (if (null backstaff-view-state)
               (backstaff-view--draw
                (lambda () (backstaff-view-insert-text "Cancelled" 'backstaff-detail)))
             ;; The buffer shows its old state.
-            (backstaff-view--rename backstaff-view--requested backstaff-view-state)
+            (backstaff-view--rename backstaff-view-state)
             (setq backstaff-view--requested nil)))
         backstaff-view-labels (make-hash-table :test #'equal)
         backstaff-view--functions
@@ -148,33 +147,18 @@ or file below the root.")
                         (backstaff-view-set-header (backstaff-view-get :path) "failed")
                         (backstaff-view-insert-text (plist-get reply :text)
                                                     'backstaff-failure)))))
-  (backstaff-view--prepare-evil)
-  (add-hook 'file-name-at-point-functions #'backstaff-view-file-name nil t)
-  ;; A user who does something wants point to stay.
-  (add-hook 'pre-command-hook (lambda () (setq backstaff-view--sought nil)) nil t)
-  (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change))
-              bookmark-make-record-function #'backstaff-view--bookmark
-              ffap-alist (list (cons major-mode (lambda (_) (backstaff-view-file-name))))
-              thing-at-point-provider-alist
-              `((filename . backstaff-view-file-name)
-                (existing-filename . backstaff-view-file-name))))
-
-(defvar ffap-alist)
-(defvar thing-at-point-provider-alist)
-
-(defun backstaff-view-file-name ()
-  "Return the absolute name of the file at point, or nil."
-  (when-let ((path (plist-get (backstaff-view-entry) :path)))
-    (backstaff-path-file-name (backstaff-view--absolute path) (backstaff-view-get :root))))
-
-(declare-function evil-make-overriding-map "ext:evil-core" (keymap &optional state copy))
-(declare-function evil-set-initial-state "ext:evil-core" (mode state))
-
-(defun backstaff-view--prepare-evil ()
-  "Let the keys of the buffer's mode go before those of Evil, in motion state."
   (when (featurep 'evil)
     (evil-set-initial-state major-mode 'motion)
-    (evil-make-overriding-map (current-local-map) 'motion)))
+    (evil-make-overriding-map (current-local-map) 'motion))
+  ;; A user who does something wants point to stay.
+  (add-hook 'pre-command-hook (lambda () (setq backstaff-view--sought nil)) nil t)
+  (add-hook 'file-name-at-point-functions #'backstaff-view-file-name nil t)
+  (setq-local ffap-alist (list (cons major-mode (lambda (_) (backstaff-view-file-name))))
+              thing-at-point-provider-alist
+              '((filename . backstaff-view-file-name)
+                (existing-filename . backstaff-view-file-name))
+              revert-buffer-function (lambda (&rest _) (backstaff-view-change))
+              bookmark-make-record-function #'backstaff-view--bookmark))
 
 (defun backstaff-view--call (key &rest arguments)
   "Call the mode's function KEY, if it has one, with ARGUMENTS."
@@ -198,35 +182,27 @@ A view opens another one in the same window."
   "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
 Point goes to the file that the user comes from."
   (let* ((directory (file-name-as-directory directory))
-         (root (backstaff-command-root directory)))
-    (backstaff-view-open mode `(:root ,root :path ,(backstaff-path-relative root directory)
-                                :focus ,(backstaff-view--origin root) ,@state))))
-
-(defun backstaff-view--origin (root)
-  "Return the path below ROOT of the file that the user comes from, or nil.
-It is the visited file, or the one at point in a view or in Dired."
-  (let* ((name (cond (buffer-file-name)
+         (root (backstaff-command-root directory))
+         (name (cond (buffer-file-name)
                      (backstaff-view--functions (backstaff-view-file-name))
                      ((derived-mode-p 'dired-mode) (dired-get-filename nil t))))
-         ;; To resolve links of another host takes round trips.
-         (path (cond ((null name) nil)
-                     ((file-remote-p root) (and (string-prefix-p root name)
-                                                (substring name (length root))))
-                     (t (backstaff-path-relative root name)))))
-    (and path (not (file-name-absolute-p path)) path)))
-
-(declare-function dired-get-filename "dired" (&optional localp no-error-if-not-filep))
+         ;; To resolve the links of another host takes round trips.
+         (path (and name (not (file-remote-p root)) (backstaff-path-relative root name))))
+    (backstaff-view-open mode `( :root ,root :path ,(backstaff-path-relative root directory)
+                                 :focus ,(if (string-prefix-p root (or name ""))
+                                             (substring name (length root))
+                                           path)
+                                 ,@state))))
 
 (defun backstaff-view-switch (mode path &rest state)
   "Show PATH of this project in major mode MODE; STATE is the rest of the state.
 Point goes to the file at point."
-  (backstaff-view-open mode `(:root ,(backstaff-view-get :root) :path ,path
-                              :focus ,(backstaff-view--path) ,@state)))
+  (backstaff-view-open mode `( :root ,(backstaff-view-get :root) :path ,path
+                               :focus ,(backstaff-view--path) ,@state)))
 
 (defun backstaff-view-buffer (mode state)
   "Request STATE in a buffer in major mode MODE, and return the buffer.
-A buffer with the same mode, root and path is used again.  If STATE has a
-tool, the buffer must have the same tool."
+A buffer with the same mode, root, path and tool is used again."
   (let ((found (backstaff-view--buffer-of mode state)))
     (with-current-buffer (or found (generate-new-buffer "*backstaff*"))
       (unless found
@@ -241,9 +217,9 @@ tool, the buffer must have the same tool."
                 (with-current-buffer buffer
                   (and (eq major-mode mode)
                        (cl-loop for key in '(:root :path :tool)
-                                for value = (backstaff-view-get key)
                                 always (or (not (plist-member state key))
-                                           (equal (plist-get state key) value))))))
+                                           (equal (plist-get state key)
+                                                  (backstaff-view-get key)))))))
               (buffer-list)))
 
 (defun backstaff-view-move (&rest changes)
@@ -263,31 +239,32 @@ is killed.  So moving about makes no buffers."
 (defun backstaff-view-change (&rest changes)
   "Request the latest state with CHANGES, a plist.
 If `:try' in CHANGES is non-nil and the tool fails, keep the old state and
-show the failure in the echo area.  So it is if the server is lost or silent
-while the buffer shows the same place already."
-  (let* ((latest (or backstaff-view--requested backstaff-view-state))
-         (state (map-merge 'plist latest changes)) (try (plist-get state :try)))
+show the failure in the echo area.  Do the same if the connection fails and
+the buffer shows this place already."
+  (let* ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes))
+         (try (and (plist-get state :try) t))
+         (shown (and (plist-get backstaff-view-reply :ok)
+                     (not (backstaff-view--moved-p state)))))
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested (if (and try backstaff-view-state) nil state))
     (unless try
-      (backstaff-view--rename latest state))
+      (backstaff-view--rename state))
     (backstaff-view-call
      state
      (lambda (reply)
        (if (or (plist-get reply :ok)
-               (not (or try (backstaff-view--lost-p state reply))))
+               (not (or try (and shown (member (plist-get (plist-get reply :error) :code)
+                                               '("CONNECTION_LOST" "TIMEOUT"))))))
            (backstaff-view--show state reply)
          (setq backstaff-view--requested nil)
-         (backstaff-view--rename state backstaff-view-state)
+         (backstaff-view--rename backstaff-view-state)
          (message "%s" (plist-get reply :text)))))))
 
-(defun backstaff-view--lost-p (state reply)
-  "Return non-nil if REPLY says nothing of the place of STATE, which is shown."
-  (and (plist-get backstaff-view-reply :ok)
-       (member (plist-get (plist-get reply :error) :code) '("CONNECTION_LOST" "TIMEOUT"))
-       (cl-loop for key in '(:root :path :tool :page :query)
-                always (equal (plist-get state key) (plist-get backstaff-view-state key)))))
+(defun backstaff-view--moved-p (state)
+  "Return non-nil if STATE is of another place than the one that is shown."
+  (cl-loop for key in '(:root :path :tool :query)
+           thereis (not (equal (plist-get state key) (plist-get backstaff-view-state key)))))
 
 (defun backstaff-view-call (state callback)
   "Call the tool for STATE, and later CALLBACK with the reply.
@@ -295,11 +272,10 @@ CALLBACK decides whether the state of the buffer changes."
   (pcase-let ((`(,id ,args ,context) (backstaff-view--call :request state)))
     (backstaff-request id args callback `(:root ,(plist-get state :root) ,@context))))
 
-(defun backstaff-view--rename (old state)
-  "Name the buffer after STATE, unless the state OLD has the same title."
+(defun backstaff-view--rename (state)
+  "Name the buffer after STATE, unless it has that name or a variant of it."
   (let ((title (backstaff-view--call :title state)))
-    (unless (and (plist-get old :root)
-                 (equal title (backstaff-view--call :title old)))
+    (unless (string-prefix-p title (buffer-name))
       (rename-buffer title t))))
 
 
@@ -309,11 +285,9 @@ CALLBACK decides whether the state of the buffer changes."
   "Let the buffer have STATE and draw REPLY, with point in its old place."
   (let* ((ok (plist-get reply :ok)) (path (plist-get state :path))
          (focus (and ok (plist-get state :focus)))
-         (moved (cl-loop for key in '(:path :query :sort)
-                         thereis (not (equal (plist-get state key)
-                                             (plist-get backstaff-view-state key)))))
+         (moved (backstaff-view--moved-p state))
          (places (or backstaff-view--places (backstaff-view--places))))
-    (backstaff-view--rename (or backstaff-view--requested backstaff-view-state) state)
+    (backstaff-view--rename state)
     (backstaff-view--call :before-draw)
     (setq backstaff-view-state state
           backstaff-view-reply reply
@@ -382,17 +356,15 @@ The last name in PATH is shown, with its last 30 characters, before all FACTS."
                    (min 30 (+ 2 (string-width (file-name-nondirectory path)))))))
     (when (> (string-width path) room)
       (setq path (concat "…" (string-limit path (1- room) t))))
-    (replace-regexp-in-string
+    (string-replace
      "%" "%%"
      (truncate-string-to-width
-      (concat " " (propertize (bidi-string-mark-left-to-right path) 'face 'backstaff-path)
-              "  " facts)
+      (concat " " (propertize (bidi-string-mark-left-to-right path) 'face 'bold) "  " facts)
       (window-width) nil nil "…"))))
 
 (defun backstaff-view-set-notes (&rest notes)
   "Show NOTES and the warnings of the reply below the last line.
-Notes are strings; nil is ignored.  They are in an overlay, so they stay below
-when the user sorts a table."
+Notes are strings; nil is ignored."
   (unless (overlayp backstaff-view--notes)
     (setq backstaff-view--notes (make-overlay 1 1 nil nil t)))
   (move-overlay backstaff-view--notes (point-max) (point-max) (current-buffer))
@@ -402,8 +374,7 @@ when the user sorts a table."
                                 (plist-get backstaff-view-reply :warnings))))
          (start (if (memq (char-before (point-max)) '(nil ?\n)) "" "\n")))
     (overlay-put backstaff-view--notes 'after-string
-                 (and lines (propertize (apply #'concat start lines)
-                                        'face 'backstaff-note)))))
+                 (and lines (propertize (apply #'concat start lines) 'face 'warning)))))
 
 (defun backstaff-view-title (verb state)
   "Return a buffer name for STATE that starts with VERB.
@@ -423,7 +394,7 @@ For example \"*backstaff tree: project/src*\"."
   (pcase kind
     (:directory 'backstaff-directory)
     (:symlink 'backstaff-symlink)
-    (:file 'default)
+    (:file nil)
     (_ 'backstaff-special)))
 
 (defun backstaff-view-kind-suffix (kind)
@@ -462,6 +433,11 @@ For example \"*backstaff tree: project/src*\"."
   "Return the entry at point, or signal a `user-error' if there is none."
   (or (backstaff-view-entry)
       (user-error "There is nothing on this line")))
+
+(defun backstaff-view-file-name ()
+  "Return the absolute name of the file at point, or nil."
+  (when-let ((path (plist-get (backstaff-view-entry) :path)))
+    (backstaff-path-file-name (backstaff-view--absolute path) (backstaff-view-get :root))))
 
 (defun backstaff-view--path ()
   "Return the path of the file at point, or else of the buffer's state."
@@ -503,6 +479,15 @@ For example \"*backstaff tree: project/src*\"."
       (forward-line)))
   (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
 
+(defun backstaff-view-seek (start)
+  "Go to the path that point waits for, if its line is drawn by now.
+START is the position of point before lines were drawn."
+  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought))
+    (setq backstaff-view--sought nil)
+    (dolist (window (get-buffer-window-list nil t t))
+      (when (= (window-point window) start)
+        (set-window-point window (point))))))
+
 (defun backstaff-view--places ()
   "Return the places of point in the buffer and in its windows.
 Each is a list (WINDOW PATH LINE COLUMN ABOVE).  WINDOW is nil for the buffer
@@ -536,16 +521,6 @@ See the function `backstaff-view--places'."
       (set-window-start
        window (if above (line-beginning-position (- 1 above)) (point-min)) t))))
 
-(defun backstaff-view-seek (start)
-  "Go to the path that point waits for, if its line is drawn by now.
-START is where point was before.  Return non-nil if there is no such path."
-  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought))
-    (setq backstaff-view--sought nil)
-    (dolist (window (get-buffer-window-list nil t t))
-      (when (= (window-point window) start)
-        (set-window-point window (point)))))
-  (null backstaff-view--sought))
-
 (defun backstaff-view--absolute (path &optional directory)
   "Return the absolute name of PATH, a path below the buffer's root.
 If DIRECTORY is non-nil, the name ends with a slash."
@@ -571,8 +546,6 @@ If DIRECTORY is non-nil, the name ends with a slash."
   "Show the state in BOOKMARK in a buffer of its mode."
   (set-buffer (backstaff-view-buffer (bookmark-prop-get bookmark 'backstaff-mode)
                                      (bookmark-prop-get bookmark 'backstaff-state))))
-
-(declare-function bookmark-prop-get "bookmark" (bookmark property))
 
 
 ;;; Commands
@@ -645,7 +618,7 @@ With a prefix argument RELATIVE, copy its path below the project's root."
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
   (interactive)
-  (backstaff-view-open-info (backstaff-view-get :root) (backstaff-view--path)))
+  (backstaff-view--open-info (backstaff-view-get :root) (backstaff-view--path)))
 
 ;;;###autoload
 (defun backstaff-file-info (file)
@@ -660,9 +633,9 @@ Interactively this is the current file; with a prefix argument, ask."
                 (if (and (not (file-remote-p name)) (file-directory-p name))
                     (file-name-as-directory name)
                   (file-name-directory name)))))
-    (backstaff-view-open-info root (backstaff-path-relative root name))))
+    (backstaff-view--open-info root (backstaff-path-relative root name))))
 
-(defun backstaff-view-open-info (root path)
+(defun backstaff-view--open-info (root path)
   "Show what the tool get_file_info tells of PATH below ROOT."
   (backstaff-view-open 'backstaff-inspector-mode
                        (list :root root :path "." :tool "agent-q/get_file_info"

@@ -92,9 +92,11 @@
          (or (overlay-get backstaff-view--notes 'after-string) ""))))
 
 (defun backstaff-view-test-header ()
-  "Return the header line as it stands on the screen."
-  (substring-no-properties
-   (replace-regexp-in-string "%%" "%" (eval (cadr header-line-format) t))))
+  "Return the header line as it stands on the screen; a listing has facts in the mode line."
+  (if (eq (car-safe header-line-format) :eval)
+      (substring-no-properties
+       (replace-regexp-in-string "%%" "%" (eval (cadr header-line-format) t)))
+    (car (last mode-line-process))))
 
 (defun backstaff-view-test-names ()
   "Return the names of the entries that are shown, in order."
