@@ -285,7 +285,7 @@
 (ert-deftest backstaff-search-shows-matches-as-one-types-with-consult ()
   (backstaff-test-needs "Consult" (require 'consult nil t))
   (backstaff-view-test-project backstaff-search-tests-tree
-    (let ((asked nil))
+    (let ((asked nil) (current-prefix-arg nil))
       (cl-letf (((symbol-function 'consult--read)
                  (lambda (_ &rest options) (push options asked) nil)))
         (call-interactively #'backstaff-search))
