@@ -39,7 +39,7 @@
                 (if transform (substring candidate (1+ (length file))) file)))
      :state (consult--grep-state)
      :add-history (thing-at-point 'symbol)
-     :history 'backstaff-search--history)))
+     :history 'backstaff-search-history)))
 
 (defun backstaff-consult--candidates (input root arguments)
   "Return the matches of INPUT below ROOT as lines of a grep.

@@ -45,7 +45,7 @@
   "Face for the name of a file above its matches."
   :group 'backstaff-faces)
 
-(defvar backstaff-search--history nil
+(defvar backstaff-search-history nil
   "The patterns of `backstaff-search'.")
 
 (defvar-local backstaff-search--arguments nil
@@ -186,7 +186,7 @@ INITIAL is a pattern to edit, which is text if LITERAL is non-nil."
                                  (propertize (funcall prompt)
                                              'face 'minibuffer-prompt)))))
     (let ((pattern (read-from-minibuffer
-                    (funcall prompt) initial map nil 'backstaff-search--history default)))
+                    (funcall prompt) initial map nil 'backstaff-search-history default)))
       (when (string-empty-p pattern)
         (setq pattern (or (if literal symbol default) "")))
       (when (string-blank-p pattern)
