@@ -28,7 +28,7 @@
     map)
   "Keymap of `backstaff-commands-mode'.")
 
-;;;###autoload (autoload 'backstaff-commands-mode "backstaff-ui-commands")
+;;;###autoload
 (define-derived-mode backstaff-commands-mode backstaff-view-mode "Commands"
   "Major mode for the commands of a project or the results of a search.
 
@@ -117,17 +117,13 @@ shadows it, its problems and the hint for its arguments."
 
 (defun backstaff-commands--draw-failure (reply)
   "Draw REPLY, a failure; without a directory of commands, say how to make one."
-  (let ((missing (backstaff-commands--none-p reply)))
+  (let ((missing (equal (plist-get (plist-get reply :error) :code) "DIRECTORY_NOT_FOUND")))
     (backstaff-view-set-header "." (if missing "no command" "failed"))
     (backstaff-view-insert-text
      (if missing "There are no commands here.  Put Markdown files into .claude/commands, or
 name other directories under [tools.list_commands] in the settings."
        (plist-get reply :text))
      (if missing 'backstaff-detail 'backstaff-failure))))
-
-(defun backstaff-commands--none-p (reply)
-  "Return non-nil if REPLY says that there is no directory of commands."
-  (equal (plist-get (plist-get reply :error) :code) "DIRECTORY_NOT_FOUND"))
 
 (defun backstaff-commands--below (file)
   "Return the path of FILE, below the root if it lies there."
@@ -158,7 +154,7 @@ name other directories under [tools.list_commands] in the settings."
     map)
   "Keymap of `backstaff-command-mode'.")
 
-;;;###autoload (autoload 'backstaff-command-mode "backstaff-ui-commands")
+;;;###autoload
 (define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
   "Major mode for a command.
 Invisible characters are written as escapes.  RET visits the file itself.
@@ -222,7 +218,7 @@ This waits for the server."
    for data = (plist-get reply :data)
    unless (plist-get reply :ok)
    do (user-error
-       "%s" (if (backstaff-commands--none-p reply)
+       "%s" (if (equal (plist-get (plist-get reply :error) :missing) '(".claude/commands"))
                 "No commands here yet: each is a Markdown file in the project's .claude/commands"
               (plist-get reply :text)))
    append (cl-loop for entry in (plist-get data :commands)

@@ -23,6 +23,7 @@
 (defconst backstaff-consult--most 200
   "Maximum number of matches that are shown.")
 
+;;;###autoload
 (defun backstaff-consult-search (root arguments)
   "Visit a match below ROOT; ARGUMENTS are those of the search but its pattern."
   (let ((default-directory root))

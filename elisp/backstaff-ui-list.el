@@ -62,6 +62,7 @@ another order there is one reply, with at most about 11,000 entries.")
 (defvar-local backstaff-list--links 0
   "Number of links among the rows that are drawn.")
 
+;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
   "Major mode for listings of a directory.
 
@@ -92,8 +93,6 @@ another order there is one reply, with at most about 11,000 entries.")
             (cl-loop until (eobp)
                      collect (list (tabulated-list-get-id) (tabulated-list-get-entry))
                      do (forward-line))))))
-
-;;;###autoload (autoload 'backstaff-list-mode "backstaff-ui-list")
 
 ;;;###autoload
 (defun backstaff-list-directory (directory)

@@ -36,7 +36,7 @@
     map)
   "Keymap of `backstaff-overview-mode'.")
 
-;;;###autoload (autoload 'backstaff-overview-mode "backstaff-ui-overview")
+;;;###autoload
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for the overview of a directory.
 A line shows a directory and names in it.  In \"lib/(9) +4 .py\", lib/ has 9
@@ -114,7 +114,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
                 (substitute-command-keys
                  "\\[backstaff-overview-more] names more, \\[backstaff-view-visit] on a\
  directory shows its tree, \\[backstaff-overview-enter] an overview of it"))
-           (plist-get data :notes))))
+           (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes)))))
 
 (defun backstaff-overview--make-buttons (paths kind &optional directory)
   "Make buttons of the names of PATHS, files of KIND, in the rest of the line.

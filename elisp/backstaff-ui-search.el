@@ -34,12 +34,11 @@
 (defconst backstaff-search--milliseconds 30000
   "How long one call may take; nobody waits for it, and it can be cancelled.")
 
-(defconst backstaff-search--words
-  '(("flags=[gimsu]+" . "c searches so") ("include_ignored=true" . "i searches them")
-    ("literal=true" . "t searches so") (", or a higher timeout_ms" . "")
-    ("give an? \\(?:root_path or \\)?include," . "d searches one directory;")
-    ("to be given as root_path" . "which d searches"))
-  "What a reply tells an agent to do, and which key does it here.")
+(defconst backstaff-search--remedies
+  '((:case . "c searches so") (:ignored . "i searches them") (:literal . "t searches so")
+    (:not-searched . "d searches one directory")
+    (TIMEOUT . "d searches one directory; or give a simpler pattern"))
+  "The remedy for a person, by the kind of a note or the code of an error.")
 
 (defface backstaff-search-file '((t :inherit bold))
   "Face for the name of a file above its matches."
@@ -70,7 +69,7 @@
     map)
   "Keymap of `backstaff-search-mode'.")
 
-;;;###autoload (autoload 'backstaff-search-mode "backstaff-ui-search")
+;;;###autoload
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a regular expression.
 
@@ -122,8 +121,6 @@ c and d change how it was searched.  Modified buffers are searched as they are."
       (backstaff-search-show
        root (append arguments
                     (list :flags (if (isearch-no-upper-case-p pattern (not literal)) "i" "")))))))
-
-(autoload 'backstaff-consult-search "backstaff-ui-consult")
 
 (defun backstaff-search-show (root arguments)
   "Show the matches of a search below ROOT with ARGUMENTS in a buffer."
@@ -337,7 +334,9 @@ STATE says how far the search is, if it is not over."
           (progn (backstaff-search--describe "Searching")
                  (backstaff-search--ask next (cadr backstaff-search--pages)))
         (backstaff-search--end
-         (mapconcat (lambda (note) (format "\n[%s]" note)) (plist-get data :notes) ""))))
+         (mapconcat (lambda (note)
+                      (format "\n[%s]" (backstaff-search--told note (plist-get note :kind))))
+                    (plist-get data :notes) ""))))
      ;; A file in which matching takes for ever costs none of the matches before it.
      ((and (equal (plist-get error :code) "TIMEOUT") (> most backstaff-search--few))
       (backstaff-search--ask offset backstaff-search--few))
@@ -347,13 +346,25 @@ STATE says how far the search is, if it is not over."
                ;; More of Python's reason repeats the first words.
                (car (split-string (or (plist-get error :reason) "it cannot be read") ", ")))
        "failed"))
-     (t (backstaff-search--end (concat "\n" (plist-get reply :text)) "failed")))))
+     (t (backstaff-search--end
+         (concat "\n" (if (plist-get error :problem)
+                          (backstaff-search--told
+                           (list :text (concat "Error: " (plist-get error :problem))
+                                 :remedy (plist-get error :remedy))
+                           (intern (plist-get error :code)))
+                        (plist-get reply :text)))
+         "failed")))))
+
+(defun backstaff-search--told (note kind)
+  "Return the text of NOTE with its remedy; a person has another one for KIND."
+  (let ((remedy (plist-get note :remedy)))
+    (if (member remedy '(nil "")) (plist-get note :text)
+      (format "%s: %s" (plist-get note :text)
+              (or (alist-get kind backstaff-search--remedies) remedy)))))
 
 (defun backstaff-search--end (text &optional outcome)
-  "Insert TEXT, which ends the search, with what a person can do.
+  "Insert TEXT, which ends the search, and the keys.
 The last line says OUTCOME, by default \"finished\"."
-  (pcase-dolist (`(,regexp . ,words) backstaff-search--words)
-    (setq text (replace-regexp-in-string regexp words text t t)))
   (backstaff-search--describe (and outcome "Search failed"))
   (backstaff-search--insert
    (concat (if (and (zerop (car backstaff-search--counts)) (null outcome)) "No matches\n" "")

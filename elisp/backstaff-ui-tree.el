@@ -81,6 +81,7 @@ shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] chang
 (defvar-local backstaff-tree--fitted nil
   "The root and path of the tree that was fitted to the window.")
 
+;;;###autoload
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
 TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
