@@ -252,9 +252,7 @@ def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: floa
     elif asked.timeout_ms < MAX_TIMEOUT_MS:
         simpler = ", a simpler pattern, or a higher timeout_ms"
     problem, remedy = f"When the time was up ({limit}), {how_far}", remedy + simpler
-    return ToolError(
-        TIMEOUT, f"{problem}; {remedy}", problem=problem, remedy=remedy, reason=str(error)
-    )
+    return ToolError(TIMEOUT, f"{problem}; {remedy}", problem=problem, remedy=remedy)
 
 
 def _below(prefix: str, named: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
