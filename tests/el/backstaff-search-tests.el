@@ -23,7 +23,7 @@
   `(backstaff-view-test-project backstaff-search-tests-tree
      (backstaff-search ,pattern root)
      (with-current-buffer (backstaff-search--buffer ,pattern root)
-       (backstaff-request-wait)
+       (backstaff-view-test-wait)
        (unwind-protect (progn ,@body)
          (kill-buffer)))))
 
@@ -39,7 +39,7 @@
   "Press KEYS and wait for the matches."
   (switch-to-buffer (current-buffer))
   (execute-kbd-macro (kbd keys))
-  (backstaff-request-wait))
+  (backstaff-view-test-wait))
 
 (ert-deftest backstaff-search-shows-lines-and-what-was-not-searched ()
   (backstaff-search-tests-found "run"
@@ -83,7 +83,7 @@
   (backstaff-view-test-project '(("a" . "1\n2\n3 x\n4\n5 x\n6\n7\n"))
     (backstaff-search "x" root)
     (with-current-buffer (window-buffer)
-      (backstaff-request-wait)
+      (backstaff-view-test-wait)
       (backstaff-search-tests-press "+")
       (should (equal (backstaff-search-tests-lines t)
                      '("a" "2-2" "3:3 x" "4-4" "5:5 x" "6-6")))
@@ -98,7 +98,7 @@
   (backstaff-view-test-project '(("new\nline" . "no\nneedle\n"))
     (backstaff-search "needle" root)
     (with-current-buffer (window-buffer)
-      (backstaff-request-wait)
+      (backstaff-view-test-wait)
       (should (equal (backstaff-search-tests-lines t) '("\"new\\nline\"" "2: needle")))
       (goto-char (point-min))
       (forward-line)
@@ -123,7 +123,7 @@
                              (let ((backstaff-root-directory
                                     (file-name-as-directory (expand-file-name name root))))
                                (backstaff-search "run" nil t)
-                               (backstaff-request-wait)
+                               (backstaff-view-test-wait)
                                (current-buffer)))
                            '("one/p" "two/p" "one/p"))))
       (unwind-protect
@@ -175,7 +175,7 @@
     (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;"))))
   (backstaff-search-tests-found "Run"
     (execute-kbd-macro "c")
-    (backstaff-request-wait)
+    (backstaff-view-test-wait)
     (should (equal (length (backstaff-search-tests-lines)) 3))))
 
 (ert-deftest backstaff-search-says-what-is-wrong-and-what-a-person-can-do ()
@@ -194,7 +194,7 @@
   (backstaff-view-test-project '(("a" . "run\n") ("build" ("b" . "x")))
     (backstaff-search "RUN" root)
     (with-current-buffer (window-buffer)
-      (backstaff-request-wait)
+      (backstaff-view-test-wait)
       (should (string-search "[1 file matches without regard to case: c searches so]"
                              (buffer-string)))
       (should (string-search "[not searched: 1 in build/: d searches one directory]"
@@ -205,12 +205,12 @@
   (backstaff-search-tests-found "u."
     (should (equal (length (backstaff-search-tests-lines)) 3))
     (execute-kbd-macro "t")
-    (backstaff-request-wait)
+    (backstaff-view-test-wait)
     (should (equal (backstaff-search-tests-lines t) '("No matches")))
     (should (string-prefix-p " no matches for the text u." header-line-format))
     (execute-kbd-macro "t")
     (backstaff-search-in-directory (expand-file-name "src"))
-    (backstaff-request-wait)
+    (backstaff-view-test-wait)
     (should (equal (length (backstaff-search-tests-lines)) 2))))
 
 (ert-deftest backstaff-search-is-edited-with-wgrep ()
@@ -276,7 +276,7 @@
     (let ((backstaff-search--milliseconds 300))
       (backstaff-search "(a|aa)+(?=x)" root)
       (with-current-buffer (window-buffer)
-        (backstaff-request-wait)
+        (backstaff-view-test-wait)
         (should (equal (length (backstaff-search-tests-lines)) 10))
         (should (string-match-p "file 2 of 2, b, with.*d searches one directory" (buffer-string)))
         (kill-buffer))
@@ -284,7 +284,7 @@
       (copy-file (expand-file-name "b" root) (expand-file-name "in/b" root))
       (backstaff-search "(a|aa)+(?=x)" (expand-file-name "in" root))
       (with-current-buffer (window-buffer)
-        (backstaff-request-wait)
+        (backstaff-view-test-wait)
         (should (string-match-p "file 1 of 1, in/b, with.*d searches one dir" (buffer-string)))
         (should-not (string-search "include" (buffer-string)))
         (kill-buffer)))))
