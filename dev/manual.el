@@ -35,12 +35,10 @@
     (backstaff-list-mode-map "Listings")
     (backstaff-overview-mode-map "Overviews")
     (backstaff-tree-mode-map "Trees")
-    (backstaff-commands-mode-map "Commands of the project")
     (backstaff-command-mode-map "One command")
     (backstaff-inspector-mode-map "A tool's reply")
     (backstaff-doctor-mode-map "The doctor")
-    (backstaff-search-mode-map "Lines that match")
-    (backstaff-find-map "The minibuffer, where a file is found"))
+    (backstaff-search-mode-map "Lines that match"))
   "The keymaps, each with the heading of its table.")
 
 

@@ -31,13 +31,6 @@
      :folder "In another directory" :words "With some of the words")
   "The group of a file that does not match, by how it was found.")
 
-(defvar backstaff-find-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "SPC") #'self-insert-command)
-    (define-key map (kbd "?") #'self-insert-command)
-    map)
-  "Keymap of `backstaff-find-file'.  Blanks separate words of the input.")
-
 (defvar backstaff-find--history nil
   "The inputs of `backstaff-find-file'.")
 
@@ -99,7 +92,7 @@ first.  Ivy and Helm match and rank the files in their own way."
              reply))
          (tell ()
            ;; An error would throw away the keys that were typed behind it.
-           (unless (member problem '(nil "")) (ignore (message "%s" problem))))
+           (when problem (ignore (message "%s" problem))))
          (files (input)
            (unless (equal input answered)
              (setq answered nil)
@@ -127,11 +120,7 @@ first.  Ivy and Helm match and rank the files in their own way."
              ('t (files string))
              ;; RET takes any input that some file matches.
              ('lambda (and (not (string-blank-p string)) (if (files string) t (tell))))
-             (_ (pcase (files string)
-                  ('nil nil)
-                  (`(,(pred (equal string))) t)
-                  (`(,only) only)
-                  (_ string)))))
+             (_ (and (files string) string))))
          (set-up ()
            (setq-local completion-styles '(backstaff-find)
                        completion-category-defaults nil
@@ -141,7 +130,7 @@ first.  Ivy and Helm match and rank the files in their own way."
                        completion-fail-discreetly t
                        ;; <down> would insert a file that does not match.
                        minibuffer-default-add-function nil)
-           (use-local-map (make-composed-keymap backstaff-find-map (current-local-map)))))
+           (backstaff-prompt-allow-blanks)))
       (let ((text (if (eq completing-read-function #'completing-read-default)
                       (minibuffer-with-setup-hook (:append #'set-up)
                         (completing-read (if (or (bound-and-true-p vertico-mode)
@@ -171,18 +160,13 @@ first.  Ivy and Helm match and rank the files in their own way."
    20))
 
 (defun backstaff-find--problem (reply)
-  "Return the reason why REPLY has no files.
-It is empty where there is no more to say than what icomplete says by itself."
+  "Return the reason why REPLY has no files."
   (if (plist-get reply :ok)
-      (string-join
-       (append
-        ;; Fido, once it is off, leaves `icomplete-mode' on, so the hook decides.
-        (unless (memq 'icomplete-minibuffer-setup minibuffer-setup-hook)
-          '("No file matches"))
-        ;; The remedy of a note names an argument for models.
-        (mapcar (lambda (note) (plist-get note :text))
-                (plist-get (plist-get reply :data) :notes)))
-       "; ")
+      ;; The remedy of a note names an argument for models.
+      (string-join (cons "No file matches"
+                         (mapcar (lambda (note) (plist-get note :text))
+                                 (plist-get (plist-get reply :data) :notes)))
+                   "; ")
     (string-remove-prefix "Error: " (plist-get reply :text))))
 
 (add-to-list 'completion-styles-alist

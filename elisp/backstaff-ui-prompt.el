@@ -46,9 +46,10 @@ Outside of a project, where that may be all files there are, ask first."
     root))
 
 (defun backstaff-prompt-allow-blanks ()
-  "Let a blank be typed in the minibuffer, where it would complete a word."
+  "Let a blank and a ? be typed in the minibuffer, where they would complete."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "SPC") #'self-insert-command)
+    (define-key map (kbd "?") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
 
 (defun backstaff-prompt-call-tool (id args &optional context)

@@ -37,7 +37,7 @@
 (ert-deftest backstaff-keys-of-the-base-modes-stay ()
   (dolist (mode '(backstaff-list-mode backstaff-tree-mode
                   backstaff-overview-mode
-                  backstaff-commands-mode backstaff-command-mode))
+                  backstaff-command-mode))
     (with-temp-buffer
       (funcall mode)
       (pcase-dolist (`(,key . ,command) '(("g" . revert-buffer) ("q" . quit-window)

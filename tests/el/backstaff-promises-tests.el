@@ -31,7 +31,6 @@
        :directory "deep/")
     (:open ,#'backstaff-overview :file "README" :root t :directory "src/")
     (:open ,#'backstaff-file-info)
-    (:open ,(lambda (_) (backstaff-list-commands)))
     (:open ,(lambda (root) (backstaff-find-command "go" root)))
     (:open ,(lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
   "The views.")
