@@ -77,7 +77,7 @@
   :group 'backstaff
   ;; `next-error' goes to the first place in a line that has the face of a match.
   (setq-local grep-highlight-matches t
-              revert-buffer-function (lambda (&rest _) (backstaff-search--start))
+              revert-buffer-function (lambda (&rest _) (backstaff-search--change))
               backstaff-request-cancelled-function
               (lambda () (backstaff-search--insert "\nSearch cancelled\n")))
   (run-hooks 'grep-setup-hook)  ; where wgrep binds its key
@@ -118,40 +118,24 @@ c and d change how it was searched.  Modified buffers are searched as they are."
                           :context_lines 0 :timeout_ms backstaff-search--milliseconds)))
     (if (null pattern)
         (backstaff-consult-search root arguments)
-      (backstaff-search-show
-       root (append arguments
-                    (list :flags (if (isearch-no-upper-case-p pattern (not literal)) "i" "")))))))
-
-(defun backstaff-search-show (root arguments)
-  "Show the matches of a search below ROOT with ARGUMENTS in a buffer."
-  (let ((buffer (backstaff-search--buffer (plist-get arguments :pattern) root)))
-    (with-current-buffer buffer
+      ;; C-g cancels where the matches are to come.
+      (pop-to-buffer (backstaff-search--name pattern root))
       (setq default-directory root)
       (backstaff-search-mode)
-      (setq backstaff-search--arguments arguments)
-      (setq next-error-last-buffer buffer)
-      (backstaff-search--start))
-    ;; C-g cancels where the matches are to come.
-    (pop-to-buffer buffer)))
+      (setq next-error-last-buffer (current-buffer)
+            backstaff-search--arguments arguments)
+      (backstaff-search--change :flags (backstaff-search--flags pattern literal)))))
 
 (defun backstaff-search--name (pattern root)
   "Return the name of the buffer for a search for PATTERN below ROOT.
-For example \"*backstaff search: x in src*\"."
-  (let ((host (file-remote-p root 'host)))
-    (format "*backstaff search: %s in %s%s*" pattern
-            (backstaff-names-show (file-name-nondirectory (directory-file-name root)))
-            (if host (concat "@" (backstaff-names-show host)) ""))))
+For example \"*backstaff search: x in ~/src/*\"."
+  (format "*backstaff search: %s in %s*" pattern
+          (backstaff-names-show (abbreviate-file-name root))))
 
-(defun backstaff-search--buffer (pattern root)
-  "Return the buffer for a search for PATTERN below ROOT, made if there is none."
-  (let ((name (backstaff-search--name pattern root)))
-    (or (cl-find-if (lambda (buffer)
-                      (and (string-prefix-p name (buffer-name buffer))
-                           (provided-mode-derived-p
-                            (buffer-local-value 'major-mode buffer) 'backstaff-search-mode)
-                           (equal root (buffer-local-value 'default-directory buffer))))
-                    (buffer-list))
-        (generate-new-buffer name))))
+(defun backstaff-search--flags (pattern literal)
+  "Return the flags for PATTERN, which is text if LITERAL is non-nil.
+Case counts only if PATTERN has a capital letter."
+  (if (isearch-no-upper-case-p pattern (not literal)) "i" ""))
 
 (defun backstaff-search--below (directory root)
   "Return DIRECTORY as a path from ROOT; nil is ROOT."
@@ -159,36 +143,33 @@ For example \"*backstaff search: x in src*\"."
       (directory-file-name (file-relative-name (expand-file-name directory) root))
     "."))
 
-(defun backstaff-search--read (&optional initial literal)
+(defun backstaff-search--read (&optional pattern literal)
   "Read a pattern; return it and whether it is text.
 The default is the symbol at point, but not what a search says of itself.
-INITIAL is a pattern to edit, which is text if LITERAL is non-nil."
+PATTERN is one to edit, which is text if LITERAL is non-nil."
   (let* ((symbol (and (or (not (derived-mode-p 'backstaff-search-mode))
                           (backstaff-search--match-p))
                       (thing-at-point 'symbol t)))
-         (default (and symbol (regexp-quote symbol)))
-         (prompt (lambda ()
-                   (if literal (format-prompt "Search for text (M-r: Python regexp)" symbol)
-                     (format-prompt "Search for Python regexp (M-r: text)" default))))
-         (map (make-sparse-keymap)))
+         (map (make-sparse-keymap)) (again t) (history-add-new-input nil) (default nil))
     (set-keymap-parent map minibuffer-local-map)
-    (define-key map (kbd "M-r")
-                (lambda ()
-                  (interactive)
-                  (setq literal (not literal))
-                  (remove-overlays (point-min) (minibuffer-prompt-end) 'backstaff-prompt t)
-                  (let ((overlay (make-overlay (point-min) (minibuffer-prompt-end))))
-                    (overlay-put overlay 'backstaff-prompt t)
-                    (overlay-put overlay 'display
-                                 (propertize (funcall prompt)
-                                             'face 'minibuffer-prompt)))))
-    (let ((pattern (read-from-minibuffer
-                    (funcall prompt) initial map nil 'backstaff-search-history default)))
-      (when (string-empty-p pattern)
-        (setq pattern (or (if literal symbol default) "")))
-      (when (string-blank-p pattern)
-        (user-error "Give a regular expression"))
-      (cons pattern literal))))
+    (define-key map (kbd "M-r") (lambda ()
+                                  (interactive)
+                                  (setq literal (not literal) again t)
+                                  (exit-minibuffer)))
+    (while again
+      (setq again nil
+            default (if (and symbol (not literal)) (regexp-quote symbol) symbol)
+            pattern (read-from-minibuffer
+                     (format-prompt (if literal "Search for text (M-r: Python regexp)"
+                                      "Search for Python regexp (M-r: text)")
+                                    default)
+                     pattern map nil 'backstaff-search-history default)))
+    (when (string-empty-p pattern)
+      (setq pattern (or default "")))
+    (when (string-blank-p pattern)
+      (user-error "Give a regular expression"))
+    (add-to-history 'backstaff-search-history pattern)
+    (cons pattern literal)))
 
 (defun backstaff-search--match-p ()
   "Return non-nil if the line at point shows a match."
@@ -251,11 +232,8 @@ A glob without a slash counts in any directory."
       (backstaff-search--read (plist-get backstaff-search--arguments :pattern)
                               (plist-get backstaff-search--arguments :literal))
     (rename-buffer (backstaff-search--name pattern default-directory) t)
-    (setq backstaff-search--arguments
-          (map-merge 'plist backstaff-search--arguments
-                     (list :literal literal
-                           :flags (if (isearch-no-upper-case-p pattern (not literal)) "i" ""))))
-    (backstaff-search--change :pattern pattern)))
+    (backstaff-search--change :pattern pattern :literal literal
+                              :flags (backstaff-search--flags pattern literal))))
 
 (defun backstaff-search-more-context (lines)
   "Show LINES more around each match, by default one."
@@ -269,20 +247,14 @@ A glob without a slash counts in any directory."
   (interactive "p")
   (backstaff-search-more-context (- lines)))
 
-(defun backstaff-search--change (key value)
-  "Search again, with VALUE for the argument KEY."
-  (setq backstaff-search--arguments
-        (map-merge 'plist backstaff-search--arguments (list key value)))
-  (backstaff-search--start))
-
-(defun backstaff-search--start ()
-  "Search anew, and show the first matches when they come."
+(defun backstaff-search--change (&rest changes)
+  "Search anew, with CHANGES of the arguments, a plist."
+  (setq backstaff-search--arguments (map-merge 'plist backstaff-search--arguments changes)
+        backstaff-search--counts (list 0 0 nil))
   (backstaff-request-cancel)
   (let ((inhibit-read-only t))
     (erase-buffer))
   (compilation-forget-errors)
-  (setq backstaff-search--counts (list 0 0 nil))
-  (backstaff-search--describe "Searching")
   (backstaff-search--ask 0 (car backstaff-search--pages)))
 
 (defun backstaff-search--describe (&optional state)
@@ -295,65 +267,54 @@ STATE says how far the search is, if it is not over."
           (string-replace
            "%" "%%"
            (concat
-            " " (propertize (concat (and state (concat state ": "))
-                                    (if (zerop matches) "no matches"
-                                      (format "%s in %s"
-                                              (if (= matches 1) "1 match"
-                                                (format "%d matches" matches))
-                                              (if (= files 1) "1 file"
-                                                (format "%d files" files)))))
+            " " (propertize (format "%s%d match%s in %d file%s" (or state "") matches
+                                    (if (= matches 1) "" "es") files (if (= files 1) "" "s"))
                             'face 'bold)
-            (format " for %s %s%s%s%s%s"
-                    (if literal "the text" "regexp")
-                    ;; As it was typed: a label would double its backslashes.
-                    (string-replace "\n" "\\n" (backstaff-names-text pattern))
-                    (if (equal root_path ".") ""
-                      (format " in %s/" (backstaff-names-show root_path)))
-                    (if include (concat ", files " (string-join include " ")) "")
-                    (if (equal flags "i") ", in any case" "")
-                    (if include_ignored ", with what git ignores" "")))))
+            (if literal " for the text " " for regexp ")
+            ;; As it was typed: a label would double its backslashes.
+            (string-replace "\n" "\\n" (backstaff-names-text pattern))
+            (if (equal root_path ".") ""
+              (format " in %s/" (backstaff-names-show root_path)))
+            (if include (concat ", files " (string-join include " ")) "")
+            (if (equal flags "i") ", in any case" "")
+            (if include_ignored ", with what git ignores" ""))))
     (force-mode-line-update)))
 
 (defun backstaff-search--ask (offset most)
-  "Ask for at most MOST matches from OFFSET on."
+  "Ask for at most MOST matches from OFFSET on, and show them when they come."
+  (backstaff-search--describe "Searching: ")
   (backstaff-request
    "workspace/regexp_search"
    (append backstaff-search--arguments (list :offset offset :max_results most))
-   (lambda (reply) (backstaff-search--show reply offset most))
+   (lambda (reply)
+     (let* ((data (plist-get reply :data)) (next (plist-get data :next-offset))
+            (error (plist-get reply :error)))
+       (backstaff-search--insert-matches data)
+       (cond (next (backstaff-search--ask next (cadr backstaff-search--pages)))
+             ;; A file in which matching takes for ever costs none of the matches before it.
+             ((and (equal (plist-get error :code) "TIMEOUT") (> most backstaff-search--few))
+              (backstaff-search--ask offset backstaff-search--few))
+             ((plist-get reply :ok)
+              (backstaff-search--end
+               (mapconcat (lambda (note)
+                            (format "[%s]" (backstaff-search--told note (plist-get note :kind))))
+                          (plist-get data :notes) "\n")))
+             ((equal (plist-get error :code) "INVALID_REGEX")
+              (backstaff-search--end
+               (format "Not a valid regular expression: %s.  Press t to search for it as plain text."
+                       ;; More of Python's reason repeats the first words.
+                       (car (split-string (plist-get error :reason) ", ")))
+               "failed"))
+             (t (backstaff-search--end
+                 (if (plist-get error :problem)
+                     (backstaff-search--told
+                      (list :text (concat "Error: " (plist-get error :problem))
+                            :remedy (plist-get error :remedy))
+                      (intern (plist-get error :code)))
+                   (plist-get reply :text))
+                 "failed")))))
    (list :root default-directory
          :deadline-ms (+ backstaff-search--milliseconds 1000))))
-
-(defun backstaff-search--show (reply offset most)
-  "Insert the matches of REPLY, the answer for OFFSET and MOST; ask for the next."
-  (let* ((data (plist-get reply :data)) (next (plist-get data :next-offset))
-         (error (plist-get reply :error)))
-    (cond
-     ((plist-get reply :ok)
-      (backstaff-search--insert-matches data)
-      (if next
-          (progn (backstaff-search--describe "Searching")
-                 (backstaff-search--ask next (cadr backstaff-search--pages)))
-        (backstaff-search--end
-         (mapconcat (lambda (note)
-                      (format "\n[%s]" (backstaff-search--told note (plist-get note :kind))))
-                    (plist-get data :notes) ""))))
-     ;; A file in which matching takes for ever costs none of the matches before it.
-     ((and (equal (plist-get error :code) "TIMEOUT") (> most backstaff-search--few))
-      (backstaff-search--ask offset backstaff-search--few))
-     ((equal (plist-get error :code) "INVALID_REGEX")
-      (backstaff-search--end
-       (format "\nNot a valid regular expression: %s.  Press t to search for it as plain text."
-               ;; More of Python's reason repeats the first words.
-               (car (split-string (or (plist-get error :reason) "it cannot be read") ", ")))
-       "failed"))
-     (t (backstaff-search--end
-         (concat "\n" (if (plist-get error :problem)
-                          (backstaff-search--told
-                           (list :text (concat "Error: " (plist-get error :problem))
-                                 :remedy (plist-get error :remedy))
-                           (intern (plist-get error :code)))
-                        (plist-get reply :text)))
-         "failed")))))
 
 (defun backstaff-search--told (note kind)
   "Return the text of NOTE with its remedy; a person has another one for KIND."
@@ -365,10 +326,10 @@ STATE says how far the search is, if it is not over."
 (defun backstaff-search--end (text &optional outcome)
   "Insert TEXT, which ends the search, and the keys.
 The last line says OUTCOME, by default \"finished\"."
-  (backstaff-search--describe (and outcome "Search failed"))
+  (backstaff-search--describe (and outcome "Search failed: "))
   (backstaff-search--insert
-   (concat (if (and (zerop (car backstaff-search--counts)) (null outcome)) "No matches\n" "")
-           text "\n"
+   (concat (if (or outcome (> (car backstaff-search--counts) 0)) "" "No matches\n")
+           "\n" text "\n"
            (substitute-command-keys
             (concat "\\<backstaff-search-mode-map>[keys: \\[backstaff-search-edit] pattern,"
                     " \\[backstaff-search-toggle-text] text,"
@@ -376,8 +337,8 @@ The last line says OUTCOME, by default \"finished\"."
                     " \\[backstaff-search-in-files] files,"
                     " \\[backstaff-search-in-directory] directory,"
                     " \\[backstaff-search-toggle-ignored] ignored files,"
-                    " \\[backstaff-search-more-context] context]\n"))
-           (format "Search %s\n" (or outcome "finished")))))
+                    " \\[backstaff-search-more-context] context]\nSearch "))
+           (or outcome "finished") "\n")))
 
 (defun backstaff-search--insert-matches (data)
   "Insert the matches in DATA, those of a file below its name."

@@ -22,7 +22,7 @@
   (declare (indent 1) (debug t))
   `(backstaff-view-test-project backstaff-search-tests-tree
      (backstaff-search ,pattern root)
-     (with-current-buffer (backstaff-search--buffer ,pattern root)
+     (with-current-buffer (backstaff-search--name ,pattern root)
        (backstaff-view-test-wait)
        (unwind-protect (progn ,@body)
          (kill-buffer)))))
@@ -129,7 +129,8 @@
       (unwind-protect
           (progn
             (should (equal (mapcar #'buffer-name (butlast buffers))
-                           '("*backstaff search: run in p*" "*backstaff search: run in p*<2>")))
+                           (mapcar (lambda (name) (format "*backstaff search: run in %s%s/*" root name))
+                                   '("one/p" "two/p"))))
             (should (eq (car buffers) (nth 2 buffers)))
             (cl-loop for buffer in buffers for file in '("a" "b" "a")
                      do (with-current-buffer buffer
@@ -141,14 +142,14 @@
     (save-window-excursion
       (switch-to-buffer (current-buffer))
       (pcase-dolist (`(,line ,name ,column) '((1 "README" 0) (3 "a.c" 4) (4 "a.c" 4)))
-        (with-current-buffer (backstaff-search--buffer "run" root)
+        (with-current-buffer (get-buffer (backstaff-search--name "run" root))
           (goto-char (point-min))
           (forward-line (1- line))
           (execute-kbd-macro (kbd "RET")))
         (with-current-buffer (window-buffer)
           (should (equal (list (buffer-name) (current-column)) (list name column)))
           (kill-buffer))
-        (switch-to-buffer (backstaff-search--buffer "run" root)))
+        (switch-to-buffer (get-buffer (backstaff-search--name "run" root))))
       (goto-char (point-max))
       (should (equal (cadr (should-error (backstaff-search-visit) :type 'user-error))
                      "No match is on this line or below it")))))
@@ -207,7 +208,7 @@
     (execute-kbd-macro "t")
     (backstaff-view-test-wait)
     (should (equal (backstaff-search-tests-lines t) '("No matches")))
-    (should (string-prefix-p " no matches for the text u." header-line-format))
+    (should (string-prefix-p " 0 matches in 0 files for the text u." header-line-format))
     (execute-kbd-macro "t")
     (backstaff-search-in-directory (expand-file-name "src"))
     (backstaff-view-test-wait)
@@ -227,16 +228,10 @@
       (kill-buffer))))
 
 (ert-deftest backstaff-search-reads-a-pattern-or-text ()
-  (with-temp-buffer
-    (insert "a.c")
-    (dolist (case '((nil "b|c" ("b|c")) (nil "" ("a\\.c")) (t "" ("a.c" . t))))
-      (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c"))
-                ((symbol-function 'read-from-minibuffer)
-                 (lambda (_prompt _initial map &rest _)
-                   (when (car case)
-                     (call-interactively (lookup-key map (kbd "M-r"))))
-                   (cadr case))))
-        (should (equal (list (backstaff-search--read)) (cddr case)))))))
+  (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))
+    (pcase-dolist (`(,keys . ,read) '(("b|c RET" "b|c") ("RET" "a\\.c") ("M-r RET" "a.c" . t)
+                                      ("M-r M-r RET" "a\\.c") ("x M-r y RET" "xy" . t)))
+      (should (equal (backstaff-test-typing keys (backstaff-search--read)) read)))))
 
 (ert-deftest backstaff-search-says-in-the-prompt-how-it-will-search ()
   (let ((prompts nil))
@@ -263,8 +258,8 @@
 (ert-deftest backstaff-search-returns-at-once-and-is-cancelled ()
   (backstaff-view-test-project backstaff-search-tests-tree
     (backstaff-search "run" root)
-    (should (eq (window-buffer) (backstaff-search--buffer "run" root)))
-    (with-current-buffer (backstaff-search--buffer "run" root)
+    (should (eq (window-buffer) (get-buffer (backstaff-search--name "run" root))))
+    (with-current-buffer (get-buffer (backstaff-search--name "run" root))
       (should-not (string-match-p "finished" (buffer-string)))
       (backstaff-request-quit)
       (should (string-match-p "Search cancelled" (buffer-string)))
