@@ -23,14 +23,13 @@ from backstaff.errors import ErrorCode, Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Source, opened
-from backstaff.reading.text import Taker, Whole, read
+from backstaff.reading.text import LineSink, TextFacts, read
 from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show
 from backstaff.render.refusals import READ_FILE, refused
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import nearest, nearest_names
 
-DEFAULT_TEXT_BYTES = 2 << 20
 MAX_TEXT_BYTES = 4 << 20
 """No limit makes a page larger: it comes as text, data and output, and a frame holds 16 MiB."""
 LINE_BYTES = 2_000
@@ -131,10 +130,10 @@ def run(arguments: Arguments, context: Context) -> Result:
     if given is not None and not encodings.codec(given):
         problem = f"is no encoding that is known here: {quote(given)}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'encoding' {problem}")
-    limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
+    limit = min(context.text_limit(2 << 20), MAX_TEXT_BYTES)
     windows: list[Window] = []
 
-    def taker() -> Taker:
+    def taker() -> LineSink:
         start, skip, count = arguments.start_line, arguments.start_byte, arguments.max_lines
         windows[:] = [Window(start, skip, count, max(limit, LINE_BYTES))]
         return windows[0]
@@ -159,7 +158,7 @@ class Page:
 
     arguments: Arguments
     source: Source
-    whole: Whole
+    whole: TextFacts
     lines: Sequence[Line]
     limit: int
 
@@ -304,6 +303,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=4,
     categories=(
         ESSENTIAL,
         "filesystem",

@@ -55,7 +55,6 @@ from backstaff.tools.workspace._refusals import refusal
 from backstaff.unsaved import UnsavedText
 
 EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
-DEFAULT_TEXT_BYTES = 1 << 20
 MAX_PATTERN_BYTES = 1000
 MAX_FILE_BYTES = 1 << 20
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
@@ -175,7 +174,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         had, passed = budget.deadline - start, time.monotonic() - start
         raise _timeout(asked, scan, prefix, had * 1000, passed * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
-    return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
+    return found.result(context.text_limit(), took_ms)
 
 
 def _check(asked: Arguments) -> None:
@@ -468,6 +467,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=5,
     categories=(ESSENTIAL, "filesystem", "navigation", "search"),
     reads_content=True,
     settings=Settings,
