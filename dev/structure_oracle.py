@@ -135,6 +135,7 @@ def _code(root: Any, language: str) -> Iterator[Known]:  # noqa: ANN401  # tree-
 def _known(node: Any, outer: Any, name: Any, *, optional: bool = False) -> Known:  # noqa: ANN401
     row, column = outer.end_point
     word = name.text.decode().strip() if name is not None else ""
+    word = f"operator {word}" if "operator" in node.type else word
     line = (name if name is not None else node).start_point[0] + 1
     first, head = outer.start_point[0] + 1, node.start_point[0] + 1
     return Known(word, first, head, line, row + (column > 0), optional)
@@ -149,6 +150,8 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
         name = _declared(node.child_by_field_name("declarator"))
     elif name is None:
         name = next((child for child in node.children if child.type in NAMES), None)
+    if "operator" in kind:
+        name = node.child_by_field_name("operator") or next(one for one in node.children if one.type == "operator")
     if kind.endswith("_specifier") and body is None:
         return None
     if kind == "module" and body is None and language != "ruby":
@@ -165,8 +168,7 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
         outer = parent if parent.start_point[0] == node.start_point[0] else node
     if "namespace" in kind and body is None:
         optional = True
-    if name is None and not optional:
-        optional = True
+    optional = optional or name is None or name.type == "string"
     return _known(node, outer, name, optional=optional)
 
 

@@ -89,9 +89,9 @@ class _Pass:
 
     def run(self, budget: Budget) -> list[Block]:
         lines, language, spans, stack = self.lines, self.language, self.spans, self.stack
-        may_begin, beginnings = spans.may_begin, spans.beginnings
+        may_begin, beginnings, rule = spans.may_begin, spans.beginnings, language.rule
         comment_lines, is_neutral = language.comment_lines, language.neutral and language.is_neutral
-        rule, shape, has_quotes = language.rule, language.shape, bool(language.long_quotes)
+        more, has_quotes = language.shape or language.group, bool(language.long_quotes)
         at, check_at, total, continued = 0, 0, len(lines), False
         while at < total:
             if at >= check_at:
@@ -107,9 +107,12 @@ class _Pass:
             if (has_quotes or number - 1 in beginnings) and may_begin(number - 1):
                 last, is_string = spans.end(number - 1)
                 at = last + 1
-            indent = _indentation(line, body)
+            indent = line.find(body[0])
+            if indent and line[0] == "\t":
+                indent = _indentation(line, body)
             body, top = body[:LONGEST], stack[-1]
-            if top.leaf and indent > top.indent and top.opened:
+            is_inner = indent > top.indent and top.opened
+            if top.leaf and is_inner:
                 self.code = at  # nothing is defined in there
                 continue
             if body.startswith(comment_lines):
@@ -118,23 +121,32 @@ class _Pass:
                     continue
             if continued or (is_neutral and is_neutral(body)):
                 # The lines of a macro end with a backslash.
-                continued = body.endswith("\\") and (continued or body[0] == "#")
+                continued = body[-1] == "\\" and (continued or body[0] == "#")
                 continue
-            is_inner = indent > top.indent and top.opened
             if is_inner and top.inner < 0 and top.opened < number:
                 top.inner = indent
             # Most lines are in the midst of a body, and define nothing.
-            if is_inner and not (shape is not Shape.NONE and "(" in body) and not rule(body):
-                if not (language.anonymous or language.template or language.group):
-                    self.code = at if is_string or at == number else number
-                    continue
-            one = Line(number, at, indent, body, self._without_comment(body))
-            if not self._belongs(one):
-                self._define(one)
+            found = rule(body)
+            if found or not is_inner or (more and self._may_define(body, indent, top)):
+                one = Line(number, at, indent, body, self._without_comment(body))
+                if not self._belongs(one):
+                    self._define(one, found)
             self.code = at if is_string or at == number else number
         for block in stack:
             block.last = max(block.last, self.code)
         return [one for one in self.found if one.name and (one.opened or not one.unsure)]
+
+    def _may_define(self, body: str, indent: int, top: Block) -> bool:
+        """Whether BODY, within TOP, may define something without a keyword."""
+        language = self.language
+        is_member = indent == top.inner and top.kind in CONTAINERS
+        if is_member or (language.template and body.startswith("template")):
+            return True
+        if body[-1] == ";" or "(" not in body:
+            return False
+        if language.shape == Shape.BARE:
+            return body[-1] in "({},"
+        return language.local or body[-1] == "{" or (language.at_top and top.indent < 0)
 
     def _without_comment(self, body: str) -> str:
         for mark in self.language.comments:
@@ -221,16 +233,17 @@ class _Pass:
             top.last = line.number
             self.stack.pop()
 
-    def _define(self, line: Line) -> None:
+    def _define(self, line: Line, found: re.Match[str] | None) -> None:
         """Put what LINE defines, if anything, on the stack."""
         language, tail, owner = self.language, line.tail, self.stack[-1]
         if language.template and line.body.startswith("template"):
             after = line.body.partition("<")[2]
             line.body = after[max(0, closing(after, "<>")) :].lstrip()
+            found = language.rule(line.body)
         is_flat = owner.flat and line.indent == owner.indent
         is_member = owner.kind in CONTAINERS and (is_flat or line.indent == owner.inner)
-        block = self._by_keyword(line) if line.body else None
-        if block is None and "(" in line.body and language.shape is not Shape.NONE:
+        block = self._by_keyword(line, found) if found else None
+        if block is None and "(" in line.body and language.shape:
             block = self._by_shape(line, owner, is_member=is_member)
         if (
             block is None
@@ -266,9 +279,8 @@ class _Pass:
         elif language.ends is not Ends.WORD or not _END.search(tail):
             self.stack.append(block)
 
-    def _by_keyword(self, line: Line) -> Block | None:
-        found = self.language.rule(line.body)
-        if not found or not found.lastindex:
+    def _by_keyword(self, line: Line, found: re.Match[str]) -> Block | None:
+        if not found.lastindex:
             return None
         name, kind = found[found.lastindex], found[found.lastindex - 1] or "function"
         unsure = kind in self.language.need_body

@@ -56,7 +56,7 @@ def function_name(text: str, language: Language, owner: str, *, member: bool, ty
     plain = name.rpartition("::")[2].lstrip("~")
     if not plain.isidentifier() or plain in _NO_NAMES:
         return ""
-    if len(words) == 1 and name.isupper() and (end := closing(rest, "()")) > 0:
+    if len(words) == 1 and name.isupper() and language.at_top and (end := closing(rest, "()")) > 0:
         return f"{name}({rest[:end]}"  # a macro: TEST(suite, name)
     has_type = not language.words.issuperset(words[:-1]) or words[-1][0] in "*&"
     return name if has_type or typed or plain == owner or "::" in name else ""
@@ -65,9 +65,9 @@ def function_name(text: str, language: Language, owner: str, *, member: bool, ty
 def _operator(head: str, rest: str) -> str:
     """`operator==` of `bool operator==`; of `operator` and `)(int x)`, `operator()`."""
     before, _, sign = head.rpartition("operator")
-    if "=" in before or (sign and (sign[0].isalnum() or sign[0] == "_")):
-        return ""
-    return f"operator{sign.strip()}" + ("()" if rest.startswith(")(") else "")
+    if "=" in before or sign[:1].isalnum() or sign[:1] == "_":
+        return ""  # a longer word
+    return f"operator{sign.rstrip()}" + ("()" if rest.startswith(")(") else "")
 
 
 def _bare_name(text: str, language: Language, *, member: bool) -> str:

@@ -9,7 +9,7 @@ from backstaff.structure.language import LONGEST
 Heading = tuple[int, int, str]
 """The line of a heading, its level, and its text."""
 _HASHES = re.compile(r" {0,3}+(#{1,6}+)(?:[ \t]++(.*+))?$")
-_FENCE = re.compile(r"\s*+(`{3,}+|~{3,}+)(.*+)")
+_FENCE = re.compile(r"\s*+(`{3,}+(?!.*`)|~{3,}+)(.*+)")
 _STARS = re.compile(r"(\*++) (.*+)")
 _ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_<>])\1*+$")
 

@@ -7,7 +7,7 @@ nothing back: the time is linear in the text.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cached_property
 
 LONGEST = 400
@@ -28,7 +28,7 @@ class Ends(Enum):
     INDENT = ""
 
 
-class Shape(Enum):
+class Shape(IntEnum):
     """How a line defines a function without a keyword."""
 
     NONE = 0
@@ -153,7 +153,8 @@ class Language:
             r"\n",
             *(re.escape(mark) + r"[^\n]*+" for mark in self.comments),
             self.opaque,
-            *(re.escape(mark) for mark in sorted(long, key=len, reverse=True)),
+            # Those of Perl and Ruby that begin with an equals sign begin a line.
+            *("(?<![^\n])" * (m[0] == "=") + re.escape(m) for m in sorted(long, key=len)[::-1]),
             *(rf"{q}(?:[^{q}\\\n]++|\\.)*+{q}?+" for q in self.quotes if q not in self.long_quotes),
         ]
         return re.compile("|".join(filter(None, parts))).search

@@ -247,6 +247,7 @@ LANGUAGES: dict[str, Language] = {
         },
         last_line="__END__",
         here_document=r"<<~?+[\"']?+([A-Z_]\w*+)",
+        long_strings={f"{q}{a}": until_unescaped(b) for q in ("q", "qq") for a, b in ("{}", "[]")},
         opaque=r"\$[#'\"`]|\\.",
     ),
     "swift": replace(
