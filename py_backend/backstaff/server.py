@@ -213,8 +213,12 @@ class Server:
         except ToolError as error:
             reply = failure(call.tool_id, error)
         except Exception as error:
-            logger.exception("the tool %s failed", call.tool_id)
-            reply = failure(call.tool_id, unexpected(error))
+            problem = unexpected(error)
+            if problem.code == ErrorCode.INTERNAL:
+                logger.exception("the tool %s failed", call.tool_id)
+            else:  # a traceback would take memory, which may be short
+                logger.warning("the tool %s failed: %s", call.tool_id, problem.message)
+            reply = failure(call.tool_id, problem)
         elapsed = round((time.monotonic() - call.arrived) * 1000)
         return replace(self._fitting(reply, call), elapsed_ms=elapsed)
 
