@@ -5,8 +5,8 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, StrEnum
 from functools import cache
 from sys import float_info
@@ -68,14 +68,15 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a tool. An array's items are strings.
+    """One parameter of a tool. An array's items are strings, or objects of the dataclass `items`.
 
     An omitted argument gets its value from the field `setting` of the tool's settings, or from
     `default`, or from `absent`, a default that the schema does not publish. The schema publishes
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
     fit, where the contract has one; else the tool's own is used. `help` describes the parameter
-    where the contract has no description of it. `form` reads a value that none of the types fits,
+    where the contract has no description of it. A `hidden` one is accepted, but models are not told
+    of it: few calls need it, and each word costs tokens in every turn. `form` reads a value that none of the types fits,
     which only a context has; it may raise `ToolError`.
     """
 
@@ -93,12 +94,14 @@ class Parameter:
     absent: object = None
     whole: bool = False
     code: str = ""
+    hidden: bool = False
+    items: Any = None
     form: Callable[[object], object] | None = None
 
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of this parameter, keys in the order of the contracts."""
         optional = {
-            "items": {"type": "string"} if self.type is ParameterType.ARRAY else None,
+            "items": self.of_items(),
             "enum": [str(choice) for choice in self.choices] or None,
             "default": self.default,
             "minimum": self.minimum,
@@ -106,6 +109,13 @@ class Parameter:
             "description": self.description or None,
         }
         return {"type": self.type.value} | {k: v for k, v in optional.items() if v is not None}
+
+    def of_items(self) -> dict[str, object] | None:
+        """Return the JSON Schema of an array's items."""
+        if self.items:
+            parameters = {one.name: {"type": one.type.value} for one in parameters_of(self.items)}
+            return {"type": "object", "properties": Verbatim(parameters)}
+        return {"type": "string"} if self.type is ParameterType.ARRAY else None
 
     def bounds(self) -> tuple[int | None, int | None]:
         """Return the lowest and the highest number that fits; None is no limit."""
@@ -155,7 +165,13 @@ def parameters_of(arguments: type[Any]) -> tuple[Parameter, ...]:
     for one in (one for one in fields(arguments) if one.metadata):
         choices, facts = get_args(one.type), one.metadata
         optional = NoneType in choices
-        base = {} if "form" in facts else _OF_PYTHON[choices[0] if optional else one.type]
+        of = choices[0] if choices else one.type
+        if "form" in facts:
+            base = {}
+        elif is_dataclass(of):  # tuple[Class, ...]
+            base = {"type": ParameterType.ARRAY, "items": of}
+        else:
+            base = _OF_PYTHON[of if optional else one.type]
         required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
         parameters.append(Parameter(**{"name": one.name, "required": required, **base, **facts}))
     return tuple(parameters)
@@ -230,15 +246,33 @@ def _checked(parameter: Parameter, value: object) -> object:
                 return number
             limits = limits_in_words(low, high)
             raise _refusal(parameter, f"{argument} must be {limits}, but it is {number}")
-        case ParameterType.ARRAY, list() if all(isinstance(item, str) for item in value):
+        case ParameterType.ARRAY, list() if parameter.items or all(
+            isinstance(item, str) for item in value
+        ):
             if len(value) > MAX_ITEMS:
                 problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
                 raise _refusal(parameter, f"{argument} {problem}")
-            return tuple(value)
+            return tuple(_items(parameter, value) if parameter.items else value)
     expected = "a whole number" if parameter.whole else _EXPECTED[kind]
+    if parameter.items:
+        expected = "a list of objects"
     mixed = kind is ParameterType.ARRAY and isinstance(value, list)
     found = "a list of other things" if mixed else _shown(value)
     raise _refusal(parameter, f"{argument} must be {expected}, not {found}")
+
+
+def _items(parameter: Parameter, values: Sequence[object]) -> Iterator[Any]:
+    """Yield an instance of the parameter's `items` for each of VALUES, objects in any form."""
+    for number, value in enumerate(values, 1):
+        try:
+            arguments, unknown = decode(parameters_of(parameter.items), value)
+        except ToolError as error:
+            where = f"Item {number} of '{parameter.name}'"
+            raise _refusal(parameter, f"{where}: {error.message}") from error
+        if unknown:
+            name = unknown[0].removeprefix(UNKNOWN_ARGUMENT)
+            raise _refusal(parameter, f"Item {number} of '{parameter.name}' has an unknown {name}")
+        yield parameter.items(**arguments)
 
 
 def _fits(parameter: Parameter, value: float) -> bool:

@@ -26,6 +26,7 @@ MCP_TOOLS = (
     "workspace/search_files",
     "workspace/read_file",
     "workspace/regexp_search",
+    "workspace/outline",
     "commands/list_commands",
     "commands/get_command",
 )

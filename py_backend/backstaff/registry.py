@@ -22,7 +22,12 @@ from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
 
-CONTENT_READERS = ("agent-q/read_file", "workspace/read_file", "workspace/regexp_search")
+CONTENT_READERS = (
+    "agent-q/read_file",
+    "workspace/outline",
+    "workspace/read_file",
+    "workspace/regexp_search",
+)
 """The ids of the tools with `reads_content`. `hello` tells them, and to import every tool for that
 would make a start twice as long. A test compares them with the tools."""
 CLIENT_TOOLS = ("emacs/context", "emacs/diagnostics", "emacs/find_symbol", "emacs/read_buffer")
@@ -82,9 +87,8 @@ class Registry:
         tool = self.by_id[tool_id]
         properties = {}
         for parameter in tool.parameters:
-            low, high = parameter.bounds()
-            if low is not None and low == high:
-                continue  # a number that has one value is accepted, but worth no tokens
+            if parameter.hidden:
+                continue
             told = parameter.told()
             text = self._named(parameter.description or parameter.help, self.by_id)
             if "default" in text:

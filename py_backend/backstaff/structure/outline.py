@@ -20,6 +20,11 @@ MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
 MAX_KEPT = 64
 """Outlines that are kept, each some 5 kB."""
 _MARKUP = ("markdown", "org", "rst")
+_TEST = re.compile(
+    r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
+    r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
+)
+"""What the head of a test holds."""
 _JOINTS = re.compile(r"::|[.#/:]")
 
 
@@ -41,6 +46,7 @@ class Definition:
     parent: int
     qualified: str
     text: str
+    is_test: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
         found = sections(text, language)
     else:
         found = blocks(text, LANGUAGES[language], budget)
-    made = Outline(language, _definitions(found, language))
+    made = Outline(language, _definitions(found, language, text.split("\n")))
     with _LOCK:
         _KEPT[key] = made
         if len(_KEPT) > MAX_KEPT:
@@ -108,7 +114,7 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
     return made
 
 
-def _definitions(found: Sequence[Block], language: str) -> list[Definition]:
+def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) -> list[Definition]:
     result: list[Definition] = []
     owner = re.compile(LANGUAGES[language].owner or r"(?!)").match
     for block, depth, parent in nested(found):
@@ -130,6 +136,7 @@ def _definitions(found: Sequence[Block], language: str) -> list[Definition]:
                 parent=parent,
                 qualified=qualified,
                 text=block.text,
+                is_test=any(map(_TEST.search, lines[block.first - 1 : block.line])),
             )
         )
     return result
