@@ -75,9 +75,9 @@ class Parameter:
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
     fit, where the contract has one; else the tool's own is used. `help` describes the parameter
-    where the contract has no description of it. A `hidden` one is accepted, but models are not told
-    of it: few calls need it, and each word costs tokens in every turn. `form` reads a value that none of the types fits,
-    which only a context has; it may raise `ToolError`.
+    where the contract has no description of it. Models are not told of a `hidden` one: few calls
+    need it, and each word costs tokens in every turn. `form` reads a value that none of the types
+    fits, which only a context has; it may raise `ToolError`.
     """
 
     name: str

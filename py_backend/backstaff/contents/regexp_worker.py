@@ -208,8 +208,8 @@ def found_in(
     """For each of TEXTS, a number and the matches that are wanted.
 
     For the OUTPUT "content" these are at most MOST in all after the first SKIPPED; the number is
-    how many of a text were skipped. "lines" is the same with the first match of each line. For "count" it is that of all matches, for "files" 0 or 1, and
-    MOST and SKIPPED count texts.
+    how many of a text were skipped. "lines" is the same with the first match of each line. For
+    "count" it is that of all matches, for "files" 0 or 1, and MOST and SKIPPED count texts.
     """
     for text in texts:
         matches = search.matches(text)

@@ -21,18 +21,21 @@ from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Found, text_of
 from backstaff.render.lines import shortened, size
 from backstaff.render.names import literal, show, visible
+from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, Outline
 
 _LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:in .*|at top level):\Z")
 MOST = 300
 """Bytes of a line; a longer one is cut around its match."""
+SHORT = 30
+"""Lines of a class, or the like, that is shown whole around a match in it."""
 MOST_IN_ONE = 8
 """Matches in one definition that are shown without the lines around them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The lines to show beside a match: so many, or more to the ends of the definition it is in."""
+    """The lines to show beside a match: so many, or those of the definition it is in."""
 
     lines: int = 0
     to_ends: bool = False
@@ -79,8 +82,9 @@ def _rows_of(found: Found, around: Around, outline: Outline | None) -> Iterator[
         begun = own or begun
         text, shown = line(match, own.last_line if own else 0)
         first, final = number - around.lines, number + around.lines
-        if around.to_ends and (inner := own or holder):
-            first, final = min(first, inner.first_line), max(final, inner.last_line)
+        inner = own or holder
+        if around.to_ends and inner and (inner.kind not in CONTAINERS or _is_short(inner)):
+            first, final = inner.first_line, inner.last_line
         before = range(max(last + 1, first, 1), number)
         later = numbers[position + 1] if position + 1 < len(numbers) else final + 1
         after = range(number + 1, min(final + 1, later, len(lines) + 1))
@@ -97,6 +101,10 @@ def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, De
         return inner, None
     above = outline.above(inner)
     return above[-1] if above else None, inner
+
+
+def _is_short(definition: Definition) -> bool:
+    return definition.last_line - definition.first_line < SHORT
 
 
 def _named(definition: Definition) -> str:

@@ -9,7 +9,14 @@ from backstaff.reading.text import Whole
 from backstaff.render.names import quote
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tool import Context, argument
-from backstaff.tools.workspace._symbols import Defined, in_project, lines_of, listed, near
+from backstaff.tools.workspace._symbols import (
+    MAX_FOUND,
+    Defined,
+    in_project,
+    lines_of,
+    listed,
+    near,
+)
 
 MAX_RANGES = 20
 MAX_TOGETHER = 3
@@ -56,15 +63,28 @@ class Part:
     around: Sequence[Definition] = ()
 
 
+class Several(ToolError):
+    """More definitions were FOUND with the name SYMBOL than are read at once."""
+
+    def __init__(self, symbol: str, found: Sequence[Defined]) -> None:
+        least = "At least " if len(found) == MAX_FOUND else ""
+        self.head = f"{least}{len(found)} definitions have the name {quote(symbol)}"
+        message = f"{self.head}: {listed(found)}; give path and the whole name"
+        super().__init__(ErrorCode.INVALID_ARGUMENT, message)
+        self.found = found
+
+
 def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
     """The parts that ASKED means; READ reads a file. Raises `ToolError`."""
+    if not (asked.symbol.strip() or asked.path.strip()):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
     if asked.symbol.strip() and not asked.path:
         found = in_project(asked.symbol, context)
         if not found:
             message = f"No file of the project defines {quote(asked.symbol)}"
             raise ToolError(ErrorCode.NOT_FOUND, f"{message}, in the languages that are known")
         if len(found) > 1:
-            raise _several(asked.symbol, found)
+            raise Several(asked.symbol, found)
         # With the whole name: the file may define others whose names end alike.
         asked = replace(asked, path=found[0].path, symbol=found[0].definition.qualified)
     file = read(asked.path)
@@ -94,13 +114,8 @@ def _named(symbol: str, file: File, context: Context) -> Sequence[Definition]:
         message += f"; it is defined in {elsewhere}" if elsewhere else ""
         raise ToolError(ErrorCode.NOT_FOUND, message)
     if len(found) > MAX_TOGETHER:
-        raise _several(symbol, [Defined(path, one) for one in found])
+        raise Several(symbol, [Defined(path, one) for one in found])
     return found
-
-
-def _several(symbol: str, found: Sequence[Defined]) -> ToolError:
-    message = f"{len(found)} definitions have the name {quote(symbol)}: {listed(found)}"
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{message}; give path and the whole name")
 
 
 def _around(line: int, most: int, file: File, path: str) -> Part:

@@ -23,14 +23,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from backstaff.contents.choice import Rules, choose
-from backstaff.errors import DeadlineExceeded, ErrorCode, PathError, ToolError
+from backstaff.errors import (
+    DeadlineExceeded,
+    ErrorCode,
+    NotADirectory,
+    NotFound,
+    PathError,
+    ToolError,
+)
 from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, compile_globs
 from backstaff.project.files import project_files
-from backstaff.render.lines import bracketed, counted, fitting, plural, shortened, size
-from backstaff.render.names import labels, quote, show, visible
+from backstaff.reading.source import TABLE, Settings
+from backstaff.render.lines import bracketed, counted, fitting, shortened, size
+from backstaff.render.names import labels, show, visible
 from backstaff.structure.language import CONTAINERS
 from backstaff.structure.outline import Definition, outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
@@ -38,13 +46,14 @@ from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._symbols import definition_data
 from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, text, unsaved_texts
+from backstaff.tools.workspace.read_file import Window, read_text
 
 DEFAULT_TEXT_BYTES = 4096
 MAX_DEFINITIONS = 20_000
 """Definitions of all files together in the data."""
 WIDTHS = (100, 60, 0)
 """Bytes of a definition's line in a row; 0 is for its name alone."""
-NAMES = ((30, 12), (20, 6), (12, 3), (12, 0), (6, 0), (3, 0), (0, 0))
+NAMES = ((30, 12), (20, 6), (12, 3), (12, 0), (6, 0), (3, 0))
 """Names of a file in its line, and of the members of each."""
 
 
@@ -78,23 +87,20 @@ def run(arguments: Arguments, context: Context) -> Result:
     try:
         globs = compile_globs(arguments.include) if arguments.include else None
         with context.root.resolve(arguments.path) as place:
-            if place.kind is not Kind.DIRECTORY:
-                found = _of_file(place, arguments, context)
-                written, is_cut = _rows(found, limit)
-                return _result([found], written, truncated=is_cut)
-            rules = Rules(EXCLUDED, place.prefix, globs, None)
-            known, others, is_late = _of_directory(place, rules, arguments.depth, context)
+            if place.kind is Kind.DIRECTORY:
+                rules = Rules(EXCLUDED, place.prefix, globs, None)
+                return _of_directory(place, rules, limit, arguments, context)
     except BadGlob as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'include': {error}") from error
+    except (NotFound, NotADirectory):
+        pass  # the text may be a buffer's that has no file yet
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
-    notes = [f"{counted(others, 'file')} without known definitions"] * (others > 0)
-    notes += ["the time was up: there are more files"] * is_late
-    total = sum(len(one.definitions) for one in known)
-    below = "" if place.relative == "." else f" in {show(place.relative)}/"
-    head = f"{counted(total, 'definition')} in {counted(len(known), 'file')}{below}\n"
-    written, is_cut = _lines(known, limit - size(head) - size(bracketed(notes)))
-    return _result(known, head + written + bracketed(notes), truncated=is_cut or is_late)
+    file, _ = read_text(arguments.path, Window(1, 0, 0, 0), context)
+    found = _outlined(file.source.path, file.text, arguments.depth, context)
+    found = found or Outlined(file.source.path, file.whole.line_count, (), 0)
+    written, is_cut = _rows(found, limit)
+    return _result([found], written, truncated=is_cut)
 
 
 def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Result:
@@ -121,50 +127,36 @@ def _outlined(path: str, content: str, depth: int | None, context: Context) -> O
     if made is None:
         return None
     kept = [one for one in made.definitions if depth is None or one.depth < depth]
-    count = content.count("\n") + (content != "" and content[-1] != "\n")
+    count = content.count("\n") + 1 if content else 0  # as workspace/read_file counts
     return Outlined(path, count, kept, len(made.definitions) - len(kept))
 
 
-def _of_file(place: Place, arguments: Arguments, context: Context) -> Outlined:
-    path = place.relative
-    context.root.judge(path, arguments.path)
-    with context.root.directory(path.rpartition("/")[0] or ".") as directory:
-        texts = unsaved_texts(directory.prefix, context)
-        with Contents(directory, MAX_FILE_BYTES, texts) as contents:
-            name = path.rpartition("/")[2]
-            content = text(name, contents, codings(directory.prefix, context))
-    if content is None:
-        reads = context.named("workspace/read_file")
-        message = f"Path {quote(arguments.path)} has no text of at most 1 MiB: {reads} says why"
-        raise ToolError("NO_OUTLINE", message)
-    found = _outlined(path, content, arguments.depth, context)
-    if found is None:
-        count = content.count("\n") + 1
-        message = f"No outline is known for {quote(path)}, which has {plural(count, 'line')}"
-        raise ToolError("NO_OUTLINE", f"{message}: read it by start_line")
-    return found
-
-
 def _of_directory(
-    place: Place, rules: Rules, depth: int | None, context: Context
-) -> tuple[list[Outlined], int, bool]:
-    """The files below PLACE, how many others there are, and whether the time was up."""
-    found, others, budget, prefix = list[Outlined](), 0, context.budget, place.prefix
+    place: Place, rules: Rules, limit: int, arguments: Arguments, context: Context
+) -> Result:
+    found, others, late, prefix = list[Outlined](), 0, list[str](), place.prefix
     texts, known = unsaved_texts(prefix, context), codings(prefix, context)
+    budget = context.budget
     with Contents(place, MAX_FILE_BYTES, texts) as contents:
         new = [path for path in texts if not contents.exists(path)]
         try:
             files = choose(project_files(place, budget), rules, budget, new).files
             for path in budget.checked(files, stride=8):
                 content = text(path, contents, known)
-                one = _outlined(prefix + path, content, depth, context) if content else None
-                if one and (one.definitions or one.deeper):
+                one = _outlined(prefix + path, content or "", arguments.depth, context)
+                if one and one.definitions:
                     found.append(one)
                 else:
                     others += 1
         except DeadlineExceeded:
-            return found, others, True
-    return found, others, False
+            late = ["the time was up before all files were read: give a deeper path or include"]
+    notes = [f"{counted(others, 'file')} without known definitions"] * (others > 0) + late
+    total = sum(len(one.definitions) for one in found)
+    below = "" if place.relative == "." else f" in {show(f'{place.relative}/')}"
+    head = f"{counted(total, 'definition')} in {counted(len(found), 'file')}{below}\n"
+    room = limit - size(head) - size(bracketed(notes))
+    written, is_cut = _lines(found, len(prefix), room)
+    return _result(found, head + written + bracketed(notes), truncated=is_cut or bool(late))
 
 
 # ------------------------------------------------------------------ the text
@@ -174,7 +166,8 @@ def _rows(found: Outlined, limit: int) -> tuple[str, bool]:
     """The text of a file in LIMIT bytes, and whether more is left out of it than parts of rows."""
     total = len(found.definitions) + found.deeper
     lines = counted(found.line_count, "line")
-    head = f"{path_in_text(found.path)}: {lines}, {counted(total, 'definition')}\n"
+    known = counted(total, "definition") if total else "no definitions that are known here"
+    head = f"{path_in_text(found.path)}: {lines}, {known}\n"
     deepest = max((one.depth for one in found.definitions), default=0)
     for level in range(deepest, -1, -1):
         shown = [one for one in found.definitions if one.depth <= level]
@@ -200,9 +193,7 @@ def _row(one: Definition, width: int) -> str:
 def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> str:
     """A row for as many neighbours as it takes: `59-104 create … delete (4)`."""
     several = 2
-    note = bracketed(
-        [f"{total - len(shown):,} deeper ones and names left out: read one by its name"]
-    )
+    note = bracketed([f"{total:,} rows have no room: read one by its name, or outline less"])
     while True:
         groups = [shown[at : at + several] for at in range(0, len(shown), several)]
         rows = [
@@ -215,10 +206,13 @@ def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> s
         several *= 2
 
 
-def _lines(found: Sequence[Outlined], limit: int) -> tuple[str, bool]:
-    """The text of files in LIMIT bytes, and whether any name is left out."""
+def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, bool]:
+    """The text of files in LIMIT bytes, and whether any name is left out.
+
+    The first PREFIX characters of a path are those of the directory.
+    """
     for names, members in NAMES:
-        lines = [_line(one, names, members) for one in found]
+        lines = [_line(one, prefix, names, members) for one in found]
         if sum(map(size, lines)) <= limit:
             is_cut = any("…" in line for line in lines)
             return "".join(lines), is_cut
@@ -229,13 +223,12 @@ def _lines(found: Sequence[Outlined], limit: int) -> tuple[str, bool]:
     return "".join(lines[:shown]) + bracketed([more]), True
 
 
-def _line(found: Outlined, names: int, members: int) -> str:
+def _line(found: Outlined, prefix: int, names: int, members: int) -> str:
     """`errors.py 141: ErrorCode, ToolError(__init__)`, with so many NAMES, MEMBERS of each."""
     parts = list(_parts(found.definitions, names, members))
     left = sum(not one.depth for one in found.definitions) - len(parts)
-    told = ", ".join(parts) + (f", … {left} more" if left and parts else "")
-    head = f"{path_in_text(found.path)} {found.line_count}"
-    return f"{head}: {told}\n" if told else f"{head}: … {left}\n"
+    told = ", ".join(parts) + (f", … {left} more" if left else "")
+    return f"{path_in_text(found.path[prefix:])} {found.line_count}: {told}\n"
 
 
 def _parts(definitions: Sequence[Definition], names: int, members: int) -> Iterator[str]:
@@ -261,4 +254,6 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "filesystem", "navigation"),
     reads_content=True,
+    settings=Settings,
+    table=TABLE,
 )

@@ -38,8 +38,9 @@ from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Sour
 from backstaff.reading.text import Taker, Whole, read
 from backstaff.render.lines import fitting, plural, shortened, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
-from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.structure.outline import MAX_CHARACTERS, outline
+from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._ranges import (
     DEFAULT_LINES,
     MAX_LINES,
@@ -47,12 +48,13 @@ from backstaff.tools.workspace._ranges import (
     File,
     Part,
     Range,
+    Several,
     head,
     merged,
     parts,
 )
 from backstaff.tools.workspace._refusals import does_not_exist, nearest, refusal
-from backstaff.tools.workspace._symbols import definition_data, lines_of
+from backstaff.tools.workspace._symbols import Defined, definition_data, lines_of
 
 DEFAULT_TEXT_BYTES = 2 << 20
 MAX_TEXT_BYTES = 4 << 20
@@ -160,7 +162,7 @@ class Window:
                     self.lines.append(Line())
                 if self.skip and not position:
                     whole = piece.encode()
-                    piece = whole[self.skip :].decode(errors="ignore")  # noqa: PLW2901  # its rest
+                    piece = whole[self.skip :].decode(errors="ignore")  # its rest  # noqa: PLW2901  # its rest
                     self.lines[0].before += len(whole) - size(piece)
                     self.skip = max(0, self.skip - len(whole))
                 self.lines[position].add(piece, LINE_BYTES if position else self.limit)
@@ -187,7 +189,13 @@ def run(arguments: Arguments, context: Context) -> Result:
     def read_whole(path: str) -> File:
         """Read the file PATH once for all parts of it."""
         if path not in files:
-            files[path] = _read(path, of, arguments, context, limit)
+            start, count = arguments.start_line, arguments.max_lines
+            window = Window(start, arguments.start_byte, count, max(limit, LINE_BYTES))
+            is_plain = not (arguments.ranges or of.symbol or of.around)
+            given = arguments.encoding or ""
+            files[path] = read_text(
+                path, window, context, encoding=given, whole=not is_plain or start > 1
+            )
         return files[path][0]
 
     def lines_of_part(part: Part) -> Sequence[Line]:
@@ -196,40 +204,59 @@ def run(arguments: Arguments, context: Context) -> Result:
         return window.lines
 
     if not arguments.ranges:
-        found = parts(of, read_whole, context)
+        try:
+            found = parts(of, read_whole, context)
+        except Several as error:
+            return _list(error.head, error.found)
         if len(found) == 1:
             is_plain = not (of.symbol.strip() or of.around)
             lines = files[of.path][1] if is_plain else lines_of_part(found[0])
             return page(found[0], lines, limit).result()
+        several = [Defined(one.file.source.path, one.definition) for one in found if one.definition]
         answers: list[Part | ToolError] = list(merged(found))
     else:
+        several = []
         answers = list(_answers(arguments, read_whole, context))
     texts, data, truncated, left = list[str](), list[dict[str, object]](), False, limit
     for number, answer in enumerate(answers):
         rest = len(answers) - number - 1
-        end = f"[cut at {limit:,} bytes: {plural(rest, 'part')} left out, ask for less at once]\n"
+        more = f": {plural(rest, 'part')} left out, ask for them again" if rest else ""
+        end = f"[cut at {limit:,} bytes{more}]\n"
         if isinstance(answer, ToolError):
             text = f"[{answer.message}]\n"
             one: dict[str, object] = {"error": {"code": answer.code, "message": answer.message}}
             is_cut = False
         else:
-            room = left - size(end) * (rest > 0)
-            result = page(answer, lines_of_part(answer), max(room, 0)).result()
+            room = max(left - size(end), 0)
+            result = page(answer, lines_of_part(answer), room).result()
             text, one, is_cut = result.text, dict(result.data), result.truncated
         left -= size(text)
         texts.append(text)
         data.append(one)
         truncated = truncated or is_cut
-        if rest and (is_cut or left < size(end) * 2):
+        if is_cut or (rest and left < size(end) * 2):
             texts.append(end)
             truncated = True
             break
+    if truncated and several:
+        return _list(f"{len(several)} definitions have that name", several)
     paths = [one.file.source.path for one in answers if isinstance(one, Part)]
     return Result(
         text="".join(texts),
         data={"ranges": data, "truncated": truncated},
         truncated=truncated,
         labels=lambda: labels(show, paths),
+    )
+
+
+def _list(head: str, found: Sequence[Defined]) -> Result:
+    """Where the definitions FOUND are, which are too many or too large to be read at once."""
+    rows = [f"{path_in_text(one.path)} {lines_of(one.definition)}\n" for one in found]
+    data = [{"path": one.path} | definition_data(one.definition) for one in found]
+    return Result(
+        text=f"{head}; give path and the whole name, or start_line:\n" + "".join(rows),
+        data={"definitions": data},
+        labels=lambda: labels(show, [one.path for one in found]),
     )
 
 
@@ -245,20 +272,16 @@ def _check(arguments: Arguments) -> None:
     if len(asked.ranges) > MAX_RANGES:
         problem = f"has {len(asked.ranges)} items, more than the {MAX_RANGES} allowed"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'ranges' {problem}")
-    if not asked.path.strip() and not (ways[0] or ways[2]):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
 
 
 def _answers(
     arguments: Arguments, read_whole: Callable[[str], File], context: Context
 ) -> Iterator[Part | ToolError]:
-    """Yield the parts that the ranges mean, those that touch as one, and what fails in its place."""
+    """Yield the parts that the ranges mean, those that touch as one, or why there is none."""
     found: list[Part] = []
     for asked in arguments.ranges:
         try:
             one = replace(asked, path=asked.path or arguments.path)
-            if not (one.path.strip() or one.symbol.strip()):
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, "A range has neither path nor symbol")
             found += parts(one, read_whole, context)
         except ToolError as error:
             yield from merged(found)
@@ -267,26 +290,23 @@ def _answers(
     yield from merged(found)
 
 
-def _read(
-    path: str, asked: Range, arguments: Arguments, context: Context, limit: int
+def read_text(
+    path: str, window: Window, context: Context, *, encoding: str = "", whole: bool = True
 ) -> tuple[File, Sequence[Line]]:
-    """Read the file PATH, and the lines of the window that is ASKED for. Raises `ToolError`."""
-    given = arguments.encoding
+    """Read the file PATH, and the lines of WINDOW; all of its text, too, where WHOLE.
+
+    No text is kept that is too large for an outline. Raises `ToolError` with the codes of read 6.
+    """
     windows: list[Window] = []
-    by_structure = bool(arguments.ranges or asked.symbol or asked.around)
 
     def taker() -> Taker:
-        window = Window(
-            asked.start_line, arguments.start_byte, asked.max_lines, max(limit, LINE_BYTES)
-        )
-        if source.size <= MAX_CHARACTERS and (by_structure or asked.start_line > 1):
-            window.all_text = []
-        windows[:] = [window]
-        return window
+        kept = list[str]() if whole and source.size <= MAX_CHARACTERS else None
+        windows[:] = [replace(window, lines=[], all_text=kept)]
+        return windows[0]
 
     try:
         with opened(path, context) as source:
-            whole = read(source, given or "", taker)
+            read_of = read(source, encoding, taker)
     except ContentError as error:
         likely = " or ".join(f'encoding="{name}"' for name in error.suggestions)
         remedy = f"; call again with encoding, perhaps {likely}" if likely else ""
@@ -296,7 +316,7 @@ def _read(
         raise _refusal(error, path, context) from error
     text = "".join(windows[0].all_text or ())
     made = outline(text, source.path, context.budget) if text else None
-    return File(source, whole, text, made), windows[0].lines if whole.line_count else []
+    return File(source, read_of, text, made), windows[0].lines if read_of.line_count else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +338,7 @@ class Page:
             # The longest head and last line there can be, as both have numbers of what is shown.
             controls = any(CONTROLS.search(line.text) for line in lines)
             first = self._head(len(lines), controls=controls)
-            around = size(first + self._more(self.whole.line_count)) + MAX_NAMES * self._is_part()
+            around = size(first + self._more(self.whole.line_count)) + self._room_for_names()
             sizes = (size(self._row(at, line)) for at, line in enumerate(lines))
             lines = lines[: max(1, fitting(sizes, self.limit - around))]
             text = self._text(lines)
@@ -400,6 +420,10 @@ class Page:
     def _last(self) -> int:
         """The last line that can follow."""
         return self.part.last if self._is_part() else self.whole.line_count
+
+    def _room_for_names(self) -> int:
+        """The bytes for the definitions that are left out of a part."""
+        return min(MAX_NAMES, self.limit // 4) * self._is_part()
 
     def _names(self, after: int) -> str:
         """The definitions from line AFTER on that are left out of a part: `; run 40-97, ...`."""

@@ -17,8 +17,8 @@ The contract's `took_ms` is in the JSON only: a reply has its own. Columns count
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
 Lines around a match are in the text only, and unasked only if they have room: else the reply, but
 not its data, is truncated. Matches in a definition stand below its name and lines (`_matches`);
-where the time is up, without them. For the output `files`, an item is a path, and for `count` a path and
-the number of its matches; max_results and offset then count files.
+where the time is up, without them. For the output `files`, an item is a path, and for `count` a
+path and the number of its matches; max_results and offset then count files.
 """
 
 import re
@@ -29,14 +29,12 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, above_excluded, choose, first_of
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.near import WALK_SHARE, Near, about_include, shallow_include
 from backstaff.contents.regexp import NoMatcher, Regexp
-from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import Found, Scan, text_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.contents import Contents
@@ -54,8 +52,8 @@ from backstaff.tools.workspace._matches import Around, path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
 from backstaff.tools.workspace._not_searched import sentence, skipped
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.tools.workspace._tests import Tests
 from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, unsaved_texts
+from backstaff.tools.workspace._wanted import Wanted
 
 DEFAULT_TEXT_BYTES = 1 << 20
 MAX_PATTERN_BYTES = 1000
@@ -68,6 +66,8 @@ ENDS_SHARE = 2
 """The part of the limit that these may take: a half."""
 MAX_LEFT, LEFT_SHARE, LEFT_SECONDS = 20, 0.5, 1.0
 """Files with matches after a page that are counted, and the time for that."""
+MAX_LEFT_BYTES, LEFT_PART = 400, 16
+"""Bytes that tell of them at most, also as a part of the limit."""
 LATE = "the time was up before all definitions around matches were found"
 TIMEOUT, INVALID_REGEX = "TIMEOUT", "INVALID_REGEX"
 
@@ -175,15 +175,13 @@ def run(arguments: Arguments, context: Context) -> Result:
                 scan.codings = codings(prefix, context)
                 new = [path for path in texts if not contents.exists(path)]
                 choice = choose(project, rules, budget, new)
-                scan.files, scan.output = choice.files, str(asked.output)
+                scan.output = str(asked.output)
                 scan.skipped, scan.most = asked.offset, asked.max_results + 1
-                tests = Tests(asked.exclude_tests)
-                if asked.exclude_tests:
-                    scan.files = tests.without(choice.files)
-                    choice = replace(choice, files=scan.files)
+                wanted = Wanted(asked.definitions, asked.exclude_tests, budget)
+                scan.files = wanted.some_of(choice.files)
+                choice = replace(choice, files=scan.files)
                 if asked.definitions or asked.exclude_tests:
-                    scan.one_a_line = asked.definitions
-                    scan.chosen = partial(_chosen, asked.definitions, tests, budget)
+                    scan.chosen, scan.one_a_line = wanted.choose, asked.definitions
                 scan.run(regexp, contents, budget)
                 words = asked.pattern, asked.flags, asked.literal
                 near = Near(*words, scan, regexp, contents, budget)
@@ -196,7 +194,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                     if scan.matches > asked.max_results
                     else Counter()
                 )
-            reasons += [LATE] * late + tests.told()
+            reasons += [LATE] * late + wanted.told()
             found = Answer(
                 asked,
                 place.relative,
@@ -218,23 +216,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise _timeout(asked, scan, prefix, had * 1000, passed * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
-
-
-def _chosen(
-    definitions: bool,
-    tests: Tests,
-    budget: Budget,
-    path: str,
-    data: bytes,
-    matches: Sequence[Match],
-) -> Sequence[Match]:
-    """Those of MATCHES that are on lines with DEFINITIONS, and in no test that is left out."""
-    text = text_of(data)
-    made = outline(text.decode(), path, budget) if isinstance(text, bytes) else None
-    if definitions:
-        lines = {one.line for one in made.definitions} if made else set()
-        matches = [match for match in matches if match[0] in lines]
-    return tests.left(matches, made) if made else matches
 
 
 def _outlines(
@@ -404,8 +385,9 @@ class Answer:
         notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
         counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
         notes.append(sentence(counts, self.project, self.choice, self.prefix, self.scan))
-        longest = self._head(found, len(items), more=True) + self._more(MAX_OFFSET, items)
+        longest = self._head(found, len(items), more=True) + self._more(MAX_OFFSET, (), 0)
         room = limit - size(longest) - size(bracketed(notes))
+        room -= min(MAX_LEFT_BYTES, limit // LEFT_PART) * (len(items) > FEW)
         rows, is_bare = self._fitting_rows(found, len(items), room, limit, more=more)
         shown = done = fitting(map(size, rows), room)
         left_out = ""
@@ -417,7 +399,7 @@ class Answer:
         head = self._head(found, shown, more=more)
         end = left_out + bracketed(notes)
         if next_offset is not None:
-            end = left_out + self._more(next_offset, items[done:]) + bracketed(notes)
+            end = left_out + self._more(next_offset, items[done:], limit) + bracketed(notes)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
             "root_path": self.base,
@@ -486,37 +468,37 @@ class Answer:
         self, found: Sequence[Found], count: int, room: int, limit: int, *, more: bool
     ) -> tuple[Sequence[str], bool]:
         """The text of each of COUNT items, and whether lines around them have no ROOM."""
-        match self.asked.output:
-            case Output.FILES:
-                return [f"{path_in_text(one.path)}\n" for one in found], False
-            case Output.COUNT:
-                return [f"{path_in_text(one.path)}: {one.count}\n" for one in found], False
-        if self.asked.context_lines is not None:
-            around = Around(self.asked.context_lines)
-            return matches_in_text(found, around, self.outlines), False
-        if more or self.asked.offset or not 0 < count <= FEW:
-            return matches_in_text(found, Around(), self.outlines), False
+        asked, outlines = self.asked, self.outlines
+        if asked.output == Output.FILES:
+            return [f"{path_in_text(one.path)}\n" for one in found], False
+        if asked.output == Output.COUNT:
+            return [f"{path_in_text(one.path)}: {one.count}\n" for one in found], False
+        bare = matches_in_text(found, Around(asked.context_lines or 0), outlines)
+        if asked.context_lines is not None or more or asked.offset or not 0 < count <= FEW:
+            return bare, False
         lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
-        if count <= TO_ENDS and self.outlines:
-            rows = matches_in_text(found, Around(lines, to_ends=True), self.outlines)
-            if sum(map(size, rows)) <= min(room, limit // ENDS_SHARE):
-                return rows, False
-        rows = matches_in_text(found, Around(lines), self.outlines)
-        if sum(map(size, rows)) <= room:
-            return rows, False
-        return matches_in_text(found, Around(), self.outlines), True
+        whole = matches_in_text(found, Around(lines, to_ends=count <= TO_ENDS), outlines)
+        if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
+            return whole, False
+        rows = matches_in_text(found, Around(lines), outlines)
+        has_room = sum(map(size, rows)) <= room
+        return rows if has_room else bare, not has_room
 
-    def _more(self, offset: int, items: Sequence[tuple[dict[str, object], object]]) -> str:
+    def _more(
+        self, offset: int, items: Sequence[tuple[dict[str, object], object]], limit: int
+    ) -> str:
         """How to go on at OFFSET, and the files that are left, with the number of their matches.
 
-        ITEMS are those of this page for which there is no room.
+        ITEMS are those of this page for which there is no room. LIMIT is that of the text.
         """
         left = Counter(str(item["path"]) for item, _ in items)
         left += Counter({self.prefix + path: count for path, count in self.left.items()})
         counts = [f"{word(path)} {count}" for path, count in left.items()]
-        if self.asked.output != Output.CONTENT or not self.left:
-            return f"[more: offset={offset}]\n"
-        return f"[more: offset={offset}; left: {some_of(counts, len(counts), between=', ')}]\n"
+        is_told = self.asked.output == Output.CONTENT
+        told = some_of(counts, len(counts), between=", ") if is_told else ""
+        room = min(MAX_LEFT_BYTES, limit // LEFT_PART) - len("; left: ")
+        told = f"; left: {told}" if told and size(told) <= room else ""
+        return f"[more: offset={offset}{told}]\n"
 
     def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
         asked, scan = self.asked, self.scan
