@@ -151,7 +151,9 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
     elif name is None:
         name = next((child for child in node.children if child.type in NAMES), None)
     if "operator" in kind:
-        name = node.child_by_field_name("operator") or next(one for one in node.children if one.type == "operator")
+        name = node.child_by_field_name("operator") or next(
+            one for one in node.children if one.type == "operator"
+        )
     if kind.endswith("_specifier") and body is None:
         return None
     if kind == "module" and body is None and language != "ruby":
@@ -217,7 +219,9 @@ def _lua(node: Any) -> Known | None:  # noqa: ANN401
 
 
 _DEFINES = {
-    "elisp": re.compile(r"\((cl-\w*|ert-\w*|\w+-)?def(?!ault)\S*\s+'?\(?(?:setf\s+)?([^\s()\"';,]+)"),
+    "elisp": re.compile(
+        r"\((cl-\w*|ert-\w*|\w+-)?def(?!ault)\S*\s+'?\(?(?:setf\s+)?([^\s()\"';,]+)"
+    ),
     "lisp": re.compile(
         r"\((?:[\w*+!%/-]+:{1,2})?(def\S*)\s+(\(setf\s+[^\s()]+\)|\(?\s*[^\s()\"';]+)"
     ),
@@ -287,7 +291,7 @@ def plain(name: str) -> str:
     """The last part of NAME, without type parameters."""
     if "operator" in name:
         return "operator"
-    name = name.strip().removeprefix("(setf ").strip("()[]").removeprefix("<<")
+    name = name.strip().removeprefix("(setf ").strip("()[]").removeprefix("<<").lstrip("~")
     if name.isupper() is False and "(" in name:
         name = name.partition("(")[2].partition(",")[0] or name
     name = re.sub(r"<.*", "", name.strip().strip("\"'")) or name
@@ -337,7 +341,7 @@ def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> Non
         return
     start = time.process_time()
     made = outline(text, path, Budget())
-    counts["seconds"] += time.process_time() - start  # type: ignore[assignment]
+    counts["microseconds"] += round((time.process_time() - start) * 1e6)
     counts["bytes"] += len(text)
     ours = list(made.definitions) if made else []
     found = pairs(ours, theirs)
@@ -360,13 +364,13 @@ def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> Non
     kept = [(mine, at) for mine, at in zip(ours, found, strict=True) if at is None or at in needed]
     numbers = [at for at, line in enumerate(text.split("\n"), 1) if line.strip()]
     for line in random.Random(path).sample(numbers, min(LINES_A_FILE, len(numbers))):  # noqa: S311
-        want = set()
+        want = set[int | None]()
         for key in ("first", "head"):
             at = innermost([(getattr(theirs[n], key), theirs[n].last) for n in needed], line)
-            want.add(needed[at] if at is not None else None)
+            want.add(None if at is None else needed[at])
         if None in want:
             continue
-        got = set()
+        got = set[int | None]()
         for key in ("first_line", "line"):
             at = innermost([(getattr(m, key), m.last_line) for m, _ in kept], line)
             got.add(kept[at][1] if at is not None else None)
@@ -383,7 +387,7 @@ def row(language: str, counts: Counter[str]) -> str:
         whole = sum(counts[one] for one in b)
         return f"{100 * counts[a] / whole:5.1f}" if whole else "  -  "
 
-    speed = 1000 * counts["seconds"] / max(1, counts["bytes"]) * 2**20
+    speed = counts["microseconds"] / 1000 / max(1, counts["bytes"]) * 2**20
     return (
         f"{language:11} {counts['files']:5} {counts['theirs']:6}  {part('found', 'theirs')}"
         f"  {part('found', 'found', 'extra')}  {part('last', 'found')}  {part('inside', 'lines')}"
@@ -417,7 +421,10 @@ def main() -> None:
                 if (language := language_of(path, text)) in NODES or language in ("markdown", "rst")
                 if (found := known(language, text, path)) is not None
             }
-            rows = (f"{json.dumps(name)}: [\n  " + ",\n  ".join(map(json.dumps, found)) + "\n]" for name, found in answers.items())
+            rows = (
+                f"{json.dumps(name)}: [\n  " + ",\n  ".join(map(json.dumps, found)) + "\n]"
+                for name, found in answers.items()
+            )
             ANSWERS.write_text("{" + ",\n".join(rows) + "}\n", "utf-8")
         case ["compare", *trees] if trees:
             by_language = defaultdict[str, Counter[str]](Counter)

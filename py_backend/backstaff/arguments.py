@@ -128,9 +128,13 @@ class Parameter:
         return self.schema() | limits | {"description": self.description or self.help}
 
     def in_words(self) -> str:
-        """Return the description with default and limits: some agents' libraries keep no others."""
+        """Return the description with default and limits: some agents' libraries keep no others.
+
+        That a switch is off by default goes without saying.
+        """
         text = self.description or self.help
-        facts = [] if self.default is None else [f"default {json.dumps(self.default)}"]
+        facts = [f"default {json.dumps(self.default)}"]
+        facts = [] if self.default is None or self.default is False else facts
         facts = [] if "default" in text else facts
         facts += filter(None, [limits_in_words(*self.bounds())])
         if not facts:

@@ -91,8 +91,10 @@ class Registry:
                 continue
             told = parameter.told()
             text = self._named(parameter.description or parameter.help, self.by_id)
-            if "default" in text:
-                told.pop("default", None)  # to say it twice would cost tokens
+            if "default" in text or parameter.default is False:
+                told.pop("default", None)  # to say what everybody expects would cost tokens
+            if parameter.items:
+                told["items"] = {"type": "object"}  # the description names its keys
             told["description"] = text
             properties[parameter.name] = told
         required = schema(tool.parameters)["required"]

@@ -13,7 +13,7 @@ _NO_NAMES = frozenset(
 """Words that begin statements, and what looks like a call of a function."""
 _WITH_PARENTHESES = re.compile(
     r"(?:@[\w.]+|__attribute__|__declspec|alignas|explicit|\[\[\w+)\s*+"
-    r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\)+\]*\s*+"
+    r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*\)+\]*\s*+"
 )
 """An attribute with arguments, before a function."""
 _BARE_NAME = re.compile(r"[*#]*+((?:[\w$]++|\[[^\]]*+\]))\s*+\??\s*+")

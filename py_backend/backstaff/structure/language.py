@@ -1,7 +1,8 @@
 """The facts about a language that its definitions are found by, and the expressions made of them.
 
-Every expression sees at most `LONGEST` characters of a line, or walks the text once, and gives
-nothing back: the time is linear in the text.
+Every expression sees at most `LONGEST` characters of a line, or walks the text once: the time is
+linear in the text. Only single characters are repeated possessively, as Python before 3.11.5 loses
+matches of groups that are.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import cached_property
+from typing import NamedTuple
 
 LONGEST = 400
 """Characters of a line that are looked at."""
@@ -38,21 +40,25 @@ class Shape(IntEnum):
     """Nothing but modifiers does: `async name(...) {`."""
 
 
-def until(close: str) -> str:
-    """A pattern for the rest of a token that ends at the first CLOSE."""
-    first, rest = re.escape(close[0]), re.escape(close[1:])
-    return (
-        rf"(?:[^{first}]++|{first}(?!{rest}))*+{re.escape(close)}"
-        if rest
-        else rf"[^{first}]*+{first}"
-    )
+class Long(NamedTuple):
+    """How a token ends that may go on over lines: at the first `close` that is in no `escape`."""
+
+    close: str
+    escape: str = ""
+    """A pattern."""
+
+    def end(self, text: str, place: int) -> int:
+        """Where the token of TEXT ends that goes on at PLACE; -1 if it does not."""
+        if not self.escape:
+            at = text.find(self.close, place)
+            return at + len(self.close) if at >= 0 else -1
+        found = re.compile(f"{self.escape}|{re.escape(self.close)}", re.DOTALL).finditer(
+            text, place
+        )
+        return next((one.end() for one in found if one[0] == self.close), -1)
 
 
-def until_unescaped(close: str) -> str:
-    r"""The same for a string in which a backslash keeps a CLOSE from ending it."""
-    first, rest = re.escape(close[0]), re.escape(close[1:])
-    inner = rf"|{first}(?!{rest})" if rest else ""
-    return rf"(?:[^{first}\\]++|\\.{inner})*+{re.escape(close)}"
+ESCAPED = r"\\."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,13 +99,13 @@ class Language:
     """What begins a comment up to the end of the line."""
     comment_lines: tuple[str, ...] = ("//", "/*", "*/", "* ")
     """What begins a line that holds nothing but a comment."""
-    long_comments: Mapping[str, str] = field(default_factory=lambda: {"/*": until("*/")})
-    long_strings: Mapping[str, str] = field(default_factory=dict)
-    """Tokens that may go on over lines: their beginnings, and patterns for the rest of each."""
+    long_comments: Mapping[str, Long] = field(default_factory=lambda: {"/*": Long("*/")})
+    long_strings: Mapping[str, Long] = field(default_factory=dict)
+    """Tokens that may go on over lines, by their beginnings."""
     quotes: str = "\"'"
     """What begins strings within a line."""
-    long_quotes: Mapping[str, str] = field(default_factory=dict)
-    """Those of them that may go on over lines, with patterns for the rest."""
+    long_quotes: Mapping[str, Long] = field(default_factory=dict)
+    """Those of them that may go on over lines."""
     resumes: bool = False
     """A definition at the margin shows that such a quote was none, such as one in a comment."""
     here_document: str = ""
@@ -122,7 +128,7 @@ class Language:
     @cached_property
     def rule(self) -> Match:
         """Matches a line that a keyword makes a definition; the last two groups count."""
-        before = f"(?:(?:{'|'.join(self.modifiers.split())})\\s++)*+" if self.modifiers else ""
+        before = f"(?:(?:{'|'.join(self.modifiers.split())})\\s++)*" if self.modifiers else ""
         return _matcher(f"{before}(?:{'|'.join(self.rules)})")
 
     @cached_property
@@ -148,22 +154,27 @@ class Language:
     @cached_property
     def token(self) -> Match:
         """Finds the next token that hides what is in it, or the end of the line."""
-        long = (*self.long_comments, *self.long_strings, *self.long_quotes)
         parts = [
             r"\n",
-            *(re.escape(mark) + r"[^\n]*+" for mark in self.comments),
             self.opaque,
             # Those of Perl and Ruby that begin with an equals sign begin a line.
-            *("(?<![^\n])" * (m[0] == "=") + re.escape(m) for m in sorted(long, key=len)[::-1]),
-            *(rf"{q}(?:[^{q}\\\n]++|\\.)*+{q}?+" for q in self.quotes if q not in self.long_quotes),
+            *(
+                "(?<![^\n])" * (m[0] == "=") + re.escape(m)
+                for m in sorted(self.long, key=len)[::-1]
+            ),
+            *(re.escape(mark) + r"[^\n]*+" for mark in self.comments),
+            *(
+                rf"{q}(?:[^{q}\\\n]|\\.){{0,400}}{q}?"
+                for q in self.quotes
+                if q not in self.long_quotes
+            ),
         ]
         return re.compile("|".join(filter(None, parts))).search
 
     @cached_property
-    def rest(self) -> Mapping[str, Match]:
-        """Matches the rest of a long token, by its beginning."""
-        long = {**self.long_comments, **self.long_strings, **self.long_quotes}
-        return {mark: re.compile(pattern, re.DOTALL).match for mark, pattern in long.items()}
+    def long(self) -> Mapping[str, Long]:
+        """All tokens that may go on over lines, by their beginnings."""
+        return {**self.long_comments, **self.long_strings, **self.long_quotes}
 
 
 def _matcher(pattern: str) -> Match:

@@ -3,17 +3,17 @@
 import re
 from dataclasses import replace
 
-from backstaff.structure.language import Ends, Language, Shape, until, until_unescaped
+from backstaff.structure.language import ESCAPED, Ends, Language, Long, Shape
 
-_QUOTED = {quote: until_unescaped(quote) for quote in "\"'"}
-_TRIPLE = {'"""': until_unescaped('"""')}
+_QUOTED = {quote: Long(quote, ESCAPED) for quote in "\"'"}
+_TRIPLE = {'"""': Long('"""', ESCAPED)}
 _STARRED = ("//", "/*", "*/", "* ", "*")
 _TYPES = frozenset(("struct", "union", "enum", "class"))
 
 # What makes a variable or a property of JavaScript a function.
 _FUNCTION = (
-    r"(?:async\s*+)?+(?:function\b|class\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?+"
-    r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+(?:\)\s*+(?::[^=]*+)?+=>|$))"
+    r"(?:async\s*+)?(?:function\b|class\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
+    r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"
 )
 _JAVASCRIPT = Language(
     rules=(
@@ -22,23 +22,23 @@ _JAVASCRIPT = Language(
         r"(namespace|module)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
         r"(enum)\s++([\w$]++)(?=\s*+\{)",
         r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))",
-        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*+)?+=\s*+{_FUNCTION})",
-        rf"()((?:[\w$]++\.)*+#?+[\w$]++)(?=\s*+=(?![=>])\s*+{_FUNCTION})",
-        r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?+(?:function\b"
-        r"|\((?:[^()]|\([^()]*+\))*+\)\s*+(?::[^=]*+)?+=>\s*+[({]?+$))",
+        rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION})",
+        rf"()((?:[\w$]++\.)*#?+[\w$]++)(?=\s*+=(?![=>])\s*+{_FUNCTION})",
+        r"()([\w$]++)(?=\s*+:\s*+(?:async\s*+)?(?:function\b"
+        r"|\((?:[^()]|\([^()]*+\))*\)\s*+(?::[^=]*+)?=>\s*+[({]?+$))",
     ),
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set",
     shape=Shape.BARE,
-    long_strings={"`": until_unescaped("`")},
-    opaque=r"[=(,:;!&|?\[{}]\s*+/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*+\])++/",
+    long_strings={"`": Long("`", ESCAPED)},
+    opaque=r"[=(,:;!&|?\[{}]\s*+/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
     above=r"@[\w.]",
     goes_on=r"(?:extends|implements)\b",
 )
 _C = Language(
     rules=(
-        r"(?:typedef\s++)?+(struct|union|enum)\s++"
-        r"(?:[A-Z_]{4,}+\s++|__attribute\w*+\s*+\(\([^)]*+\)\)\s*+)?+(\w++)(?=\s*+(?:\{|$))",
+        r"(?:typedef\s++)?(struct|union|enum)\s++"
+        r"(?:[A-Z_]{4,}+\s++|__attribute\w*+\s*+\(\([^)]*+\)\)\s*+)?(\w++)(?=\s*+(?:\{|$))",
         r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))",
     ),
     modifiers="static const extern inline",
@@ -51,25 +51,25 @@ _C = Language(
     above=r"[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
 )
-_ATTRIBUTES = r"(?:(?:[A-Z_]{4,}+(?:\([^)]*+\))?+|alignas\([^)]*+\)|\[\[[^\]]*+\]\])\s++)*+"
+_ATTRIBUTES = r"(?:(?:[A-Z_]{4,}+(?:\([^)]*+\))?|alignas\([^)]*+\)|\[\[[^\]]*+\]\])\s++)*"
 _CPP = replace(
     _C,
     rules=(
-        rf"(?:typedef\s++)?+(struct|union|class|enum(?:\s++(?:class|struct))?+)\s++{_ATTRIBUTES}"
-        r"((?:\w++::)*+\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
+        rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_ATTRIBUTES}"
+        r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
         _C.rules[1],
-        r"(namespace)\s++((?:\w++(?:::)?+)++)(?!\s*+=)",
+        r"(namespace)\s++((?:\w++(?:::)?)+)(?!\s*+=)",
     ),
     modifiers="static const extern inline virtual explicit constexpr friend",
     leaves=False,
     template=True,
     flat=frozenset(("namespace",)),
-    long_strings={'R"(': until(')"')},
-    neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?+\s*+:(?!:)",
+    long_strings={'R"(': Long(')"')},
+    neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
 )
 _JAVA = Language(
     rules=(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",),
-    modifiers=r"@(?!interface\b)[\w.]++(?:\([^()]*+\))?+ public private protected static final"
+    modifiers=r"@(?!interface\b)[\w.]++(?:\([^()]*+\))? public private protected static final"
     " abstract sealed non-sealed strictfp synchronized native default",
     shape=Shape.TYPED,
     dotted=True,
@@ -81,9 +81,9 @@ _JAVA = Language(
 )
 _LISP = Language(
     rules=(
-        r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?+"
+        r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
-        r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?+([^\s()\"';,]++)",
+        r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
     ),
     ends=Ends.INDENT,
     comments=(";",),
@@ -100,12 +100,12 @@ _GENERIC = Language(
         r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
         r"|object|record|union|module|namespace|package(?=[^;]*+\{)|sub|proc|procedure|macro"
         r"|typealias|type(?=\s++\w++\s*+[={]))"
-        r"\s++(?:<[^<>]*+>\s*+)?+((?:\w++\.)*+[\w$?!]++)",
+        r"\s++(?:<[^<>]*+>\s*+)?((?:\w++\.)*[\w$?!]++)",
     ),
     modifiers="public private protected internal static final abstract sealed open override inline"
     " suspend data value annotation async export local pub mutating indirect fileprivate unsafe"
     " virtual lazy implicit case(?=\\s++(?:class|object)) inner infix operator tailrec external"
-    " expect actual companion @\\w++(?:\\([^()]*+\\))?+ enum(?=\\s++class)",
+    " expect actual companion @\\w++(?:\\([^()]*+\\))? enum(?=\\s++class)",
     long_strings=_TRIPLE,
     comments=("//", "# "),
     comment_lines=(*_HASHED, "#!"),
@@ -122,29 +122,29 @@ LANGUAGES: dict[str, Language] = {
         comments=("#",),
         comment_lines=("#",),
         long_comments={},
-        long_strings={mark: until_unescaped(mark) for mark in ('"""', "'''")},
+        long_strings={mark: Long(mark, ESCAPED) for mark in ('"""', "'''")},
         goes_on=r"[)\]}]",
         above=r"@",
     ),
     "javascript": _JAVASCRIPT,
     "typescript": _JAVASCRIPT,
     "go": Language(
-        rules=(r"(func)\s++(?:\([^)]*+\)\s*+)?+(\w++)", r"(type)\s++(\w++|\($)"),
-        owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?+\)",
+        rules=(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", r"(type)\s++(\w++|\($)"),
+        owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
         leaves=True,
-        group=r"(\w++)(?=(?:\[[^\]]*+\])?+\s++[\w*\[(=])",
-        long_strings={"`": until("`")},
+        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])",
+        long_strings={"`": Long("`")},
         neutral=r"\w++:$",
     ),
     "rust": Language(
         rules=(
-            r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?+(\w++)",
-            r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*+>|(?<=[-=])>)*+>)?+\s++([^{]++)",
+            r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
+            r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
             r"(macro_rules!)\s*+(\w++)",
         ),
         owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*)?$",
-        modifiers=r"pub(?:\([^)]*+\))?+ default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?+",
-        long_strings={"r" + "#" * n + '"': until('"' + "#" * n) for n in range(3)},
+        modifiers=r"pub(?:\([^)]*+\))? default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?",
+        long_strings={"r" + "#" * n + '"': Long('"' + "#" * n) for n in range(3)},
         quotes='"',
         long_quotes={'"': _QUOTED['"']},
         opaque=r"'(?:\\.|[^\\'\n])'",
@@ -155,12 +155,12 @@ LANGUAGES: dict[str, Language] = {
     "kotlin": replace(
         _GENERIC,
         rules=(
-            r"(fun)\s++(?:<[^>]*+>\s*+)?+(?:[\w.<>?,* ]*\.)?(\w++)",
+            r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?(\w++)",
             r"(class|interface|object|typealias)\s++(\w++)",
         ),
         modifiers="public private protected internal open abstract sealed final override inline"
         " suspend data value annotation enum inner operator infix tailrec external expect actual"
-        " companion fun(?=\\s++interface) const lateinit @[\\w.:]++(?:\\([^()]*+\\))?+",
+        " companion fun(?=\\s++interface) const lateinit @[\\w.:]++(?:\\([^()]*+\\))?",
         comments=("//",),
         comment_lines=_STARRED,
         above=r"@",
@@ -168,16 +168,16 @@ LANGUAGES: dict[str, Language] = {
     "csharp": replace(
         _JAVA,
         rules=(
-            r"(class|struct|interface|enum|record(?:\s++(?:class|struct))?+|namespace"
-            r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?+\())?+([\w.]++)",
+            r"(class|struct|interface|enum|record(?:\s++(?:class|struct))?|namespace"
+            r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?\())?([\w.]++)",
         ),
         modifiers=r"\[[^\]]*+\] public private protected internal static sealed abstract partial"
         " readonly ref unsafe new file override virtual async extern",
         anonymous=False,
         local=True,
         long_strings={
-            '"""': until('"""'),
-            **{mark: r'(?:[^"]++|"")*+"' for mark in ('@"', '$@"', '@$"')},
+            '"""': Long('"""'),
+            **{mark: Long('"', '""') for mark in ('@"', '$@"', '@$"')},
         },
         neutral=r"#",
         above=r"\[",
@@ -187,28 +187,28 @@ LANGUAGES: dict[str, Language] = {
     "cpp": _CPP,
     "ruby": Language(
         rules=(
-            r"(def)\s++((?:\w++\.)?+(?:\w++[?!=]?+|[^\w\s(]++))",
-            r"(class|module)\s++((?:::)?+[A-Z][\w:]*+|<<\s*+\w++)",
+            r"(def)\s++((?:\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
+            r"(class|module)\s++((?:::)?[A-Z][\w:]*+|<<\s*+\w++)",
         ),
         modifiers="private public protected module_function memoize private_class_method",
         ends=Ends.WORD,
         comments=("#",),
         comment_lines=("#",),
-        long_comments={"=begin": until("\n=end")},
+        long_comments={"=begin": Long("\n=end")},
         last_line="__END__",
         here_document=r"<<[~-]?+[\"'`]?+([A-Z_]\w*+)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
     ),
     "lua": Language(
         rules=(
-            r"(?:local\s++)?+(function)\s++([\w.:]++)",
-            r"()(?:local\s++)?+([\w.]++)(?=\s*+=\s*+function\b)",
+            r"(?:local\s++)?(function)\s++([\w.:]++)",
+            r"()(?:local\s++)?([\w.]++)(?=\s*+=\s*+function\b)",
         ),
         ends=Ends.WORD,
         comments=("--",),
         comment_lines=("--",),
-        long_comments={f"--[{'=' * n}[": until(f"]{'=' * n}]") for n in range(3)},
-        long_strings={f"[{'=' * n}[": until(f"]{'=' * n}]") for n in range(3)},
+        long_comments={f"--[{'=' * n}[": Long(f"]{'=' * n}]") for n in range(3)},
+        long_strings={f"[{'=' * n}[": Long(f"]{'=' * n}]") for n in range(3)},
         goes_on=r"[)\]}]",
     ),
     "shell": Language(
@@ -217,7 +217,7 @@ LANGUAGES: dict[str, Language] = {
         comments=("#",),
         comment_lines=("#",),
         long_comments={},
-        long_quotes={'"': _QUOTED['"'], "'": until("'")},
+        long_quotes={'"': _QUOTED['"'], "'": Long("'")},
         resumes=True,
         here_document=r"<<-?+\s*+[\\\"']?+(\w++)",
         opaque=r"\\.|\$#|\$\{[^}\n]*+\}",
@@ -238,23 +238,23 @@ LANGUAGES: dict[str, Language] = {
         goes_on=r"(?:extends|implements)\b",
     ),
     "perl": Language(
-        rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?+)++)",),
+        rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)",),
         comments=(" #",),
         comment_lines=("#",),
         long_comments={
-            f"={word}": until("\n=cut")
+            f"={word}": Long("\n=cut")
             for word in ("head", "pod", "over", "item", "begin", "encoding", "for ")
         },
         last_line="__END__",
         here_document=r"<<~?+[\"']?+([A-Z_]\w*+)",
-        long_strings={f"{q}{a}": until_unescaped(b) for q in ("q", "qq") for a, b in ("{}", "[]")},
+        long_strings={f"{q}{a}": Long(b, ESCAPED) for q in ("q", "qq") for a, b in ("{}", "[]")},
         opaque=r"\$[#'\"`]|\\.",
     ),
     "swift": replace(
         _GENERIC,
         rules=(
             r"(class|struct|enum|protocol|extension|actor|func|typealias|macro)\s++"
-            r"((?:\w++\.)*+[\w]++|[^\w\s(]++)",
+            r"((?:\w++\.)*[\w]++|[^\w\s(]++)",
             r"(init|deinit)()",
         ),
         modifiers=_GENERIC.modifiers + " required convenience class(?=\\s++func) nonisolated"
@@ -265,17 +265,17 @@ LANGUAGES: dict[str, Language] = {
     "lisp": replace(
         _LISP,
         rules=(
-            r"\((?:[\w*+!%/-]++:{1,2}+)?+(def[^\s()]*+)\s++"
+            r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
         ),
-        long_comments={"#|": until("|#")},
+        long_comments={"#|": Long("|#")},
         opaque=r"#?\\.|\|(?!#)[^|\n]*+\|",
         above=r"#[+-]",
     ),
     "scheme": replace(
         _LISP,
         rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",),
-        long_comments={"#|": until("|#")},
+        long_comments={"#|": Long("|#")},
         opaque=r"#\\.|\|(?!#)[^|\n]*+\|",
     ),
     "markdown": _MARKUP,
@@ -314,7 +314,7 @@ _BY_EXTENSION = {
 }
 _BY_NAME = {"Rakefile": "ruby", "Gemfile": "ruby", "Vagrantfile": "ruby", "SConstruct": "python"}
 _FIRST_LINE = re.compile(
-    r"#!.*?\b(python|ruby|lua|bash|zsh|ksh|sh|perl|php|node|guile|sbcl)\b|.*-\*-.*?"
+    r"#!.*?\b(python|ruby|lua|bash|zsh|ksh|sh|perl|php|node|guile|sbcl)[\d.]*\b|.*-\*-.*?"
     r"\b(python|ruby|lua|shell-script|sh|perl|php|c\+\+|emacs-lisp|lisp|scheme)\b.*-\*-",
     re.IGNORECASE,
 )
@@ -333,7 +333,7 @@ def language_of(path: str, text: str) -> str:
     if (
         known == "c"
         and extension == "h"
-        and re.search(r"^(?:class|namespace|template)\b", text, re.M)
+        and re.search(r"^(?:class|namespace|template)\b", text, re.MULTILINE)
     ):
         return "cpp"
     if known or stem:

@@ -53,15 +53,15 @@ class Spans:
         is_string = False
         while (found := language.token(text, place)) and (mark := found[0]) != "\n":
             place = found.end()
-            if mark not in language.rest or mark in self.unclosed:
+            if mark not in language.long or mark in self.unclosed:
                 continue
-            rest = language.rest[mark](text, place)
-            if not rest:
+            after = language.long[mark].end(text, place)
+            if after < 0:
                 self.unclosed.add(mark)
-            elif "\n" not in rest[0]:
-                place = rest.end()
-            elif not (mark in language.long_quotes and self._swallows(place, rest.end())):
-                place = end = rest.end()
+            elif text.find("\n", place, after) < 0:
+                place = after
+            elif not (mark in language.long_quotes and self._swallows(place, after)):
+                place = end = after
                 is_string = mark not in language.long_comments
         last = number + text.count("\n", start, end)
         if last == number and (found := self._here(self.lines[number])):

@@ -81,15 +81,16 @@ class Arguments:
         maximum=MAX_LINES,
     )
     symbol: str = argument(
-        'Read the definition with this name, such as "Server.run", and no more. Without path, it is'
-        " looked for in the project.",
+        'Read the definition of this name, such as "Server.run"; without path, wherever it is.',
         absent="",
     )
     around: int | None = argument(
-        "Read the innermost definition that holds this line.", minimum=1, whole=True
+        "Read the definition that holds this line.", minimum=1, whole=True
     )
     ranges: tuple[Range, ...] = argument(
-        "Read up to 20 parts at once, of path or of files of their own.", absent=()
+        'Read up to 20 parts at once: objects with "symbol", "around", or "start_line" and'
+        ' "max_lines", and "path" where that is another file.',
+        absent=(),
     )
     start_byte: int = argument(
         "Where in its first line the window starts: only where an answer asked for it.",

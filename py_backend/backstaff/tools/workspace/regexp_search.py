@@ -134,14 +134,14 @@ class Arguments:
         "Name the definition around each match, with its lines.", default=True, hidden=True
     )
     definitions: bool = argument(
-        "Only matches on lines that define something: a function by its name.", default=False
+        "Only lines that define something: finds a function by its name.", default=False
     )
     exclude_tests: bool = argument("Leave out tests, also those inside sources.", default=False)
     include_ignored: bool = argument(
         "Search what git ignores, too, and repositories within.", default=False
     )
     offset: int = argument(
-        "How many of the first to skip: the next page's offset is in the answer.",
+        "How many of the first to skip: an answer names the next page's.",
         default=0,
         minimum=0,
         maximum=MAX_OFFSET,
