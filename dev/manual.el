@@ -101,7 +101,9 @@ COLUMNS tells Texinfo what part of a line each column takes."
                 (mapcar (lambda (command)
                           (list (format "~%s~" command) (manual-first-line command)))
                         (sort (seq-filter
-                               #'commandp
+                               (lambda (name)
+                                 (and (commandp name)
+                                      (not (string-suffix-p "-mode" (symbol-name name)))))
                                (manual-names
                                 "^;;;###autoload\\(?: (autoload '\\|\n([-a-z]+ \\)\\(?1:backstaff[^ \n]*\\)"))
                               #'string<))))

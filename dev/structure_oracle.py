@@ -141,7 +141,7 @@ def _known(node: Any, outer: Any, name: Any, *, optional: bool = False) -> Known
     return Known(word, first, head, line, row + (column > 0), optional)
 
 
-def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa: ANN401
+def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa: ANN401, C901
     if not node.is_named:
         return None
     kind, body, parent = node.type, node.child_by_field_name("body"), node.parent
@@ -332,7 +332,7 @@ def innermost(lines: list[tuple[int, int]], line: int) -> int | None:
     return max((at for at, (a, b) in enumerate(lines) if a <= line <= b), default=None)
 
 
-def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> None:
+def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> None:  # noqa: C901
     """Count in COUNTS what is alike in TEXT, the file PATH; put what is not in WRONG."""
     language = language_of(path, text)
     theirs = known(language, text, path)
@@ -356,24 +356,23 @@ def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> Non
                 wrong.append(f"missing {path}:{one.line} {one.name}")
             elif of[at].last_line != one.last:
                 wrong.append(f"last {path}:{one.line} {one.name} {of[at].last_line} for {one.last}")
-    for mine, at in zip(ours, found, strict=True):
-        counts["extra"] += at is None
-        if at is None:
+    for mine, of_theirs in zip(ours, found, strict=True):
+        counts["extra"] += of_theirs is None
+        if of_theirs is None:
             wrong.append(f"extra {path}:{mine.line} {mine.name}")
     needed = [at for at, one in enumerate(theirs) if not one.optional]
     kept = [(mine, at) for mine, at in zip(ours, found, strict=True) if at is None or at in needed]
     numbers = [at for at, line in enumerate(text.split("\n"), 1) if line.strip()]
     for line in random.Random(path).sample(numbers, min(LINES_A_FILE, len(numbers))):  # noqa: S311
-        want = set[int | None]()
+        want, got = set[int | None](), set[int | None]()
         for key in ("first", "head"):
-            at = innermost([(getattr(theirs[n], key), theirs[n].last) for n in needed], line)
-            want.add(None if at is None else needed[at])
+            held = innermost([(getattr(theirs[n], key), theirs[n].last) for n in needed], line)
+            want.add(None if held is None else needed[held])
         if None in want:
             continue
-        got = set[int | None]()
         for key in ("first_line", "line"):
-            at = innermost([(getattr(m, key), m.last_line) for m, _ in kept], line)
-            got.add(kept[at][1] if at is not None else None)
+            held = innermost([(getattr(m, key), m.last_line) for m, _ in kept], line)
+            got.add(None if held is None else kept[held][1])
         counts["lines"] += 1
         counts["inside"] += bool(want & got)
         if not want & got:
@@ -402,7 +401,8 @@ def files(trees: list[str]) -> Iterator[tuple[str, str]]:
         for path in paths:
             if not path.is_file() or path.is_symlink():
                 continue
-            data = gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()
+            data = path.read_bytes()
+            data = gzip.decompress(data) if path.suffix == ".gz" else data
             try:
                 text = data.decode().replace("\r\n", "\n")
             except UnicodeDecodeError:

@@ -173,6 +173,7 @@ CALLBACK, which is LIBRARY's, signals an error, a message says so."
 
 ;;; Skills
 
+;;;###autoload
 (defun backstaff-skills-catalog (&optional root)
   "Return a text for a system prompt about the skills of the project ROOT.
 It names each skill that a model may invoke, with its description and its

@@ -197,27 +197,25 @@ The limit is at least 64."
   "Call TOOL, a definition, with ARGS in CONTEXT, and wait for the reply.
 ARGS and CONTEXT are as in `backstaff-call'.  Signal a `backstaff-error' if
 there is no reply within TIMEOUT seconds."
-  (let ((checked (backstaff-server-call
-                  "check" (backstaff-lisp-tools--check tool args context)
-                  :timeout timeout)))
-    (if (not (plist-get checked :ok))
-        checked
-      (let ((reply nil) (start (float-time)))
+  (let* ((outcome nil)
+         (cancel (backstaff-lisp-tools-call-async
+                  tool args context :timeout timeout
+                  :success-fn (lambda (reply) (setq outcome (list reply)))
+                  :error-fn (lambda (condition) (setq outcome (list nil condition))))))
+    (unwind-protect
         (with-local-quit
-          (dolist (step (backstaff-lisp-tools--steps tool))
-            (funcall step)
-            (accept-process-output nil 0.001)) ; timers may run
-          (backstaff-lisp-tools--run tool checked context timeout
-                                     (lambda (value) (setq reply value)))
-          (while (not reply)
-            (when (and timeout (> (- (float-time) start) timeout))
-              (signal 'backstaff-timeout
-                      (list (backstaff-lisp-tools--slowness tool timeout))))
+          (while (not outcome)
             (accept-process-output nil 0.05)))
-        ;; `with-local-quit' returns nil after a quit that `inhibit-quit' delays.
-        (or reply
-            (progn (setq quit-flag nil)
-                   (signal 'quit nil)))))))
+      (unless outcome
+        (funcall cancel)
+        (setq outcome '(nil (quit)))))
+    (pcase outcome
+      (`(nil ,condition)
+       ;; `with-local-quit' returns after a quit that `inhibit-quit' delays.
+       (when (eq (car condition) 'quit)
+         (setq quit-flag nil))
+       (signal (car condition) (cdr condition)))
+      (`(,reply) reply))))
 
 (defun backstaff-lisp-tools--slowness (tool timeout)
   "Return the message that TOOL gave no answer within TIMEOUT seconds."

@@ -38,6 +38,7 @@
     map)
   "Keymap of `backstaff-commands-mode'.")
 
+;;;###autoload
 (define-derived-mode backstaff-commands-mode tabulated-list-mode "Commands"
   "Major mode for a page of commands or for the results of a search.
 \\<backstaff-commands-mode-map>\\[backstaff-commands-next-line] on the last line\
@@ -226,6 +227,7 @@ name other directories under [tools.list_commands] in the settings."
     map)
   "Keymap of `backstaff-command-mode'.")
 
+;;;###autoload
 (define-derived-mode backstaff-command-mode backstaff-view-mode "Command"
   "Major mode for a command.
 Invisible characters are written as escapes.  RET visits the file itself.
@@ -290,7 +292,7 @@ This waits for the server."
    for data = (plist-get reply :data)
    unless (plist-get reply :ok)
    do (user-error
-       "%s" (if (string-search "'.claude/commands' does not exist;" (plist-get reply :text))
+       "%s" (if (equal (plist-get (plist-get reply :error) :missing) '(".claude/commands"))
                 "No commands here yet: each is a Markdown file in the project's .claude/commands"
               (plist-get reply :text)))
    append (cl-loop for entry in (plist-get data :commands)

@@ -236,8 +236,8 @@ It is empty where there is no more to say than what icomplete says by itself."
         ;; Fido, once it is off, leaves `icomplete-mode' on, so the hook decides.
         (unless (memq 'icomplete-minibuffer-setup minibuffer-setup-hook)
           '("No file matches"))
-        ;; The rest of the note names an argument for models.
-        (mapcar (apply-partially #'string-remove-suffix ": include_ignored shows them")
+        ;; The remedy of a note names an argument for models.
+        (mapcar (lambda (note) (plist-get note :text))
                 (plist-get (plist-get reply :data) :notes)))
        "; ")
     (plist-get reply :text)))

@@ -44,6 +44,7 @@ To read the answer takes Emacs a hundredth of a second.")
 (defvar-local backstaff-list--data nil
   "The data of the last page.")
 
+;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
   "Major mode for listings of a directory.
 
@@ -279,6 +280,7 @@ come before their own entries."
     map)
   "Keymap of `backstaff-info-mode'.")
 
+;;;###autoload
 (define-derived-mode backstaff-info-mode backstaff-view-mode "File-Info"
   "Major mode for the type, size and times of a file or directory.
 

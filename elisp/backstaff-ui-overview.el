@@ -35,6 +35,7 @@
     map)
   "Keymap of `backstaff-overview-mode'.")
 
+;;;###autoload
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
   "Major mode for a project on one page.
 A line shows a directory and names in it.  In \"lib/(9) +4 .py\", lib/ has 9
@@ -113,7 +114,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
                    "\\[backstaff-overview-more] names more,\
  \\[backstaff-view-visit] on a directory opens it,\
  \\[backstaff-overview-enter] shows an overview of it"))
-             (append (plist-get data :notes)
+             (append (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes))
                      (and (cl-some (lambda (line)
                                      (cl-find "git" (plist-get line :collapsed)
                                               :test #'equal

@@ -28,13 +28,12 @@
 (defconst backstaff-search--milliseconds 30000
   "How long one call may take; nobody waits for it, and it can be cancelled.")
 
-(defconst backstaff-search--words
-  '(("flags=[gimsu]+" . "c searches so") ("include_ignored=true" . "i searches them")
-    ("or give literal=true to look" . "or t, which looks")
-    ("literal=true" . "t searches so") (", or a higher timeout_ms" . "")
-    ("give an? \\(?:root_path or \\)?include," . "d searches one directory;")
-    ("to be given as root_path" . "which d searches"))
-  "What a reply tells an agent to do, and which key does it here.")
+(defconst backstaff-search--remedies
+  '((:case . "c searches so") (:ignored . "i searches them") (:literal . "t searches so")
+    (:not-searched . "d searches one directory")
+    (TIMEOUT . "d searches one directory; or give a simpler pattern")
+    (INVALID_REGEX . "write it for Python's re, or t, which looks for the text"))
+  "The remedy for a person, by the kind of a note or the code of an error.")
 
 (defvar backstaff-search--history nil
   "The patterns of `backstaff-search'.")
@@ -54,6 +53,7 @@
     map)
   "Keymap of `backstaff-search-mode'.")
 
+;;;###autoload
 (define-derived-mode backstaff-search-mode grep-mode "Search"
   "Major mode for the lines that match a regular expression.
 
@@ -247,18 +247,33 @@ The default is the symbol at point, but not what a search says of itself."
       (if next
           (backstaff-search--ask next (cadr backstaff-search--pages))
         (backstaff-search--end
-         (mapconcat (lambda (note) (format "\n[%s]" note)) (plist-get data :notes) ""))))
+         (mapconcat (lambda (note)
+                      (format "\n[%s]" (backstaff-search--told note (plist-get note :kind))))
+                    (plist-get data :notes) ""))))
      ;; A file in which matching takes for ever costs none of the matches before it.
      ((and (equal (plist-get (plist-get reply :error) :code) "TIMEOUT")
            (> most backstaff-search--few))
       (backstaff-search--ask offset backstaff-search--few))
-     (t (backstaff-search--end (concat "\n" (plist-get reply :text)) "failed")))))
+     (t (let ((problem (plist-get reply :error)))
+          (backstaff-search--end
+           (concat "\n" (if (plist-get problem :problem)
+                            (backstaff-search--told
+                             (list :text (concat "Error: " (plist-get problem :problem))
+                                   :remedy (plist-get problem :remedy))
+                             (intern (plist-get problem :code)))
+                          (plist-get reply :text)))
+           "failed"))))))
+
+(defun backstaff-search--told (note kind)
+  "Return the text of NOTE with its remedy; a person has another one for KIND."
+  (let ((remedy (plist-get note :remedy)))
+    (if (member remedy '(nil "")) (plist-get note :text)
+      (format "%s: %s" (plist-get note :text)
+              (or (alist-get kind backstaff-search--remedies) remedy)))))
 
 (defun backstaff-search--end (text &optional outcome)
-  "Insert TEXT, which ends the search, with what a person can do.
+  "Insert TEXT, which ends the search.
 The last line says OUTCOME, by default \"finished\"."
-  (pcase-dolist (`(,regexp . ,words) backstaff-search--words)
-    (setq text (replace-regexp-in-string regexp words text t t)))
   (backstaff-search--insert (format "%s\nSearch %s\n" text (or outcome "finished"))))
 
 (defun backstaff-search--insert-matches (items)

@@ -77,6 +77,7 @@ shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] chang
 (defvar-local backstaff-tree--folded nil
   "The paths of the directories that were folded at the last drawing.")
 
+;;;###autoload
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
   "Major mode for the tree of a directory.
 TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.

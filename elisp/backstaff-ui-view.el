@@ -636,7 +636,9 @@ If DIRECTORY is non-nil, the name ends with a slash."
                        'backstaff-list-mode))
                  (alist-get 'backstaff-state record)))))
 
+;;;###autoload
 (defalias 'backstaff-list-jump #'backstaff-view-jump "Open an old bookmark.")
+;;;###autoload
 (defalias 'backstaff-tree-jump #'backstaff-view-jump "Open an old bookmark.")
 
 

@@ -121,6 +121,17 @@
     (should (string-search "2 files match as Emacs's regexp: in Python it is /int|Run/"
                            (buffer-string)))))
 
+(ert-deftest backstaff-search-says-which-key-does-what-a-note-advises ()
+  (backstaff-view-test-project '(("a" . "run\n") ("build" ("b" . "x")))
+    (backstaff-search "RUN" root)
+    (with-current-buffer (window-buffer)
+      (backstaff-request-wait)
+      (should (string-search "[1 file matches without regard to case: c searches so]"
+                             (buffer-string)))
+      (should (string-search "[not searched: 1 in build/: d searches one directory]"
+                             (buffer-string)))
+      (kill-buffer))))
+
 (ert-deftest backstaff-search-changes-how-it-searches ()
   (backstaff-search-tests-found "u."
     (should (equal (length (backstaff-search-tests-lines)) 3))

@@ -123,9 +123,9 @@
      (nreverse messages)))
 
 (defun backstaff-view-test-autoloaded ()
-  "Return the functions that backstaff.el autoloads."
+  "Return the functions that backstaff-loaddefs.el autoloads."
   (with-temp-buffer
-    (insert-file-contents (expand-file-name "elisp/backstaff.el" backstaff-test-repository))
+    (insert-file-contents (expand-file-name "elisp/backstaff-loaddefs.el" backstaff-test-repository))
     (cl-loop while (re-search-forward "^(autoload '\\([^ ]+\\)" nil t)
              collect (intern (match-string 1)))))
 

@@ -442,7 +442,7 @@
 (ert-deftest backstaff-view-asks-before-all-below-a-directory-without-a-project-is-read ()
   (backstaff-view-test-project '(("a" . ""))
     (let ((backstaff-root-directory nil) (noninteractive nil) (questions nil) (answer nil)
-          (backstaff-root-answers nil))
+          (backstaff-prompt--roots nil) (backstaff--root-answers nil))
       (cl-letf (((symbol-function 'y-or-n-p)
                  (lambda (question) (push question questions) answer)))
         (should-error (backstaff-command-project) :type 'user-error)
@@ -452,8 +452,10 @@
         ;; The user has answered for this directory.
         (should (equal (backstaff-command-project) root))
         (should (= (length questions) 2))
+        ;; That was no answer about models.
+        (should-not backstaff--root-answers)
         (make-directory ".git")
-        (setq backstaff-root-answers nil)
+        (setq backstaff-prompt--roots nil)
         (write-region "ref: refs/heads/main\n" nil ".git/HEAD" nil 'silent)
         (backstaff-command-project)
         (should (= (length questions) 2))))))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, islice, takewhile
 
 from backstaff.render.names import word
+from backstaff.result import Note
 
 LEAST = 64
 """The lowest limit in bytes: there is room for a note such as `[cut to 64 bytes]`."""
@@ -108,9 +109,9 @@ def shortened(text: str, most: int) -> str:
     return kept.decode(errors="ignore") + "…"
 
 
-def bracketed(notes: Iterable[str]) -> str:
+def bracketed(notes: Iterable[Note | str]) -> str:
     """A line for each of NOTES: `[there may be more: raise max_results (at most 100)]`."""
-    return "".join(f"[{shortened(note, MAX_NOTE)}]\n" for note in notes)
+    return "".join(f"[{shortened(str(note), MAX_NOTE)}]\n" for note in notes)
 
 
 def some_of(words: Iterable[str], count: int, *, between: str = " ", most: int = EXAMPLES) -> str:

@@ -87,7 +87,8 @@ class _Pass:
         self.code = 0
         """The last line of code so far."""
 
-    def run(self, budget: Budget) -> list[Block]:
+    # One function, as a call a line would cost as much as all else that is done for most lines.
+    def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
         lines, language, spans, stack = self.lines, self.language, self.spans, self.stack
         may_begin, beginnings, rule = spans.may_begin, spans.beginnings, language.rule
         comment_lines, is_neutral = language.comment_lines, language.neutral and language.is_neutral
@@ -340,9 +341,9 @@ class _Pass:
                     first = at
             elif indent == line.indent and language.is_above(body):
                 first, within = at, False
-            elif indent == line.indent and body[0] in ")]}":
-                within = True
-            elif indent > line.indent and (within or body.endswith((")", "]"))):
+            elif (indent == line.indent and body[0] in ")]}") or (
+                indent > line.indent and (within or body.endswith((")", "]")))
+            ):
                 within = True
             else:
                 break

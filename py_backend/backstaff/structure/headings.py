@@ -10,6 +10,9 @@ Heading = tuple[int, int, str]
 """The line of a heading, its level, and its text."""
 _HASHES = re.compile(r" {0,3}+(#{1,6}+)(?:[ \t]++(.*+))?$")
 _FENCE = re.compile(r"\s*+(`{3,}+(?!.*`)|~{3,}+)(.*+)")
+_UNDERLINE = re.compile(r"(?:==+|--+)$")
+_NO_TITLE = " \t>-*#|`"
+"""How a line begins that has no underline; an empty one begins like any."""
 _STARS = re.compile(r"(\*++) (.*+)")
 _ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_<>])\1*+$")
 
@@ -46,9 +49,8 @@ def _markdown(lines: Sequence[str]) -> Iterator[Heading]:
             fence = ""
         elif not fence and (found := _HASHES.match(line)):
             yield number, len(found[1]), (found[2] or "").strip().rstrip("#").rstrip()
-        elif not fence and line and before and (not line.strip("=") or not line.strip("-")):
-            if len(line) > 1 and before[0] not in " \t>-*#|`":
-                yield number - 1, 1 if line[0] == "=" else 2, before.strip()
+        elif not fence and before[:1] not in _NO_TITLE and _UNDERLINE.match(line):
+            yield number - 1, 1 if line[0] == "=" else 2, before.strip()
         before = "" if fence or mark else line
 
 

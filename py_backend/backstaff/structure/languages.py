@@ -320,7 +320,10 @@ _FIRST_LINE = re.compile(
 )
 _BY_WORD = {
     **dict.fromkeys(("bash", "zsh", "ksh", "sh", "shell-script"), "shell"),
-    **{"node": "javascript", "guile": "scheme", "sbcl": "lisp", "c++": "cpp"},
+    "node": "javascript",
+    "guile": "scheme",
+    "sbcl": "lisp",
+    "c++": "cpp",
     "emacs-lisp": "elisp",
 }
 

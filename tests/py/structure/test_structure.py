@@ -269,7 +269,7 @@ def hostile(size: int) -> Iterator[tuple[str, str]]:
     ):
         yield unit, unit * (size // len(unit))
     characters = "{}()[]\"'`/*#<>=;:\n\n\t  abc\\"
-    yield "noise", "".join(Random(1).choices(characters, k=size))
+    yield "noise", "".join(Random(1).choices(characters, k=size))  # noqa: S311
 
 
 class Scanned(str):
@@ -288,7 +288,7 @@ class Scanned(str):
 
     def count(
         self, x: str, start: SupportsIndex | None = 0, end: SupportsIndex | None = None
-    ) -> int:  # type: ignore[override]
+    ) -> int:
         Scanned.steps += (len(self) if end is None else int(end)) - int(start or 0)
         return super().count(x, start, end)
 

@@ -8,14 +8,14 @@ of workspace/read_file that goes on there. Nothing outside the project's root is
 import json
 from dataclasses import dataclass, field
 
-from backstaff.errors import NotAFile, PathError, ToolError
+from backstaff.errors import Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import TABLE, ContentError, Settings, opened
 from backstaff.reading.text import Taker, Whole, read
 from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote
+from backstaff.render.refusals import AGENT_Q_FILE, refused
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._paths import refusal
 
 DEFAULT_TEXT_BYTES = 1 << 20
 MAX_TEXT_BYTES = 4 << 20
@@ -60,13 +60,11 @@ def run(arguments: Arguments, context: Context) -> Result:
         if error.suggestions:
             message += f"; {context.named('workspace/read_file')} takes an encoding"
         raise ToolError(error.code, message, **error.details) from error
-    except NotAFile as error:
-        if error.kind != Kind.DIRECTORY:
-            raise refusal(error, arguments.path, "File") from error
-        message = f"{quote(arguments.path)} is a directory, not a file"
-        raise ToolError(error.code, message) from error
     except PathError as error:
-        raise refusal(error, arguments.path, "File") from error
+        words = AGENT_Q_FILE
+        if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
+            words = words | {Fault.NOT_FILE: ("", "{path} is a directory, not a file")}
+        raise refused(error, arguments.path, words) from error
     text, content, after = _fitted("".join(kept[0].pieces), whole, source.path, limit, context)
     return Result(
         text=text or "[the file is empty]\n",

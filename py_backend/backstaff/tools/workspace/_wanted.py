@@ -8,6 +8,7 @@ from backstaff.budget import Budget
 from backstaff.contents.regexp_worker import Match
 from backstaff.contents.scan import text_of
 from backstaff.render.lines import plural
+from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
 
 _FILE = re.compile(
@@ -50,11 +51,11 @@ class Wanted:
             return left
         return matches
 
-    def told(self) -> list[str]:
-        """What was left out, as a note: `12 files of tests and 5 matches in tests left out`."""
+    def told(self) -> list[Note]:
+        """Say what was left out: `12 files of tests and 5 matches in tests left out`."""
         parts = [plural(self.files, "file of tests", "files of tests")] * bool(self.files)
         parts += [plural(self.matches, "match in tests", "matches in tests")] * bool(self.matches)
-        return [f"{' and '.join(parts)} left out"] if parts else []
+        return [Note(NoteKind.NOT_SEARCHED, f"{' and '.join(parts)} left out")] if parts else []
 
 
 def _in_test(number: int, made: Outline) -> bool:

@@ -190,15 +190,19 @@ def _row(one: Definition, width: int) -> str:
     return f"{'  ' * one.depth}{lines} {visible(what)}\n"
 
 
+def _short(one: Definition) -> str:
+    return shortened(visible(one.name), WIDTHS[1])
+
+
 def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> str:
     """A row for as many neighbours as it takes: `59-104 create … delete (4)`."""
     several = 2
-    note = bracketed([f"{total:,} rows have no room: read one by its name, or outline less"])
+    note = bracketed([f"{total:,} rows have no room: read one by its name"])
     while True:
         groups = [shown[at : at + several] for at in range(0, len(shown), several)]
         rows = [
-            f"{those[0].line}-{those[-1].last_line} {shortened(visible(those[0].name), WIDTHS[1])} …"
-            f" {shortened(visible(those[-1].name), WIDTHS[1])} ({len(those)})\n"
+            f"{those[0].line}-{those[-1].last_line} {_short(those[0])} … {_short(those[-1])}"
+            f" ({len(those)})\n"
             for those in groups
         ]
         if sum(map(size, rows)) + size(head) + size(note) <= limit or several > len(shown):
@@ -242,7 +246,7 @@ def _parts(definitions: Sequence[Definition], names: int, members: int) -> Itera
                 if after.depth == 1:
                     inner.append(visible(after.name))
         shown = " ".join(inner[:members]) + " …" * (len(inner) > members)
-        yield shortened(visible(one.name), WIDTHS[1]) + (f"({shown})" if inner else "")
+        yield _short(one) + (f"({shown})" if inner else "")
 
 
 TOOL = Tool(

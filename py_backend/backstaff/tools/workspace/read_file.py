@@ -24,20 +24,14 @@ it has only a part.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from backstaff.errors import (
-    ErrorCode,
-    NotADirectory,
-    NotAFile,
-    NotFound,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import ErrorCode, Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Source, opened
 from backstaff.reading.text import Taker, Whole, read
 from backstaff.render.lines import fitting, plural, shortened, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
+from backstaff.render.refusals import READ_FILE, refused
 from backstaff.structure.outline import MAX_CHARACTERS, outline
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
@@ -53,7 +47,7 @@ from backstaff.tools.workspace._ranges import (
     merged,
     parts,
 )
-from backstaff.tools.workspace._refusals import does_not_exist, nearest, refusal
+from backstaff.tools.workspace._refusals import nearest, nearest_names
 from backstaff.tools.workspace._symbols import Defined, definition_data, lines_of
 
 DEFAULT_TEXT_BYTES = 2 << 20
@@ -218,6 +212,21 @@ def run(arguments: Arguments, context: Context) -> Result:
     else:
         several = []
         answers = list(_answers(arguments, read_whole, context))
+    return _together(
+        answers, lambda part, room: page(part, lines_of_part(part), room), limit, several
+    )
+
+
+def _together(
+    answers: Sequence[Part | ToolError],
+    page: Callable[[Part, int], "Page"],
+    limit: int,
+    several: Sequence[Defined],
+) -> Result:
+    """The pages of ANSWERS, one after the other, in LIMIT bytes together.
+
+    PAGE makes one that has some room. If SEVERAL definitions of one name do not fit, they are told.
+    """
     texts, data, truncated, left = list[str](), list[dict[str, object]](), False, limit
     for number, answer in enumerate(answers):
         rest = len(answers) - number - 1
@@ -229,7 +238,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             is_cut = False
         else:
             room = max(left - size(end), 0)
-            result = page(answer, lines_of_part(answer), room).result()
+            result = page(answer, room).result()
             text, one, is_cut = result.text, dict(result.data), result.truncated
         left -= size(text)
         texts.append(text)
@@ -485,26 +494,19 @@ def _first(text: str, most: int) -> str:
 
 def _refusal(error: PathError, path: str, context: Context) -> ToolError:
     """The error for ERROR in the words and codes of read 6."""
-    match error:
-        case NotAFile(kind=Kind.DIRECTORY):
-            shows = f"{context.named('workspace/tree')} shows what is in it"
-            problem = f'is a directory: {shows} with entry_kind="all"'
-        case NotAFile():
-            describes = f"{context.named('agent-q/get_file_info')} describes it"
-            problem = f"is no regular file: {error.message}; {describes}"
-        case NotADirectory(last=True):
-            problem = "has a slash at its end, but it is a file: leave the slash out"
-        case NotFound(dangling=True):
-            # The file that is wanted has the target's name, not the link's.
-            refused = refusal(error, path, context)
-            return ToolError(refused.code, refused.message, nearest=[])
-        case NotFound() | NotADirectory():
-            near = nearest(path, context)
-            message = f"Path {quote(path)} {does_not_exist(near)}"
-            return ToolError(ErrorCode.NOT_FOUND, message, nearest=near)
-        case _:
-            return refusal(error, path, context)
-    return ToolError(ErrorCode.NOT_FILE, f"Path {quote(path)} {problem}")
+    near = nearest(path, context) if error.fault is Fault.MISSING else []
+    kind = ""
+    if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
+        shows = f"{context.named('workspace/tree')} shows what is in it"
+        kind = f'is a directory: {shows} with entry_kind="all"'
+    elif isinstance(error, NotAFile):
+        describes = f"{context.named('agent-q/get_file_info')} describes it"
+        kind = f"is no regular file: {error.message}; {describes}"
+    refusal = refused(error, path, READ_FILE, near=nearest_names(near), kind=kind)
+    # The file that a link without a target is to lead to has another name than the link.
+    if error.fault in {Fault.MISSING, Fault.DANGLING}:
+        refusal.details["nearest"] = near
+    return refusal
 
 
 TOOL = Tool(
