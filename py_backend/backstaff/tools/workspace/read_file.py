@@ -228,24 +228,28 @@ def _together(
     PAGE makes one that has some room. If SEVERAL definitions of one name do not fit, they are told.
     """
     texts, data, truncated, left = list[str](), list[dict[str, object]](), False, limit
+
+    def end(left_out: int) -> str:
+        parts = f": {plural(left_out, 'part')} left out, ask for them again" if left_out else ""
+        return f"[cut at {limit:,} bytes{parts}]\n"
+
     for number, answer in enumerate(answers):
-        rest = len(answers) - number - 1
-        more = f": {plural(rest, 'part')} left out, ask for them again" if rest else ""
-        end = f"[cut at {limit:,} bytes{more}]\n"
+        room = max(left - size(end(len(answers))), 0)
+        is_cut = False
         if isinstance(answer, ToolError):
             text = f"[{answer.message}]\n"
             one: dict[str, object] = {"error": {"code": answer.code, "message": answer.message}}
-            is_cut = False
         else:
-            room = max(left - size(end), 0)
             result = page(answer, room).result()
-            text, one, is_cut = result.text, dict(result.data), result.truncated
-        left -= size(text)
-        texts.append(text)
-        data.append(one)
-        truncated = truncated or is_cut
-        if is_cut or (rest and left < size(end) * 2):
-            texts.append(end)
+            text, one, is_cut = result.text, dict(result.data), bool(result.data["truncated"])
+            truncated = truncated or result.truncated
+        has_room = not texts or size(text) <= room
+        if has_room:
+            left -= size(text)
+            texts.append(text)
+            data.append(one)
+        if is_cut or not has_room:
+            texts.append(end(len(answers) - number - has_room))
             truncated = True
             break
     if truncated and several:
