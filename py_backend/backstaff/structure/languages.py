@@ -15,6 +15,8 @@ _FUNCTION = (
     r"(?:async\s*+)?(?:function\b|class\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
     r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"
 )
+# A table: short facts share a line.
+# fmt: off
 _JAVASCRIPT = Language(
     rules=(
         r"(function)\b\s*+\*?+\s*+([\w$]++)",
@@ -29,11 +31,9 @@ _JAVASCRIPT = Language(
     ),
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set",
-    shape=Shape.BARE,
-    long_strings={"`": Long("`", ESCAPED)},
+    shape=Shape.BARE, long_strings={"`": Long("`", ESCAPED)},
     opaque=r"[=(,:;!&|?\[{}]\s*+/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
-    above=r"@[\w.]",
-    goes_on=r"(?:extends|implements)\b",
+    above=r"@[\w.]", goes_on=r"(?:extends|implements)\b",
 )
 _C = Language(
     rules=(
@@ -41,13 +41,8 @@ _C = Language(
         r"(?:[A-Z_]{4,}+\s++|__attribute\w*+\s*+\(\([^)]*+\)\)\s*+)?(\w++)(?=\s*+(?:\{|$))",
         r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))",
     ),
-    modifiers="static const extern inline",
-    shape=Shape.TYPED,
-    at_top=True,
-    leaves=True,
-    need_body=_TYPES,
-    comment_lines=_STARRED,
-    neutral=r"#|\w++\s*+:(?!:)\s*+$",
+    modifiers="static const extern inline", shape=Shape.TYPED, at_top=True, leaves=True,
+    need_body=_TYPES, comment_lines=_STARRED, neutral=r"#|\w++\s*+:(?!:)\s*+$",
     above=r"[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
 )
@@ -60,24 +55,16 @@ _CPP = replace(
         _C.rules[1],
         r"(namespace)\s++((?:\w++(?:::)?)+)(?!\s*+=)",
     ),
-    modifiers="static const extern inline virtual explicit constexpr friend",
-    leaves=False,
-    template=True,
-    flat=frozenset(("namespace",)),
-    long_strings={'R"(': Long(')"')},
+    modifiers="static const extern inline virtual explicit constexpr friend", leaves=False,
+    template=True, flat=frozenset(("namespace",)), long_strings={'R"(': Long(')"')},
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
 )
 _JAVA = Language(
     rules=(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",),
     modifiers=r"@(?!interface\b)[\w.]++(?:\([^()]*+\))? public private protected static final"
     " abstract sealed non-sealed strictfp synchronized native default",
-    shape=Shape.TYPED,
-    dotted=True,
-    anonymous=True,
-    long_strings=_TRIPLE,
-    comment_lines=_STARRED,
-    above=r"@\w",
-    goes_on=r"(?:throws|extends|implements|permits)\b",
+    shape=Shape.TYPED, dotted=True, anonymous=True, long_strings=_TRIPLE, comment_lines=_STARRED,
+    above=r"@\w", goes_on=r"(?:throws|extends|implements|permits)\b",
 )
 _LISP = Language(
     rules=(
@@ -85,14 +72,8 @@ _LISP = Language(
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
         r"[^\s()]*+)\s++'?+\(?+(?:setf\s++)?([^\s()\"';,]++)",
     ),
-    ends=Ends.INDENT,
-    comments=(";",),
-    comment_lines=(";",),
-    long_comments={},
-    quotes='"',
-    long_quotes={'"': _QUOTED['"']},
-    resumes=True,
-    opaque=r"\\.|\?\\?+.",
+    ends=Ends.INDENT, comments=(";",), comment_lines=(";",), long_comments={}, quotes='"',
+    long_quotes={'"': _QUOTED['"']}, resumes=True, opaque=r"\\.|\?\\?+.",
 )
 _HASHED = ("//", "/*", "*/", "* ", "*", "# ")
 _GENERIC = Language(
@@ -106,34 +87,24 @@ _GENERIC = Language(
     " suspend data value annotation async export local pub mutating indirect fileprivate unsafe"
     " virtual lazy implicit case(?=\\s++(?:class|object)) inner infix operator tailrec external"
     " expect actual companion @\\w++(?:\\([^()]*+\\))? enum(?=\\s++class)",
-    long_strings=_TRIPLE,
-    comments=("//", "# "),
-    comment_lines=(*_HASHED, "#!"),
-    above=r"[@\[]",
+    long_strings=_TRIPLE, comments=("//", "# "), comment_lines=(*_HASHED, "#!"), above=r"[@\[]",
     goes_on=r"where\b",
 )
 _MARKUP = Language(rules=(r"(?!)()()",), long_comments={})
 
 LANGUAGES: dict[str, Language] = {
     "python": Language(
-        rules=(r"(def|class)\s++(\w++)",),
-        modifiers="async",
-        ends=Ends.INDENT,
-        comments=("#",),
-        comment_lines=("#",),
-        long_comments={},
-        long_strings={mark: Long(mark, ESCAPED) for mark in ('"""', "'''")},
-        goes_on=r"[)\]}]",
+        rules=(r"(def|class)\s++(\w++)",), modifiers="async", ends=Ends.INDENT, comments=("#",),
+        comment_lines=("#",), long_comments={},
+        long_strings={mark: Long(mark, ESCAPED) for mark in ('"""', "'''")}, goes_on=r"[)\]}]",
         above=r"@",
     ),
     "javascript": _JAVASCRIPT,
     "typescript": _JAVASCRIPT,
     "go": Language(
         rules=(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", r"(type)\s++(\w++|\($)"),
-        owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
-        leaves=True,
-        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])",
-        long_strings={"`": Long("`")},
+        owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)", leaves=True,
+        group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long_strings={"`": Long("`")},
         neutral=r"\w++:$",
     ),
     "rust": Language(
@@ -144,11 +115,8 @@ LANGUAGES: dict[str, Language] = {
         ),
         owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*)?$",
         modifiers=r"pub(?:\([^)]*+\))? default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?",
-        long_strings={"r" + "#" * n + '"': Long('"' + "#" * n) for n in range(3)},
-        quotes='"',
-        long_quotes={'"': _QUOTED['"']},
-        opaque=r"'(?:\\.|[^\\'\n])'",
-        above=r"#!?+\[",
+        long_strings={"r" + "#" * n + '"': Long('"' + "#" * n) for n in range(3)}, quotes='"',
+        long_quotes={'"': _QUOTED['"']}, opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[",
         goes_on=r"where\b",
     ),
     "java": _JAVA,
@@ -161,9 +129,7 @@ LANGUAGES: dict[str, Language] = {
         modifiers="public private protected internal open abstract sealed final override inline"
         " suspend data value annotation enum inner operator infix tailrec external expect actual"
         " companion fun(?=\\s++interface) const lateinit @[\\w.:]++(?:\\([^()]*+\\))?",
-        comments=("//",),
-        comment_lines=_STARRED,
-        above=r"@",
+        comments=("//",), comment_lines=_STARRED, above=r"@",
     ),
     "csharp": replace(
         _JAVA,
@@ -173,15 +139,12 @@ LANGUAGES: dict[str, Language] = {
         ),
         modifiers=r"\[[^\]]*+\] public private protected internal static sealed abstract partial"
         " readonly ref unsafe new file override virtual async extern",
-        anonymous=False,
-        local=True,
+        anonymous=False, local=True,
         long_strings={
             '"""': Long('"""'),
             **{mark: Long('"', '""') for mark in ('@"', '$@"', '@$"')},
         },
-        neutral=r"#",
-        above=r"\[",
-        goes_on=r"where\b",
+        neutral=r"#", above=r"\[", goes_on=r"where\b",
     ),
     "c": _C,
     "cpp": _CPP,
@@ -191,11 +154,8 @@ LANGUAGES: dict[str, Language] = {
             r"(class|module)\s++((?:::)?[A-Z][\w:]*+|<<\s*+\w++)",
         ),
         modifiers="private public protected module_function memoize private_class_method",
-        ends=Ends.WORD,
-        comments=("#",),
-        comment_lines=("#",),
-        long_comments={"=begin": Long("\n=end")},
-        last_line="__END__",
+        ends=Ends.WORD, comments=("#",), comment_lines=("#",),
+        long_comments={"=begin": Long("\n=end")}, last_line="__END__",
         here_document=r"<<[~-]?+[\"'`]?+([A-Z_]\w*+)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
     ),
@@ -204,49 +164,33 @@ LANGUAGES: dict[str, Language] = {
             r"(?:local\s++)?(function)\s++([\w.:]++)",
             r"()(?:local\s++)?([\w.]++)(?=\s*+=\s*+function\b)",
         ),
-        ends=Ends.WORD,
-        comments=("--",),
-        comment_lines=("--",),
+        ends=Ends.WORD, comments=("--",), comment_lines=("--",),
         long_comments={f"--[{'=' * n}[": Long(f"]{'=' * n}]") for n in range(3)},
-        long_strings={f"[{'=' * n}[": Long(f"]{'=' * n}]") for n in range(3)},
-        goes_on=r"[)\]}]",
+        long_strings={f"[{'=' * n}[": Long(f"]{'=' * n}]") for n in range(3)}, goes_on=r"[)\]}]",
     ),
     "shell": Language(
         rules=(r"(function)\s++([\w:.+@-]++)", r"()([\w:.+@-]++)(?=\s*+\(\s*+\))"),
-        need_body=frozenset(("function",)),
-        comments=("#",),
-        comment_lines=("#",),
-        long_comments={},
-        long_quotes={'"': _QUOTED['"'], "'": Long("'")},
-        resumes=True,
-        here_document=r"<<-?+\s*+[\\\"']?+(\w++)",
-        opaque=r"\\.|\$#|\$\{[^}\n]*+\}",
-        goes_on=r"\(",
+        need_body=frozenset(("function",)), comments=("#",), comment_lines=("#",), long_comments={},
+        long_quotes={'"': _QUOTED['"'], "'": Long("'")}, resumes=True,
+        here_document=r"<<-?+\s*+[\\\"']?+(\w++)", opaque=r"\\.|\$#|\$\{[^}\n]*+\}", goes_on=r"\(",
     ),
     "php": Language(
         rules=(
             r"(function)\s++&?+\s*+(\w++)",
             r"(class|interface|trait|enum)\s++(\w++)",
         ),
-        modifiers="public private protected static final abstract readonly",
-        leaves=True,
-        comments=("//", "#"),
-        comment_lines=_HASHED,
-        long_quotes=_QUOTED,
-        here_document=r"<<<\s*+[\"']?+(\w++)",
-        above=r"#\[",
-        goes_on=r"(?:extends|implements)\b",
+        modifiers="public private protected static final abstract readonly", leaves=True,
+        comments=("//", "#"), comment_lines=_HASHED, long_quotes=_QUOTED,
+        here_document=r"<<<\s*+[\"']?+(\w++)", above=r"#\[", goes_on=r"(?:extends|implements)\b",
     ),
     "perl": Language(
-        rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)",),
-        comments=(" #",),
+        rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)",), comments=(" #",),
         comment_lines=("#",),
         long_comments={
             f"={word}": Long("\n=cut")
             for word in ("head", "pod", "over", "item", "begin", "encoding", "for ")
         },
-        last_line="__END__",
-        here_document=r"<<~?+[\"']?+([A-Z_]\w*+)",
+        last_line="__END__", here_document=r"<<~?+[\"']?+([A-Z_]\w*+)",
         long_strings={f"{q}{a}": Long(b, ESCAPED) for q in ("q", "qq") for a, b in ("{}", "[]")},
         opaque=r"\$[#'\"`]|\\.",
     ),
@@ -268,15 +212,12 @@ LANGUAGES: dict[str, Language] = {
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
         ),
-        long_comments={"#|": Long("|#")},
-        opaque=r"#?\\.|\|(?!#)[^|\n]*+\|",
-        above=r"#[+-]",
+        long_comments={"#|": Long("|#")}, opaque=r"#?\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]",
     ),
     "scheme": replace(
         _LISP,
         rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",),
-        long_comments={"#|": Long("|#")},
-        opaque=r"#\\.|\|(?!#)[^|\n]*+\|",
+        long_comments={"#|": Long("|#")}, opaque=r"#\\.|\|(?!#)[^|\n]*+\|",
     ),
     "markdown": _MARKUP,
     "org": _MARKUP,
@@ -286,32 +227,22 @@ LANGUAGES: dict[str, Language] = {
 _BY_EXTENSION = {
     extension: language
     for language, extensions in {
-        "python": "py pyi pyw",
-        "javascript": "js jsx mjs cjs",
-        "typescript": "ts tsx mts cts",
-        "go": "go",
-        "rust": "rs",
-        "java": "java",
-        "kotlin": "kt kts",
-        "csharp": "cs",
-        "c": "c h",
-        "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp cu cuh ino",
-        "ruby": "rb rake gemspec ru",
-        "lua": "lua",
-        "shell": "sh bash zsh ksh bats",
-        "php": "php phtml",
-        "perl": "pl pm t",
-        "swift": "swift",
-        "elisp": "el",
-        "lisp": "lisp lsp cl asd",
-        "scheme": "scm ss sld rkt",
-        "markdown": "md markdown mdx",
-        "org": "org",
-        "rst": "rst",
+        "python": "py pyi pyw", "javascript": "js jsx mjs cjs",
+        "typescript": "ts tsx mts cts", "go": "go",
+        "rust": "rs", "java": "java",
+        "kotlin": "kt kts", "csharp": "cs",
+        "c": "c h", "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp cu cuh ino",
+        "ruby": "rb rake gemspec ru", "lua": "lua",
+        "shell": "sh bash zsh ksh bats", "php": "php phtml",
+        "perl": "pl pm t", "swift": "swift",
+        "elisp": "el", "lisp": "lisp lsp cl asd",
+        "scheme": "scm ss sld rkt", "markdown": "md markdown mdx",
+        "org": "org", "rst": "rst",
         "generic": "scala sc groovy gradle dart zig d v cr jl proto thrift graphql sol ex m mm",
     }.items()
     for extension in extensions.split()
 }
+# fmt: on
 _BY_NAME = {"Rakefile": "ruby", "Gemfile": "ruby", "Vagrantfile": "ruby", "SConstruct": "python"}
 _FIRST_LINE = re.compile(
     r"#!.*?\b(python|ruby|lua|bash|zsh|ksh|sh|perl|php|node|guile|sbcl)[\d.]*\b|.*-\*-.*?"
