@@ -7,7 +7,8 @@ import pytest
 
 from backstaff.arguments import NIL, Symbol
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.registry import CLIENT_TOOLS, discover
+from backstaff.manifest import CLIENT_TOOLS
+from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Policy, Settings, load
 from tests.py.servers import server_at
@@ -70,7 +71,7 @@ def test_a_clients_tool_is_described_as_the_others_are(tmp_path: Path) -> None:
         "arguments": [
             "A name.",
             "How many (default 100; from 1 to 500)",
-            "The last (default false)",
+            "The last.",
             'Of it (default "a")',
             "A path.",
         ],

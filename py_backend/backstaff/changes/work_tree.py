@@ -16,6 +16,7 @@ from itertools import chain
 from operator import attrgetter
 
 from backstaff.budget import Budget
+from backstaff.cache import LRUCache
 from backstaff.changes.attributes import MAX_BYTES as MAX_ATTRIBUTES
 from backstaff.changes.attributes import Attributes
 from backstaff.changes.conversion import Conversion, conversion, oid_of
@@ -51,7 +52,7 @@ from backstaff.fs.walk import Walk
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.project.git import MAX_OUTPUT, NoGit, Repository, find_repository
 from backstaff.project.packed import Closed
-from backstaff.project.stamp import UNSETTLED, Recent, Stamp, settled
+from backstaff.project.stamp import UNSETTLED, Stamp, settled
 
 MAX_KEPT = 500_000
 """Entries of all indexes that are kept, each of about 150 bytes."""
@@ -637,4 +638,6 @@ def _read_index(repository: Repository, settings: Settings, inside: str, budget:
     return found
 
 
-_KEPT: Recent[tuple[Stamp, str], _Kept] = Recent(MAX_KEPT, lambda kept: len(kept.index.data) // 80)
+_KEPT: LRUCache[tuple[Stamp, str], _Kept] = LRUCache(
+    MAX_KEPT, lambda kept: len(kept.index.data) // 80
+)

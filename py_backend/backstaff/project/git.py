@@ -194,7 +194,7 @@ class Repository:
         answer = _ask(inner, budget, "rev-parse", "--resolve-git-dir", ".git")
         return not isinstance(answer, NoGit)
 
-    def start(self, budget: Budget, *words: str, given: bytes = b"") -> "Asked | NoGit":
+    def start(self, budget: Budget, *words: str, given: bytes = b"") -> "RunningGit | NoGit":
         """Start git with WORDS and the input GIVEN. Take its answer, or end it.
 
         The WORDS must make git read its objects, references or configuration alone. What git reads
@@ -488,7 +488,7 @@ def _commits(answer: bytes) -> Iterator[list[str]]:
 
 
 @dataclass(slots=True)
-class Asked:
+class RunningGit:
     """A git that is running. Take its answer, or end it."""
 
     _process: "subprocess.Popen[bytes]"
@@ -575,7 +575,7 @@ def _started(
     words: tuple[str, ...],
     given: bytes = b"",
     environment: Mapping[str, str] = NO_MORE,
-) -> Asked | NoGit:
+) -> RunningGit | NoGit:
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
@@ -602,7 +602,7 @@ def _started(
             )
     except OSError:
         return NoGit.BROKEN
-    return Asked(process, budget)
+    return RunningGit(process, budget)
 
 
 def _input(given: bytes) -> IO[bytes]:

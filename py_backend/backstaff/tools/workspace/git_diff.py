@@ -256,4 +256,5 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "git"),
     reads_content=True,
+    preset=8,
 )

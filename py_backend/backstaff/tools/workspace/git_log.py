@@ -17,7 +17,7 @@ from backstaff.changes.objects import Unanswered
 from backstaff.changes.work_tree import WorkTree
 from backstaff.errors import ErrorCode, NotADirectory, NotFound, PathError, ToolError
 from backstaff.project.git import NoGit
-from backstaff.render.lines import cut, plural, shortened, size
+from backstaff.render.lines import cut, plural, shortened
 from backstaff.render.names import prose, quote, show
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import nearest, nearest_names, refusal
@@ -126,7 +126,7 @@ def _writers(  # noqa: PLR0913, PLR0917  # the answer is made from all of it
     def end(shown: int) -> str:
         return f"[more: lines={found[shown].first}-{last}]\n" if shown < len(found) else ""
 
-    text, shown = cut(head, rows, end, limit, reserve=size(end(0)) + len(str(last)))
+    text, shown = cut(head, rows, end, limit, longest=True)
     data = [
         {"start_line": one.first, "end_line": one.last, **asdict(one.commit)}
         for one in found[:shown]
@@ -162,7 +162,7 @@ def _list(asked: Arguments, found: Sequence[Commit], context: Context) -> Result
         more = shown < len(found)
         return f"[more: offset={asked.offset + shown}]\n" if more else ""
 
-    text, shown = cut(head, rows, end, limit, reserve=size(end(0)) + len(str(MAX_COMMITS)))
+    text, shown = cut(head, rows, end, limit, longest=True)
     more = shown < len(found)
     return Result(
         text=text,

@@ -26,7 +26,7 @@ from backstaff.fs.entry import Kind
 from backstaff.fs.file import read
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.project.git import NoGit
-from backstaff.render.lines import cut, plural, size
+from backstaff.render.lines import cut, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
@@ -155,7 +155,7 @@ def _result(found: Found, inside: str, context: Context) -> Result:
         return f'[{plural(left, "more line")}: {diff} with output="files" and a path]\n'
 
     head += "\n" if lines else ", nothing changed\n"
-    text, shown = cut(head, lines, last, limit, reserve=size(last(0)))
+    text, shown = cut(head, lines, last, limit, longest=True)
     paths = [*status.staged, *status.changed, *status.conflicts, *status.untracked, *found.unsaved]
     return Result(
         text=text,
@@ -180,4 +180,5 @@ TOOL = Tool(
     result_kind=ResultKind.TEXT,
     categories=(ESSENTIAL, "git"),
     reads_content=True,
+    preset=7,
 )
