@@ -124,7 +124,7 @@ It runs in a project that holds TREE."
       ;; The window of the overview has four lines, which end above the map.
       80 14 '(("README.md" . "") ("Makefile" . "") ("src" ("main.c" . "")))
       '(backstaff-overview default-directory)
-    (backstaff-terminal-tests-wait-for "no git ")
+    (backstaff-terminal-tests-wait-for "no git, ")
     (let ((screen (backstaff-terminal-tests-wait-for "*backstaff overview")))
       (should (cl-find "types:" screen :test #'string-prefix-p))
       (should-not (cl-find "./ " screen :test #'string-prefix-p)))))
