@@ -1,5 +1,5 @@
 # The commands of this project; `make` alone lists them. dev/README.md has what only maintainers run.
-# Each command first runs dev/setup, so a fresh clone needs no step before any of them.
+# Each but `help` and `clean` first runs dev/setup, so a fresh clone needs no step before any of them.
 
 EMACS ?= emacs
 PYTHON ?=

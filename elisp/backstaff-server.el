@@ -337,8 +337,7 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
                  (backstaff-epc-close connection text 'backstaff-start-error advice)
                  (funcall callback nil (list 'backstaff-start-error text advice)))))
     (backstaff-epc-call-async
-     connection 'hello `((:client "emacs" :version ,backstaff-server-version
-                          :protocol ,backstaff-server--protocol :escapes t))
+     connection 'hello `((:client "emacs" :version ,backstaff-server-version :escapes t))
      :timeout (or timeout 15)
      :success-fn
      (lambda (identity)
@@ -350,16 +349,12 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
          (apply fail (backstaff-server--mismatch identity))))
      :error-fn
      (lambda (condition)
-       (let ((text (backstaff-epc-error-text condition)))
-         (funcall fail (concat "it did not shake hands: " text)
-                  (cond
-                   ((not (eq (car condition) 'backstaff-remote-error))
-                    (backstaff-server-advice condition))
-                   ;; So says a server of ours with another protocol.
-                   ((string-match "update the \\(client\\|server\\)" text)
-                    (backstaff-server--update-advice (equal (match-string 1 text) "client")))
-                   ;; Every server of ours answers, so it is another program.
-                   (t (backstaff-server-advice '(backstaff-protocol-error))))))))))
+       (funcall fail (format "it did not shake hands: %s"
+                             (backstaff-epc-error-text condition))
+                ;; Every server of ours answers, so it is another program.
+                (backstaff-server-advice
+                 (if (eq (car condition) 'backstaff-remote-error) '(backstaff-protocol-error)
+                   condition)))))))
 
 (defun backstaff-server--mismatch (identity)
   "Return why a server of IDENTITY is none for us, and what to do, as two strings."

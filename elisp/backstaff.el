@@ -133,9 +133,9 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
         (project-root project)
       directory)))
 
-(defvar backstaff-root-answers nil
-  "An alist of directories outside of projects, and t if tools may look there.
-So the user said in this session.")
+(defvar backstaff--root-answers nil
+  "An alist of directories outside of projects, and t if models may look there.
+These are the user's answers in this session.")
 
 (defun backstaff-project-p (root)
   "Return non-nil if ROOT is a project's, or one that the user has set.
@@ -310,7 +310,7 @@ a call that waits."
          (ask (context reply)
            (cond
             ;; Meanwhile the user may have answered for another call.
-            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff-root-answers))
+            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff--root-answers))
              (start context))
             ((not (backstaff--approval-required-p reply context)) (funcall finish reply))
             ;; The user answers one question at a time.
@@ -339,9 +339,11 @@ ended before."
 (defun backstaff-ask-for-approval (id args)
   "Ask whether the tool ID may run with ARGS, on one line.
 Return `:unasked' where nobody can be asked: in batch, and in the midst of
-another package's process filter."
+another package's process filter.
+The user has to type \"yes\", because the question may come in the midst of
+typing, where a y would be meant for the text."
   (if (or noninteractive inhibit-quit) :unasked
-    (y-or-n-p (or backstaff-approval-question
+    (yes-or-no-p (or backstaff-approval-question
                   (format "Let %s run with %s? " id (backstaff--shown args))))))
 
 (defun backstaff--shown (value)
@@ -357,7 +359,7 @@ That is not so for what the user has approved already."
   (let ((problem (plist-get reply :error)))
     (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
          (if-let ((root (plist-get problem :root)))
-             (not (assoc root backstaff-root-answers))
+             (not (assoc root backstaff--root-answers))
            (not (and (plist-get context :approved)
                      (equal (plist-get context :secret)
                             (or (plist-get problem :secret) ""))))))))
@@ -372,22 +374,18 @@ nil if the user refused it, or `:unasked'."
          (directory (backstaff--short (plist-get context :root)))
          (backstaff--asking t)
          (backstaff-approval-question
-          (cond (root (backstaff-root-question (plist-get context :root)))
+          (cond (root (format "No project is here.  Let models look at all below %s? " directory))
                 (secret (format "Let %s read %s in %s, which may hold secrets? "
                                 id (backstaff--shown secret) directory))
                 (t (format "Let %s run with %s in %s? " id (backstaff--shown args) directory))))
          (answer (funcall backstaff-approval-function (backstaff--method id) args)))
     (when (and root (not (eq answer :unasked)))
-      (push (cons root (and answer t)) backstaff-root-answers))
+      (push (cons root (and answer t)) backstaff--root-answers))
     (cond ((memq answer '(nil :unasked)) answer)
           (root context)
           ;; Whoever lets a tool run has not let it read a file that may hold secrets.
           (t (plist-put (plist-put (copy-sequence context) :approved t)
                         :secret (or secret ""))))))
-
-(defun backstaff-root-question (root)
-  "Return the question whether tools may look at ROOT, which is in no project."
-  (format "No project is here.  Look at all below %s? " (backstaff--short root)))
 
 (defun backstaff--short (root)
   "Return the name ROOT as a person reads it; no handler of file names is called."
@@ -399,7 +397,7 @@ nil if the user refused it, or `:unasked'."
 Return nil if the root is a project's, or the user has let agents look there."
   (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
               (root (file-name-unquote given)))
-    (unless (or (cdr (assoc root backstaff-root-answers))
+    (unless (or (cdr (assoc root backstaff--root-answers))
                 (and (backstaff-project-p given)
                      ;; Some keep their dotfiles in git; they did not mean to show all of it.
                      (or backstaff-root-directory
@@ -407,7 +405,7 @@ Return nil if the root is a project's, or the user has let agents look there."
       (let ((reply (backstaff--error-reply
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\
- has not allowed that; ask the user to go to a file of a project, or to set\
+ has not allowed that; ask the user to go to a file of a project (or M-x cd), or to set\
  backstaff-root-directory" (backstaff--short root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
@@ -415,10 +413,11 @@ Return nil if the root is a project's, or the user has let agents look there."
 (defun backstaff--refusal (id context)
   "Return the reply to a call of ID in CONTEXT that the user did not approve."
   (let ((id (backstaff--method id)))
-    (backstaff--error-reply
-     id "APPROVAL_REFUSED"
-     (format "The user did not approve of the call of %s"
-             (if (plist-get context :text-only) (backstaff-server-model-name id) id)))))
+    (or (backstaff--root-refusal id context)
+        (backstaff--error-reply
+         id "APPROVAL_REFUSED"
+         (format "The user did not approve of the call of %s"
+                 (if (plist-get context :text-only) (backstaff-server-model-name id) id))))))
 
 
 ;;; Text and definitions
@@ -504,7 +503,7 @@ TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
 (defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended, without properties.
 If no server starts, this says what to do, too: there is no other help then."
-  (concat "Error: " (if (eq (car condition) 'quit)
+  (concat "Error: " (if (memq 'quit (get (car condition) 'error-conditions))
                         "The user cancelled the call"
                       (string-to-multibyte (substring-no-properties
                                             (backstaff-epc-error-text condition))))

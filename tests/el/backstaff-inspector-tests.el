@@ -437,7 +437,7 @@ CURRENT and ROOT are as in `backstaff-inspector--read-argument'."
     (cl-letf (((symbol-function 'backstaff-server-call)
                (lambda (&rest _)
                  '(:ok nil :text "Error: asks first" :error (:code "APPROVAL_REQUIRED"))))
-              ((symbol-function 'y-or-n-p) (lambda (_) (ert-fail "Somebody was asked"))))
+              ((symbol-function 'yes-or-no-p) (lambda (_) (ert-fail "Somebody was asked"))))
       (let ((noninteractive nil))
         (should-not (backstaff-arguments-tests-complete "" root))))))
 
