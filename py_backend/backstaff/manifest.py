@@ -5,6 +5,7 @@
 
 READS_CONTENT = (
     "agent-q/read_file",
+    "workspace/outline",
     "workspace/read_file",
     "workspace/regexp_search",
 )
@@ -14,6 +15,7 @@ PRESET = (
     "workspace/search_files",
     "workspace/read_file",
     "workspace/regexp_search",
+    "workspace/outline",
     "commands/list_commands",
     "commands/get_command",
 )

@@ -71,7 +71,7 @@
             (setq command (list shell-file-name shell-command-switch entry)))
           (should (equal (backstaff-mcp-tests--names command)
                          '("project_overview" "tree" "workspace_search_files"
-                           "workspace_read_file" "regexp_search" "list_commands"
+                           "workspace_read_file" "regexp_search" "outline" "list_commands"
                            "get_command"))))))))
 
 (ert-deftest backstaff-mcp-entries-have-the-form-of-their-client ()
