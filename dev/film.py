@@ -42,13 +42,15 @@ EMACS = """(progn
   (setq icomplete-show-matches-on-no-input t icomplete-compute-delay 0
         icomplete-prospects-height 12)
   (icomplete-vertical-mode)
-  (require 'backstaff)
+  (require 'backstaff-ui-view)
   (global-set-key (kbd "C-c b") backstaff-map)
   (defun film-model ()
     (interactive)
-    (require 'backstaff-ui-inspector)
-    (backstaff-inspector-show "workspace/tree"
-                              '(:path "." :entry_kind "all" :max_depth 5 :max_entries 150) '(text)))
+    (backstaff-view-open 'backstaff-inspector-mode
+                         (list :root (backstaff-command-root) :path "." :forms '(text)
+                               :tool "workspace/tree"
+                               :arguments '(:path "." :entry_kind "all"
+                                            :max_depth 5 :max_entries 150))))
   (global-set-key (kbd "C-c a") 'film-model))"""
 
 
