@@ -216,7 +216,9 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     of = "" if pattern == asked.pattern or not where else f" in {quote(pattern)}"
     remedy = "write it for Python's re, or give literal=true to look for the text"
     problem = f"Argument 'pattern' is no regular expression: {error}{where}{of}"
-    return ToolError(INVALID_REGEX, f"{problem}; {remedy}", problem=problem, remedy=remedy)
+    return ToolError(
+        INVALID_REGEX, f"{problem}; {remedy}", problem=problem, remedy=remedy, reason=str(error)
+    )
 
 
 def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: float) -> ToolError:
@@ -360,9 +362,20 @@ class Answer:
             "unsaved": unsaved,
         }
         in_units = [item | units for item, units in items[:shown]]
+        there = {item["path"] for item, _ in items[:shown]}
+        around = [
+            {
+                "path": one.path,
+                "lines": [{"line": n, "text": text} for n, text in sorted(one.lines.items())],
+            }
+            for one in found
+            if asked.context_lines and one.path in there
+        ]
         return Result(
             text="".join((head, *rows[:shown], end)),
-            data=output | {"notes": [note.data() for note in notes]},
+            data=output
+            | {"notes": [note.data() for note in notes]}
+            | ({"around": around} if around else {}),
             output=output | {"took_ms": took_ms, "items": in_units},
             truncated=more or is_bare,  # lines around a match have no room
             labels=lambda: labels(path_in_text, (one.path for one in found)),
