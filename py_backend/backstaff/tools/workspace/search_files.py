@@ -38,7 +38,7 @@ from backstaff.errors import Cancelled, DeadlineExceeded, PathError, ToolError
 from backstaff.fs.root import Place
 from backstaff.names import suggestions
 from backstaff.names.query import Index, Matches, Query, SearchKind, parse_glob
-from backstaff.names.ranking import How
+from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import ProjectFiles, project_files
@@ -63,20 +63,6 @@ IGNORED_SECONDS = 0.5
 """How long ignored files may be searched for an answer that has no other file."""
 MIN_SECONDS = 0.5
 """The time that the query has in any case."""
-
-HEADINGS = {
-    How.SAME: "the name in another case",
-    How.NAME: "in the name",
-    How.PATH: "in the path",
-    How.INITIALS: "beginnings of words",
-    How.CASE: "in another case",
-    How.SPELLING: "one letter differs",
-    How.PIECES: "beginnings of some words",
-    How.LETTERS: "letters in this order",
-    How.FOLDER: "in another directory",
-    How.WORDS: "some of the words",
-}
-"""What the text says before the files of each step. Globs have no steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +103,7 @@ class Answer:
 
     arguments: Arguments
     base: str
-    how: Sequence[How]
+    how: Sequence[MatchKind]
     paths: Sequence[str]
     matching: int
     total: int
@@ -181,8 +167,8 @@ class Answer:
     def _headings(self) -> Iterator[str]:
         """What stands before each path: the step, where it is another one than before."""
         for before, how in pairwise((None, *self.how)):
-            told = self.arguments.kind == SearchKind.FUZZY and how is not before and how is not None
-            yield f"[{HEADINGS[how]}]\n" if told and how in HEADINGS else ""
+            told = self.arguments.kind == SearchKind.FUZZY and how is not None and how is not before
+            yield f"[{how.heading}]\n" if told and how else ""
 
 
 def _more(count: int, offset: int) -> str:
