@@ -99,16 +99,31 @@ class Query:
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
         paths, positions = index.paths, list[int]()
+        whole, is_begun = list[int](), False
         # The longest word first: it leaves the fewest paths for the others.
-        *first, last = map(self._test, sorted(self.words, key=len, reverse=True))
+        in_order = sorted(self.words, key=len, reverse=True)
+        tests = list(map(self._test, in_order))
         found: Sequence[int]
         for start, batch in budget.checked(paths.batches(fold=self.ignore_case), 1):
             left, found = batch, range(start, start + len(batch))
-            for test in first:
+            for test in tests:
                 holds = list(map(test, left))
                 found, left = list(compress(found, holds)), list(compress(left, holds))
-            positions += compress(found, map(last, left))
+            positions += found
+            if self.kind is SearchKind.FUZZY:
+                for word in in_order:
+                    holds = [word in path for path in left]
+                    found, left = list(compress(found, holds)), list(compress(left, holds))
+                whole += found
+                is_begun = is_begun or any(map(self._begins, left))
+        # Beside a name that begins so, scattered letters are an accident.
+        positions = whole if is_begun else positions
         return Matches(index, self, positions)
+
+    def _begins(self, path: str) -> bool:
+        """Whether the name of PATH holds all words, and begins with one of them."""
+        name = path[path.rfind("/") + 1 :]
+        return name.startswith(tuple(self.words)) and all(word in name for word in self.words)
 
     def _test(self, word: str) -> Callable[[str], object]:
         """A function that says whether WORD matches a path."""

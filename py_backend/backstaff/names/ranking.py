@@ -38,8 +38,18 @@ SHORT = 5
 """The longest word that is not cut in two, because it rather is initials."""
 SHORTEST_PIECE = 2
 """The characters that each part of a glued word has at least."""
+BEGINS, WITHIN, NOT_IN_NAME = 3, 2, 2
+"""The costs of a run at the start of a word, of one further on in it, and of a directory's name.
+
+A word of the file's name costs one.
+"""
+# MRR of abbreviated words of six projects .817; .805 with 1 1 1, .814 with 2 2 2, .785 with 2 2 0,
+# .808 with 2 2 1.
 SCATTER, NOWHERE = 1 << 20, 1 << 40
-"""The costs of a run that begins inside a word, more than any number of others, and of none."""
+"""The costs of a run that begins inside another word, more than all others together, and of none."""
+
+GAPPED_AT_ONCE = 16
+"""Paths between two looks at the clock: a hard word takes .05 s in a path of 4,000 characters."""
 
 
 class MatchKind(StrEnum):
@@ -57,9 +67,9 @@ class MatchKind(StrEnum):
     INITIALS = "initials", "beginnings of words"
     SPELLING = "spelling", "one letter differs"
     PIECES = "pieces", "parts of words"
-    LETTERS = "letters", "letters in this order"
     FOLDER = "folder", "in another directory"
     WORDS = "words", "some of the words"
+    LETTERS = "letters", "letters in this order"
     GLOB = "glob", ""
 
     def __new__(cls, value: str, heading: str) -> Self:
@@ -134,7 +144,7 @@ class Ranking:
                 keys += early.values()
                 left = [at for at in left if at not in early]
             if len(keys) < count:
-                keys += map(self._with_gaps, budget.checked(left))
+                keys += map(self._with_gaps, budget.checked(left, GAPPED_AT_ONCE))
         kinds = list(MatchKind)
         return [(kinds[kind], at) for kind, *_, at in nsmallest(count, keys)]
 
@@ -196,30 +206,39 @@ def _cost(word: str, path: str, starts: Sequence[int]) -> int:
     run before. One that begins inside another word costs `SCATTER`.
     """
     name = path.rfind("/") + 1
-    return min(_runs(word, path, starts, name), 1 + _runs(word, path, starts, 0))
+    return min(_runs(word, path, starts, name), NOT_IN_NAME + _runs(word, path, starts, 0))
 
 
 def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
     """The cost of WORD in PATH from BEGIN on; `NOWHERE` if it is not there."""
     at, reached = path.find(word[0], begin), list[tuple[int, int]]()
     while at >= 0:  # where its first character may be, and the cost of that
-        reached.append((at, 1 if starts[bisect_right(starts, at) - 1] == at else SCATTER))
+        reached.append((at, BEGINS if starts[bisect_right(starts, at) - 1] == at else SCATTER))
         at = path.find(word[0], at + 1)
     for character in word[1:]:
-        found, passed, cheapest = list[tuple[int, int]](), 0, NOWHERE
+        found, passed, cheapest, word_start, inside = (
+            list[tuple[int, int]](),
+            0,
+            NOWHERE,
+            -1,
+            NOWHERE,
+        )
         at = path.find(character, reached[0][0] + 1) if reached else -1
         while at >= 0:
             start = starts[bisect_right(starts, at) - 1]
+            if start > word_start:
+                word_start, inside = start, NOWHERE
             while passed < len(reached) and reached[passed][0] < at:
-                cheapest = min(cheapest, reached[passed][1])
+                place, cost = reached[passed]
+                cheapest, inside = (
+                    min(cheapest, cost),
+                    min(inside, cost) if place >= start else inside,
+                )
                 passed += 1
-            cost, number = cheapest + (1 if start == at else SCATTER), passed - 1
-            if reached[number][0] == at - 1:
-                cost = min(cost, reached[number][1])
-            while number >= 0 and reached[number][0] >= start:
-                cost = min(cost, reached[number][1] + 1)
-                number -= 1
-            found.append((at, cost))
+            place, cost = reached[passed - 1]
+            adjacent = cost if place == at - 1 else NOWHERE
+            begins = cheapest + (BEGINS if start == at else SCATTER)
+            found.append((at, min(adjacent, begins, inside + WITHIN)))
             at = path.find(character, at + 1)
         reached = found
     return min((cost for _, cost in reached), default=NOWHERE)
