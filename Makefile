@@ -1,5 +1,5 @@
 # The commands of this project; `make` alone lists them. dev/README.md has what only maintainers run.
-# Each command first runs dev/setup, so a fresh clone needs no step before any of them.
+# Each but `help` and `clean` first runs dev/setup, so a fresh clone needs no step before any of them.
 
 EMACS ?= emacs
 PYTHON ?=
@@ -51,7 +51,8 @@ golden: setup ## write the golden cases anew; review the difference like code
 
 # Tools, commands, keys and options go from the code into the manual, that into Texinfo, and that into
 # Info. The Info file is committed, so that nobody who installs the package needs makeinfo.
-manual: setup ## write the reference in README and docs/backstaff.org anew, the Texinfo and the Info file
+manual: setup ## write the autoloads, the reference in README and docs/backstaff.org, the Texinfo and the Info file
+	@$(EMACS) -Q --batch -l dev/batch.el -l dev/autoloads.el -f autoloads-batch
 	@$(BIN)/python -m dev.reference
 	@$(EMACS) -Q --batch -l dev/batch.el -L elisp -l dev/manual.el -f manual-batch
 

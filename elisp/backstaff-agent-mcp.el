@@ -21,6 +21,7 @@
 (require 'json)
 (require 'backstaff-agent)
 
+;;;###autoload
 (defun backstaff-mcp-server (client &optional directory toolsets)
   "Return the entry of CLIENT's configuration that starts a server of MCP.
 CLIENT is a symbol:

@@ -4,39 +4,31 @@
 
 ;;; Commentary:
 
-;; Tells where a symbol is defined or used, by the xref back end of a buffer that is open:
+;; Tells where a symbol is defined or used, by the xref back end of a buffer that is open,
+;; which with eglot asks the language server:
 ;;
 ;;   2 definitions of 'frob', asked of eglot in src/a.py
 ;;   src/b.py:12: def frob(x):
 ;;   src/c.py:40: def frob(x, y):
 ;;   [1 outside the workspace left out]
 ;;
-;; With eglot, the language server is asked and Emacs goes on meanwhile.  Another back end
-;; works while Emacs waits.  Some visit files or start programs for that, which no tool
-;; may: they are stopped before they do, and the answer says so.
+;; Emacs waits while the back end works.  If the user types meanwhile, the back end is
+;; stopped, and asked again half a second later.  So it is if eglot has not yet told the
+;; language server of all changes, which it does when Emacs is idle.
 ;;
-;; Lines come from buffers where the file is open, else from workspace/read_file, whose
-;; sandbox also sees links that lead out of the root.
-;;
-;; On another host only eglot is asked: its language server runs there already, and Emacs
-;; is connected to it.  Another back end would ask the host for files while Emacs waits.
-;; Lines of files that are not open are shown there if Backstaff's server runs there, too,
-;; as this tool starts none.
+;; Unlike the other tools, this one cannot promise that nothing else happens: a back end
+;; may read files or start a program for its answer.  The two that are known to do more
+;; are not asked: that of tags tables, which asks the user for one, and a search for
+;; references by grep.  For a project on another host none is asked, because it would
+;; read that host's files over the network while Emacs waits.
 
 ;;; Code:
 
 (require 'backstaff-emacs)
-(require 'backstaff-emacs-guard)
 
-(defvar eglot--recent-changes)
-(declare-function url-unhex-string "url-util" (str &optional allow-newlines))
-(declare-function eglot-managed-p "ext:eglot" ())
 (declare-function eglot-current-server "ext:eglot" ())
-(declare-function eglot--TextDocumentPositionParams "ext:eglot" ())
-(declare-function eglot--signal-textDocument/didChange "ext:eglot" ())
-(declare-function track-changes-inconsistent-state-p "ext:track-changes" ())
-(declare-function jsonrpc-async-request "jsonrpc" (connection method params &rest args))
-(declare-function jsonrpc-running-p "jsonrpc" (connection))
+(declare-function jsonrpc-connection-ready-p "jsonrpc" (connection what))
+(declare-function xref-find-backend "xref" ())
 (declare-function xref-backend-definitions "xref" (backend identifier))
 (declare-function xref-backend-references "xref" (backend identifier))
 (declare-function xref-backend-identifier-at-point "xref" (backend))
@@ -50,7 +42,7 @@
 
 (defconst backstaff-emacs-find-symbol-tool
   '(:id "emacs/find_symbol"
-    :description "Finds where a symbol is defined or used, by what Emacs has for the language of a file that is open: a language server or another xref back end. Where there is none, use workspace/regexp_search."
+    :description "Finds where a symbol is defined or used, by what Emacs has for the language of a file that is open: a language server or another xref back end. That back end may read other files for its answer. For a project on another host, and where there is no back end, use workspace/regexp_search."
     :arguments
     ((:name "symbol" :type :string :required t
       :description "The symbol, as it is written in the file.")
@@ -67,7 +59,7 @@
   "The definition of the tool emacs/find_symbol.")
 
 (defconst backstaff-emacs-find-symbol--most 100
-  "How many places are shown.")
+  "Maximum number of places that are shown.")
 
 (defconst backstaff-emacs-find-symbol--longest 1000
   "Maximum length of a symbol.
@@ -77,245 +69,111 @@ Emacs refuses regexps of some ten thousand characters.")
   (backstaff-lisp-tools-name "workspace/regexp_search")
   "The tool that finds what no back end knows.")
 
-(defconst backstaff-emacs-find-symbol--lisp "the xref back end elisp"
-  "The back end of Emacs Lisp, which knows only the Lisp that is loaded.")
-
 (defconst backstaff-emacs-find-symbol--seconds 5
-  "How long a back end may take, unless the caller waits less.")
-
-(defconst backstaff-emacs-find-symbol--seconds-to-send 1
-  "How long Emacs waits for a language server that does not read.")
+  "Maximum number of seconds that a back end may take.")
 
 (defun backstaff-emacs-find-symbol--run (arguments context done)
-  "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE later."
+  "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE."
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))
          (path (backstaff-emacs-argument-path given roots))
          ;; The root, which a form may give where nothing was typed, is no file.
          (open (if (equal path "") (car files) (assoc path files)))
-         (symbol (plist-get arguments :symbol)))
+         (symbol (plist-get arguments :symbol))
+         (seconds (min backstaff-emacs-find-symbol--seconds
+                       (or (plist-get context :seconds) backstaff-emacs-find-symbol--seconds))))
     (cond ((string-blank-p symbol)
            (backstaff-lisp-tools-fail "INVALID_ARGUMENT" "Argument 'symbol' must not be blank"))
           ((> (length symbol) backstaff-emacs-find-symbol--longest)
            (backstaff-lisp-tools-fail
             "INVALID_ARGUMENT" "Argument 'symbol' has %d characters, more than the %d allowed"
             (length symbol) backstaff-emacs-find-symbol--longest))
+          ((file-remote-p (plist-get context :root))
+           (backstaff-emacs-find-symbol--none "the project is on another host"))
           ((not open)
            (backstaff-lisp-tools-fail
             "NOT_FOUND" "%s in Emacs, so nothing there knows it: use %s"
             (if (equal path "") "No file of the project is open"
               (format "File %s is not open" (backstaff-emacs-quote given)))
             backstaff-emacs-find-symbol--search)))
-    (pcase-let ((`(,path . ,buffer) open))
-      (funcall (if (with-current-buffer buffer
-                     ;; Another eglot may lack what is called below.
-                     (and (fboundp 'eglot-managed-p)
-                          (fboundp 'eglot-current-server)
-                          (fboundp 'eglot--signal-textDocument/didChange)
-                          (fboundp 'eglot--TextDocumentPositionParams)
-                          (eglot-managed-p)))
-                   #'backstaff-emacs-find-symbol--ask-eglot
-                 #'backstaff-emacs-find-symbol--ask-xref)
-               (list :symbol symbol
-                     :references (equal (plist-get arguments :what) "references")
-                     :path path
-                     :buffer buffer
-                     :position (backstaff-emacs-find-symbol--position
-                                buffer symbol (plist-get arguments :line) path)
-                     :seconds (min backstaff-emacs-find-symbol--seconds
-                                   (or (plist-get context :seconds)
-                                       backstaff-emacs-find-symbol--seconds))
-                     :root (plist-get context :root)
-                     :limit (plist-get context :limit)
-                     :done done)))
-    ;; The answer comes later, as the lines of other files are read first.
+    (backstaff-emacs-find-symbol--ask
+     (list :symbol symbol :references (equal (plist-get arguments :what) "references")
+           :path (car open) :buffer (cdr open) :line (plist-get arguments :line)
+           :roots roots :files files
+           :limit (plist-get context :limit)
+           :seconds seconds :end (+ (float-time) seconds) :done done))
     nil))
 
-(defun backstaff-emacs-find-symbol--none (format &rest values)
-  "Fail, as no back end can be asked; FORMAT with VALUES says why."
+(defun backstaff-emacs-find-symbol--none (reason)
+  "Fail, as no back end can be asked for REASON."
   (backstaff-lisp-tools-fail "NO_BACKEND" "No back end here: %s; use %s"
-                             (apply #'format format values)
-                             backstaff-emacs-find-symbol--search))
+                             reason backstaff-emacs-find-symbol--search))
 
-(defun backstaff-emacs-find-symbol--position (buffer symbol line path)
-  "Return where SYMBOL stands in BUFFER, on LINE if that is given, or nil.
-PATH is that of the file."
-  (backstaff-emacs-in buffer
-    (goto-char (point-min))
-    (when line (forward-line (1- line)))
-    (let ((end (and line (line-end-position))))
-      (cond ((re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") end t)
-             (match-beginning 0))
-            ((search-forward symbol end t) (match-beginning 0))
-            (line (backstaff-lisp-tools-fail
-                   "NOT_FOUND" "Symbol %s does not stand on line %d of %s"
-                   (backstaff-emacs-quote symbol) line (backstaff-names-show path)))))))
-
-
-;;; Eglot
-
-(defun backstaff-emacs-find-symbol--ask-eglot (call)
-  "Ask the language server of the buffer of CALL, and return before it answers."
-  (cl-destructuring-bind (&key symbol references buffer position seconds done
-                               &allow-other-keys)
-      call
-    (let ((server (with-current-buffer buffer (eglot-current-server)))
-          (fail (lambda (code format &rest values)
-                  (funcall done (list :code code
-                                      :message (apply #'format format values))))))
-      (cond ((not (and server (jsonrpc-running-p server)))
-             (backstaff-lisp-tools-fail
-              "BACKEND_FAILED" "The language server has ended: use %s"
-              backstaff-emacs-find-symbol--search))
-            ((not position)
-             (backstaff-lisp-tools-fail
-              "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
- that has it, or use %s" (backstaff-emacs-quote symbol) backstaff-emacs-find-symbol--search)))
-      (backstaff-emacs-find-symbol--send
-       server buffer position
-       (if references :textDocument/references :textDocument/definition)
-       (and references '(:context (:includeDeclaration t)))
-       :timeout seconds
-       :timeout-fn
-       (lambda ()
-         (funcall fail "TIMEOUT" "The language server gave no answer within %s seconds;\
- try again, or use %s" seconds backstaff-emacs-find-symbol--search))
-       :error-fn
-       (lambda (problem)
-         (funcall fail "BACKEND_FAILED" "The language server refused: %s"
-                  (backstaff-names-prose
-                   (truncate-string-to-width (format "%s" (plist-get problem :message))
-                                             300 nil nil t))))
-       :success-fn
-       (lambda (answer)
-         (condition-case problem
-             (backstaff-emacs-find-symbol--answer
-              call "eglot"
-              (mapcar (lambda (location)
-                        (backstaff-emacs-find-symbol--lsp-place location (plist-get call :root)))
-                      ;; It is a vector of locations, one location, or null.
-                      (cond ((vectorp answer) answer) (answer (list answer)))))
-           (error (funcall fail "BACKEND_FAILED" "The answer of the language server cannot be\
- used: %s" (backstaff-names-prose (error-message-string problem))))))))))
-
-(defun backstaff-emacs-find-symbol--send (server buffer position method more &rest options)
-  "Send SERVER a request of METHOD for POSITION in BUFFER.
-MORE are parameters, and OPTIONS are those of `jsonrpc-async-request'."
-  (condition-case problem
-      ;; In a buffer that is narrowed eglot 1.17, that of Emacs 30, fails to send changes.
-      (backstaff-emacs-in buffer
-        (goto-char position)
-        (cl-letf* ((name buffer-file-name)
-                   (truename (symbol-function 'file-truename))
-                   ;; For each message eglot before 1.17 asks the host of the file for this.
-                   ((symbol-function 'file-truename)
-                    (lambda (file &rest more)
-                      (if (equal file name) (car (backstaff-unsaved-file-names buffer))
-                        (apply truename file more)))))
-          ;; The server answers from what it was told.  Eglot tells it of changes when Emacs
-          ;; is idle, and before a request; but not of those that it has seen by halves, such
-          ;; as a character that an input method is still composing.
-          (with-timeout (backstaff-emacs-find-symbol--seconds-to-send
-                         (backstaff-emacs-find-symbol--give-up))
-            (unless (and (bound-and-true-p eglot--track-changes)
-                         (fboundp 'track-changes-inconsistent-state-p)
-                         (track-changes-inconsistent-state-p))
-              (eglot--signal-textDocument/didChange))
-            (apply #'jsonrpc-async-request server method
-                   (append (eglot--TextDocumentPositionParams) more)
-                   ;; If eglot holds changes back, the request waits for them.  The name is
-                   ;; new, as another request of the same would replace this one.
-                   :deferred (make-symbol "backstaff")
-                   options))))
-    (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
-    ;; Such as "Process EGLOT not running: stopped".
-    (error (backstaff-lisp-tools-fail
-            "BACKEND_FAILED" "The language server cannot be asked: %s"
-            (backstaff-names-prose (error-message-string problem))))))
-
-(defun backstaff-emacs-find-symbol--give-up ()
-  "Fail, as the language server of the current buffer reads nothing.
-Emacs waits while a pipe is full, as it is after 64 KiB."
-  ;; It keeps the rest of the message and sends it first when it sends again.  But eglot does not
-  ;; know that, and would send the same changes twice.  With this it sends the whole text, once.
-  (when (and (boundp 'eglot--recent-changes)
-             (consp eglot--recent-changes))
-    (setq eglot--recent-changes :emacs-messup))
-  (backstaff-lisp-tools-fail
-   "TIMEOUT" "The language server is busy, and did not read the latest changes within %s second;\
- try again, or use %s"
-   backstaff-emacs-find-symbol--seconds-to-send backstaff-emacs-find-symbol--search))
-
-(defun backstaff-emacs-find-symbol--lsp-place (location root)
-  "Return (NAME LINE) of LOCATION, a Location or LocationLink of a language server.
-NAME is nil if it is in no file.  The server runs on the host of ROOT."
-  (require 'url-util)  ; eglot has loaded it; else it would take as long as all of a first call
-  (let ((uri (or (plist-get location :uri) (plist-get location :targetUri)))
-        (range (or (plist-get location :range) (plist-get location :targetSelectionRange))))
-    (list (and (string-prefix-p "file://" uri)
-               (concat (file-remote-p root)
-                       (decode-coding-string (url-unhex-string (substring uri 7))
-                                             'utf-8-unix)))
-          (1+ (plist-get (plist-get range :start) :line)))))
-
-
-;;; Other back ends
-
-(defun backstaff-emacs-find-symbol--ask-xref (call)
-  "Ask the xref back end of the buffer of CALL, and wait for its answer.
-On another host none is asked, see above."
-  (cl-destructuring-bind (&key buffer seconds root &allow-other-keys) call
-    (when (file-remote-p root)
-      (backstaff-emacs-find-symbol--none
-       "eglot does not run in this buffer, and on another host nothing else is asked, as it\
- would ask that host for files while Emacs waits"))
-    (pcase-let
-        ((`(,backend . ,items)
+(defun backstaff-emacs-find-symbol--ask (call)
+  "Ask the back end for CALL, and again a little later if the user types meanwhile."
+  (let* ((seconds (plist-get call :seconds))
+         (late (list :code "TIMEOUT"
+                     :message (format "The back end gave no answer within %s seconds; try again,\
+ or use %s" seconds backstaff-emacs-find-symbol--search)))
+         (result
           (condition-case problem
-              (with-timeout (seconds (backstaff-lisp-tools-fail
-                                      "TIMEOUT" "The back end gave no answer within %s seconds"
-                                      seconds))
-                (backstaff-emacs-in buffer
-                  (backstaff-emacs-guard-call #'backstaff-emacs-find-symbol--items call)))
-            (backstaff-emacs-guard-stopped
-             (backstaff-emacs-find-symbol--none
-              "the one of this buffer would %s for an answer" (cadr problem)))
-            (backstaff-lisp-tools-failure (signal (car problem) (cdr problem)))
-            (error (backstaff-lisp-tools-fail
-                    "BACKEND_FAILED" "The back end failed: %s"
-                    (backstaff-names-prose (error-message-string problem)))))))
-      (backstaff-emacs-find-symbol--answer
-       call (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))
-       (mapcar #'backstaff-emacs-find-symbol--xref-place items)))))
+              (while-no-input
+                (with-timeout (seconds late)
+                  (pcase (backstaff-emacs-find-symbol--items call)
+                    (`(,backend . ,items)
+                     (backstaff-emacs-find-symbol--result
+                      call backend (mapcar #'backstaff-emacs-find-symbol--place items)))
+                    (_ t))))
+            (backstaff-lisp-tools-failure
+             (list :code (nth 1 problem) :message (nth 2 problem)))
+            (error
+             (list :code "BACKEND_FAILED"
+                   :message (concat "The back end failed: "
+                                    (backstaff-names-prose (error-message-string problem))))))))
+    (cond ((listp result) (funcall (plist-get call :done) result))
+          ((> (float-time) (plist-get call :end)) (funcall (plist-get call :done) late))
+          (t (run-at-time 0.5 nil #'backstaff-emacs-find-symbol--ask call)))))
 
 (defun backstaff-emacs-find-symbol--items (call)
-  "Return a cons of the back end of the current buffer and its items for CALL."
-  (cl-destructuring-bind (&key symbol references position &allow-other-keys) call
-    (let ((backend nil))
-      (run-hook-wrapped 'xref-backend-functions
-                        (lambda (function)
-                          ;; It would visit a table of tags, and ask where that is.
-                          (unless (eq function 'etags--xref-backend)
-                            (setq backend (funcall function)))))
-      (when (or (null backend)
-                ;; Without a method of its own it would start grep.
-                (and references (symbolp backend)
-                     (not (cl-some (lambda (specializer)
-                                     (cl-find-method 'xref-backend-references nil
-                                                     (list specializer t)))
-                                   `((eql ,backend) (eql ',backend))))))
-        (backstaff-emacs-find-symbol--none
-         "Emacs knows no way to find symbols %s"
-         (if references "that are used in this buffer" "of this buffer")))
-      (when position (goto-char position))
-      (let ((there (and position (xref-backend-identifier-at-point backend))))
-        (cons backend
-              (funcall (if references #'xref-backend-references #'xref-backend-definitions)
-                       ;; The back end may have put its properties on it.
-                       backend (if (equal there symbol) there symbol)))))))
+  "Return a cons of the back end for CALL and the items that it finds.
+Return nil if it is eglot, which has changes to tell of first."
+  (cl-destructuring-bind (&key symbol references path buffer line &allow-other-keys) call
+    (backstaff-emacs-in buffer
+      (goto-char (point-min))
+      (when line (forward-line (1- line)))
+      (let* ((end (and line (line-end-position)))
+             (found (or (re-search-forward (concat "\\_<" (regexp-quote symbol) "\\_>") end t)
+                        (search-forward symbol end t)))
+             (backend (xref-find-backend)))
+        (cond
+         (found (goto-char (match-beginning 0)))
+         (line (backstaff-lisp-tools-fail
+                "NOT_FOUND" "Symbol %s does not stand on line %d of %s"
+                (backstaff-emacs-quote symbol) line (backstaff-names-show path)))
+         ((eq backend 'eglot)
+          (backstaff-lisp-tools-fail
+           "NOT_FOUND" "Symbol %s does not stand in that file: give the path of an open file\
+ that has it, or use %s" (backstaff-emacs-quote symbol) backstaff-emacs-find-symbol--search)))
+        (cond
+         ((memq backend '(nil etags))
+          (backstaff-emacs-find-symbol--none "Emacs knows no way to find symbols of this buffer"))
+         ;; A back end without a method of its own would start grep.
+         ((and references (symbolp backend)
+               (not (cl-some (lambda (specializer)
+                               (cl-find-method 'xref-backend-references nil
+                                               (list specializer t)))
+                             `((eql ,backend) (eql ',backend)))))
+          (backstaff-emacs-find-symbol--none "Emacs knows no way to find symbols that are used in this buffer")))
+        (unless (and (eq backend 'eglot)
+                     (not (jsonrpc-connection-ready-p (eglot-current-server) 'xref)))
+          (let ((there (and found (xref-backend-identifier-at-point backend))))
+            (cons backend
+                  (funcall (if references #'xref-backend-references #'xref-backend-definitions)
+                           ;; The back end may have put its properties on it.
+                           backend (if (equal there symbol) there symbol)))))))))
 
-(defun backstaff-emacs-find-symbol--xref-place (item)
+(defun backstaff-emacs-find-symbol--place (item)
   "Return (NAME LINE SUMMARY) of ITEM of xref; NAME and LINE may be nil."
   (let* ((location (xref-item-location item))
          (buffer (and (xref-buffer-location-p location)
@@ -332,110 +190,79 @@ On another host none is asked, see above."
 
 ;;; The answer
 
-(defun backstaff-emacs-find-symbol--answer (call by places)
-  "Answer CALL with PLACES, which BY gave, once the lines of them all are read.
-A place is a list (NAME LINE SUMMARY); all three may be nil."
-  (let* ((root (plist-get call :root))
-         (readable (backstaff-server-live-p (file-remote-p root)))
-         (roots (backstaff-emacs-roots root))
-         (files (backstaff-emacs-buffers roots))
-         (outside 0)
-         (known (make-hash-table :test #'equal))
-         (within (cl-loop for (name line summary) in places
-                          for path = (and name (backstaff-emacs-below name roots))
-                          for key = (if line (cons path line) (list path summary))
-                          do (unless path (cl-incf outside))
-                          when (and path (not (gethash key known))
-                                    (not (backstaff-emacs-secret-p (list name) roots)))
-                          do (puthash key t known)
-                          and collect (list :path path :line line :text summary)))
-         (shown (seq-take within backstaff-emacs-find-symbol--most))
-         (unread 1)
-         (read (lambda ()
-                 (when (zerop (cl-decf unread))
-                   (let ((here (cl-remove-if (lambda (place) (plist-get place :outside)) shown)))
-                     (funcall (plist-get call :done)
-                              (backstaff-emacs-find-symbol--result
-                               call by here (- (length within) (length shown))
-                               (+ outside (- (length shown) (length here)))
-                               (and (not readable)
-                                    "[lines of closed files left out: no server of ours runs there]\n"))))))))
-    (dolist (place shown)
-      (let ((buffer (cdr (assoc (plist-get place :path) files))))
-        (cond (buffer (backstaff-emacs-find-symbol--line-of-buffer
-                       place buffer (plist-get call :symbol)))
-              ((and readable (plist-get place :line))
-               (cl-incf unread)
-               (backstaff-emacs-find-symbol--line-of-file place root read)))))
-    (funcall read)))
+(defun backstaff-emacs-find-symbol--within (name roots)
+  "Return NAME, of a file, as it is below one of ROOTS, or nil.
+A link that leads out of them does not count."
+  (let ((path (and name (backstaff-emacs-below name roots))))
+    (and path
+         (let ((file-name-handler-alist nil))
+           (backstaff-emacs-below (file-truename name) roots)))))
 
-(defun backstaff-emacs-find-symbol--line-of-buffer (place buffer symbol)
-  "Put the text of PLACE, which is in BUFFER, into it, and its line if it has none.
-Then that is the first form, such as (defun SYMBOL."
+(defun backstaff-emacs-find-symbol--result (call backend places)
+  "Return the result of CALL: PLACES, lists (NAME LINE SUMMARY), from BACKEND.
+Of a file that is open the buffer's line is shown, not the summary."
+  (cl-destructuring-bind (&key symbol references path roots files limit &allow-other-keys) call
+    (let* ((outside 0)
+           (all (cl-loop
+                 for (name line summary) in places
+                 for below = (backstaff-emacs-find-symbol--within name roots)
+                 for buffer = (cdr (assoc below files))
+                 if (null below) do (cl-incf outside)
+                 else unless (backstaff-emacs-secret-p (list name) roots)
+                 collect (pcase-let ((`(,line . ,text)
+                                      (if buffer
+                                          (backstaff-emacs-find-symbol--line buffer line symbol)
+                                        (cons line (string-limit (or summary "") 300)))))
+                           (list :path below :line line :text text))))
+           (all (cl-delete-duplicates
+                 all :from-end t
+                 :test (lambda (one other)
+                         (and (equal (plist-get one :path) (plist-get other :path))
+                              (if (plist-get one :line)
+                                  (equal (plist-get one :line) (plist-get other :line))
+                                (equal (plist-get one :text) (plist-get other :text)))))))
+           (by (if (eq backend 'eglot) "eglot"
+                 (format "the xref back end %s" (backstaff-names-show (format "%s" backend)))))
+           (noun (if references "reference" "definition"))
+           (head (format "%s of %s, asked of %s in %s\n"
+                         (if (null all) (format "No %s" noun)
+                           (backstaff-emacs-plural (length all) noun))
+                         (backstaff-emacs-quote symbol) by (backstaff-names-show path)))
+           (lines (backstaff-emacs-fitting
+                   (mapcar (lambda (place)
+                             (let ((line (plist-get place :line)) (text (plist-get place :text)))
+                               (concat (backstaff-names-show (plist-get place :path))
+                                       (and line (format ":%d" line))
+                                       (and text (concat ": " (backstaff-names-prose text))))))
+                           (seq-take all backstaff-emacs-find-symbol--most))
+                   (- limit (string-bytes head) 120)))
+           (left (- (length all) (length lines))))
+      (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
+                          (and (> left 0) (format "[%d more: use %s]\n" left
+                                                  backstaff-emacs-find-symbol--search))
+                          (and (> outside 0)
+                               (format "[%d outside the workspace left out]\n" outside))
+                          (and (null places)
+                               (concat (if (eq backend 'elisp)
+                                           "[Emacs knows the Lisp that it has loaded, and no other: "
+                                         "[")
+                                       backstaff-emacs-find-symbol--search
+                                       " may find more]\n")))
+            :truncated (> left 0)
+            :data (list :places (seq-take all (length lines)) :total (length all)
+                        :outside outside :back-end by)))))
+
+(defun backstaff-emacs-find-symbol--line (buffer line symbol)
+  "Return a cons of LINE and its text in BUFFER.
+If LINE is nil, take the first that begins a form with SYMBOL: (defun SYMBOL."
   (backstaff-emacs-in buffer
     (goto-char (point-min))
-    (if (plist-get place :line)
-        (forward-line (1- (plist-get place :line)))
+    (if line (forward-line (1- line))
       (when (re-search-forward (format "^(.*\\_<%s\\_>" (regexp-quote symbol)) nil t)
-        (plist-put place :line (backstaff-emacs-line (point)))))
-    (when (plist-get place :line)
-      (plist-put place :text (buffer-substring-no-properties
-                              (line-beginning-position)
-                              (min (line-end-position) (+ (line-beginning-position) 300)))))))
-
-(defun backstaff-emacs-find-symbol--line-of-file (place root read)
-  "Put the text of PLACE, below ROOT, into it, as the server reads it; call READ."
-  (backstaff-server-call-async
-   "workspace/read_file"
-   (list (list :path (plist-get place :path) :start_line (plist-get place :line) :max_lines 1)
-         (list :root (file-name-unquote (file-local-name root)) :max-output-bytes 1000))
-   :host (file-remote-p root)
-   :timeout backstaff-emacs-find-symbol--seconds
-   :error-fn (lambda (_condition) (funcall read))
-   :success-fn
-   (lambda (reply)
-     (if (equal (plist-get (plist-get reply :error) :code) "SANDBOX_VIOLATION")
-         (plist-put place :outside t)
-       (when (plist-get reply :ok)
-         (let ((line (plist-get (plist-get reply :data) :content)))
-           (plist-put place :text (substring line 0 (min 300 (length line)))))))
-     (funcall read))))
-
-(defun backstaff-emacs-find-symbol--result (call by places more outside note)
-  "Return the result of CALL: PLACES, MORE that were not looked at, OUTSIDE ones.
-BY gave them.  NOTE is nil or the last line of the text."
-  (let* ((limit (plist-get call :limit))
-         (noun (if (plist-get call :references) "reference" "definition"))
-         (total (+ (length places) more))
-         (head (format "%s of %s, asked of %s in %s\n"
-                       (if (zerop total) (format "No %s" noun)
-                         (backstaff-emacs-plural total noun))
-                       (backstaff-emacs-quote (plist-get call :symbol)) by
-                       (backstaff-names-show (plist-get call :path))))
-         (lines (backstaff-emacs-fitting
-                 (mapcar (lambda (place)
-                           (let ((text (plist-get place :text)) (line (plist-get place :line)))
-                             (concat (backstaff-names-show (plist-get place :path))
-                                     (and line (format ":%d" line))
-                                     (and text (concat ": " (backstaff-names-prose text))))))
-                         places)
-                 (- limit (string-bytes head) (string-bytes (or note "")) 120)))
-         (left (- total (length lines))))
-    (list :text (concat head (mapconcat (lambda (line) (concat line "\n")) lines "")
-                        (and (> left 0) (format "[%d more: use %s]\n" left
-                                                backstaff-emacs-find-symbol--search))
-                        (and (> outside 0)
-                             (format "[%d outside the workspace left out]\n" outside))
-                        (and (zerop total) (zerop outside)
-                             (concat (if (equal by backstaff-emacs-find-symbol--lisp)
-                                         "[Emacs knows the Lisp that it has loaded, and no other: "
-                                       "[")
-                                     backstaff-emacs-find-symbol--search
-                                     " may find more]\n"))
-                        note)
-          :truncated (> left 0)
-          :data (list :places (seq-take places (length lines)) :total total
-                      :outside outside :back-end by))))
+        (setq line (backstaff-emacs-line (point)))))
+    (cons line (and line (buffer-substring-no-properties
+                          (line-beginning-position)
+                          (min (line-end-position) (+ (line-beginning-position) 300)))))))
 
 (provide 'backstaff-emacs-find-symbol)
 ;;; backstaff-emacs-find-symbol.el ends here

@@ -61,8 +61,8 @@ One that is asked for alone may fill the answer.")
                           (member (plist-get context :secret) (list nil path)))))
            (signal 'backstaff-lisp-tools-failure
                    (list "APPROVAL_REQUIRED"
-                         (format "Buffer %s visits a file that may hold secrets: a person has to\
- allow it, or change [policy] secrets in the settings" (backstaff-emacs-quote (buffer-name buffer)))
+                         (format "Buffer %s visits a file that may hold secrets; the user can\
+ allow it, or change secrets below [policy] in backstaff's config.toml" (backstaff-emacs-quote (buffer-name buffer)))
                          path))))
     (backstaff-emacs-in buffer
       (backstaff-emacs-read-buffer--window

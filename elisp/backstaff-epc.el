@@ -55,15 +55,14 @@ the text of a `backstaff-error'."
                (:conc-name backstaff-epc--)
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
-POSITION is the start of the next frame in BUFFER.  ALARM is the timer that
-ends calls, after the time at which it rings, or nil.  SENT and READ count the
-bytes of requests that were sent, and that the peer has surely read.
-CLOSED is nil, t while the connection breaks, or the condition that broke it."
+POSITION is the start of the next frame in BUFFER.  PENDING has the calls by
+their uids, and HELD-BACK the uids of those that are not sent yet.  SENT and
+READ count the bytes of requests that were sent, and that the peer has surely
+read.  CLOSED is nil, t while the connection breaks, or the condition that broke it."
   (process nil :read-only t)
   (name nil :read-only t)
   (buffer nil :read-only t)
   (position 1)
-  (alarm nil)
   (pending (make-hash-table) :read-only t)
   (last-uid 0)
   (in-flight 0)
@@ -80,15 +79,14 @@ CLOSED is nil, t while the connection breaks, or the condition that broke it."
                (:constructor backstaff-epc--make-call)
                (:copier nil))
   "A call in flight.
-FRAME is the encoded request until it is sent.  LIMITED is the DEADLINE if
-the alarm of the connection ends the call then.  END is the number of bytes
-that the peer has read when it has read the request.  COMPLETE is called
-when the call ends, and is nil from then on."
+FRAME is the encoded request until it is sent.  END is the number of bytes
+that were sent up to its end.  TIMER ends the call if nobody waits for it.
+COMPLETE is called when the call ends, and is nil from then on."
   (method nil :read-only t)
   (complete nil)
   (timeout nil :read-only t)
   (deadline nil)
-  (limited nil)
+  (timer nil)
   (frame nil)
   (end 0))
 
@@ -253,9 +251,8 @@ Signal a `backstaff-protocol-error' if it is not a message."
   "Remove the call UID from those over CONNECTION; return nil if there is none."
   (when-let ((call (gethash uid (backstaff-epc--pending connection))))
     (remhash uid (backstaff-epc--pending connection))
-    (when (and (backstaff-epc--alarm connection)
-               (zerop (hash-table-count (backstaff-epc--pending connection))))
-      (backstaff-epc--set-alarm connection))
+    (when (backstaff-epc--call-timer call)
+      (cancel-timer (backstaff-epc--call-timer call)))
     (unless (backstaff-epc--call-frame call)
       (cl-decf (backstaff-epc--in-flight connection))
       (when (backstaff-epc--held-back connection)
@@ -319,69 +316,56 @@ the sending."
     uid))
 
 (defun backstaff-epc--send (connection uid call)
-  "Send CALL, which has UID, over CONNECTION; forget it if that fails.
-Signal the failure, unless CALL has ended with it already."
-  (let ((sent nil))
-    (condition-case problem
-        (unwind-protect
-            (progn (backstaff-epc--write connection uid call)
-                   (setq sent t))
-          (unless sent
-            (backstaff-epc--pop-call connection uid)
-            (when (backstaff-epc--remote connection)
-              ;; Nobody knows which part of it is under way.
-              (backstaff-epc-close connection
-                                   "the sending of a request was cut short"))))
-      (backstaff-error
-       (when (backstaff-epc--call-complete call)
-         (signal (car problem) (cdr problem)))))))
-
-(defun backstaff-epc--write (connection uid call)
-  "Write the request of CALL, which has UID, to the process of CONNECTION.
+  "Send the request of CALL, which has UID, over CONNECTION.
 Emacs waits while the pipe is full, for ever if need be.  So a timer limits
-the wait, except where the request surely fits.  A part that has not gone
-out stays in Emacs's own queue, and the next frame follows it."
-  (let* ((process (backstaff-epc--process connection))
-         (frame (backstaff-epc--call-frame call))
-         (timeout (backstaff-epc--call-timeout call))
-         (deadline (backstaff-epc--call-deadline call)))
+the wait, except where the request surely fits.  A part that has not gone out
+stays in Emacs's own queue, and the next frame follows it.  If the sending
+fails, forget CALL and signal the failure, unless CALL has ended with it."
+  (let ((process (backstaff-epc--process connection))
+        (frame (backstaff-epc--call-frame call))
+        (deadline (backstaff-epc--call-deadline call))
+        (sent nil) (failure nil))
     (cl-incf (backstaff-epc--in-flight connection))
     (setf (backstaff-epc--call-frame call) nil
           (backstaff-epc--call-end call)
           (cl-incf (backstaff-epc--sent connection) (length frame)))
-    (condition-case problem
-        (if (or (null deadline)
-                (<= (backstaff-epc--unread connection) backstaff-epc--pipe-size))
-            (process-send-string process frame)
-          (with-timeout
-              ;; A call that was held back has less than its timeout left.
-              ((max 0 (- deadline (float-time)))
-               (cl-incf (backstaff-epc--silent-timeouts connection))
-               (signal 'backstaff-timeout
-                       (list (backstaff-epc--slowness
-                              connection "took no request" timeout))))
-            (process-send-string process frame)))
-      (backstaff-timeout (signal (car problem) (cdr problem)))
-      (error
-       ;; The call ends once: by the error that is signalled here, or with
-       ;; all others if the connection broke before.
-       (let ((call (backstaff-epc--pop-call connection uid)))
-         (backstaff-epc-close
-          connection
-          (format "%s takes no more requests (%s)"
-                  (backstaff-epc--name connection)
-                  (if (eq (process-status process) 'stop) "it is stopped"
-                    (error-message-string problem))))
-         (when call
-           (backstaff-epc--check-open connection)))))))
+    (unwind-protect
+        (condition-case problem
+            (progn
+              (if (or (null deadline)
+                      (<= (backstaff-epc--unread connection) backstaff-epc--pipe-size))
+                  (process-send-string process frame)
+                (with-timeout
+                    ;; A call that was held back has less than its timeout left.
+                    ((max 0 (- deadline (float-time)))
+                     (cl-incf (backstaff-epc--silent-timeouts connection))
+                     (signal 'backstaff-timeout
+                             (list (backstaff-epc--slowness connection "took no request" call))))
+                  (process-send-string process frame)))
+              (setq sent t))
+          (error (setq failure problem)))
+      (unless sent
+        (backstaff-epc--pop-call connection uid)
+        (cond ((not (memq (car failure) '(nil backstaff-timeout)))
+               (backstaff-epc-close
+                connection
+                (format "%s takes no more requests (%s)" (backstaff-epc--name connection)
+                        (if (eq (process-status process) 'stop) "it is stopped"
+                          (error-message-string failure)))))
+              ;; Nobody knows which part of the request is under way.
+              ((backstaff-epc--remote connection)
+               (backstaff-epc-close connection "the sending of a request was cut short")))))
+    (when (and failure (backstaff-epc--call-complete call))
+      (unless (eq (car failure) 'backstaff-timeout)
+        (backstaff-epc--check-open connection))
+      (signal (car failure) (cdr failure)))))
 
-(defun backstaff-epc--slowness (connection failure timeout)
-  "Say that the peer of CONNECTION showed FAILURE for TIMEOUT seconds."
+(defun backstaff-epc--slowness (connection failure call)
+  "Return the text that the peer of CONNECTION showed FAILURE in the time of CALL."
   (format "%s %s within %s seconds%s" (backstaff-epc--name connection)
-          failure timeout
+          failure (backstaff-epc--call-timeout call)
           (if (backstaff-epc--remote connection)
-              "; the network may be down, or that host asleep"
-            "")))
+              "; the network may be down, or that host asleep" "")))
 
 (defun backstaff-epc--check-open (connection)
   "Signal the condition that broke CONNECTION, if one did."
@@ -450,12 +434,11 @@ With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
 (defvar backstaff-epc--waits nil
   "The uid of the innermost call that waits for output.")
 
-(cl-defun backstaff-epc-call (connection method args &key (timeout 15) meanwhile)
+(cl-defun backstaff-epc-call (connection method args &key (timeout 15))
   "Call METHOD with the list ARGS over CONNECTION and return its value.
 METHOD is a symbol or a string.  Signal a `backstaff-error' if there is no
 value within TIMEOUT seconds (nil: wait for ever), if the peer refuses, or
-if the connection breaks.  The function MEANWHILE is called while the peer
-works, before Emacs waits.
+if the connection breaks.
 
 For the first tenth of a second, in which most answers come, Emacs reads
 only from the peer, so that no filter of another package interrupts the
@@ -486,7 +469,7 @@ caller gets a `quit', once."
                    (cond
                     (outcome
                      ;; Not if the wait of an inner call keeps this one from returning.
-                     (when (and (eq backstaff-epc--waits uid) (> (cl-incf late) 1))
+                     (when (and (eq backstaff-epc--waits uid) (> (cl-incf late) 3))
                        (backstaff-epc-close
                         connection (format "%s answered, but kept Emacs reading"
                                            (backstaff-epc--name connection)))))
@@ -498,8 +481,6 @@ caller gets a `quit', once."
  Emacs reading" (backstaff-epc--name connection) timeout))))))))
     (unwind-protect
         (while (not outcome)
-          (when meanwhile
-            (funcall (prog1 meanwhile (setq meanwhile nil))))
           (let ((now (float-time)))
             ;; If the clock was set back, the time before does not count twice.
             (when (< now last)
@@ -554,28 +535,7 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
      connection call nil
      (list 'backstaff-timeout
            (backstaff-epc--slowness
-            connection
-            (format "did not answer %s" (backstaff-epc--call-method call))
-            (backstaff-epc--call-timeout call))))))
-
-(defun backstaff-epc--set-alarm (connection)
-  "End the calls over CONNECTION whose time is up; let a timer end the next.
-A timer for each of 100 calls would double the time that they take."
-  (when (backstaff-epc--alarm connection)
-    (cancel-timer (cdr (backstaff-epc--alarm connection)))
-    (setf (backstaff-epc--alarm connection) nil))
-  (backstaff-epc--until-done (backstaff-epc--set-alarm connection)
-    (let ((now (float-time)) (next 1.0e+INF))
-      (dolist (uid (sort (hash-table-keys (backstaff-epc--pending connection)) #'<))
-        (when-let* ((call (gethash uid (backstaff-epc--pending connection)))
-                    (deadline (backstaff-epc--call-limited call)))
-          (if (<= deadline now)
-              (backstaff-epc--time-out connection uid)
-            (setq next (min next deadline)))))
-      (unless (= next 1.0e+INF)
-        (setf (backstaff-epc--alarm connection)
-              (cons next (run-at-time (- next now) nil
-                                      #'backstaff-epc--set-alarm connection)))))))
+            connection (format "did not answer %s" (backstaff-epc--call-method call)) call)))))
 
 (cl-defun backstaff-epc-call-async
     (connection method args &key success-fn error-fn (timeout 15))
@@ -596,10 +556,8 @@ signals an error here, and neither function is called."
                timeout))
          (call (and timeout (gethash uid (backstaff-epc--pending connection)))))
     (when call
-      (setf (backstaff-epc--call-limited call) (backstaff-epc--call-deadline call))
-      (unless (<= (or (car (backstaff-epc--alarm connection)) 1.0e+INF)
-                  (backstaff-epc--call-deadline call))
-        (backstaff-epc--set-alarm connection)))
+      (setf (backstaff-epc--call-timer call)
+            (run-at-time timeout nil #'backstaff-epc--time-out connection uid)))
     uid))
 
 (defun backstaff-epc-cancel (connection handle)

@@ -53,6 +53,8 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 
 ;;; Hosts
 
+;;;###autoload (add-hook 'backstaff-server-starters #'backstaff-remote-starter)
+;;;###autoload
 (defun backstaff-remote-starter (directory)
   "Return what `backstaff-server-starters' says if TRAMP has a shell at DIRECTORY."
   (and (memq (find-file-name-handler directory 'file-remote-p)

@@ -14,6 +14,8 @@
 (require 'backstaff-names)
 (require 'backstaff-unsaved)
 
+;;;###autoload (add-hook 'backstaff-reply-functions #'backstaff-buffer-state-add)
+;;;###autoload
 (defun backstaff-buffer-state-add (reply root)
   "Return REPLY with the state of the buffer that visits its file.
 ROOT is the root of the call.  The data get `:buffer', the buffer's name, and

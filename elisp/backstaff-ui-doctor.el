@@ -4,9 +4,9 @@
 
 ;;; Commentary:
 
-;; `backstaff-doctor' checks all that a call needs, in the order in which the
-;; call needs it, and says for each failure what to do.  The report is text, to
-;; be copied into a letter.
+;; `backstaff-doctor' checks all that a call needs, in the order in which the call
+;; needs it, and says for each failure what to do.  The report is plain text, ready
+;; to paste into a bug report.
 ;;
 ;; The doctor starts a server of its own; the one that calls use is left alone.
 ;; Emacs is free while that starts.  For answers it waits, each time for
@@ -18,50 +18,20 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff)
-(require 'backstaff-ui-install)
 (require 'backstaff-names)
 (require 'backstaff-ui-request)
 
 (defcustom backstaff-doctor-limit 5
-  "For how many seconds at most each check of a server may go on."
+  "Maximum number of seconds for each check of a server."
   :type '(number :tag "Seconds") :group 'backstaff)
-
-(defvar-local backstaff-doctor--end 1
-  "The end of the lines of the checks that are done.")
 
 (defvar-local backstaff-doctor--checking nil
   "The name of the check that goes on, or nil.")
-
-
-;;; The command
-
-;;;###autoload
-(defun backstaff-doctor ()
-  "Check all that Backstaff needs, and report what is wrong and what to do.
-The report fills by and by; \\<backstaff-doctor-mode-map>\\[revert-buffer] \
-checks again and \\[backstaff-doctor-copy] copies it."
-  (interactive)
-  (let ((directory default-directory)
-        (buffer (get-buffer-create "*backstaff doctor*")))
-    (with-current-buffer buffer
-      (unless (derived-mode-p 'backstaff-doctor-mode)
-        (backstaff-doctor-mode))
-      (setq default-directory directory))
-    (pop-to-buffer buffer)
-    (revert-buffer)
-    buffer))
-
-(defun backstaff-doctor-copy ()
-  "Copy the report."
-  (interactive nil backstaff-doctor-mode)
-  (kill-new (buffer-substring-no-properties (point-min) (point-max)))
-  (message "Copied the report"))
 
 (defvar backstaff-doctor-mode-map
   (let ((map (make-sparse-keymap)))
     (set-keymap-parent map special-mode-map)
     (define-key map "w" #'backstaff-doctor-copy)
-    (define-key map "i" #'backstaff-install-server)
     (define-key map "o" #'backstaff-overview)
     (define-key map "v" #'backstaff-show-log)
     (define-key map [remap keyboard-quit] #'backstaff-request-quit)
@@ -76,181 +46,58 @@ checks again and \\[backstaff-doctor-copy] copies it."
   (setq buffer-undo-list t mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
         (lambda () (backstaff-doctor--fail '(quit))))
-  (setq-local revert-buffer-function #'backstaff-doctor--start)
+  (setq-local revert-buffer-function (lambda (&rest _) (backstaff-doctor--check-all)))
   (visual-line-mode))
 
-(defun backstaff-doctor--start (&rest _)
-  "Begin all checks anew in the current buffer."
-  (backstaff-request-cancel)
-  (let ((inhibit-read-only t))
-    (erase-buffer)
-    (insert (propertize "Backstaff doctor" 'face 'bold)
-            (format-time-string ", %F %T\n\n"))
-    (setq backstaff-doctor--end (point)
-          header-line-format " Still checking…")
-    (goto-char (point-min)))
+;;;###autoload
+(defun backstaff-doctor ()
+  "Check all that Backstaff needs, and report what is wrong and what to do.
+The report fills by and by; \\<backstaff-doctor-mode-map>\\[revert-buffer] \
+checks again and \\[backstaff-doctor-copy] copies it."
+  (interactive)
   (let ((directory default-directory))
-    (backstaff-doctor--guarded
-     (lambda ()
-       (backstaff-doctor--note
-        "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
-                            (if window-system (format "window system %s" window-system)
-                              "text terminal")))
-       (let ((package backstaff-python-package-directory)
-             (sources (backstaff-python-sources)))
-         (backstaff-doctor--note
-          "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
-                                (if package (backstaff-doctor--file package) "no file")))
-         (backstaff-doctor--note
-          "Sources" (if (or sources backstaff-server-command) 'ok 'note)
-          (if sources (concat "the server's are in " (backstaff-doctor--file sources))
-            "the server's are not beside the package"))
-         (when-let ((old (backstaff-python-old-environments)))
-           (backstaff-doctor--note
-            "Environments" 'note
-            (mapconcat (lambda (directory)
-                         (format "%s is not used any more" (backstaff-doctor--file directory)))
-                       old "\n")
-            "Type M-x backstaff-remove-environments to delete what is not used")))
-       (let ((host (backstaff-doctor--check-root directory)))
-         (when (file-remote-p directory)
-           (backstaff-doctor--note "On this machine, for local projects" 'heading))
-         ;; The server itself judges the settings.
-         (let* ((file (backstaff-server-settings-file-name))
-                (name (backstaff-doctor--file file)))
-           (cond ((file-readable-p file) (backstaff-doctor--note "Settings" 'note name))
-                 ((or backstaff-server-settings-file (file-exists-p file))
-                  (backstaff-doctor--note
-                   "Settings" 'failed (concat name " cannot be read")
-                   "Check `backstaff-server-settings-file' and the file's permissions"))
-                 (t (backstaff-doctor--note "Settings" 'note
-                                            (concat "none, as there is no " name)))))
-         (pcase (backstaff-server-status)
-           ('nil (backstaff-doctor--note "Running" 'note
-                                         "no server; the next call starts one"))
-           ('ended (backstaff-doctor--note
-                    "Running" 'note "the server has ended; the next call starts another"))
-           ('unresponsive (backstaff-doctor--note
-                           "Running" 'failed "the server does not respond any more"
-                           "Type M-x backstaff-restart"))
-           (pid (backstaff-doctor--note "Running" 'ok (format "process %s" pid))))
-         (backstaff-doctor--check-server host))))))
+    (pop-to-buffer "*backstaff doctor*")
+    (unless (derived-mode-p 'backstaff-doctor-mode)
+      (backstaff-doctor-mode))
+    (setq default-directory directory)
+    (revert-buffer)
+    (current-buffer)))
 
-(defun backstaff-doctor--check-root (directory)
-  "Check whether tools can look at the root of DIRECTORY.
-If that is on another host, within reach, return the host."
-  (condition-case problem
-      (let* ((root (backstaff-root directory)) (host (file-remote-p root)))
-        (if (or host (file-accessible-directory-p root))
-            (backstaff-doctor--note "Root" 'ok (backstaff-doctor--file root))
-          (backstaff-doctor--note
-           "Root" 'failed (concat (backstaff-doctor--file root) " cannot be entered")
-           "Make it a directory that you may read, or go to another one"))
-        host)
-    (error
-     (ignore
-      (backstaff-doctor--note
-       "Root" 'failed (backstaff-epc-error-text problem)
-       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-           (backstaff-server-advice problem)
-         "Check `backstaff-root-function' and `backstaff-root-directory'"))))))
-
-(defun backstaff-doctor--guarded (function)
-  "Call FUNCTION; an error fails the check that goes on, and ends the report."
-  ;; On another machine, expanding ~ would ask that one.
-  (let ((default-directory "/"))
-    (condition-case problem
-        (funcall function)
-      ((error quit) (backstaff-doctor--fail problem)))))
+(defun backstaff-doctor-copy ()
+  "Copy the report."
+  (interactive nil backstaff-doctor-mode)
+  (kill-new (buffer-substring-no-properties (point-min) (point-max)))
+  (message "Copied the report"))
 
 
 ;;; Report
 
-(defun backstaff-doctor--note (name state &optional text advice)
+(defun backstaff-doctor--begin (name)
+  "Show that the check NAME goes on."
+  (setq backstaff-doctor--checking name
+        header-line-format (format " Still checking: %s…" name))
+  (redisplay))
+
+(defun backstaff-doctor--note (name state text &optional advice)
   "Append to the report that the check NAME has STATE, with TEXT and ADVICE.
-STATE is `ok', `note', `failed', or nil while the check goes on, which the
-next call ends; or it is `heading', and NAME is about the lines that follow."
+STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
   (let ((inhibit-read-only t))
     (save-excursion
-      (delete-region backstaff-doctor--end (point-max))
       (goto-char (point-max))
       (insert (pcase state
-                ('heading (concat "\n" (propertize name 'face 'bold)))
+                ('heading (concat "\n" (propertize text 'face 'bold)))
                 ('ok (propertize "ok     " 'face 'success))
                 ('note (propertize "note   " 'face 'shadow))
-                ('failed (propertize "FAILED " 'face 'error))
-                (_ (propertize "...    " 'face 'shadow))))
+                ('failed (propertize "FAILED " 'face 'error))))
       (unless (eq state 'heading)
-        (insert (format "%-12s " name)
-                (backstaff-doctor--indented (or text "being checked") 20)))
+        (insert (format "%-12s " name) (backstaff-doctor--indented text 20)))
       (insert "\n")
       (when advice
-        (insert (make-string 20 ?\s) "To do: "
-                (backstaff-doctor--indented advice 27) "\n"))
-      (setq backstaff-doctor--checking (unless state name))
-      (if state
-          (setq backstaff-doctor--end (point))
-        ;; The line of this check may lie below the window's edge.
-        (setq header-line-format (format " Still checking: %s…" name)))
-      (insert "\n  Still checking…\n"))
-    (set-buffer-modified-p nil)
-    (redisplay)))
-
-(defun backstaff-doctor--fail (condition)
-  "Note that the check that goes on failed with CONDITION, and end the report.
-If no check goes on, the command is wrong."
-  (backstaff-doctor--note (or backstaff-doctor--checking "Command") 'failed
-                          (backstaff-epc-error-text condition)
-                          (backstaff-server-advice condition))
-  (backstaff-doctor--conclude))
-
-(defun backstaff-doctor--conclude ()
-  "End the report with the number of failures and the end of the log."
-  (let* ((inhibit-read-only t)
-         (failed (save-excursion
-                   (goto-char (point-min))
-                   (cl-loop with case-fold-search = nil
-                            while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
-                            collect (string-trim (match-string-no-properties 1)))))
-         (failures (length failed))
-         (verdict (if (null failed) (propertize "All is well." 'face 'success)
-                    (propertize (format "%s failed: %s."
-                                        (if (cdr failed) (format "%d checks" failures)
-                                          "One check")
-                                        (string-join failed ", "))
-                                'face 'error))))
-    ;; The report is longer than a small window.
-    (setq header-line-format (concat " " verdict))
-    (save-excursion
-      (delete-region backstaff-doctor--end (point-max))
-      (goto-char (point-max))
-      (insert "\n" verdict "\n\n"
-              (substitute-command-keys
-               (if (zerop failures)
-                   "Type \\[backstaff-overview] to see the project on a page."
-                 "Do what stands behind \"To do\", then type \\[revert-buffer]."))
-              "\n\nThe log ends with:\n\n"
-              (if-let ((log (get-buffer backstaff-server-log-buffer)))
-                  (with-current-buffer log
-                    (save-excursion
-                      (goto-char (point-max))
-                      (forward-line -10)
-                      (buffer-substring-no-properties (point) (point-max))))
-                "(There is none.)\n")))
-    (set-buffer-modified-p nil)
-    ;; What to do shall be on the screen, unless the user reads elsewhere already.
-    (when (and (> failures 0) (bobp))
-      (re-search-forward "^FAILED ")
-      (forward-line 0)
-      (dolist (window (get-buffer-window-list nil nil t))
-        (set-window-point window (point))
-        (unless (pos-visible-in-window-p backstaff-doctor--end window)
-          (with-selected-window window
-            (recenter 2)))))))
+        (insert (make-string 20 ?\s) "To do: " (backstaff-doctor--indented advice 27) "\n")))
+    (set-buffer-modified-p nil)))
 
 (defun backstaff-doctor--indented (text column)
-  "Return TEXT with its further lines at COLUMN, and nothing invisible in it.
-What a narrow window wraps begins there, too."
+  "Return TEXT with its further lines at COLUMN, and nothing invisible in it."
   (let ((indentation (make-string column ?\s)))
     (propertize
      (mapconcat (lambda (line) (replace-regexp-in-string "[[:cntrl:]]" "?" line))
@@ -258,54 +105,153 @@ What a narrow window wraps begins there, too."
                 (concat "\n" indentation))
      'wrap-prefix indentation)))
 
+(defun backstaff-doctor--fail (condition)
+  "Note that the check that goes on failed with CONDITION, and end the report."
+  (backstaff-doctor--note backstaff-doctor--checking 'failed
+                          (backstaff-epc-error-text condition)
+                          (backstaff-server-advice condition))
+  (backstaff-doctor--conclude))
+
+(defun backstaff-doctor--conclude ()
+  "End the report with the number of failures and the end of the log."
+  (let* ((inhibit-read-only t) (case-fold-search nil)
+         (failed (save-excursion
+                   (goto-char (point-min))
+                   (cl-loop while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
+                            collect (string-trim (match-string-no-properties 1)))))
+         (verdict (if (null failed) (propertize "All is well." 'face 'success)
+                    (propertize (format "%s failed: %s."
+                                        (if (cdr failed) (format "%d checks" (length failed))
+                                          "One check")
+                                        (string-join failed ", "))
+                                'face 'error))))
+    ;; The report is longer than a small window.
+    (setq header-line-format (concat " " verdict))
+    (save-excursion
+      (goto-char (point-max))
+      (insert "\n" verdict "\n\n"
+              (substitute-command-keys
+               (if failed "Do what follows \"To do\", then type \\[revert-buffer]."
+                 "Type \\[backstaff-overview] to see the project on a page."))
+              "\n\nThe log ends with:\n\n"
+              (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
+                (save-excursion
+                  (goto-char (point-max))
+                  (forward-line -10)
+                  (buffer-substring-no-properties (point) (point-max))))))
+    (set-buffer-modified-p nil)
+    ;; What to do has to be on the screen, unless the user reads elsewhere already.
+    (when (and failed (bobp))
+      (re-search-forward "^FAILED ")
+      (forward-line 0)
+      (dolist (window (get-buffer-window-list nil nil t))
+        (set-window-point window (point))))))
+
 (defun backstaff-doctor--file (name)
   "Return NAME, of a file, as the report has it."
   (backstaff-names-show (abbreviate-file-name name)))
 
+(defmacro backstaff-doctor--guarded (&rest body)
+  "Run BODY; an error fails the check that goes on, and ends the report."
+  (declare (indent 0) (debug t))
+  ;; In a directory on another machine, expanding ~ would ask that one.
+  `(let ((default-directory "/"))
+     (condition-case problem
+         (progn ,@body)
+       ((error quit) (backstaff-doctor--fail problem)))))
 
-;;; The server
 
-(defun backstaff-doctor--check-server (host)
-  "Look for the program that serves, and start a server of the doctor's own.
-When that has shaken hands, go on, at last with the server on HOST."
-  (backstaff-doctor--note "Command" nil)
-  ;; The Python found before may not work any more.
-  (setq backstaff-python-found nil)
-  (let ((buffer (current-buffer))
-        (command (string-join
-                  (backstaff-python-with-own-environment nil
-                    (backstaff-server-program #'backstaff-doctor--note-python))
-                  " "))
-        (connection nil))
-    (backstaff-doctor--note "Command" nil command)
-    (backstaff-request-start
-     (lambda (answer)
-       (setq connection (backstaff-server-try
-                         (lambda (identity condition)
-                           (funcall answer (cons identity condition)))
-                         backstaff-doctor-limit))
-       (lambda () (backstaff-epc-close connection "the doctor was stopped")))
-     (pcase-lambda (`(,identity . ,condition))
-       ;; Not in the process filter: the rest waits for answers.
-       (run-at-time 0 nil #'backstaff-doctor--go-on
-                    buffer connection identity condition host)))
-    (backstaff-doctor--note
-     "Command" 'ok
-     (concat command (and backstaff-server-command "\nby `backstaff-server-command'")))
-    (backstaff-doctor--note "Handshake" nil)))
+;;; Checks
+
+(defun backstaff-doctor--check-all ()
+  "Begin all checks anew in the current buffer.
+The last of those here starts a server, which answers later."
+  (backstaff-request-cancel)
+  (let ((inhibit-read-only t) (directory default-directory) (buffer (current-buffer))
+        (sources nil) (host nil) (connection nil) (command nil))
+    (erase-buffer)
+    (insert (propertize "Backstaff doctor" 'face 'bold) (format-time-string ", %F %T\n\n"))
+    (goto-char (point-min))
+    (backstaff-doctor--guarded
+      (backstaff-doctor--begin "Package")
+      (setq sources (backstaff-python-sources))
+      (backstaff-doctor--note
+       "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
+                           (if window-system (format "window system %s" window-system)
+                             "text terminal")))
+      (backstaff-doctor--note
+       "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
+                             (backstaff-doctor--file
+                              (or backstaff-python-package-directory "no file"))))
+      (backstaff-doctor--note
+       "Sources" (if (or sources backstaff-server-command) 'ok 'note)
+       (if sources (concat "the server's are in " (backstaff-doctor--file sources))
+         "the server's are not beside the package"))
+      (condition-case problem
+          (let ((root (backstaff-root directory)))
+            (setq host (file-remote-p root))
+            (if (or host (file-accessible-directory-p root))
+                (backstaff-doctor--note "Root" 'ok (backstaff-doctor--file root))
+              (backstaff-doctor--note
+               "Root" 'failed (concat (backstaff-doctor--file root) " cannot be entered")
+               "Make it a directory that you may read, or go to another one")))
+        (error
+         (backstaff-doctor--note
+          "Root" 'failed (backstaff-epc-error-text problem)
+          (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+              (backstaff-server-advice problem)
+            "Check `backstaff-root-function' and `backstaff-root-directory'"))))
+      (when (file-remote-p directory)
+        (backstaff-doctor--note nil 'heading "On this machine, for local projects"))
+      ;; The server itself judges the settings.
+      (let* ((file (backstaff-server-settings-file-name)) (name (backstaff-doctor--file file)))
+        (cond ((file-readable-p file) (backstaff-doctor--note "Settings" 'note name))
+              ((or backstaff-server-settings-file (file-exists-p file))
+               (backstaff-doctor--note
+                "Settings" 'failed (concat name " cannot be read")
+                "Check `backstaff-server-settings-file' and the file's permissions"))
+              (t (backstaff-doctor--note "Settings" 'note
+                                         (concat "none, as there is no " name)))))
+      (pcase (backstaff-server-status)
+        ('unresponsive (backstaff-doctor--note
+                        "Running" 'failed "the server does not respond any more"
+                        "Type M-x backstaff-restart"))
+        ((and (pred integerp) pid)
+         (backstaff-doctor--note "Running" 'ok (format "process %s" pid)))
+        (_ (backstaff-doctor--note "Running" 'note "no server; the next call starts one")))
+      (backstaff-doctor--begin "Command")
+      ;; The Python found before may not work any more.
+      (setq backstaff-python-found nil
+            command (string-join (backstaff-python-with-own-environment nil
+                                   (backstaff-server-program #'backstaff-doctor--note-python))
+                                 " "))
+      (backstaff-request-start
+       (lambda (answer)
+         (setq connection (backstaff-server-try
+                           (lambda (identity condition)
+                             (funcall answer (cons identity condition)))
+                           backstaff-doctor-limit))
+         (lambda () (backstaff-epc-close connection "the doctor was stopped")))
+       (pcase-lambda (`(,identity . ,condition))
+         ;; Not in the process filter: the rest waits for answers.
+         (run-at-time 0 nil #'backstaff-doctor--check-server
+                      buffer connection identity condition host)))
+      (backstaff-doctor--note
+       "Command" 'ok
+       (concat command (and backstaff-server-command "\nby `backstaff-server-command'")))
+      (backstaff-doctor--begin "Handshake"))))
 
 (defun backstaff-doctor--note-python (program answer)
   "Note whether the Python PROGRAM, which gave ANSWER, can run the server."
-  (let ((described (consp answer)))
+  (let ((usable (backstaff-python-usable-p answer)))
     (backstaff-doctor--note
-     "Python" (if (backstaff-python-usable-p answer) 'ok 'note)
-     (format "%s%s, found on `exec-path', %s"
-             (backstaff-doctor--file
-              (if described (plist-get answer :executable) program))
-             (if described (concat " " (plist-get answer :version)) "")
-             (backstaff-python-verdict answer)))))
+     "Python" (if usable 'ok 'note)
+     (if (not (consp answer)) (concat (backstaff-doctor--file program) " " answer)
+       (format "%s is %s and %s" (backstaff-doctor--file (plist-get answer :executable))
+               (plist-get answer :version)
+               (if usable "can run the server" "too old: 3.11 or newer is needed"))))))
 
-(defun backstaff-doctor--go-on (buffer connection identity condition host)
+(defun backstaff-doctor--check-server (buffer connection identity condition host)
   "Check the doctor's server over CONNECTION, and note the results in BUFFER.
 The server has shaken hands as IDENTITY, or failed with CONDITION.  If HOST is
 non-nil, check the server there, too; that is the one that calls use."
@@ -313,51 +259,44 @@ non-nil, check the server there, too; that is the one that calls use."
       (when (buffer-live-p buffer)
         (with-current-buffer buffer
           (backstaff-doctor--guarded
-           (lambda ()
-             (when condition
-               (signal (car condition) (cdr condition)))
-             (backstaff-doctor--note
-              "Handshake" 'ok
-              (format "server %s, protocol %s, Python %s"
-                      (plist-get identity :version) (plist-get identity :protocol)
-                      (or (plist-get identity :python) "unknown")))
-             (backstaff-doctor--check-speed "Round trip" connection)
-             (backstaff-doctor--note "Tools" nil)
-             (let ((tools (backstaff-epc-call connection 'describe nil
-                                              :timeout backstaff-doctor-limit)))
-               (unless (and tools (cl-every (lambda (tool)
-                                              (stringp (plist-get tool :id)))
-                                            tools))
-                 (signal 'backstaff-protocol-error '("the server describes no tools")))
-               (backstaff-doctor--note
-                "Tools" 'ok
-                (mapconcat
-                 (lambda (tool)
-                   (concat (plist-get tool :id)
-                           (pcase (plist-get tool :policy)
-                             (:allow ", allowed") (:deny ", denied")
-                             (:prompt ", asks first") (_ ", of no known policy"))))
-                 tools "\n")))
-             (when host
-               (backstaff-doctor--note (format "On %s, for this project" host) 'heading)
-               (backstaff-doctor--note "Host" nil)
-               (let* ((server (backstaff-server-ensure host))
-                      (info (backstaff-server-start-info server)))
-                 (backstaff-doctor--note "Host" 'ok
-                                         (concat host "\n" (plist-get info :text))
-                                         (plist-get info :advice))
-                 (backstaff-doctor--check-speed "To the host"
-                                                (backstaff-server-connection server))))
-             (backstaff-doctor--conclude)))))
+            (when condition
+              (signal (car condition) (cdr condition)))
+            (backstaff-doctor--note
+             "Handshake" 'ok
+             (format "server %s, protocol %s, Python %s"
+                     (plist-get identity :version) (plist-get identity :protocol)
+                     (or (plist-get identity :python) "unknown")))
+            (backstaff-doctor--check-speed "Round trip" connection)
+            (backstaff-doctor--begin "Tools")
+            (let ((tools (backstaff-epc-call connection 'describe nil
+                                             :timeout backstaff-doctor-limit)))
+              (unless (and tools (cl-every (lambda (tool) (stringp (plist-get tool :id))) tools))
+                (signal 'backstaff-protocol-error '("the server describes no tools")))
+              (backstaff-doctor--note
+               "Tools" 'ok
+               (mapconcat (pcase-lambda (`(,policy . ,tools))
+                            (concat (pcase policy (:allow "allowed: ") (:deny "denied: ")
+                                           (:prompt "ask first: ") (_ "of no known policy: "))
+                                    (mapconcat (lambda (tool) (plist-get tool :id)) tools ", ")))
+                          (seq-group-by (lambda (tool) (plist-get tool :policy)) tools) "\n")))
+            (when host
+              (backstaff-doctor--note nil 'heading (format "On %s, for this project" host))
+              (backstaff-doctor--begin "Host")
+              (let* ((server (backstaff-server-ensure host))
+                     (info (backstaff-server-start-info server)))
+                (backstaff-doctor--note "Host" 'ok (concat host "\n" (plist-get info :text))
+                                        (plist-get info :advice))
+                (backstaff-doctor--check-speed "To the host"
+                                               (backstaff-server-connection server))))
+            (backstaff-doctor--conclude))))
     (backstaff-epc-close connection "the doctor is done")))
 
 (defun backstaff-doctor--check-speed (name connection)
   "Measure how long calls over CONNECTION take, as check NAME."
-  (backstaff-doctor--note name nil)
+  (backstaff-doctor--begin name)
   (let* ((end (+ (float-time) backstaff-doctor-limit))
          (times (cl-loop repeat 30 for start = (float-time) while (< start end)
-                         do (backstaff-epc-call connection 'ping nil
-                                                :timeout (- end start))
+                         do (backstaff-epc-call connection 'ping nil :timeout (- end start))
                          collect (* 1e3 (- (float-time) start))))
          ;; The first are slow, as nothing is at hand.  A slow line has no others.
          (warm (seq-sort #'< (or (nthcdr 5 times) times))))

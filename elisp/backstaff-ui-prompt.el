@@ -5,35 +5,17 @@
 ;;; Commentary:
 
 ;; A command that a person types may ask: for a directory, whether to connect to
-;; a host, whether to install what the server needs.  Calls of agents never ask.
+;; a host.  Calls of agents never ask.
 
 ;;; Code:
 
 (require 'backstaff)
 
-(defvar backstaff-prompt--install-declined nil
-  "Non-nil if the user declined to have a Python installed.")
-
-(defun backstaff-prompt-install ()
-  "If no Python can run the server and uv is there, ask whether uv may bring one.
-A user who says yes gets a `user-error': the command has to wait for that."
-  (when (and (not (or backstaff-prompt--install-declined noninteractive inhibit-quit
-                      (integerp (backstaff-server-status))))
-             (condition-case nil
-                 (backstaff-python-with-own-environment nil
-                   (ignore (backstaff-server-program)))
-               (backstaff-python-missing (executable-find "uv"))
-               (backstaff-error nil)))  ; the call will signal it again
-    (if (backstaff-install-server)
-        (user-error "Type the command again when Python is installed")
-      (setq backstaff-prompt--install-declined t))))
-
 (defun backstaff-command-root (&optional directory)
   "Return the root for a command that the user typed in DIRECTORY.
-This is `backstaff-root' with questions: whether to connect to the host, if
-Emacs is not connected, and that of `backstaff-prompt-install'.  A root that is
-out of reach, or is not there, is a `user-error'."
-  (backstaff-prompt-install)
+This is `backstaff-root' with a question: whether to connect to the host, if
+Emacs is not connected.  A root that is out of reach, or is not there, is a
+`user-error'."
   (backstaff-prompt-connect (or backstaff-root-directory directory
                                 (backstaff-directory)))
   (let ((root (condition-case problem
@@ -47,27 +29,50 @@ out of reach, or is not there, is a `user-error'."
                     "Type M-x cd to go to another one")))
     root))
 
+(defvar backstaff-prompt--roots nil
+  "The directories outside of projects where the user has let commands look.
+Models may not look there because of that: see `backstaff--root-answers'.")
+
 (defun backstaff-command-project ()
   "Return the `backstaff-command-root' for a command that looks at all below it.
 Outside of a project, where that may be all files there are, ask first."
   (let ((root (backstaff-command-root)))
     (unless (or noninteractive (file-remote-p root) (backstaff-project-p root)
-                (cdr (assoc root backstaff-root-answers)))
-      (unless (y-or-n-p (backstaff-root-question root))
+                (member root backstaff-prompt--roots))
+      (unless (y-or-n-p (format "No project is here.  Look at all below %s? "
+                                (abbreviate-file-name root)))
         (user-error "Nothing was looked at; start in a directory of a project"))
-      (push (cons root t) backstaff-root-answers))
+      (push root backstaff-prompt--roots))
     root))
 
 (defun backstaff-prompt-allow-blanks ()
-  "Let a blank be typed in the minibuffer, where it would complete a word."
+  "Let a blank and a ? be typed in the minibuffer, where they would complete."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "SPC") #'self-insert-command)
+    (define-key map (kbd "?") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
 
 (defun backstaff-prompt-call-tool (id args &optional context)
   "Return the reply to a call of the tool ID that the user made by a command.
-ID, ARGS and CONTEXT are as in `backstaff-call', but no policy stops the call."
-  (backstaff-prompt-call #'backstaff-call id args `(:person t ,@context)))
+ID, ARGS and CONTEXT are as in `backstaff-call', but no policy stops the call.
+Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the user types."
+  ;; While `throw-on-input' is set, Emacs on a text terminal drops all but two of several
+  ;; keys that arrive together.
+  (let ((tag throw-on-input) (throw-on-input nil)
+        (late (+ (float-time) 0.5)) (reply nil) (call nil))
+    (unwind-protect
+        (progn
+          (setq call (backstaff-call-async id args (lambda (it) (setq reply it))
+                                           `(:person t ,@context)))
+          (while (null reply)
+            (when (and tag (input-pending-p))
+              (throw tag t))
+            (when (and late (> (float-time) late))
+              (setq late nil)
+              (message "Waiting for an answer… (C-g cancels)"))
+            (accept-process-output nil 0.02))
+          reply)
+      (unless reply (backstaff-cancel call)))))
 
 (defun backstaff-prompt-call (function &rest arguments)
   "Call FUNCTION with ARGUMENTS before the user is asked for more.

@@ -33,47 +33,11 @@
 (require 'cl-lib)
 (require 'subr-x)
 (require 'backstaff-lisp-tools)
+(require 'backstaff-loaddefs)
 (require 'backstaff-server)
 (require 'backstaff-unsaved)
 
 (declare-function project-root "project" (project))
-
-(autoload 'backstaff-view-jump "backstaff-ui-view")
-(autoload 'backstaff-list-jump "backstaff-ui-view")
-(autoload 'backstaff-tree-jump "backstaff-ui-view")
-(autoload 'backstaff-list-directory "backstaff-ui-list" nil t)
-(autoload 'backstaff-list-entries "backstaff-ui-list" nil t)
-(autoload 'backstaff-list-mode "backstaff-ui-list")
-(autoload 'backstaff-overview "backstaff-ui-overview" nil t)
-(autoload 'backstaff-overview-mode "backstaff-ui-overview")
-(autoload 'backstaff-tree "backstaff-ui-tree" nil t)
-(autoload 'backstaff-tree-mode "backstaff-ui-tree")
-(autoload 'backstaff-file-info "backstaff-ui-list" nil t)
-(autoload 'backstaff-info-mode "backstaff-ui-list")
-(autoload 'backstaff-list-commands "backstaff-ui-commands" nil t)
-(autoload 'backstaff-commands-mode "backstaff-ui-commands")
-(autoload 'backstaff-command-mode "backstaff-ui-commands")
-(autoload 'backstaff-find-command "backstaff-ui-commands" nil t)
-(autoload 'backstaff-find-file "backstaff-ui-find" nil t)
-(autoload 'backstaff-search "backstaff-ui-search" nil t)
-(autoload 'backstaff-search-mode "backstaff-ui-search")
-(autoload 'backstaff "backstaff-ui-menu" nil t)
-(autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)
-(autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
-(autoload 'backstaff-install-server "backstaff-ui-install" nil t)
-(autoload 'backstaff-remove-environments "backstaff-ui-install" nil t)
-(autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
-(autoload 'backstaff-connect "backstaff-remote" nil t)
-(autoload 'backstaff-remote-starter "backstaff-remote")
-(add-hook 'backstaff-server-starters #'backstaff-remote-starter)
-(autoload 'backstaff-buffer-state-add "backstaff-ui-buffer-state")
-(autoload 'backstaff-skills-catalog "backstaff-agent")
-(autoload 'backstaff-gptel-register "backstaff-agent-gptel" nil t)
-(autoload 'backstaff-llm-tools "backstaff-agent-llm")
-(autoload 'backstaff-mcp-server "backstaff-agent-mcp")
-(autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
-(autoload 'backstaff-agent-q-call "backstaff-agent-q")
-(autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
 
 ;; Package managers look for an Info file in the package's top folder only.  In what package-vc clones,
 ;; it is beside this file.  The form stands in the autoloads alone: loading this file changes nothing.
@@ -125,7 +89,7 @@ file that may hold secrets, or the directory that is in no project.")
 (defvar backstaff--asking nil
   "Non-nil while the user is asked about a call.")
 
-(defvar backstaff-reply-functions (list #'backstaff-buffer-state-add)
+(defvar backstaff-reply-functions nil
   "Functions that add to a successful reply what only Emacs knows.
 Each is called with the reply and the root of the call.  It returns a reply:
 a new one, or the one it was given.")
@@ -169,17 +133,16 @@ For example: (global-set-key (kbd \"C-c b\") backstaff-map)")
         (project-root project)
       directory)))
 
-(defvar backstaff-root-answers nil
-  "An alist of directories outside of projects, and t if tools may look there.
-So the user said in this session.")
+(defvar backstaff--root-answers nil
+  "An alist of directories outside of projects, and t if models may look there.
+These are the user's answers in this session.")
 
 (defun backstaff-project-p (root)
   "Return non-nil if ROOT is a project's, or one that the user has set.
 Otherwise a call was made outside of any project, in the directory ROOT."
   (or (and backstaff-root-directory
            (equal (file-name-unquote root)
-                  (file-name-unquote
-                   (backstaff--checked-root backstaff-root-directory))))
+                  (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
           ;; This is found once, as it takes several round trips.
@@ -237,36 +200,15 @@ If the tool fails, the reply's `:ok' is nil.  If the server's policy demands
 approval, `backstaff-approval-function' is asked.  Signal a `backstaff-error'
 if there is no reply within `backstaff-call-timeout' seconds, or if the server
 is lost or sends no reply."
-  (let* ((context (backstaff--context context))
-         (root (plist-get context :root))
-         (tool (backstaff-lisp-tools-find (backstaff--method id)))
-         (reply nil))
-    (cl-labels
-        ((call ()
-           (cond ((backstaff--root-refusal id context))
-                 (tool (backstaff--reply (backstaff-lisp-tools-call
-                                          tool args context backstaff-call-timeout)
-                                         root))
-                 (t (call-server))))
-         (call-server (&optional all)
-           (let* ((texts (backstaff--hand-over
-                          (backstaff-unsaved-context (backstaff--method id) root all)))
-                  (reply (backstaff--reply
-                          (backstaff-server-call
-                           (backstaff--method id)
-                           (list args (backstaff--sent-context context texts))
-                           :timeout (backstaff--patience context)
-                           :host (file-remote-p root))
-                          root)))
-             (if (and (not all) (backstaff-unsaved-needed-p reply))
-                 (call-server t)
-               (backstaff-unsaved-told reply texts)))))
-      (while (and (backstaff--approval-required-p (setq reply (call)) context)
-                  (pcase (backstaff--ask id args context reply)
-                    (:unasked nil)
-                    ('nil (setq reply (backstaff--refusal id context)) nil)
-                    (_ (setq context (backstaff--approved context reply))))))
-      reply)))
+  (let ((reply nil))
+    (backstaff--perform
+     id args (backstaff--context context) (lambda (value) (setq reply value))
+     :server (lambda (method arguments success &rest options)
+               (funcall success (apply #'backstaff-server-call method arguments options)))
+     :tool (lambda (tool context success)
+             (funcall success (backstaff-lisp-tools-call tool args context
+                                                         backstaff-call-timeout))))
+    reply))
 
 (defun backstaff-call-async (id args callback &optional context)
   "Call the tool ID with ARGS and return at once.
@@ -278,114 +220,118 @@ or CANCELLED.
 Return a handle for `backstaff-cancel'."
   (unless (functionp callback)
     (signal 'backstaff-argument-error (list (format "%S is no callback" callback))))
-  ;; The handle is a symbol, as that prints short; its value is the server's.
+  ;; The handle is a symbol, because that prints short.  Its value cancels the call.
   (let ((handle (make-symbol "backstaff-call"))
-        (tool (backstaff-lisp-tools-find (backstaff--method id))))
+        (ended nil))
     (set handle nil)
     (cl-labels
-        ((fail (condition)
-           (funcall callback (backstaff--failure id condition)))
-         (after (seconds function &rest arguments)
-           ;; No question may be asked in a process filter, and nothing sent.
+        ((finish (reply)
+           (setq ended t)
+           (funcall callback reply))
+         (fail (condition)
+           (finish (backstaff--failure id condition)))
+         ;; An error before CALLBACK is called is the reply.
+         (guarded (function &rest arguments)
+           (condition-case problem
+               (apply function arguments)
+             (backstaff-error (if ended (signal (car problem) (cdr problem))
+                                (fail problem)))))
+         (later (seconds function)
            (let ((timer (run-at-time seconds nil (lambda ()
-                                             (set handle nil)
-                                             (apply function arguments)))))
+                                                   (set handle nil)
+                                                   (guarded function)))))
              (set handle (lambda ()
                            (set handle nil)
                            (cancel-timer timer)
-                           (fail (list 'backstaff-cancelled
-                                       (format "%s was cancelled" id)))
-                           t))))
-         (start (context &optional all)
-           (if-let ((reply (backstaff--root-refusal id context)))
-               (after 0 #'answer context reply)
-             (if tool (run-here context)
-               (let ((texts (backstaff-unsaved-context
-                             (backstaff--method id) (plist-get context :root) all)))
-                 (send context all texts (plist-get texts :ahead)
-                       (+ (float-time) backstaff-unsaved-most-seconds))))))
-         (run-here (context)
-           (set handle
-                (backstaff-lisp-tools-call-async
-                 tool args context
-                 :timeout backstaff-call-timeout
-                 :error-fn #'fail
-                 :success-fn
-                 (lambda (value)
-                   (let ((reply (condition-case problem
-                                    (backstaff--reply value (plist-get context :root))
-                                  (backstaff-error (backstaff--failure id problem)))))
-                     (if (backstaff--approval-required-p reply context)
-                         (after 0 #'answer context reply)
-                       (funcall callback reply)))))))
-         ;; Send the first of PIECES and come back, or the call itself.
-         (send (context all texts pieces deadline)
-           (if (and pieces (< (float-time) deadline))
-               (set handle
-                    (backstaff-server-call-async
-                     'keep_text (car pieces)
-                     :host (plist-get texts :host)
-                     :timeout backstaff-call-timeout
-                     :error-fn #'fail
-                     :success-fn
-                     (lambda (have)
-                       (after 0 #'try #'send context all texts
-                              (backstaff-unsaved-pieces-left pieces have) deadline))))
-             (let ((root (plist-get context :root))
-                   (texts (backstaff-unsaved-without texts pieces)))
-               (set handle
-                    (backstaff-server-call-async
-                     (backstaff--method id)
-                     (list args (backstaff--sent-context context texts))
-                     :host (file-remote-p root)
-                     :timeout (backstaff--patience context)
-                     :error-fn #'fail
-                     :success-fn
-                     (lambda (value)
-                       (let ((reply (condition-case problem
-                                        (backstaff--reply value root)
-                                      (backstaff-error (backstaff--failure id problem)))))
-                         (cond
-                          ((backstaff--approval-required-p reply context)
-                           (after 0 #'answer context reply))
-                          ((and (not all) (backstaff-unsaved-needed-p reply))
-                           (after 0 #'try #'start context t))
-                          (t (funcall callback (backstaff-unsaved-told reply texts)))))))))))
-         (try (function &rest arguments)
-           (condition-case problem
-               (apply function arguments)
-             (backstaff-error (fail problem))))
-         ;; Answer with REPLY, or ask first if the user has to approve.
-         (answer (context reply)
-           (cond
-            ;; Meanwhile the user may have answered for another call.
-            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff-root-answers))
-             (try #'start context))
-            ((not (backstaff--approval-required-p reply context)) (funcall callback reply))
-            ;; The user answers one question at a time.
-            ((or backstaff--asking (active-minibuffer-window))
-             (after 0.1 #'answer context reply))
-            (t (pcase (condition-case nil
-                          (let ((inhibit-quit nil))
-                            (backstaff--ask id args context reply))
-                        (quit nil))
-                 (:unasked (funcall callback reply))
-                 ('nil (funcall callback (backstaff--refusal id context)))
-                 (_ (try #'start (backstaff--approved context reply))))))))
+                           (fail (list 'backstaff-cancelled (format "%s was cancelled" id)))
+                           t)))))
       (condition-case problem
-          (start (backstaff--context context))
+          (backstaff--perform
+           id args (backstaff--context context) #'finish
+           :server (lambda (method arguments success &rest options)
+                     (let ((call (apply #'backstaff-server-call-async method arguments
+                                        :success-fn (apply-partially #'guarded success)
+                                        :error-fn #'fail options)))
+                       (set handle (lambda () (backstaff-server-cancel call)))))
+           :tool (lambda (tool context success)
+                   (set handle (backstaff-lisp-tools-call-async
+                                tool args context :timeout backstaff-call-timeout
+                                :success-fn (apply-partially #'guarded success)
+                                :error-fn #'fail)))
+           :later #'later)
         ;; To start a server on another host takes a while, and may be quit.
         ((backstaff-error quit) (run-at-time 0 nil #'fail problem))))
     handle))
+
+(cl-defun backstaff--perform (id args context finish &key server tool later)
+  "Call the tool ID with ARGS in CONTEXT, and call FINISH with the reply.
+SERVER, TOOL and LATER are functions, with which a call waits or does not:
+SERVER gets a method of the server, its arguments, a function for the value,
+and `:host' and `:timeout'.  TOOL gets a tool in Lisp, a context and a function
+for its reply.  LATER gets seconds, to let pass, and a function; it is nil for
+a call that waits."
+  (let* ((method (backstaff--method id))
+         (lisp-tool (backstaff-lisp-tools-find method))
+         (root (plist-get context :root)))
+    (cl-labels
+        ((after (seconds function &rest arguments)
+           ;; In a process filter no question may be asked, and nothing sent.
+           (if later (funcall later seconds (lambda () (apply function arguments)))
+             (apply function arguments)))
+         (start (context &optional all)
+           (let ((refusal (backstaff--root-refusal id context)))
+             (cond (refusal (after 0 #'judge context refusal))
+                   (lisp-tool
+                    (funcall tool lisp-tool context
+                             (lambda (value) (judge context (backstaff--reply value root)))))
+                   (t (let ((texts (backstaff-unsaved-context method root all)))
+                        (send context all texts (plist-get texts :ahead)
+                              (+ (float-time) backstaff-unsaved-most-seconds)))))))
+         ;; Send the first of PIECES of unsaved texts and come back, or the call itself.
+         (send (context all texts pieces deadline)
+           (if (and pieces (< (float-time) deadline))
+               (funcall server 'keep_text (car pieces)
+                        (lambda (have)
+                          (after 0 #'send context all texts
+                                 (backstaff-unsaved-pieces-left pieces have) deadline))
+                        :host (plist-get texts :host) :timeout backstaff-call-timeout)
+             (let ((texts (backstaff-unsaved-without texts pieces)))
+               (funcall server method (list args (backstaff--sent-context context texts))
+                        (lambda (value)
+                          (let ((reply (backstaff--reply value root)))
+                            (if (and (not all) (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED"))
+                                (after 0 #'start context t)
+                              (judge context (backstaff-unsaved-told reply texts)))))
+                        :host (file-remote-p root) :timeout (backstaff--patience context)))))
+         (judge (context reply)
+           (if (backstaff--approval-required-p reply context)
+               (after 0 #'ask context reply)
+             (funcall finish reply)))
+         (ask (context reply)
+           (cond
+            ;; Meanwhile the user may have answered for another call.
+            ((cdr (assoc (plist-get (plist-get reply :error) :root) backstaff--root-answers))
+             (start context))
+            ((not (backstaff--approval-required-p reply context)) (funcall finish reply))
+            ;; The user answers one question at a time.
+            ((and later (or backstaff--asking (active-minibuffer-window)))
+             (after 0.1 #'ask context reply))
+            (t (pcase (if (not later) (backstaff--ask id args context reply)
+                        (condition-case nil
+                            (let ((inhibit-quit nil))
+                              (backstaff--ask id args context reply))
+                          (quit nil)))
+                 (:unasked (funcall finish reply))
+                 ('nil (funcall finish (backstaff--refusal id context)))
+                 (approved (start approved)))))))
+      (start context))))
 
 (defun backstaff-cancel (handle)
   "Cancel the call that `backstaff-call-async' returned HANDLE for.
 Its callback gets a reply with the code CANCELLED.  Return nil if the call had
 ended before."
-  (pcase (symbol-value handle)
-    ('nil nil)
-    ((and (pred functionp) cancel) (funcall cancel))
-    (call (backstaff-server-cancel call))))
+  (when-let ((cancel (symbol-value handle)))
+    (funcall cancel)))
 
 
 ;;; Approval
@@ -393,17 +339,17 @@ ended before."
 (defun backstaff-ask-for-approval (id args)
   "Ask whether the tool ID may run with ARGS, on one line.
 Return `:unasked' where nobody can be asked: in batch, and in the midst of
-another package's process filter."
-  (if (or noninteractive inhibit-quit)
-      :unasked
-    (y-or-n-p (or backstaff-approval-question
+another package's process filter.
+The user has to type \"yes\", because the question may come in the midst of
+typing, where a y would be meant for the text."
+  (if (or noninteractive inhibit-quit) :unasked
+    (yes-or-no-p (or backstaff-approval-question
                   (format "Let %s run with %s? " id (backstaff--shown args))))))
 
 (defun backstaff--shown (value)
   "Return VALUE as a question shows it, on one line.
 A model chose it; it must not pass for another question."
-  (let ((print-escape-newlines t)
-        (print-escape-control-characters t)
+  (let ((print-escape-newlines t) (print-escape-control-characters t)
         (print-escape-multibyte t))
     (truncate-string-to-width (prin1-to-string value) 300 nil nil t)))
 
@@ -413,39 +359,33 @@ That is not so for what the user has approved already."
   (let ((problem (plist-get reply :error)))
     (and (equal (plist-get problem :code) "APPROVAL_REQUIRED")
          (if-let ((root (plist-get problem :root)))
-             (not (assoc root backstaff-root-answers))
+             (not (assoc root backstaff--root-answers))
            (not (and (plist-get context :approved)
                      (equal (plist-get context :secret)
                             (or (plist-get problem :secret) ""))))))))
 
-(defun backstaff--approved (context reply)
-  "Return CONTEXT of a call that the user has approved as REPLY demands.
-Who lets a tool run has not let it read a file that may hold secrets."
-  (if (plist-get (plist-get reply :error) :root)
-      context
-    (plist-put (plist-put (copy-sequence context) :approved t)
-               :secret (or (plist-get (plist-get reply :error) :secret) ""))))
-
 (defun backstaff--ask (id args context reply)
   "Ask `backstaff-approval-function' about the tool ID with ARGS in CONTEXT.
-REPLY says what is to be approved."
+REPLY says what is to be approved.  Return the context of an approved call,
+nil if the user refused it, or `:unasked'."
   (let* ((problem (plist-get reply :error))
-         (directory (backstaff--short (plist-get context :root)))
+         (root (plist-get problem :root))
          (secret (plist-get problem :secret))
+         (directory (backstaff--short (plist-get context :root)))
          (backstaff--asking t)
          (backstaff-approval-question
-          (cond ((plist-get problem :root) (backstaff-root-question (plist-get context :root)))
+          (cond (root (format "No project is here.  Let models look at all below %s? " directory))
                 (secret (format "Let %s read %s in %s, which may hold secrets? "
                                 id (backstaff--shown secret) directory))
                 (t (format "Let %s run with %s in %s? " id (backstaff--shown args) directory))))
          (answer (funcall backstaff-approval-function (backstaff--method id) args)))
-    (when (and (plist-get problem :root) (not (eq answer :unasked)))
-      (push (cons (plist-get problem :root) (and answer t)) backstaff-root-answers))
-    answer))
-
-(defun backstaff-root-question (root)
-  "Return the question whether tools may look at ROOT, which is in no project."
-  (format "No project is here.  Look at all below %s? " (backstaff--short root)))
+    (when (and root (not (eq answer :unasked)))
+      (push (cons root (and answer t)) backstaff--root-answers))
+    (cond ((memq answer '(nil :unasked)) answer)
+          (root context)
+          ;; Whoever lets a tool run has not let it read a file that may hold secrets.
+          (t (plist-put (plist-put (copy-sequence context) :approved t)
+                        :secret (or secret ""))))))
 
 (defun backstaff--short (root)
   "Return the name ROOT as a person reads it; no handler of file names is called."
@@ -457,7 +397,7 @@ REPLY says what is to be approved."
 Return nil if the root is a project's, or the user has let agents look there."
   (when-let* ((given (and (plist-get context :agent) (plist-get context :root)))
               (root (file-name-unquote given)))
-    (unless (or (cdr (assoc root backstaff-root-answers))
+    (unless (or (cdr (assoc root backstaff--root-answers))
                 (and (backstaff-project-p given)
                      ;; Some keep their dotfiles in git; they did not mean to show all of it.
                      (or backstaff-root-directory
@@ -465,7 +405,7 @@ Return nil if the root is a project's, or the user has let agents look there."
       (let ((reply (backstaff--error-reply
                     id "APPROVAL_REQUIRED"
                     (format "No project is here, so the root would be all of %s, and the user\
- has not allowed that; ask the user to go to a file of a project, or to set\
+ has not allowed that; ask the user to go to a file of a project (or M-x cd), or to set\
  backstaff-root-directory" (backstaff--short root)))))
         (plist-put (plist-get reply :error) :root root)
         reply))))
@@ -473,10 +413,11 @@ Return nil if the root is a project's, or the user has let agents look there."
 (defun backstaff--refusal (id context)
   "Return the reply to a call of ID in CONTEXT that the user did not approve."
   (let ((id (backstaff--method id)))
-    (backstaff--error-reply
-     id "APPROVAL_REFUSED"
-     (format "The user did not approve of the call of %s"
-             (if (plist-get context :text-only) (backstaff-server-model-name id) id)))))
+    (or (backstaff--root-refusal id context)
+        (backstaff--error-reply
+         id "APPROVAL_REFUSED"
+         (format "The user did not approve of the call of %s"
+                 (if (plist-get context :text-only) (backstaff-server-model-name id) id))))))
 
 
 ;;; Text and definitions
@@ -494,16 +435,14 @@ Never signal anything: an error or a quit is a text that starts with
         (plist-get (backstaff-call id args `(:text-only t ,@context)) :text)
       ((error quit) (backstaff-error-text problem)))))
 
-(defun backstaff-tools (&optional meanwhile)
+(defun backstaff-tools ()
   "Return the definitions of all tools, a list of plists.
 Each has `:id', `:name', `:toolset', `:description', `:parameters',
 `:arguments', `:safety-level' and more.  The last are those whose work Emacs
 does, `backstaff-lisp-tools'.
 
-The server is asked once.  It starts for that, and loads all tools; the
-function MEANWHILE, if given, is called before Emacs waits for the answer."
-  (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions
-                          meanwhile))
+The server is asked once, and starts for that."
+  (backstaff-server-tools backstaff-call-timeout #'backstaff-lisp-tools-definitions))
 
 (defun backstaff--method (id)
   "Return ID, a string or a symbol, as the name of a method."
@@ -546,18 +485,6 @@ TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
           (and (plist-get texts :codings)
                (list :codings (plist-get texts :codings)))))
 
-(defun backstaff--hand-over (texts)
-  "Send what TEXTS, a `backstaff-unsaved-context', has to go ahead of a call.
-Return TEXTS without those that the server did not get in time."
-  (let ((pieces (plist-get texts :ahead))
-        (deadline (+ (float-time) backstaff-unsaved-most-seconds)))
-    (while (and pieces (< (float-time) deadline))
-      (setq pieces (backstaff-unsaved-pieces-left
-                    pieces (backstaff-server-call 'keep_text (car pieces)
-                                                  :timeout backstaff-call-timeout
-                                                  :host (plist-get texts :host)))))
-    (backstaff-unsaved-without texts pieces)))
-
 
 ;;; Replies
 
@@ -576,7 +503,7 @@ Return TEXTS without those that the server did not get in time."
 (defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended, without properties.
 If no server starts, this says what to do, too: there is no other help then."
-  (concat "Error: " (if (eq (car condition) 'quit)
+  (concat "Error: " (if (memq 'quit (get (car condition) 'error-conditions))
                         "The user cancelled the call"
                       (string-to-multibyte (substring-no-properties
                                             (backstaff-epc-error-text condition))))

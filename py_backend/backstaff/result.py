@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import repeat
 
 
@@ -13,6 +14,60 @@ class Keyword(str):
 
 class Verbatim(dict[str, object]):
     """A mapping whose keys are a contract's names; writers keep `max_depth` as it is."""
+
+
+class NoteKind(StrEnum):
+    """Kinds of notes. A client chooses its own words for a remedy by the kind."""
+
+    CASE = "case"
+    """Letters in another case would match."""
+    DEPTH = "depth"
+    """Directories are not opened."""
+    IGNORED = "ignored"
+    """Git ignores what is asked for."""
+    LIMIT = "limit"
+    """A limit of entries or bytes leaves something out."""
+    LITERAL = "literal"
+    """The pattern would match as plain text."""
+    NOT_SEARCHED = "not-searched"
+    """Files were not looked at."""
+    PATTERN = "pattern"
+    """A pattern or argument does not do what its author means, or another one would."""
+    REPOSITORY = "repository"
+    """A repository within is not entered."""
+    RULE = "rule"
+    """A rule leaves names out unasked."""
+    TIME = "time"
+    """The time was up."""
+    TRACKED = "tracked"
+    """Tracked files that a rule ignores are missing."""
+    UNREADABLE = "unreadable"
+    """Something cannot be read."""
+    UNSAVED = "unsaved"
+    """Unsaved texts took the place of files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A fact about an answer, such as why it lacks something, and the `remedy` for a model.
+
+    In text it is one line, `stopped as the time was up: give a directory as path`. `line` is that
+    line where the remedy stands inside the fact. In data a client finds the parts.
+    """
+
+    kind: NoteKind
+    text: str
+    remedy: str = ""
+    line: str = ""
+
+    def __str__(self) -> str:
+        """Return the line. After a colon in the fact, a semicolon separates the remedy."""
+        between = "; " if ": " in self.text else ": "
+        return self.line or self.text + (between + self.remedy if self.remedy else "")
+
+    def data(self) -> dict[str, object]:
+        """Return the parts for programs."""
+        return {"kind": self.kind, "text": self.text, "remedy": self.remedy}
 
 
 @dataclass(frozen=True, slots=True)

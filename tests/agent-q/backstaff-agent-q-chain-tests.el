@@ -175,7 +175,7 @@ Emacs itself is elsewhere."
 (ert-deftest backstaff-chain-keeps-to-the-root-of-agent-q ()
   (backstaff-chain-with-lisp '(("inner" ("a" . "")) ("b" . ""))
     (slime-eval `(agent-q-calls:set-root ,(concat root "inner/")))
-    (push (cons (concat root "inner/") t) backstaff-root-answers)
+    (push (cons (concat root "inner/") t) backstaff--root-answers)
     (should (string-prefix-p (format "Directory: %sinner/\n" root)
                              (backstaff-chain-call "list_directory" "path" ".")))
     (should (equal (backstaff-chain-call "list_directory" "path" "../" "root" root)

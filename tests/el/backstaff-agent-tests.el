@@ -229,7 +229,7 @@
   (backstaff-test-with-project '(("one" ("a" . "")) ("two" ("b" . "")))
     (let ((function (backstaff-agent-function
                      (backstaff-agent-tests-tool "agent-q/list_directory")))
-          (backstaff-root-answers (mapcar (lambda (name) (cons (concat root name) t))
+          (backstaff--root-answers (mapcar (lambda (name) (cons (concat root name) t))
                                           '("one/" "two/"))))
       (should (equal (apply #'backstaff-test-answers
                             (mapcar (lambda (name)
@@ -292,13 +292,13 @@
 
 (defconst backstaff-agent-tests--no-project
   "\\`Error: No project is here, so the root would be all of .*, and the user has not allowed\
- that; ask the user to go to a file of a project, or to set backstaff-root-directory\\'"
+ that; ask the user to go to a file of a project (or M-x cd), or to set backstaff-root-directory\\'"
   "What a model is told where there is no project.")
 
 (ert-deftest backstaff-agent-without-a-project-is-refused-where-nobody-can-be-asked ()
   (backstaff-test-with-project '((".authinfo" . "hunter2") ("a" . "plain"))
     (require 'backstaff-agent-q)
-    (let ((backstaff-root-answers nil)
+    (let ((backstaff--root-answers nil)
           (tools '("workspace/read_file" "agent-q/list_directory" "emacs/context")))
       (dolist (id tools)
         (should (string-match-p backstaff-agent-tests--no-project
@@ -316,7 +316,7 @@
 
 (ert-deftest backstaff-agent-in-a-project-is-not-asked-about ()
   (backstaff-test-with-project '(("a" . "plain") (".git" ("HEAD" . "ref: refs/heads/x\n")))
-    (let ((backstaff-root-answers nil) (project-find-functions '(project-try-vc)))
+    (let ((backstaff--root-answers nil) (project-find-functions '(project-try-vc)))
       (should (string-match-p "plain" (backstaff-agent-tests-call "workspace/read_file" "a")))
       ;; But dotfiles in git make no project of a home.
       (let ((process-environment (cons (concat "HOME=" root) process-environment)))
@@ -326,7 +326,7 @@
 (ert-deftest backstaff-agent-user-is-asked-once-for-a-directory-without-a-project ()
   (dolist (answer '(t nil))
     (backstaff-test-with-project '(("a" . "plain"))
-      (let* ((backstaff-root-answers nil) (questions nil)
+      (let* ((backstaff--root-answers nil) (questions nil)
              (backstaff-approval-function
               (lambda (&rest _) (push backstaff-approval-question questions)
                 ;; Other calls come meanwhile.
@@ -337,8 +337,8 @@
              (call (lambda (callback) (funcall function callback "a"))))
         (dotimes (_ 2)
           (dolist (text (backstaff-test-answers call call call))
-            (should (string-match-p (if answer "plain" "Error: ") text))))
-        (should (equal questions (list (format "No project is here.  Look at all below %s? "
+            (should (string-match-p (if answer "plain" backstaff-agent-tests--no-project) text))))
+        (should (equal questions (list (format "No project is here.  Let models look at all below %s? "
                                                (abbreviate-file-name root)))))))))
 
 (ert-deftest backstaff-agent-question-names-the-file-that-may-hold-secrets ()
@@ -372,7 +372,7 @@
         (should (string-match-p "did not approve" (funcall read #'always)))
         (setq answer :unasked)
         (should (string-match-p "\\`Error: Path 'notes.txt' cannot be read: its target '.env' may\
- hold secrets: a person has to allow it, or change \\[policy\\] secrets in the settings"
+ hold secrets; the user can allow it in Emacs, or change secrets below \\[policy\\] in"
                                 (funcall read #'always)))))))
 
 (ert-deftest backstaff-agent-arguments-make-no-person-of-a-model ()

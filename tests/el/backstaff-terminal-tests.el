@@ -113,23 +113,11 @@ It runs in a project that holds TREE."
       '(progn (require 'backstaff-ui-menu) (message "Here"))
     (backstaff-terminal-tests-wait-for "^Here$")
     (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
-    (let ((screen (backstaff-terminal-tests-wait-for " W workspace")))
+    (let ((screen (backstaff-terminal-tests-wait-for " s Stop")))
       (should (cl-some (apply-partially #'string-prefix-p "Backstaff ") screen))
-      ;; The last entry of the longest column, and one of each of the others.
-      (dolist (entry '(" k Find a command" " A agent-q" " p Tools for gptel"))
+      ;; The last entry of each column.
+      (dolist (entry '(" i A file's type, size, times" " / Text in files" " p Give gptel the tools"))
         (should (cl-some (apply-partially #'string-search entry) screen))))))
-
-(ert-deftest backstaff-terminal-has-room-for-what-a-tool-can-do ()
-  (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . ""))
-      '(progn (require 'backstaff-ui-menu) (message "Here"))
-    (backstaff-terminal-tests-wait-for "^Here$")
-    (backstaff-terminal-tests-press "M-x" "backstaff" "Enter")
-    (backstaff-terminal-tests-wait-for " W workspace")
-    (backstaff-terminal-tests-press "W" "W" "s")
-    (let ((screen (string-join (backstaff-terminal-tests-wait-for "RET Run") "\n")))
-      (dolist (entry '("workspace/regexp_search" "t Run, text alone" "w Copy as Lisp" "j Copy arguments as JSON"
-                       "-p pattern" "-f flags .*default \"\"$"))
-        (should (string-match-p entry screen))))))
 
 (ert-deftest backstaff-terminal-shows-an-overview-from-its-first-line ()
   (backstaff-terminal-tests-in-emacs

@@ -246,7 +246,7 @@ like TREE for a directory."
                  (file-truename (make-temp-file "backstaff-test-" t))))
           (default-directory root)
           ;; It is in no project, and the user has let agents look there.
-          (backstaff-root-answers (list (cons root t))))
+          (backstaff--root-answers (list (cons root t))))
      (unwind-protect
          (progn (backstaff-test--plant ,tree root)
                 ,@body)

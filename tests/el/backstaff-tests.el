@@ -38,6 +38,15 @@
                                    (autoloadp (symbol-function 'backstaff-list-directory))))")
     (should (equal (buffer-string) "(nil t (nil nil nil nil nil) t)"))))
 
+(declare-function autoloads-text "ext:autoloads" ())
+(load (expand-file-name "dev/autoloads.el" backstaff-test-repository) nil t)
+
+(ert-deftest backstaff-loaddefs-are-those-of-the-cookies ()
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "elisp/backstaff-loaddefs.el" backstaff-test-repository))
+    (unless (equal (buffer-string) (autoloads-text))
+      (ert-fail "Type: make manual"))))
+
 (ert-deftest backstaff-autoloads-suffice-to-bind-the-map ()
   (let ((folder (file-name-as-directory (make-temp-file "backstaff-autoloads-" t)))
         (emacs (expand-file-name invocation-name invocation-directory)))
@@ -454,7 +463,7 @@ In it `asked' is a list of what the user was asked about."
                    "Error: The user cancelled the call"))))
 
 (ert-deftest backstaff-nobody-is-asked-where-nobody-can-answer ()
-  (cl-letf (((symbol-function 'y-or-n-p) (lambda (_) (ert-fail "Somebody was asked"))))
+  (cl-letf (((symbol-function 'yes-or-no-p) (lambda (_) (ert-fail "Somebody was asked"))))
     (should (eq (backstaff-ask-for-approval "a/b" '(:path ".")) :unasked))
     (let ((noninteractive nil) (inhibit-quit t))
       (should (eq (backstaff-ask-for-approval "a/b" '(:path ".")) :unasked)))))
@@ -470,13 +479,13 @@ In it `asked' is a list of what the user was asked about."
 
 (ert-deftest backstaff-question-names-the-tool-and-its-arguments ()
   (let ((noninteractive nil) question)
-    (cl-letf (((symbol-function 'y-or-n-p) (lambda (prompt) (setq question prompt) t)))
+    (cl-letf (((symbol-function 'yes-or-no-p) (lambda (prompt) (setq question prompt) t)))
       (should (backstaff-ask-for-approval "a/b" '(:path "x"))))
     (should (equal question "Let a/b run with (:path \"x\")? "))))
 
 (ert-deftest backstaff-question-cannot-be-forged-by-the-arguments ()
   (let ((noninteractive nil) question)
-    (cl-letf (((symbol-function 'y-or-n-p) (lambda (prompt) (setq question prompt) t)))
+    (cl-letf (((symbol-function 'yes-or-no-p) (lambda (prompt) (setq question prompt) t)))
       (backstaff-ask-for-approval "a/b" '(:path "x\n\n\u202eLet c/d\e[31m run? ")))
     (should (string-match-p "\\`Let a/b run with (:path \"x[ -~]*…?\\? \\'" question))))
 

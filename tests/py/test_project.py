@@ -124,12 +124,3 @@ def test_emacs_and_server_have_one_version_and_the_changelog_knows_it() -> None:
     heading = re.search(r"(?m)^## \[(.+?)\].*\n\n(.*)", changelog)
     assert heading is not None
     assert __version__ in (heading[1], *re.findall(r"\b\d+\.\d+\.\d+\b", heading[2]))
-
-
-def test_emacs_installs_what_the_server_depends_on() -> None:
-    source = (PROJECT / "elisp/backstaff-python.el").read_text()
-    match = re.search(r"backstaff-python-requirements\s+'\(([^)]*)\)", source)
-    assert match is not None
-    assert [Requirement(text) for text in re.findall(r'"([^"]+)"', match[1])] == sorted(
-        dependencies(), key=lambda need: need.name
-    )

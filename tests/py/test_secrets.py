@@ -110,7 +110,7 @@ def test_secret_is_read_once_a_person_has_approved(tree: Plant, tool_id: str) ->
     reply = asked.call(tool_id, {"path": ".authinfo"})
     assert reply.error is not None
     assert (code(reply), reply.error["secret"]) == ("APPROVAL_REQUIRED", ".authinfo")
-    assert "a person has to allow it, or change [policy] secrets in the settings" in reply.text
+    assert "the user can allow it in Emacs, or change secrets below [policy] in" in reply.text
     assert "hunter2" in asked.call(tool_id, {"path": ".authinfo"}, {"approved": True}).text
     assert "hunter2" in asked.call(tool_id, {"path": ".authinfo"}, {"person": True}).text
     assert code(asked.call(tool_id, {"path": ".authinfo", "approved": True})) == "APPROVAL_REQUIRED"

@@ -11,11 +11,6 @@
 (require 'backstaff-ui-list)
 (require 'backstaff-ui-tree)
 
-(declare-function eglot "ext:eglot" (&rest arguments))
-(declare-function eglot--guess-contact "ext:eglot" (&optional interactive))
-(defvar eglot-events-buffer-size)
-(defvar eglot-server-programs)
-(defvar eglot-sync-connect)
 
 
 ;;; Calls
@@ -197,48 +192,17 @@ For example eglot, told of a problem, looks for the buffer of its file."
                                     :code)
                          "SANDBOX_VIOLATION")))))))
 
-(ert-deftest backstaff-remote-language-server-finds-symbols ()
-  (backstaff-test-needs "eglot" (require 'eglot nil t))
+(ert-deftest backstaff-remote-symbols-are-not-looked-up-on-another-host ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (write-region "frob\nx\n" nil (concat root "a.py") nil 'silent)
-    (write-region "\ndef frob():\n" nil (concat root "b.py") nil 'silent)
-    (make-directory (concat root ".git"))
     (backstaff-test-killing-buffers
-      (let ((eglot-server-programs
-             (list (cons 'python-mode
-                         (backstaff-emacs-tests-language-server
-                          "prompt" (list (concat root "a.py") 2) (list (concat root "b.py") 2)
-                          (list "/etc/passwd" 1)))))
-            (eglot-sync-connect 20)
-            (eglot-events-buffer-size 0)
-            (inhibit-message t)
-            (find (lambda (&rest args)
-                    (plist-get (backstaff-call 'emacs/find_symbol args (list :root far)) :text))))
-        (with-current-buffer (find-file-noselect (concat far "a.py"))
-          (unwind-protect
-              (progn
-                (apply #'eglot (eglot--guess-contact))
-                (insert "\n")
-                (backstaff-tools)
-                ;; No server of ours runs there, and none is started for the line of b.py.
-                (let ((backstaff-server--elsewhere nil))
-                  (backstaff-remote-tests-quiet
-                    (should (equal (funcall find :symbol "frob")
-                                   (concat "2 definitions of 'frob', asked of eglot in a.py\n"
-                                           "a.py:2: frob\nb.py:2\n"
-                                           "[1 outside the workspace left out]\n[lines of closed "
-                                           "files left out: no server of ours runs there]\n"))))
-                  (should-not backstaff-server--elsewhere))
-                (should (backstaff-remote-test-list far))
-                (backstaff-remote-tests-quiet
-                  (should (string-match-p "^b.py:2: def frob():$"
-                                          (funcall find :symbol "frob" :what "references")))))
-            (backstaff-emacs-tests-end-eglot)))
-        ;; What else there is would ask the host.
-        (find-file-noselect (concat far "a.txt"))
-        (backstaff-remote-tests-quiet
-          (should (string-match-p "No back end here: eglot does not run in this buffer, and on"
-                                  (funcall find :symbol "alpha" :path "a.txt"))))))))
+      (find-file-noselect (concat far "a.txt"))
+      (backstaff-tools)
+      (backstaff-remote-tests-quiet
+        (should (string-match-p
+                 "No back end here: the project is on another host; use workspace/regexp_search"
+                 (plist-get (backstaff-call 'emacs/find_symbol '(:symbol "alpha" :path "a.txt")
+                                            (list :root far))
+                            :text)))))))
 
 (ert-deftest backstaff-remote-unsaved-text-is-that-of-the-buffer-after-any-edit ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
@@ -672,7 +636,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
 
 (ert-deftest backstaff-remote-paths-are-completed-by-the-server ()
   (backstaff-remote-test-on backstaff-remote-test-ssh
-    (let ((table (backstaff-arguments--path-table far)))
+    (let ((table (backstaff-inspector--path-table far)))
       (should (equal (all-completions "s" table) '("src/")))
       (should (equal (sort (all-completions "src/" table) #'string<) '("src/b.py" "src/deep/")))
       (should-not (all-completions "../" table)))))

@@ -23,6 +23,7 @@ from backstaff.names.suggestions import Searched
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.lines import plural
 from backstaff.render.names import visible
+from backstaff.result import Note, NoteKind
 
 SECONDS = 1.0
 MANY = 20
@@ -43,20 +44,21 @@ class Near:
     contents: Contents
     budget: Budget
 
-    def reasons(self) -> Iterator[str]:
+    def reasons(self) -> Iterator[Note]:
         """Say what would match in these files. Raises `DeadlineExceeded` and `Cancelled`."""
         self.regexp.budget = self.budget.at_most(SECONDS)
         if "\n" in self.pattern or (r"\n" in self.pattern and not self.literal):
-            yield "a match is within one line: look for a part that is in one"
+            remedy = "look for a part that is in one"
+            yield Note(NoteKind.PATTERN, "a match is within one line", remedy)
         tried = {}
-        for number, (pattern, flags, words) in enumerate(self._variants(), 1):
+        for number, (pattern, flags, note) in enumerate(self._variants(), 1):
             with suppress(BadRegexp):
                 self.regexp.compile(number, translated(pattern), ignore_case="i" in flags)
-                tried[number] = words
+                tried[number] = note
         for number, told in self._count(self.scan.files, tried):
-            yield f"{told} {tried[number]}"
+            yield replace(tried[number], text=f"{told} {tried[number].text}")
 
-    def ignored(self, place: Place, known: ProjectFiles, rules: Rules) -> Iterator[str]:
+    def ignored(self, place: Place, known: ProjectFiles, rules: Rules) -> Iterator[Note]:
         """Say whether it would match in files that are not KNOWN, as git ignores them.
 
         Those of repositories within are among them. Raises `DeadlineExceeded` and `Cancelled`.
@@ -65,7 +67,8 @@ class Near:
         names = set(known.paths)
         files = [path for path in choose(everything, rules, self.budget).files if path not in names]
         for _, told in self._count(files, [0]):
-            yield f"{told} among those that git ignores: include_ignored=true"
+            text = f"{told} among those that git ignores"
+            yield Note(NoteKind.IGNORED, text, "include_ignored=true")
 
     def _count(self, files: Sequence[str], numbers: Collection[int]) -> Iterator[tuple[int, str]]:
         """How many of FILES match the patterns with these NUMBERS, `3 files match`; but for none.
@@ -94,25 +97,28 @@ class Near:
         if late:
             raise DeadlineExceeded
 
-    def _variants(self) -> Iterator[tuple[str, str, str]]:
-        """Patterns and flags to try, with the words that tell of them."""
+    def _variants(self) -> Iterator[tuple[str, str, Note]]:
+        """Patterns and flags to try, with the note about each; its text follows `3 files match`."""
         pattern, flags, literal = self.pattern, self.flags, self.literal
         if "i" not in flags:
-            words = f"without regard to case: flags={flags}i"
-            yield re.escape(pattern) if literal else pattern, flags + "i", words
+            note = Note(NoteKind.CASE, "without regard to case", f"flags={flags}i")
+            yield re.escape(pattern) if literal else pattern, flags + "i", note
         if literal:
             return
         if (escaped := re.escape(pattern)) != pattern.replace(" ", r"\ "):
-            yield escaped, flags, "with the pattern as text: literal=true"
+            note = Note(NoteKind.LITERAL, "with the pattern as text", "literal=true")
+            yield escaped, flags, note
         posix = from_posix(pattern)
         if posix != pattern:
-            yield posix, flags, f"with the classes in Python's words: /{visible(posix)}/"
+            words, remedy = "with the classes in Python's words", f"/{visible(posix)}/"
+            yield posix, flags, Note(NoteKind.PATTERN, words, remedy)
         python = from_emacs(pattern) if "\\" in pattern else pattern
         if python not in {pattern, posix}:
-            yield python, flags, f"as Emacs's regexp: in Python it is /{visible(python)}/"
+            words, remedy = "as Emacs's regexp", f"in Python it is /{visible(python)}/"
+            yield python, flags, Note(NoteKind.PATTERN, words, remedy)
         if between := re.fullmatch(r"/(.+)/([gimsu]*)", pattern):
-            words = "without the slashes around the pattern"
-            yield between[1], "".join(sorted({*flags, *between[2]})), words
+            note = Note(NoteKind.PATTERN, "without the slashes around the pattern")
+            yield between[1], "".join(sorted({*flags, *between[2]})), note
 
 
 def about_include(

@@ -43,6 +43,6 @@ def racing() -> Iterator[None]:
 
 
 def lines() -> Iterator[str]:
-    """The figures, one a line."""
-    for name in ORDER:
+    """The figures of the attacks that ran, one a line; the last three always."""
+    for name in (name for name in ORDER if FIGURES[name] or name in ORDER[-3:]):
         yield f"{name:>22}  {FIGURES[name]:,.0f}"

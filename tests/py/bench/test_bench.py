@@ -144,6 +144,7 @@ def test_measured_server_has_no_library_but_those_beside_the_sources(tmp_path: P
     command = [*servers.PYTHON, "-c", probe]
     assert subprocess.run(command, check=True, capture_output=True).stdout == b"None None\n"  # noqa: S603
     with servers.ours(tmp_path) as server:
+        server.call("ping")  # only then has the new process become Python for certain
         command = Path(f"/proc/{server.process.pid}/cmdline").read_text().split("\0")
     assert tuple(command[:3]) == servers.PYTHON
 

@@ -383,7 +383,9 @@ def test_directory_that_git_ignores_does_not_look_empty(repository: Path) -> Non
     for path in ("build", "objects"):
         reply = overview(repository, path=path)
         assert note in reply.text
-        assert (reply.data or {})["notes"] == ["git ignores all that is in here"]
+        remedy = "workspace/search_files with include_ignored finds it"
+        told = {"kind": "ignored", "text": "git ignores all that is in here", "remedy": remedy}
+        assert (reply.data or {})["notes"] == [told]
     assert note not in overview(repository).text
 
 

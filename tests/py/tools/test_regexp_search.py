@@ -912,3 +912,19 @@ def test_unsaved_text_is_searched_in_place_of_the_file_and_told(tree: Plant) -> 
     assert data_of(reply)["unsaved"] == ["a", "d/e"]
     assert "[not saved, searched as in Emacs: a d/e]" in reply.text
     assert data_of(unsaved(root, "é", {"a": "é"}, "iso-8859-1-unix"))["items"][0]["path"] == "a"
+
+
+def test_notes_in_the_data_have_their_remedy_apart(tree: Plant) -> None:
+    root = tree({"a.txt": "Needle\n", "build/b": "x", "dist/c": "x"})
+    case, not_searched = data_of(search(root, "needle"))["notes"]
+    assert case == {
+        "kind": "case",
+        "text": "1 file matches without regard to case",
+        "remedy": "flags=i",
+    }
+    assert not_searched == {
+        "kind": "not-searched",
+        "text": "not searched: 2 in build/ dist/",
+        "remedy": "to be given as root_path",
+    }
+    assert "[not searched: 2 in build/ dist/, to be given as root_path]" in search(root, "x").text

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import NotADirectory, NotAFile, NotFound, OutsideRoot, PathError, ToolError
+from backstaff.errors import NotAFile, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.entry import names_in
 from backstaff.fs.file import Content, not_a_file, read, regular
 from backstaff.fs.root import Place, Root
 from backstaff.fs.secrets import Guard
-from backstaff.render.names import quote
+from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
 from backstaff.tools.commands._conventions import MARKDOWN, Folder, Kind, folders
 
@@ -170,22 +170,26 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
     """
     settings = context.settings
     with ExitStack() as stack:
-        opened, problems, warnings = [], [], []
+        opened, problems, warnings, missing = [], [], [], []
         for folder in folders(settings.directories, settings.kinds):
             try:
                 path = os.path.expanduser(folder.label)  # pathlib raises for an unknown user
                 opened.append(_open(folder, path, context.root, stack))
             except PathError as error:
-                problems.append(problem := _problem(folder.label, error))
+                problem = refused(error, folder.label, COMMANDS).message
+                problems.append(problem)
                 # Not everyone has commands of their own, so a missing directory is normal.
-                if not isinstance(error, NotFound):
+                if isinstance(error, NotFound):
+                    missing.append(folder.label)
+                else:
                     warnings.append(f"Commands directory {problem}")
         if not opened:
             listed = ", ".join(problems)
             said = f"Commands directory {listed}" if problems else "No directory is set"
             if settings.kinds:
                 said = "Neither the project nor the user has a folder of commands or skills"
-            raise ToolError(DIRECTORY_NOT_FOUND, f"{said}; see 'directory' in [tools.{TABLE}]")
+            message = f"{said}; see 'directory' in [tools.{TABLE}]"
+            raise ToolError(DIRECTORY_NOT_FOUND, message, missing=missing)
         yield opened, warnings
 
 
@@ -203,16 +207,3 @@ def _open(folder: Folder, path: str, root: Root, stack: ExitStack) -> CommandDir
     place = stack.enter_context(place_root.directory(path))
     listing = place.listing()
     return CommandDirectory(folder, root, follow_links, place.path, place.relative, listing)
-
-
-def _problem(label: str, error: PathError) -> str:
-    match error:
-        case OutsideRoot():
-            words = "is outside the project: if that is meant, write it as an absolute path"
-        case NotADirectory(last=True):
-            words = "is not a directory"
-        case NotFound() | NotADirectory():
-            words = "does not exist"
-        case _:
-            words = f"cannot be read: {error.message}"
-    return f"{quote(label)} {words}"

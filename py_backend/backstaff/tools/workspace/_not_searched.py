@@ -1,9 +1,9 @@
 """What a search of contents did not look at: counted for the data, told in the text's last line."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from backstaff.contents.choice import Choice, first_of, told_by_name
+from backstaff.contents.choice import Choice, first_of
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import ProjectFiles
@@ -12,6 +12,7 @@ from backstaff.project.ignore import MAX_LINES
 from backstaff.project.packed import Closed
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
+from backstaff.result import Note, NoteKind
 
 _WORDS = {
     "ignored": "ignored by git",
@@ -22,6 +23,8 @@ _WORDS = {
     "secret": "that may hold secrets",
     "links": "links",
 }
+_MARK = "\0"
+"""The place of the remedy in a line; no path has this character."""
 
 
 def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> dict[str, int]:
@@ -40,14 +43,14 @@ def skipped(project: ProjectFiles, choice: Choice, unread: Counter[Unread]) -> d
     }
 
 
-def sentence(
+def not_searched(
     counts: Mapping[str, int],
     project: ProjectFiles,
     choice: Choice,
     prefix: str,
     scan: Scan,
-) -> str:
-    """What is told of these COUNTS: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
+) -> Note:
+    """The note about these COUNTS: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
     PREFIX stands before each path. Files after the last match of a page are left for later pages:
     nobody knows yet which of them are binary.
@@ -60,14 +63,31 @@ def sentence(
     parts += [f"{count:,} by {name}" for name, count in globs.items() if count]
     later = len(scan.files) - scan.looked_at
     parts += [f"{later:,} left for later pages"] * (later > 0)
-    parts += told_by_name(choice.by_name, prefix, short=True)
+    remedy = ""
+    # A part with a mark stands twice: the line has the remedy there, and the text has nothing.
+    if directories := sorted(path for path in choice.by_name if path.endswith("/")):
+        remedy = "to be given as root_path"
+        number = sum(choice.by_name[path] for path in directories)
+        parts.append(f"{number:,} in {first_of(_merged(directories), prefix)}{_MARK}")
+    if files := sorted(path for path in choice.by_name if not path.endswith("/")):
+        parts.append(f"{len(files):,} named {first_of(files, prefix)}")
     if inner := [prefix + path for path in project.closed(Closed.REPOSITORY)]:
+        remedy = "to be given as root_path"
         which = some_of((f"{word(path)}/" for path in inner), len(inner))
-        whole = plural(len(inner), "repository", "repositories")
-        parts.append(f"{whole} within, to be given as root_path: {which}")
+        parts.append(f"{plural(len(inner), 'repository', 'repositories')} within{_MARK}: {which}")
     repository = project.repository
     if project.tracked_unknown or (isinstance(repository, NoGit) and repository.hides):
         parts.append("tracked files that a rule ignores, which git could not name")
     if project.rules_cut:
         parts.append(f"what more than {MAX_LINES} lines of a .gitignore decide")
-    return f"not searched: {', '.join(parts) or 'nothing'}"
+    text = f"not searched: {', '.join(parts) or 'nothing'}"
+    line = text.replace(_MARK, f", {remedy}")
+    return Note(NoteKind.NOT_SEARCHED, text.replace(_MARK, ""), remedy, line)
+
+
+def _merged(directories: Sequence[str]) -> Sequence[str]:
+    """DIRECTORIES with `**/build/` for several that have one name."""
+    called: dict[str, list[str]] = {}
+    for path in directories:
+        called.setdefault(path.split("/")[-2], []).append(path)
+    return sorted(f"**/{name}/" if len(paths) > 1 else paths[0] for name, paths in called.items())

@@ -25,9 +25,10 @@ from backstaff.project.edits import Edits, edits
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.project.git import NoGit
 from backstaff.project.packed import Closed
-from backstaff.render.lines import all_files, fitting, plural, size
+from backstaff.render.lines import all_files, bracketed, fitting, plural, size
 from backstaff.render.names import labels, show, word
 from backstaff.render.tokens import tokens
+from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace import _landmarks as landmarks
 from backstaff.tools.workspace._best_map import (
@@ -62,9 +63,6 @@ HEAD_SHARE = 0.2
 KINDS, RARE = 6, 0.02
 """The most kinds that the head tells, and the part of all files that a kind has at least."""
 
-REPOSITORY = "dir/(git) is a repository of its own"
-IGNORED = "git ignores all that is in here"
-
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -89,7 +87,7 @@ class Facts:
     cannot name it, and "" where HEAD is detached. `tests` are directories with the number of files
     in them, and a program starts in one of `entries`. `complete` is false where the time was up.
     `more` is the advice on seeing more; `call` lists all files, for those that no answer has room
-    for; `search_files` is the name of that tool.
+    for.
     """
 
     name: str
@@ -103,11 +101,10 @@ class Facts:
     tests: Sequence[tuple[str, int]]
     entries: Sequence[str]
     edited: Sequence[str]
-    notes: Sequence[str]
+    notes: Sequence[Note]
     warnings: tuple[str, ...]
     complete: bool
     more: str
-    search_files: str
     call: str | None
 
     def minimum(self, cost: Cost) -> float:
@@ -186,11 +183,10 @@ def _facts(place: Place, context: Context, highest: int | None) -> Facts:
         tests=[(prefix + here.path, here.total) for here in tests[:MOST_TESTS]],
         entries=[prefix + path for path in landmarks.entries(shallow, known.heat)[:MOST_ENTRIES]],
         edited=[prefix + path for path in _edited(known.commits, start)],
-        notes=list(_notes(found)),
+        notes=list(_notes(found, context)),
         warnings=tuple(warnings),
         complete=not found.expired,
         more='more by path="dir"' + (" or max_tokens" if highest is None else ""),
-        search_files=context.named("workspace/search_files"),
         call=None if highest is None else all_files(place.relative, "**", highest, context.named),
     )
 
@@ -222,18 +218,20 @@ def _edited(commits: Sequence[Sequence[str]], start: Directory) -> list[str]:
     return [path for path, _ in touched.most_common() if path in there][:EDITED]
 
 
-def _notes(found: ProjectFiles) -> Iterator[str]:
+def _notes(found: ProjectFiles, context: Context) -> Iterator[Note]:
     """Say why counts may be too low, and how to read the map."""
     if found.expired:
-        yield "the time was up: not everything is counted"
+        yield Note(NoteKind.TIME, "the time was up: not everything is counted")
     if found.ignored and not found.paths:
-        yield IGNORED
+        finds = f"{context.named('workspace/search_files')} with include_ignored finds it"
+        yield Note(NoteKind.IGNORED, "git ignores all that is in here", finds)
     if found.tracked_unknown:
-        yield "files that are tracked though ignored are missing"
+        yield Note(NoteKind.TRACKED, "files that are tracked though ignored are missing")
     if found.closed(Closed.REPOSITORY):
-        yield REPOSITORY
+        text = "dir/(git) is a repository of its own"
+        yield Note(NoteKind.REPOSITORY, text, "give it as path")
     if found.closed(Closed.UNREADABLE):
-        yield "dir/(?) cannot be read"
+        yield Note(NoteKind.UNREADABLE, "dir/(?) cannot be read")
 
 
 # ---------------------------------------------------------------------------- text
@@ -295,12 +293,7 @@ def _tail(facts: Facts, found: Sequence[Line] | None) -> str:
     """The last lines, on the files that FOUND does not name. With None, they are the longest."""
     total = facts.start.total
     named = total if found is None else _named(found)
-    remedies = {
-        REPOSITORY: ": give it as path",
-        IGNORED: f": {facts.search_files} with include_ignored finds it",
-    }
-    # A client that draws the data has its own words for the ends of the notes.
-    notes = "".join(f"[{note}{remedies.get(note, '')}]\n" for note in facts.notes)
+    notes = bracketed(facts.notes)
     if found is not None and named == total and facts.complete:
         all_of_them = "the file is" if total == 1 else f"all {total} files are"
         return f"{notes}[{all_of_them} named]\n" if total else f"{notes}[no file is here]\n"
@@ -330,7 +323,7 @@ def _data(facts: Facts, found: Sequence[Line]) -> dict[str, object]:
         "start": facts.entries,
         "edited": facts.edited,
         "named": _named(found),
-        "notes": facts.notes,
+        "notes": [note.data() for note in facts.notes],
         "map": [_line_data(line, facts.prefix) for line in found],
     }
 
@@ -378,5 +371,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=1,
     categories=(ESSENTIAL, "filesystem", "navigation"),
 )

@@ -46,15 +46,15 @@ from backstaff.project.packed import Closed
 from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, counted, fitting, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
+from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
-from backstaff.tools.workspace._not_searched import sentence, skipped
+from backstaff.tools.workspace._not_searched import not_searched, skipped
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.unsaved import UnsavedText
 
 EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
-DEFAULT_TEXT_BYTES = 1 << 20
 MAX_PATTERN_BYTES = 1000
 MAX_FILE_BYTES = 1 << 20
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
@@ -174,7 +174,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         had, passed = budget.deadline - start, time.monotonic() - start
         raise _timeout(asked, scan, prefix, had * 1000, passed * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
-    return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
+    return found.result(context.text_limit(), took_ms)
 
 
 def _check(asked: Arguments) -> None:
@@ -215,8 +215,10 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     # What was translated is not what the caller wrote.
     of = "" if pattern == asked.pattern or not where else f" in {quote(pattern)}"
     remedy = "write it for Python's re, or give literal=true to look for the text"
-    message = f"Argument 'pattern' is no regular expression: {error}{where}{of}; {remedy}"
-    return ToolError(INVALID_REGEX, message)
+    problem = f"Argument 'pattern' is no regular expression: {error}{where}{of}"
+    return ToolError(
+        INVALID_REGEX, f"{problem}; {remedy}", problem=problem, remedy=remedy, reason=str(error)
+    )
 
 
 def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: float) -> ToolError:
@@ -248,8 +250,8 @@ def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: floa
         limit += f": the caller waits no longer, whatever timeout_ms {asked.timeout_ms} says"
     elif asked.timeout_ms < MAX_TIMEOUT_MS:
         simpler = ", a simpler pattern, or a higher timeout_ms"
-    message = f"When the time was up ({limit}), {how_far}; {remedy}{simpler}"
-    return ToolError(TIMEOUT, message)
+    problem, remedy = f"When the time was up ({limit}), {how_far}", remedy + simpler
+    return ToolError(TIMEOUT, f"{problem}; {remedy}", problem=problem, remedy=remedy)
 
 
 def _below(prefix: str, named: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
@@ -269,15 +271,17 @@ def _text(unsaved: UnsavedText) -> bytes | Unread:
 
 def _reasons(
     asked: Arguments, near: Near, place: Place, project: ProjectFiles, rules: Rules
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Why nothing matches, and what would, in what is left of the time. Raises `Cancelled`."""
     if passed := asked.offset - near.scan.skipped:  # the scan counts down what it skips
-        yield f"offset {asked.offset} is after the last of {passed:,}"
+        text = f"offset {asked.offset} is after the last of {passed:,}"
+        yield Note(NoteKind.PATTERN, text)
         return
     if asked.include and not near.scan.files:
-        yield about_include(asked.include[0], place, project, rules, near.budget)
+        why = about_include(asked.include[0], place, project, rules, near.budget)
+        yield Note(NoteKind.PATTERN, why)
     elif shallow := shallow_include(asked.include, project, rules, near.budget):
-        yield shallow
+        yield Note(NoteKind.PATTERN, shallow)
     with suppress(DeadlineExceeded, NoMatcher):
         yield from near.reasons()
         if not asked.include_ignored and (project.ignored or project.closed(Closed.REPOSITORY)):
@@ -286,14 +290,15 @@ def _reasons(
 
 def _about_exclude(
     patterns: Sequence[str], choice: Choice, project: ProjectFiles, rules: Rules, budget: Budget
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Which PATTERNS of `exclude` do nothing, as far as that costs little."""
-    yield from suggestions.useless_excludes(patterns)
+    useless = list(suggestions.useless_excludes(patterns))
     if patterns and not choice.by_exclude:  # else each pattern would have to be tried by itself
         directories = (f"{one.path}/" for one in project.directories if one.path)
         entered = [path for path in directories if not above_excluded(path, rules.excluded)]
         searched = [rules.prefix + path for path in (*choice.files, *entered)]
-        yield from suggestions.shallow_excludes(patterns, (), searched, "searched", budget)
+        useless += suggestions.shallow_excludes(patterns, (), searched, "searched", budget)
+    return (Note(NoteKind.PATTERN, text) for text in useless)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +311,7 @@ class Answer:
     project: ProjectFiles
     choice: Choice
     scan: Scan
-    reasons: Sequence[str]
+    reasons: Sequence[Note]
     unsaved: AbstractSet[str]
 
     def result(self, limit: int, took_ms: int) -> Result:
@@ -318,10 +323,12 @@ class Answer:
         found, more = self._page()
         items = list(self._items(found))
         unsaved = self._unsaved()
-        told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
-        notes = [*self.reasons, *([f"not saved, searched as in Emacs: {told}"] if unsaved else [])]
+        notes = list(self.reasons)
+        if unsaved:
+            told = some_of(map(word, unsaved), len(unsaved)) or f"{len(unsaved)} with long names"
+            notes.append(Note(NoteKind.UNSAVED, f"not saved, searched as in Emacs: {told}"))
         counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
-        notes.append(sentence(counts, self.project, self.choice, self.prefix, self.scan))
+        notes.append(not_searched(counts, self.project, self.choice, self.prefix, self.scan))
         longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
         room = limit - size(longest)
         rows = self._rows(found, self._around(len(items), more=more))
@@ -355,9 +362,20 @@ class Answer:
             "unsaved": unsaved,
         }
         in_units = [item | units for item, units in items[:shown]]
+        there = {item["path"] for item, _ in items[:shown]}
+        around = [
+            {
+                "path": one.path,
+                "lines": [{"line": n, "text": text} for n, text in sorted(one.lines.items())],
+            }
+            for one in found
+            if asked.context_lines and one.path in there
+        ]
         return Result(
             text="".join((head, *rows[:shown], end)),
-            data=output | {"notes": notes},
+            data=output
+            | {"notes": [note.data() for note in notes]}
+            | ({"around": around} if around else {}),
             output=output | {"took_ms": took_ms, "items": in_units},
             truncated=more or is_bare,  # lines around a match have no room
             labels=lambda: labels(path_in_text, (one.path for one in found)),
@@ -449,6 +467,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=5,
     categories=(ESSENTIAL, "filesystem", "navigation", "search"),
     reads_content=True,
     settings=Settings,

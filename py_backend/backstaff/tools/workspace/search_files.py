@@ -29,7 +29,7 @@ Unicode folds them: `ss` finds `ß`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 
@@ -47,6 +47,7 @@ from backstaff.project.ignore import MAX_LINES
 from backstaff.project.packed import Closed
 from backstaff.render.lines import MAX_NOTE, bracketed, fitting, plural, shortened, size
 from backstaff.render.names import labels, quote, show, word
+from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._refusals import refusal
 
@@ -108,7 +109,7 @@ class Answer:
     matching: int
     total: int
     searched: int
-    notes: Sequence[str]
+    notes: Sequence[Note]
     expired: bool
     hint: str = ""
 
@@ -146,7 +147,7 @@ class Answer:
                 "searched": self.searched,
                 "offset": asked.offset,
                 "next_offset": next_offset,
-                "notes": list(self.notes),
+                "notes": [note.data() for note in self.notes],
             },
             truncated=next_offset is not None or shown < len(rows) or self.expired,
             labels=lambda: labels(show, paths),
@@ -222,10 +223,11 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         problem = f"The time was up while {among}: give a simpler query, or a directory as path"
         raise DeadlineExceeded(problem) from error
     _LATEST[:] = [matches]
-    notes: list[str] = []
+    notes: list[Note] = []
     total, page = len(matches) + matches.guesses(), page[asked.offset :]
     if 0 < total <= asked.offset:
-        notes.append(f"offset {asked.offset} is after the last of {total}")
+        text = f"offset {asked.offset} is after the last of {total}"
+        notes.append(Note(NoteKind.PATTERN, text))
     if not matches:
         hidden = found.ignored or found.closed(Closed.REPOSITORY)
         if hidden and not asked.include_ignored and not found.expired:
@@ -234,13 +236,15 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         where, budget = show(f"{place.relative}/"), context.budget.at_most(suggestions.SECONDS)
         searched = Searched(index.paths, directories, where, budget, place.prefix)
         if reason := _reason(query, index, searched, guessed=total > 0):
-            notes.append(reason)
+            notes.append(Note(NoteKind.PATTERN, reason))
     elif query.globs is not None and len(matches) <= FEW:
         budget = context.budget.at_most(suggestions.SECONDS)
         count = partial(_count, kind=SearchKind.GLOB, index=index, budget=budget)
-        notes += filter(None, [suggestions.shallow_glob(query.text, count)])
+        deeper = filter(None, [suggestions.shallow_glob(query.text, count)])
+        notes += (Note(NoteKind.PATTERN, text) for text in deeper)
     if matches.guesses_cut:
-        notes.append("the time for guesses was up: there may be more, so ask again")
+        remedy = "there may be more, so ask again"
+        notes.append(Note(NoteKind.TIME, "the time for guesses was up", remedy))
     notes += _notes(found, place.prefix)
     hint = ""
     if index.paths and not matches and query.globs is None:
@@ -253,13 +257,13 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
         matching=len(matches),
         total=total,
         searched=len(index.paths),
-        notes=[shortened(note, MAX_NOTE) for note in notes],
+        notes=[replace(note, text=shortened(note.text, MAX_NOTE)) for note in notes],
         expired=found.expired,
         hint=hint,
     )
 
 
-def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[str]:
+def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[Note]:
     """Say how many ignored files match QUERY, which no other file does.
 
     An environment or a cache in the project may hold more files than there is time for.
@@ -268,25 +272,32 @@ def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[str]:
     count = _count(query.text, query.kind, Index(walked.paths), budget)
     least = "at least " * walked.expired
     if count:
-        yield f"{least}{_matching(count, 'ignored ')}: include_ignored shows them"
+        text = f"{least}{_matching(count, 'ignored ')}"
+        yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
     elif walked.expired:
-        yield "not all ignored files were searched: include_ignored shows them"
+        text = "not all ignored files were searched"
+        yield Note(NoteKind.IGNORED, text, "include_ignored shows them")
 
 
-def _notes(found: ProjectFiles, prefix: str) -> Iterator[str]:
+def _notes(found: ProjectFiles, prefix: str) -> Iterator[Note]:
     """Say which files were not searched, and why. PREFIX stands before each path."""
     if found.expired:
-        yield "the time was up before all was searched: give a directory as path"
+        text, remedy = "the time was up before all was searched", "give a directory as path"
+        yield Note(NoteKind.TIME, text, remedy)
     if found.tracked_unknown:
-        yield "git could not say which ignored files are tracked: they are left out"
+        text = "git could not say which ignored files are tracked: they are left out"
+        yield Note(NoteKind.TRACKED, text)
     elif isinstance(found.repository, NoGit) and found.repository.hides:
-        yield f"{found.repository}: tracked files that a rule ignores are left out"
+        text = f"{found.repository}: tracked files that a rule ignores are left out"
+        yield Note(NoteKind.TRACKED, text)
     if found.rules_cut:
-        yield f"only the first {MAX_LINES} lines of each .gitignore count"
+        text = f"only the first {MAX_LINES} lines of each .gitignore count"
+        yield Note(NoteKind.RULE, text)
     if unreadable := [prefix + path for path in found.closed(Closed.UNREADABLE)]:
-        yield f"cannot be read: {_some(unreadable)}"
+        yield Note(NoteKind.UNREADABLE, f"cannot be read: {_some(unreadable)}")
     if inner := [prefix + path for path in found.closed(Closed.REPOSITORY)]:
-        yield f"repositories of their own, to be searched by giving one as path: {_some(inner)}"
+        text = f"repositories of their own, to be searched by giving one as path: {_some(inner)}"
+        yield Note(NoteKind.REPOSITORY, text)
 
 
 def _some(paths: Sequence[str]) -> str:
@@ -340,5 +351,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=3,
     categories=(ESSENTIAL, "filesystem", "navigation", "search"),
 )

@@ -21,7 +21,7 @@ nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import nsmallest
@@ -29,15 +29,7 @@ from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import (
-    ErrorCode,
-    InvalidPath,
-    NotADirectory,
-    NotFound,
-    OutsideRoot,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
@@ -55,13 +47,14 @@ from backstaff.render.lines import (
     some_of,
 )
 from backstaff.render.names import labels, literal, quote, show, word, words
+from backstaff.render.refusals import TREE
+from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._refusals import no_directory
+from backstaff.tools.workspace._refusals import refusal
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 MAX_LEFT_OUT = 100
 """The most names that the data list as left out: git may ignore thousands."""
-DEFAULT_TEXT_BYTES = 1 << 20
 DEFAULT_EXCLUDES = frozenset(
     (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
 )
@@ -160,8 +153,10 @@ def run(arguments: Arguments, context: Context) -> Result:
                     arguments.exclude, excluded_paths, shown, "shown", context.budget
                 )
     except PathError as error:
-        raise _refusal(error, arguments.path, context) from error
-    text, is_whole = _text(tree, arguments, context)
+        raise refusal(error, arguments.path, context, TREE) from error
+    lines = list(_lines(tree.root, tree))
+    notes = list(_notes(tree, arguments, context, lines, None))
+    text, is_whole = _text(tree, arguments, context, lines, notes)
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -186,7 +181,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         text=text,
         data=output
         | {"left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out})}
-        | {"missing": missing, "closed": closed},
+        | {"missing": missing, "closed": closed, "notes": [note.data() for note in notes]},
         output=output,
         truncated=tree.limit_reached or tree.expired or not is_whole,
         warnings=(*warnings, *tree.useless),
@@ -210,22 +205,6 @@ def _labels(root: Node) -> list[tuple[str, str]]:
     return labels(show, [node[key] for node in nodes for key in ("name", "path")])
 
 
-def _refusal(error: PathError, path: str, context: Context) -> ToolError:
-    """ERROR with the contract's code (4.3), and SANDBOX_VIOLATION for a path outside."""
-    match error:
-        case OutsideRoot():
-            code, problem = ErrorCode.SANDBOX_VIOLATION, "is outside the workspace"
-        case NotADirectory(last=True) | NotFound(dangling=True):
-            code, problem = ErrorCode.NOT_DIRECTORY, "is not a directory"
-        case NotFound() | NotADirectory():
-            code, problem = ErrorCode.NOT_FOUND, no_directory(path, context)
-        case InvalidPath():
-            code, problem = ErrorCode.INVALID_ARGUMENT, f"cannot be used: {error.message}"
-        case _:
-            code, problem = ErrorCode.INTERNAL, f"cannot be read: {error.message}"
-    return ToolError(code, f"Path {quote(path)} {problem}")
-
-
 def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
     """Walk below PLACE as far as ARGUMENTS allow, and make the nodes."""
 
@@ -233,7 +212,7 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
         return {"name": name, "path": path, "depth": depth, "kind": kind}
 
     base = place.prefix
-    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY), context.count_closed)
+    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY), context.view.count_closed)
     if arguments.max_entries == 1:
         tree.limit_reached = True
         return tree
@@ -273,9 +252,9 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
 
 def _rule(place: Place, context: Context) -> Rule:
     """Make the function that finds the names to leave out without being asked."""
-    if context.left_out is LeftOut.NOTHING:
+    if context.view.left_out == LeftOut.NOTHING:
         return lambda *_: frozenset()
-    if context.left_out is LeftOut.CONTRACT:
+    if context.view.left_out == LeftOut.CONTRACT:
         return lambda _, names: DEFAULT_EXCLUDES.intersection(names)
     project = project_files(place, context.budget)
     known: dict[str, set[str]] = {}
@@ -390,28 +369,29 @@ def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
             yield from _lines(child, tree)
 
 
-def _text(tree: Tree, asked: Arguments, context: Context) -> tuple[str, bool]:
-    """The head, the lines and the notes within the limit, and whether they are whole.
+def _text(
+    tree: Tree, asked: Arguments, context: Context, lines: Sequence[_Line], notes: Sequence[Note]
+) -> tuple[str, bool]:
+    """The head, the LINES and the NOTES within the limit, and whether they are whole.
 
     A cut text has as many of the lines, and of the names in the last one, as have room.
     """
-    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    limit = context.text_limit()
     counts = [(tree.counts[kind], kind) for kind in SUFFIXES if tree.counts[kind]]
     plurals = {Kind.DIRECTORY: "directories"}
     totals = ", ".join(plural(n, kind, plurals.get(kind, "")) for n, kind in counts)
     head = f"Tree of {show(tree.root['path'] + '/')} with {totals}, itself included\n"
 
-    def text(shown: Sequence[_Line], left_out: int | None) -> str:
-        notes = bracketed(_notes(tree, asked, context, shown, left_out))
-        return "".join((head, *map(_Line.text, shown), notes))
+    def text(shown: Sequence[_Line], notes: Iterable[Note]) -> str:
+        return "".join((head, *map(_Line.text, shown), bracketed(notes)))
 
-    lines = list(_lines(tree.root, tree))
-    whole = text(lines, None)
+    whole = text(lines, notes)
     if size(whole) <= limit:
         return whole, True
     # The notes are longest where only a part of the first line has room.
     first = [line.within(0) for line in lines[:1]]
-    room = limit - size(text(first, len(lines))) + sum(size(line.text()) for line in first)
+    longest = text(first, _notes(tree, asked, context, first, len(lines)))
+    room = limit - size(longest) + sum(size(line.text()) for line in first)
     shown: list[_Line] = []
     for line in lines:
         length = size(line.text())
@@ -420,7 +400,8 @@ def _text(tree: Tree, asked: Arguments, context: Context) -> tuple[str, bool]:
         if room < 0:
             break
     shown = [line for line in shown if line.words]
-    return text(shown, len(lines) - len(shown)), False
+    notes = list(_notes(tree, asked, context, shown, len(lines) - len(shown)))
+    return text(shown, notes), False
 
 
 def _notes(
@@ -429,52 +410,57 @@ def _notes(
     context: Context,
     shown: Sequence[_Line],
     left_out: int | None,
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Say why names are missing, and how to see them.
 
     LEFT_OUT is the number of lines that are not SHOWN, or None where the text is whole.
     """
-    root, limit = tree.root["path"], context.text_limit(DEFAULT_TEXT_BYTES)
+    root, limit = tree.root["path"], context.text_limit()
     if tree.limit_reached:
         raisable = asked.max_entries < MAX_ENTRIES
-        more = f"; raise it (at most {MAX_ENTRIES})" if raisable else ""
-        yield f"stopped at max_entries {asked.max_entries}: there may be more{more}"
+        text = f"stopped at max_entries {asked.max_entries}: there may be more"
+        yield Note(NoteKind.LIMIT, text, f"raise it (at most {MAX_ENTRIES})" if raisable else "")
     if tree.expired:
-        yield "stopped as the time was up: exclude more, or give a directory as path"
+        remedy = "exclude more, or give a directory as path"
+        yield Note(NoteKind.TIME, "stopped as the time was up", remedy)
     if left_out:
-        yield omitted(plural(left_out, "more line"), limit, "give a directory as path")
+        text = omitted(plural(left_out, "more line"), limit)
+        yield Note(NoteKind.LIMIT, text, "give a directory as path")
     yield from _about_short_lines(asked, context, root, shown, is_cut=left_out is not None)
     if tree.depth_cut or tree.unopened:
         raisable = tree.depth_cut and asked.max_depth < MAX_DEPTH
         more = f", or raise max_depth (at most {MAX_DEPTH})" if raisable else ""
-        yield f"dir/… is not opened: give it as path{more}"
+        yield Note(NoteKind.DEPTH, "dir/… is not opened", f"give it as path{more}")
     if tree.unasked and not tree.root.get("children"):
-        yield 'only directories are shown: entry_kind="all" shows the files, too'
+        remedy = 'entry_kind="all" shows the files, too'
+        yield Note(NoteKind.RULE, "only directories are shown", remedy)
     if tree.left_out:
         paths = (word(path) + SUFFIXES[kind] for path, kind in sorted(tree.left_out.items()))
         shown_paths = some_of(paths, len(tree.left_out)) or f"{len(tree.left_out)} with long names"
-        yield f"left out by rule: {shown_paths}; give one as path to see it"
+        yield Note(NoteKind.RULE, f"left out by rule: {shown_paths}", "give one as path to see it")
     if tree.unreadable:
-        yield f"cannot be read: {directories_in_a_note(tree.unreadable)}"
-    yield from tree.useless
+        text = f"cannot be read: {directories_in_a_note(tree.unreadable)}"
+        yield Note(NoteKind.UNREADABLE, text)
+    yield from (Note(NoteKind.PATTERN, text) for text in tree.useless)
 
 
 def _about_short_lines(
     asked: Arguments, context: Context, root: str, shown: Sequence[_Line], *, is_cut: bool
-) -> Iterator[str]:
+) -> Iterator[Note]:
     """Say how to see the names that lines miss; IS_CUT where the text has not all of them."""
-    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    limit = context.text_limit()
     short = [line for line in shown if line.missing != 0]
     if any(line.path != root for line in short) or (short and asked.max_depth > 1):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
-        yield f"a line that ends with {short[0].end()[0]} misses names: {call}"
+        text = f"a line that ends with {short[0].end()[0]} misses names"
+        yield Note(NoteKind.LIMIT, text, call)
     elif short and (is_cut or asked.max_entries == MAX_ENTRIES):
         # This tool shows no more of the root's line, but workspace/search_files does.
         last = short[0].words[-1] if short[0].words else "/"
         query = "**" if last.endswith(("/", "/…")) else "*"
         call_for_all = all_files(root, query, limit, context.named)
         if call_for_all:
-            yield f"all files: {call_for_all}"
+            yield Note(NoteKind.LIMIT, "all files", call_for_all)
 
 
 TOOL = Tool(
@@ -482,5 +468,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TREE,
+    preset=2,
     categories=(ESSENTIAL, "filesystem", "navigation"),
 )

@@ -1,0 +1,59 @@
+;;; autoloads.el --- Write elisp/backstaff-loaddefs.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; `make manual' runs this.  backstaff-loaddefs.el has an autoload for each form below a
+;; cookie, that is, the comment ;;;###autoload, in elisp/.  backstaff.el requires it, so
+;; that elisp/ alone on `load-path' is enough.  Package managers make autoloads of their
+;; own from the same cookies; these are without docstrings, and the same in every Emacs.
+
+;;; Code:
+
+(require 'cl-lib)
+
+(defconst autoloads-folder
+  (expand-file-name "../elisp/" (file-name-directory (or load-file-name buffer-file-name)))
+  "The folder of the package.")
+
+(defun autoloads--of-form (form library)
+  "Return the autoload for FORM, a definition in LIBRARY; return other forms as they are."
+  (pcase form
+    (`(define-derived-mode ,name . ,_) `(autoload ',name ,library))
+    (`(,(or 'defun 'cl-defun) ,name ,_ . ,body)
+     (if (assq 'interactive body) `(autoload ',name ,library nil t) `(autoload ',name ,library)))
+    (`(defalias ',name . ,_) `(autoload ',name ,library))
+    (_ form)))
+
+(defun autoloads--of-file (file)
+  "Return the autoloads for FILE."
+  (with-temp-buffer
+    (insert-file-contents file)
+    (cl-loop while (re-search-forward "^;;;###autoload *" nil t)
+             collect (autoloads--of-form (read (current-buffer)) (file-name-base file)))))
+
+(defun autoloads-text ()
+  "Return what backstaff-loaddefs.el has to hold."
+  ;; Whatever backstaff.el requires is loaded when this is.
+  (concat ";;; backstaff-loaddefs.el --- What loads each command  -*- lexical-binding: t; -*-\n\n"
+          ";; SPDX-License-Identifier: GPL-3.0-or-later\n\n"
+          ";;; Commentary:\n\n;; `make manual' writes this file; see dev/autoloads.el.\n\n;;; Code:\n\n"
+          (mapconcat (lambda (form) (let ((print-quoted t)) (prin1-to-string form)))
+                     (cl-mapcan #'autoloads--of-file
+                                (directory-files autoloads-folder t
+                                                 "\\`backstaff-\\(agent\\|ui\\|remote\\).*\\.el\\'"))
+                     "\n")
+          "\n\n(provide 'backstaff-loaddefs)\n\n"
+          ;; Package managers take no autoloads from here.  (Emacs would take the words in one
+          ;; string for variables of this file.)
+          ";; Local " "Variables:\n;; no-update-autoloads: t\n;; End:\n"
+          ";;; backstaff-loaddefs.el ends here\n"))
+
+(defun autoloads-batch ()
+  "Write backstaff-loaddefs.el anew."
+  (write-region (autoloads-text) nil (expand-file-name "backstaff-loaddefs.el" autoloads-folder)
+                nil 'silent))
+
+(provide 'autoloads)
+;;; autoloads.el ends here

@@ -1,0 +1,50 @@
+;;; backstaff-loaddefs.el --- What loads each command  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; `make manual' writes this file; see dev/autoloads.el.
+
+;;; Code:
+
+(autoload 'backstaff-gptel-register "backstaff-agent-gptel" nil t)
+(autoload 'backstaff-llm-tools "backstaff-agent-llm")
+(autoload 'backstaff-mcp-server "backstaff-agent-mcp")
+(autoload 'backstaff-agent-q-call "backstaff-agent-q")
+(autoload 'backstaff-agent-q-definitions "backstaff-agent-q")
+(autoload 'backstaff-agent-q-setup "backstaff-agent-q" nil t)
+(autoload 'backstaff-skills-catalog "backstaff-agent")
+(add-hook 'backstaff-server-starters #'backstaff-remote-starter)
+(autoload 'backstaff-remote-starter "backstaff-remote")
+(autoload 'backstaff-connect "backstaff-remote" nil t)
+(add-hook 'backstaff-reply-functions #'backstaff-buffer-state-add)
+(autoload 'backstaff-buffer-state-add "backstaff-ui-buffer-state")
+(autoload 'backstaff-commands-mode "backstaff-ui-commands")
+(autoload 'backstaff-list-commands "backstaff-ui-commands" nil t)
+(autoload 'backstaff-command-mode "backstaff-ui-commands")
+(autoload 'backstaff-find-command "backstaff-ui-commands" nil t)
+(autoload 'backstaff-consult-search "backstaff-ui-consult")
+(autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
+(autoload 'backstaff-find-file "backstaff-ui-find" nil t)
+(autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)
+(autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
+(autoload 'backstaff-list-mode "backstaff-ui-list")
+(autoload 'backstaff-list-directory "backstaff-ui-list" nil t)
+(autoload 'backstaff-list-entries "backstaff-ui-list" nil t)
+(autoload 'backstaff "backstaff-ui-menu" nil t)
+(autoload 'backstaff-overview-mode "backstaff-ui-overview")
+(autoload 'backstaff-overview "backstaff-ui-overview" nil t)
+(autoload 'backstaff-search-mode "backstaff-ui-search")
+(autoload 'backstaff-search "backstaff-ui-search" nil t)
+(autoload 'backstaff-tree-mode "backstaff-ui-tree")
+(autoload 'backstaff-tree "backstaff-ui-tree" nil t)
+(autoload 'backstaff-view-jump "backstaff-ui-view")
+(autoload 'backstaff-file-info "backstaff-ui-view" nil t)
+
+(provide 'backstaff-loaddefs)
+
+;; Local Variables:
+;; no-update-autoloads: t
+;; End:
+;;; backstaff-loaddefs.el ends here
