@@ -46,7 +46,7 @@ A word of the file's name costs one.
 # MRR of abbreviated words of six projects .817; .805 with 1 1 1, .814 with 2 2 2, .785 with 2 2 0,
 # .808 with 2 2 1.
 SCATTER, NOWHERE = 1 << 20, 1 << 40
-"""The costs of a run that begins inside another word, more than all others together, and of none."""
+"""The costs of a run that begins inside another word, more than all others, and of no run."""
 
 GAPPED_AT_ONCE = 16
 """Paths between two looks at the clock: a hard word takes .05 s in a path of 4,000 characters."""

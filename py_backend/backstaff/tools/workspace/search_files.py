@@ -17,11 +17,14 @@ fuzzy       the characters of each word stand in the path, in their order, with 
             initials  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
                       directory and the name, as `utilog` in utils/log.py
             spelling  none matches whole, and the name holds the word but for one edit
-            pieces    in pieces that begin some words of the name, or of the path
+            pieces    in runs, each at the start of a word or further on in the word of the run
+                      before, as `hdrs` in headers.go and `revproxy` in reverseproxy/
             folder    the name in another folder, where little is found
+            words     some of the words, where little is found
             letters   they stand anywhere, in their order
-            words     some of the words, where little is found; before the letters of several words
 
+Beside a name that holds all words and begins with one of them, only paths that hold all words whole
+are an answer: with gaps, other paths match by accident.
 In a step, the better fit comes first (`names.ranking`), and of equals the file that people edited
 more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` different ones count.
 Case matters only if the query has a capital letter (smart case). Otherwise letters are equal as
