@@ -124,7 +124,7 @@ class Parameter:
         """Return the lowest and the highest number that fits; None is no limit."""
         return self.limits or (self.minimum, self.maximum)
 
-    def told(self) -> dict[str, object]:
+    def schema_for_models(self) -> dict[str, object]:
         """Return the schema with limits and a description, also where the contract's has none."""
         bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
         limits = {word: bound for word, bound in bounds if bound is not None}

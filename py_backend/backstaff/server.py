@@ -20,7 +20,7 @@ from backstaff.registry import Registry, table
 from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
-from backstaff.tool import Context, LeftOut, Tool
+from backstaff.tool import Context, Tool, View
 from backstaff.unsaved import Named, UnsavedText, UnsavedTexts, codings, unsaved
 
 logger = logging.getLogger(__name__)
@@ -105,6 +105,7 @@ class Call:
     warnings: tuple[str, ...]
     arrived: float
     client_tool: Tool[Any] | None
+    view: View
     root: str | None = argument()
     max_output_bytes: int | None = argument(integer=True, minimum=0)
     available_capacity_bytes: int | None = argument(integer=True, minimum=0)
@@ -115,9 +116,6 @@ class Call:
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
     for_model: bool = argument(absent=False)
-    left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
-    count_closed: bool = argument(absent=False)
-    after: str = argument(absent="")
     unsaved: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     texts: Mapping[str, UnsavedText]
@@ -170,7 +168,9 @@ class Server:
     ) -> Call:
         """Decode a call of the tool TOOL_ID, which is TOOL if it is a client's own."""
         arrived = time.monotonic()
-        decoded, unknown = decode(parameters_of(Call), context)
+        of_view = parameters_of(View)
+        decoded, unknown = decode((*parameters_of(Call), *of_view), context)
+        view = View(**{parameter.name: decoded.pop(parameter.name) for parameter in of_view})
         if decoded["person"] and not self.knows_persons:
             message = "Context key 'person' counts over a pipe only, for Emacs"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
@@ -184,6 +184,7 @@ class Server:
             warnings=warnings,
             arrived=arrived,
             client_tool=tool,
+            view=view,
             texts=texts,
             **decoded,
         )
@@ -260,9 +261,7 @@ class Server:
                 available_capacity_bytes=_less(call.available_capacity_bytes, room),
                 text_only=call.text_only,
                 named=named,
-                left_out=LeftOut(call.left_out),
-                count_closed=call.count_closed,
-                after=call.after,
+                view=call.view,
                 unsaved=call.texts if tool.reads_content else {},
                 codings=call.codings if tool.reads_content else {},
                 settings=settings,

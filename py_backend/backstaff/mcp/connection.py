@@ -54,7 +54,7 @@ _INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class ServedTools:
     """Clients' view: the ids of the TOOLS in the order of `tools/list`, and the limit of texts.
 
     A `problem` is the answer to each call, where the server started in no project. With
@@ -90,7 +90,7 @@ class Connection:
     """The server's end of one connection."""
 
     def __init__(
-        self, server: Server, offer: Offer, send: Callable[[bytes], None], workers: Workers
+        self, server: Server, offer: ServedTools, send: Callable[[bytes], None], workers: Workers
     ) -> None:
         """Answer with SEND, which writes one whole line and may be called by any thread."""
         self._workers = workers

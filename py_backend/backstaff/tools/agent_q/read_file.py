@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from backstaff.errors import Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import TABLE, ContentError, Settings, opened
-from backstaff.reading.text import Taker, Whole, read
+from backstaff.reading.text import LineSink, TextFacts, read
 from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote
 from backstaff.render.refusals import AGENT_Q_FILE, refused
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 
-DEFAULT_TEXT_BYTES = 1 << 20
 MAX_TEXT_BYTES = 4 << 20
 
 
@@ -45,10 +44,10 @@ class Beginning:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Read the file; refusals have the words of the contract's table of error cases."""
-    limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
+    limit = min(context.text_limit(), MAX_TEXT_BYTES)
     kept: list[Beginning] = []
 
-    def taker() -> Taker:
+    def taker() -> LineSink:
         kept[:] = [Beginning(limit + 1)]
         return kept[0]
 
@@ -83,7 +82,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _fitted(
-    content: str, whole: Whole, path: str, limit: int, context: Context
+    content: str, whole: TextFacts, path: str, limit: int, context: Context
 ) -> tuple[str, str, int | None]:
     """The text in LIMIT bytes, the part of CONTENT in it, and the number of the next line."""
     text = CONTROLS.sub(escaped, content)

@@ -29,8 +29,6 @@ from backstaff.render.refusals import FORGE, refused
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 
-DEFAULT_OUTPUT_BYTES = 1 << 20
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SEPARATORS = re.compile(r"[\x1c-\x1f]")
 """Control characters that `str.strip` removes as white space."""
@@ -138,7 +136,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "truncated_reason": why,
         }
 
-    limit, objects = context.text_limit(DEFAULT_OUTPUT_BYTES), rows_to_json(_rows(entries))
+    limit, objects = context.text_limit(), rows_to_json(_rows(entries))
     text, shown = cut(
         f'{{"path":{to_json(path)},"entries":[',
         [f",{entry}" if number else entry for number, entry in enumerate(objects)],

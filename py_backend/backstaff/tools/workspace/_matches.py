@@ -116,6 +116,14 @@ def _lines(found: Found) -> Sequence[str]:
     return text.decode().removesuffix("\n").split("\n") if isinstance(text, bytes) else []
 
 
+def lines_around(found: Found, around: int) -> list[dict[str, object]]:
+    """The lines of the matches FOUND, and so many AROUND each, for the data."""
+    lines, numbers = _lines(found), set[int]()
+    for match in found.matches:
+        numbers.update(range(max(1, match[0] - around), min(match[0] + around, len(lines)) + 1))
+    return [{"line": number, "text": lines[number - 1]} for number in sorted(numbers)]
+
+
 def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:
     for number in numbers:
         yield f"{number}- {shortened(visible(lines[number - 1]), MOST)}".rstrip() + "\n"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading.source import Source
-from backstaff.reading.text import Whole
+from backstaff.reading.text import TextFacts
 from backstaff.render.names import quote
 from backstaff.structure.outline import Definition, Outline
 from backstaff.tool import Context, argument
@@ -42,7 +42,7 @@ class File:
     """A file that was read: all of its text, and its outline if that is known and wanted."""
 
     source: Source
-    whole: Whole
+    whole: TextFacts
     text: str
     outline: Outline | None
 

@@ -260,4 +260,5 @@ TOOL = Tool(
     reads_content=True,
     settings=Settings,
     table=TABLE,
+    preset=6,
 )

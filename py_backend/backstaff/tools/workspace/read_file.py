@@ -28,7 +28,7 @@ from backstaff.errors import ErrorCode, Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Source, opened
-from backstaff.reading.text import Taker, Whole, read
+from backstaff.reading.text import LineSink, TextFacts, read
 from backstaff.render.lines import fitting, plural, shortened, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
 from backstaff.render.refusals import READ_FILE, refused
@@ -50,7 +50,6 @@ from backstaff.tools.workspace._ranges import (
 from backstaff.tools.workspace._refusals import nearest, nearest_names
 from backstaff.tools.workspace._symbols import Defined, definition_data, lines_of
 
-DEFAULT_TEXT_BYTES = 2 << 20
 MAX_TEXT_BYTES = 4 << 20
 """No limit makes a page larger: it comes as text, data and output, and a frame holds 16 MiB."""
 LINE_BYTES = 2_000
@@ -167,7 +166,7 @@ class Window:
 def run(arguments: Arguments, context: Context) -> Result:
     """Read the window. Raises `ToolError` with the codes of read 6."""
     _check(arguments)
-    limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
+    limit = min(context.text_limit(2 << 20), MAX_TEXT_BYTES)
     files: dict[str, tuple[File, Sequence[Line]]] = {}
     of = Range(
         arguments.path,
@@ -313,7 +312,7 @@ def read_text(
     """
     windows: list[Window] = []
 
-    def taker() -> Taker:
+    def taker() -> LineSink:
         kept = list[str]() if whole and source.size <= MAX_CHARACTERS else None
         windows[:] = [replace(window, lines=[], all_text=kept)]
         return windows[0]
@@ -340,7 +339,7 @@ class Page:
     arguments: Arguments
     part: Part
     source: Source
-    whole: Whole
+    whole: TextFacts
     lines: Sequence[Line]
     limit: int
 
@@ -520,6 +519,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=4,
     categories=(
         ESSENTIAL,
         "filesystem",
