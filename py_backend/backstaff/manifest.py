@@ -5,6 +5,8 @@
 
 READS_CONTENT = (
     "agent-q/read_file",
+    "workspace/git_diff",
+    "workspace/git_status_summary",
     "workspace/outline",
     "workspace/read_file",
     "workspace/regexp_search",
@@ -16,6 +18,8 @@ PRESET = (
     "workspace/read_file",
     "workspace/regexp_search",
     "workspace/outline",
+    "workspace/git_status_summary",
+    "workspace/git_diff",
     "commands/list_commands",
     "commands/get_command",
 )

@@ -77,8 +77,9 @@ class Registry:
         tool = self.by_id[tool_id]
         properties = {}
         for parameter in tool.parameters:
-            if parameter.hidden:
-                continue
+            low, high = parameter.bounds()
+            if parameter.hidden or (low is not None and low == high):
+                continue  # accepted, but worth no tokens
             told = parameter.schema_for_models()
             text = self._named(parameter.description or parameter.help, self.by_id)
             if "default" in text or parameter.default is False:

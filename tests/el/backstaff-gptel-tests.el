@@ -117,7 +117,7 @@ SETTINGS are the server's, a string, or nil."
         (should (equal names (mapcar (lambda (tool) (plist-get tool :name))
                                      (backstaff-agent-tools toolsets))))))))
 
-(ert-deftest backstaff-gptel-makes-a-preset-of-the-six-best-and-one-of-all ()
+(ert-deftest backstaff-gptel-makes-a-preset-of-the-eight-best-and-one-of-all ()
   (backstaff-gptel-tests-with-tools nil
     (cl-flet ((names (preset) (mapcar #'gptel-tool-name
                                       (plist-get (plist-get (gptel-get-preset preset) :tools)
@@ -125,7 +125,8 @@ SETTINGS are the server's, a string, or nil."
       (let ((tools (backstaff-gptel-register)))
         (should (equal (names 'backstaff-all) (mapcar #'gptel-tool-name tools)))
         (should (equal (sort (names 'backstaff) #'string<)
-                       '("outline" "project_overview" "regexp_search" "tree"
+                       '("git_diff" "git_status_summary" "outline" "project_overview"
+                         "regexp_search" "tree"
                          "workspace_read_file" "workspace_search_files"))))
       (backstaff-gptel-register "forge")
       (should (equal (names 'backstaff) (names 'backstaff-all))))))

@@ -116,12 +116,15 @@ def _lines(found: Found) -> Sequence[str]:
     return text.decode().removesuffix("\n").split("\n") if isinstance(text, bytes) else []
 
 
-def lines_around(found: Found, around: int) -> list[dict[str, object]]:
-    """The lines of the matches FOUND, and so many AROUND each, for the data."""
-    lines, numbers = _lines(found), set[int]()
-    for match in found.matches:
-        numbers.update(range(max(1, match[0] - around), min(match[0] + around, len(lines)) + 1))
-    return [{"line": number, "text": lines[number - 1]} for number in sorted(numbers)]
+def lines_near(found: Found, width: int) -> dict[int, str]:
+    """The lines at most WIDTH away from a match of FOUND, by number."""
+    lines = _lines(found)
+    numbers = {
+        number
+        for match in found.matches
+        for number in range(max(1, match[0] - width), min(len(lines), match[0] + width) + 1)
+    }
+    return {number: shortened(lines[number - 1], MOST) for number in sorted(numbers)}
 
 
 def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:

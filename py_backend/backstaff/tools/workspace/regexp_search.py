@@ -49,7 +49,7 @@ from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._matches import Around, lines_around, path_in_text
+from backstaff.tools.workspace._matches import Around, lines_near, path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
 from backstaff.tools.workspace._not_searched import not_searched, skipped
 from backstaff.tools.workspace._refusals import refusal
@@ -425,9 +425,12 @@ class Answer:
         in_units = [item | units for item, units in items[:shown]]
         there = {item["path"] for item, _ in items[:shown]}
         around = [
-            {"path": one.path, "lines": lines_around(one, asked.context_lines)}
+            {
+                "path": one.path,
+                "lines": [{"line": n, "text": text} for n, text in lines_near(one, width).items()],
+            }
             for one in found
-            if asked.context_lines and one.path in there
+            if (width := asked.context_lines) and one.path in there
         ]
         return Result(
             text="".join((head, *rows[:shown], end)),
