@@ -32,17 +32,13 @@
 (defconst manual-maps
   '((backstaff-map "The commands, below a key of yours")
     (backstaff-view-map "In all views")
-    (backstaff-table-map "In all tables")
     (backstaff-list-mode-map "Listings")
     (backstaff-overview-mode-map "Overviews")
     (backstaff-tree-mode-map "Trees")
-    (backstaff-info-mode-map "File info")
-    (backstaff-commands-mode-map "Commands of the project")
     (backstaff-command-mode-map "One command")
     (backstaff-inspector-mode-map "A tool's reply")
     (backstaff-doctor-mode-map "The doctor")
-    (backstaff-search-mode-map "Lines that match")
-    (backstaff-find-map "The minibuffer, where a file is found"))
+    (backstaff-search-mode-map "Lines that match"))
   "The keymaps, each with the heading of its table.")
 
 

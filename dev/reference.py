@@ -1,4 +1,4 @@
-"""`make manual`: writes the tables of the tools into the README and the manual.
+"""`make manual`: writes the tables of the tools into the README and the manual, and the manifest.
 
 A file has room for it between two lines of its own, `BEGIN tools` and `END tools`, each within a
 comment. What stands between them is never written by hand.
@@ -17,6 +17,8 @@ from backstaff.registry import discover
 
 PROJECT = Path(__file__).parents[1]
 README, MANUAL = PROJECT / "README.md", PROJECT / "docs" / "backstaff.org"
+MANIFEST = PROJECT / "py_backend" / "backstaff" / "manifest.py"
+LISP_TOOLS = PROJECT / "elisp" / "backstaff-lisp-tools.el"
 SUMMARY = re.compile(r"\S+: (.+?)(?: \(contract \d+\))?\.?")
 WIDTH = 90
 
@@ -72,6 +74,31 @@ def filled(text: str, block: str, *, name: str = "tools") -> str:
     return new
 
 
+def manifest() -> str:
+    """The module that has the facts about tools of which a start cannot wait for their import."""
+    tools = discover().by_id
+    preset = sorted((one for one in tools if tools[one].preset), key=lambda one: tools[one].preset)
+    known = re.search(
+        r"\(defvar backstaff-lisp-tools\n(.*?)\n  \"", LISP_TOOLS.read_text(), re.DOTALL
+    )
+    lists = {
+        "READS_CONTENT": [one for one in tools if tools[one].reads_content],
+        "PRESET": preset,
+        "CLIENT_TOOLS": re.findall(r"\(\"([^\"]+)\"", known[1] if known else ""),
+    }
+    facts = (
+        f"{name} = (\n" + "".join(f'    "{one}",\n' for one in ids) + ")\n"
+        for name, ids in lists.items()
+    )
+    head = (
+        '"""Ids of tools by facts that a start needs: to import them all would double its time.\n\n'
+        "`make manual` writes this file from the tools, and from the list of Emacs's own.\n"
+        '"""\n\n'
+    )
+    return head + "".join(facts)
+
+
 if __name__ == "__main__":
+    MANIFEST.write_text(manifest(), "utf-8")
     for path, block in ((README, table()), (MANUAL, chapter())):
         path.write_text(filled(path.read_text("utf-8"), block), "utf-8")

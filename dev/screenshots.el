@@ -48,10 +48,8 @@
      "C-u M-x backstaff-search RET C-a C-k py_backend RET class SPC .*Enum RET"
      "finished")
     ("menu" backstaff 22 "M-x backstaff RET" "List a directory")
-    ("tool" backstaff 22 "M-x backstaff RET W t - e a l l RET - m 2 RET"
-     "max_depth +2")
     ("inspector" backstaff-run-tool 28
-     "M-x backstaff RET W t - p C-a C-k py_backend/backstaff/tools RET - e a l l RET - x **/__pycache__ RET RET RET"
+     "M-x backstaff-run-tool RET workspace/tree RET C-a C-k py_backend/backstaff/tools RET all RET RET RET RET **/__pycache__ RET"
      "total-files")
     ("doctor" backstaff-doctor 34 "M-x backstaff-doctor RET" "All is well"))
   "What is drawn: a name, the command it needs, lines, keys, and a regexp.

@@ -52,58 +52,44 @@ menu, and answers that it is denied, until Emacs is started anew.
 
 Never signal an error: where there are no tools, warn and return nil."
   (interactive)
-  (let* ((essential nil) (by-toolset nil) (reader nil)
-         (tools (backstaff-agent-or-warn
-                 'gptel
-                 "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
-                 (lambda ()
-                   (cl-loop for described in (backstaff-agent-tools toolsets)
-                            for tool = (backstaff-gptel--make-tool described)
-                            collect tool
-                            do (push tool (alist-get (plist-get described :toolset) by-toolset
-                                                     nil nil #'equal))
-                            when (memq :essential (plist-get described :categories))
-                            do (push tool essential)
-                            when (equal (plist-get described :id) "commands/get_command")
-                            do (setq reader tool)
-                            ;; A model that is told of skills has to read them.
-                            finally
-                            (setq reader (and backstaff-gptel-skills
-                                              (or reader
-                                                  (backstaff-gptel--make-reader)))))))))
-    (when (and tools (fboundp 'gptel-make-preset))
+  (let* ((made (backstaff-agent-or-warn
+                'gptel "evaluate the call again, or type M-x backstaff-gptel-register for all tools."
+                (lambda ()
+                  (mapcar (lambda (described)
+                            (cons described (backstaff-gptel--make-tool described)))
+                          (backstaff-agent-tools toolsets)))))
+         (tools (mapcar #'cdr made))
+         (essential (cl-loop for (described . tool) in made
+                             when (memq :essential (plist-get described :categories))
+                             collect tool))
+         ;; A model that is told of skills has to read them.
+         (reader (and made backstaff-gptel-skills
+                      (cl-loop for described in (backstaff-agent-tools)
+                               when (equal (plist-get described :id) "commands/get_command")
+                               return (or (cdr (assoc described made))
+                                          (backstaff-gptel--make-tool described)))))
+         (preset (lambda (name description added &rest more)
+                   (apply #'gptel-make-preset name :description description
+                          ;; Several models refuse a request in which a tool stands twice, as
+                          ;; after two presets that share it: gptel itself only appends.
+                          :tools (list :append added :function #'seq-uniq) more))))
+    (when (and made (fboundp 'gptel-make-preset))
       (pcase-dolist (`(,name ,description ,added)
-                     `((backstaff "Look around the project, change nothing"
-                                  ,(or (nreverse essential) tools))
+                     `((backstaff "Look around the project, change nothing" ,(or essential tools))
                        (backstaff-all "Look around the project with every tool of Backstaff"
                                       ,tools)))
-        (when (and reader (not (memq reader added)))
-          (setq added (append added (list reader))))
-        (apply #'gptel-make-preset name
-               :description description :tools (backstaff-gptel--adding added)
+        (apply preset name description
+               (if (or (null reader) (memq reader added)) added (append added (list reader)))
                (and reader
                     (list :system (list :function #'backstaff-gptel--with-skills)))))
-      (pcase-dolist (`(,toolset . ,added) by-toolset)
-        (gptel-make-preset (intern (concat "backstaff-" toolset))
-          :description (format "Look around the project with the tools of %s" toolset)
-          :tools (backstaff-gptel--adding (reverse added)))))
-    (when (and tools (called-interactively-p 'interactive))
-      (message "gptel has %d tools of Backstaff, and the preset of that name"
-               (length tools)))
+      (pcase-dolist (`(,toolset . ,entries)
+                     (seq-group-by (lambda (entry) (plist-get (car entry) :toolset)) made))
+        (funcall preset (intern (concat "backstaff-" toolset))
+                 (format "Look around the project with the tools of %s" toolset)
+                 (mapcar #'cdr entries))))
+    (when (and made (called-interactively-p 'interactive))
+      (message "gptel has %d tools of Backstaff, and the preset of that name" (length tools)))
     tools))
-
-(defun backstaff-gptel--adding (tools)
-  "Return what adds TOOLS to those of a request, for a preset of gptel.
-Several models refuse a request in which a tool stands twice, as it would
-after two presets that share it: gptel itself only appends."
-  (list :append tools :function #'seq-uniq))
-
-(defun backstaff-gptel--make-reader ()
-  "Make the tool that reads a skill known to gptel and return gptel's, if any.
-There is none where the policy denies it."
-  (when-let ((described (cl-find "commands/get_command" (backstaff-agent-tools)
-                                 :key (lambda (tool) (plist-get tool :id)) :test #'equal)))
-    (backstaff-gptel--make-tool described)))
 
 (defun backstaff-gptel--with-skills (system)
   "Return SYSTEM, gptel's system message, with the catalog of skills behind it.

@@ -56,16 +56,15 @@ that of an argument tells its default and limits."
   "Return the tools of TOOLSETS that the server's policy does not deny.
 TOOLSETS is the name of a toolset, such as \"forge\", a list of names, or
 nil for all.  A tool is a plist as in `backstaff-agent-definitions'."
-  (let ((tools (backstaff-agent-definitions)))
-    (cl-flet ((toolset (tool) (plist-get tool :toolset)))
-      (seq-remove
-       (lambda (tool) (eq (plist-get tool :policy) :deny))
-       (if (null toolsets) tools
-         (cl-loop for name in (ensure-list toolsets)
-                  append (or (seq-filter (lambda (tool) (equal (toolset tool) name)) tools)
-                             (user-error "There is no toolset %s; there are: %s" name
-                                         (string-join (seq-uniq (mapcar #'toolset tools))
-                                                      ", ")))))))))
+  (let* ((tools (backstaff-agent-definitions))
+         (groups (seq-group-by (lambda (tool) (plist-get tool :toolset)) tools)))
+    (seq-remove
+     (lambda (tool) (eq (plist-get tool :policy) :deny))
+     (if (null toolsets) tools
+       (cl-loop for name in (ensure-list toolsets)
+                append (or (cdr (assoc name groups))
+                           (user-error "There is no toolset %s; there are: %s" name
+                                       (string-join (mapcar #'car groups) ", "))))))))
 
 (defvar backstaff-agent--warnings nil
   "The warnings that were given.")
@@ -97,17 +96,16 @@ warning tells of it, once, and of REMEDY, what to do when its cause is gone."
 Both read the same plists: `:name', `:type', a symbol, `:description',
 `:enum', a vector, `:items' and `:optional'."
   (cl-flet ((symbol (keyword) (intern (substring (symbol-name keyword) 1))))
-    (cl-loop
-     for parameter in (plist-get tool :arguments)
-     collect
-     (let ((enum (plist-get parameter :enum))
-           (items (plist-get parameter :items)))
-       `(:name ,(copy-sequence (plist-get parameter :name))
-         :type ,(symbol (plist-get parameter :type))
-         :description ,(copy-sequence (plist-get parameter :description))
-         ,@(and enum (list :enum (vconcat (mapcar #'copy-sequence enum))))
-         ,@(and items (list :items (list :type (symbol items))))
-         ,@(and (not (plist-get parameter :required)) (list :optional t)))))))
+    (mapcar (lambda (parameter)
+              (cl-destructuring-bind (&key name type description enum items required
+                                           &allow-other-keys)
+                  parameter
+                `(:name ,(copy-sequence name) :type ,(symbol type)
+                  :description ,(copy-sequence description)
+                  ,@(and enum (list :enum (vconcat (mapcar #'copy-sequence enum))))
+                  ,@(and items (list :items (list :type (symbol items))))
+                  ,@(and (not required) (list :optional t)))))
+            (plist-get tool :arguments))))
 
 
 ;;; Calls

@@ -50,44 +50,36 @@
          (state (cond (path (backstaff-emacs-context--state path selected))
                       (latest (backstaff-emacs-context--state (car latest) (cdr latest)))))
          (other (and (not path) (backstaff-emacs-directory selected roots)
-                     (buffer-name selected)))
-         (visible (backstaff-emacs-context--visible roots))
+                     (substring-no-properties (buffer-name selected))))
+         (visible (delete-dups
+                   (cl-loop for frame in (visible-frame-list)
+                            append (cl-loop for window in (window-list frame 'no-minibuffer)
+                                            for path = (backstaff-emacs-path
+                                                        (window-buffer window) roots)
+                                            when path collect path))))
          (modified (cl-loop for (path . buffer) in files
                             when (buffer-modified-p buffer) collect path))
          (compilation (backstaff-emacs-context--compilation roots))
-         (listed (lambda (title paths)
-                   (format "%s: %s\n" title
-                           (if paths (backstaff-emacs-some
-                                      (mapcar #'backstaff-names-show paths) 400)
-                             "none")))))
-    (let* ((limit (min backstaff-emacs-context--most-bytes (plist-get context :limit)))
-           (whole (concat
-                   "Selected: "
-                   (cond (path (backstaff-emacs-context--told state))
-                         (other (concat (backstaff-names-show other)
-                                        ", which visits no file\n"))
-                         (t "nothing below the root\n"))
-                   (and latest (concat "Last selected file: "
-                                       (backstaff-emacs-context--told state)))
-                   (funcall listed "Visible files" (mapcar #'car visible))
-                   (funcall listed "Not saved yet" modified)
-                   (backstaff-emacs-context--compilation-told compilation)))
-           (text (backstaff-lisp-tools-clipped whole limit)))
-      (list :text text
-            :truncated (not (eq text whole))
-            :data (list :selected (and path state) :last-selected (and latest state)
-                        :selected-buffer (and other (substring-no-properties other))
-                        :visible (mapcar #'car visible) :modified modified
-                        :compilation compilation)))))
-
-(defun backstaff-emacs-context--visible (roots)
-  "Return an alist of the files below ROOTS that windows show, and their buffers."
-  (let ((found nil))
-    (dolist (frame (visible-frame-list) (nreverse found))
-      (dolist (window (window-list frame 'no-minibuffer))
-        (let ((path (backstaff-emacs-path (window-buffer window) roots)))
-          (when (and path (not (assoc path found)))
-            (push (cons path (window-buffer window)) found)))))))
+         (listed (lambda (paths)
+                   (if paths (backstaff-emacs-some (mapcar #'backstaff-names-show paths) 400)
+                     "none")))
+         (whole (concat
+                 "Selected: "
+                 (cond (path (backstaff-emacs-context--told state))
+                       (other (concat (backstaff-names-show other) ", which visits no file\n"))
+                       (t "nothing below the root\n"))
+                 (and latest (concat "Last selected file: "
+                                     (backstaff-emacs-context--told state)))
+                 "Visible files: " (funcall listed visible)
+                 "\nNot saved yet: " (funcall listed modified) "\n"
+                 (backstaff-emacs-context--compilation-told compilation)))
+         (text (backstaff-lisp-tools-clipped
+                whole (min backstaff-emacs-context--most-bytes (plist-get context :limit)))))
+    (list :text text
+          :truncated (not (eq text whole))
+          :data (list :selected (and path state) :last-selected (and latest state)
+                      :selected-buffer other :visible visible :modified modified
+                      :compilation compilation))))
 
 (defun backstaff-emacs-context--state (path buffer)
   "Return what there is to tell of BUFFER, which visits PATH, as a plist."
@@ -132,45 +124,33 @@
                           "^" "| " (string-trim-right (plist-get region :text) "\n") t t))))))
 
 (defun backstaff-emacs-context--compilation (roots)
-  "Return the last compilation below one of ROOTS as a plist, or nil."
-  (let* ((buffer (backstaff-emacs-context--compilation-buffer roots))
-         (directory (and buffer (backstaff-emacs-directory buffer roots))))
-    (when directory
-      (with-current-buffer buffer
-        (let ((running (process-live-p (get-buffer-process buffer)))
-              (status (car-safe mode-line-process)))
-          (list :buffer (substring-no-properties (buffer-name))
-                :directory directory
-                :command (and (stringp (car-safe (bound-and-true-p compilation-arguments)))
-                              (substring-no-properties (car compilation-arguments)))
-                :running (and running t)
-                ;; It is such as ":exit [2]", and its tooltip tells it in words.
-                :status (and (not running) (stringp status)
-                             (string-trim (substring-no-properties status) "[: ]+"))
-                :errors (or (bound-and-true-p compilation-num-errors-found) 0)
-                :warnings (or (bound-and-true-p compilation-num-warnings-found) 0)))))))
-
-(defun backstaff-emacs-context--compilation-buffer (roots)
-  "Return the buffer of the compilation below ROOTS that started last, or nil.
-`compilation-last-buffer' alone will not do: a search in files, of which the
-matches count as errors, sets it, too."
-  (let ((started (lambda (buffer)
-                   ;; Emacs 28 has no such variable.  There the order below decides.
-                   (or (ignore-errors (buffer-local-value 'compilation--start-time buffer))
-                       0))))
-    (car (cl-sort (cl-remove-if-not
-                   (lambda (buffer)
-                     (with-current-buffer buffer
-                       (and (or (derived-mode-p 'compilation-mode)
-                                ;; `C-u M-x compile' makes such a buffer.
-                                (and (derived-mode-p 'comint-mode)
-                                     (bound-and-true-p compilation-arguments)))
-                            (not (derived-mode-p 'grep-mode))
-                            (backstaff-emacs-directory buffer roots))))
-                   (if (buffer-live-p (bound-and-true-p compilation-last-buffer))
-                       (cons compilation-last-buffer (buffer-list))
-                     (buffer-list)))
-                  #'> :key started))))
+  "Return the last compilation below one of ROOTS as a plist, or nil.
+A search in files, of which the matches count as errors, is none."
+  (when-let ((buffer (cl-find-if
+                      (lambda (buffer)
+                        (with-current-buffer buffer
+                          (and (or (derived-mode-p 'compilation-mode)
+                                   ;; `C-u M-x compile' makes such a buffer.
+                                   (and (derived-mode-p 'comint-mode)
+                                        (bound-and-true-p compilation-arguments)))
+                               (not (derived-mode-p 'grep-mode))
+                               (backstaff-emacs-directory buffer roots))))
+                      (if (buffer-live-p (bound-and-true-p compilation-last-buffer))
+                          (cons compilation-last-buffer (buffer-list))
+                        (buffer-list)))))
+    (with-current-buffer buffer
+      (let ((running (process-live-p (get-buffer-process buffer)))
+            (status (car-safe mode-line-process)))
+        (list :buffer (substring-no-properties (buffer-name))
+              :directory (backstaff-emacs-directory buffer roots)
+              :command (and (stringp (car-safe (bound-and-true-p compilation-arguments)))
+                            (substring-no-properties (car compilation-arguments)))
+              :running (and running t)
+              ;; It is such as ":exit [2]", and its tooltip tells it in words.
+              :status (and (not running) (stringp status)
+                           (string-trim (substring-no-properties status) "[: ]+"))
+              :errors (or (bound-and-true-p compilation-num-errors-found) 0)
+              :warnings (or (bound-and-true-p compilation-num-warnings-found) 0))))))
 
 (defun backstaff-emacs-context--compilation-told (compilation)
   "Return a line that tells of COMPILATION, a plist or nil."

@@ -12,9 +12,9 @@
 ;;   [no checker runs in: README.md]
 ;;   [only files that are open in Emacs are checked]
 ;;
-;; Flymake has what eglot was told by a language server, and Flycheck or Flymake what
-;; lsp-mode was told.  So a problem may be told twice in slightly different words; of
-;; those on one line, one whose message is a part of another's is the same.
+;; The checkers are Flymake and Flycheck, which also have what eglot and lsp-mode were told
+;; by a language server.  Both may tell of the same problem: of two on one line, one whose
+;; message is a part of the other's is the same.
 ;;
 ;; No checker is started: what the last check found is shown, and whether one is under
 ;; way.  "No errors or warnings" is said only where a check has ended.  Else the first line
@@ -31,7 +31,6 @@
 ;;; Code:
 
 (require 'backstaff-emacs)
-(require 'warnings)
 
 (declare-function flymake-diagnostics "flymake" (&optional beg end))
 (declare-function flymake-diagnostic-beg "flymake" (diagnostic) t)
@@ -43,9 +42,9 @@
 (declare-function flycheck-error-line "ext:flycheck" (error) t)
 (declare-function flycheck-error-column "ext:flycheck" (error) t)
 (declare-function flycheck-error-level "ext:flycheck" (error) t)
+(declare-function flycheck-error-level-severity "ext:flycheck" (level))
 (declare-function flycheck-error-message "ext:flycheck" (error) t)
 (declare-function flycheck-error-filename "ext:flycheck" (error) t)
-(declare-function lsp-diagnostics "ext:lsp-mode" (&optional current-workspace))
 (defvar flycheck-current-errors)
 (defvar flycheck-last-status-change)
 
@@ -73,9 +72,11 @@
          (within (lambda (path) (or (equal scope "") (equal path scope)
                                     (string-prefix-p (concat scope "/") path))))
          (files (cl-remove-if-not within (backstaff-emacs-buffers roots) :key #'car))
-         (wanted (memq (intern (concat ":" (plist-get arguments :severity)))
+         (severity (plist-get arguments :severity))
+         (wanted (memq (intern (concat ":" severity))
                        (reverse backstaff-emacs-diagnostics--severities)))
-         (found nil) (hidden nil) (unchecked nil) (waiting nil) (failed nil) (checked nil))
+         (shown-p (lambda (problem) (memq (plist-get problem :severity) wanted)))
+         (found nil) (unchecked nil) (waiting nil) (failed nil) (checked nil))
     (pcase-dolist (`(,path . ,buffer) (reverse files))
       (pcase-let ((`(,state ,problems . ,failures)
                    (backstaff-emacs-diagnostics--of-buffer path buffer roots)))
@@ -87,21 +88,16 @@
         (dolist (failure failures)
           (push path (alist-get failure failed nil nil #'equal)))
         (setq found (nconc problems found))))
-    (setq found (cl-remove-if-not
-                 (lambda (problem) (funcall within (plist-get problem :path)))
-                 (backstaff-emacs-diagnostics--once
-                  (nconc (backstaff-emacs-diagnostics--of-lsp roots) found)))
-          ;; A language server tells lsp-mode of files, too, that are not open.
-          checked (or checked found))
-    (cl-flet ((shown-p (problem) (memq (plist-get problem :severity) wanted)))
-      (setq hidden (cl-remove-if #'shown-p found)
-            found (cl-remove-if-not #'shown-p found)))
+    (setq found (cl-remove-if-not (lambda (problem) (funcall within (plist-get problem :path)))
+                                  (backstaff-emacs-diagnostics--once found)))
     (backstaff-emacs-diagnostics--result
-     found hidden (plist-get arguments :severity) checked unchecked waiting failed
+     (cl-remove-if-not shown-p found) (cl-remove-if shown-p found)
+     severity checked unchecked waiting failed
      (and (null files) scope) (plist-get arguments :max-results) (plist-get context :limit))))
 
 (defun backstaff-emacs-diagnostics--problem (path line column severity message source)
-  "Return a problem: LINE and COLUMN of PATH count from 1, and SOURCE is a string."
+  "Return a problem: LINE and COLUMN of PATH count from 1, and SOURCE is a string.
+SEVERITY and MESSAGE are the checker's."
   (list :path path :line line :column column :severity severity
         :message (backstaff-names-prose
                   (truncate-string-to-width (or message "") 500 nil nil t))
@@ -128,20 +124,24 @@ tell which checkers have failed."
                 waiting (cl-set-difference running (flymake-reporting-backends))
                 problems (backstaff-emacs-diagnostics--of-flymake path))))
       (when (bound-and-true-p flycheck-mode)
-        (let ((status (bound-and-true-p flycheck-last-status-change)))
-          (pcase status
-            ('no-checker)
-            ('errored (push "a check of Flycheck has failed" failures))
-            (_ (setq checked t
-                     waiting (or waiting (memq status '(not-checked running))))))
-          (setq problems
-                (nconc (cl-loop for error in flycheck-current-errors
-                                for problem = (backstaff-emacs-diagnostics--of-flycheck
-                                               error path roots)
-                                when problem collect problem)
-                       problems))))
-      (when (bound-and-true-p lsp-mode)
-        (setq checked t)))
+        (pcase (bound-and-true-p flycheck-last-status-change)
+          ('no-checker)
+          ('errored (push "a check of Flycheck has failed" failures))
+          (status (setq checked t
+                        waiting (or waiting (memq status '(not-checked running))))))
+        (dolist (error (reverse flycheck-current-errors))
+          ;; A checker may tell of other files; they count if they are below a root.
+          (let* ((file (flycheck-error-filename error))
+                 (path (if (and file (file-name-absolute-p file))
+                           (backstaff-emacs-below file roots)
+                         path))
+                 (severity (flycheck-error-level-severity (flycheck-error-level error))))
+            (when path
+              (push (backstaff-emacs-diagnostics--problem
+                     path (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
+                     (cond ((>= severity 100) :error) ((>= severity 10) :warning) (t :note))
+                     (flycheck-error-message error) "flycheck")
+                    problems))))))
     (cl-list* (cond (checked (and waiting 'waiting)) (failures 'failed) (t 'unchecked))
               problems failures)))
 
@@ -164,93 +164,46 @@ tell which checkers have failed."
               path line (1+ (- start last))
               (or (car (memq type backstaff-emacs-diagnostics--severities))
                   (pcase (get type 'flymake-category)
-                    ('flymake-error :error) ('flymake-warning :warning)
-                    ('flymake-note :note))
-                  (let ((level (get type 'severity)))
-                    (cond ((not (numberp level)) :error)
-                          ((>= level (warning-numeric-level :error)) :error)
-                          ((>= level (warning-numeric-level :warning)) :warning)
-                          (t :note))))
+                    ('flymake-warning :warning) ('flymake-note :note) (_ :error)))
               (flymake-diagnostic-text diagnostic) "flymake"))))
 
-(defun backstaff-emacs-diagnostics--of-flycheck (error path roots)
-  "Return the problem of Flycheck's ERROR in the buffer of PATH, or nil.
-A checker may tell of other files; they count if they are below one of ROOTS."
-  (let* ((file (flycheck-error-filename error))
-         (path (cond ((null file) path)
-                     ((file-name-absolute-p file) (backstaff-emacs-below file roots))
-                     (t path))))
-    (and path
-         (backstaff-emacs-diagnostics--problem
-          path (or (flycheck-error-line error) 1) (or (flycheck-error-column error) 1)
-          (pcase (flycheck-error-level error)
-            ('error :error) ('warning :warning) ('info :note)
-            (level (let ((severity (get level 'flycheck-error-severity)))
-                     (cond ((not (numberp severity)) :error)
-                           ((>= severity 100) :error) ((>= severity 10) :warning)
-                           (t :note)))))
-          (flycheck-error-message error) "flycheck"))))
-
-(defun backstaff-emacs-diagnostics--of-lsp (roots)
-  "Return the problems below ROOTS that language servers have told lsp-mode."
-  (let ((problems nil))
-    (when (and (fboundp 'lsp-diagnostics) (not (autoloadp (symbol-function 'lsp-diagnostics))))
-      (cl-labels ((get (key object)
-                    ;; By an option of lsp-mode, its objects are plists or tables.
-                    (if (hash-table-p object) (gethash key object)
-                      (plist-get object (intern (concat ":" key))))))
-        (maphash
-         (lambda (file diagnostics)
-           (when-let ((path (and (not (backstaff-emacs-secret-p (list file) roots))
-                                 (backstaff-emacs-below file roots))))
-             (dolist (one (append diagnostics nil))
-               (let ((start (get "start" (get "range" one))))
-                 (push (backstaff-emacs-diagnostics--problem
-                        path (1+ (get "line" start)) (1+ (get "character" start))
-                        (pcase (get "severity" one) (1 :error) (2 :warning) ((or 3 4) :note)
-                               (_ :error))
-                        (get "message" one) "lsp")
-                       problems)))))
-         (lsp-diagnostics))))
-    problems))
-
 (defun backstaff-emacs-diagnostics--once (problems)
-  "Return PROBLEMS sorted, each once."
+  "Return PROBLEMS sorted by their places, each once.
+Of two on one line, one whose message is a part of the other's is the same."
   (let ((kept nil)
         (rank (lambda (problem) (length (memq (plist-get problem :severity)
                                               backstaff-emacs-diagnostics--severities)))))
-    (dolist (problem (sort problems
-                           (lambda (one other)
-                             (let ((a (plist-get one :path)) (b (plist-get other :path))
-                                   (line (plist-get one :line))
-                                   (line2 (plist-get other :line)))
-                               (cond ((not (equal a b)) (string< a b))
-                                     ((/= line line2) (< line line2))
-                                     (t (< (plist-get one :column)
-                                           (plist-get other :column))))))))
-      (let ((same (cl-loop
-                   for earlier in kept
-                   while (and (equal (plist-get earlier :path) (plist-get problem :path))
-                              (= (plist-get earlier :line) (plist-get problem :line)))
-                   when (backstaff-emacs-diagnostics--same-p
-                         (plist-get earlier :message) (plist-get problem :message))
-                   return earlier)))
+    (dolist (problem (cl-sort (cl-sort (cl-sort problems #'< :key (lambda (one) (plist-get one :column)))
+                                       #'< :key (lambda (one) (plist-get one :line)))
+                              #'string< :key (lambda (one) (plist-get one :path)))
+                     (nreverse kept))
+      (let* ((message (plist-get problem :message))
+             (same (cl-loop
+                    for earlier in kept
+                    for other = (plist-get earlier :message)
+                    while (and (equal (plist-get earlier :path) (plist-get problem :path))
+                               (= (plist-get earlier :line) (plist-get problem :line)))
+                    when (if (or (equal message "") (equal other "")) (equal message other)
+                           (or (string-search message other) (string-search other message)))
+                    return earlier)))
         (if (not same) (push problem kept)
           (plist-put same :sources (sort (cl-union (plist-get same :sources)
                                                    (plist-get problem :sources) :test #'equal)
                                          #'string<))
           (when (> (funcall rank problem) (funcall rank same))
             (plist-put same :severity (plist-get problem :severity)))
-          (when (> (length (plist-get problem :message)) (length (plist-get same :message)))
-            (plist-put same :message (plist-get problem :message))))))
-    (nreverse kept)))
+          (when (> (length message) (length (plist-get same :message)))
+            (plist-put same :message message)))))))
 
-(defun backstaff-emacs-diagnostics--same-p (one other)
-  "Return non-nil if the message ONE is a part of OTHER, or OTHER of ONE."
-  (if (> (length one) (length other))
-      (backstaff-emacs-diagnostics--same-p other one)
-    (if (string-empty-p one) (string-empty-p other)
-      (string-match-p (regexp-quote one) other))))
+(defun backstaff-emacs-diagnostics--counts (problems)
+  "Return how many PROBLEMS there are of each severity: \"2 errors, 1 note\"."
+  (string-join
+   (cl-loop for severity in backstaff-emacs-diagnostics--severities
+            for number = (cl-count severity problems
+                                   :key (lambda (one) (plist-get one :severity)))
+            when (> number 0)
+            collect (backstaff-emacs-plural number (substring (symbol-name severity) 1)))
+   ", "))
 
 (defun backstaff-emacs-diagnostics--result
     (found hidden severity checked unchecked waiting failed closed most limit)
@@ -259,26 +212,15 @@ HIDDEN are those below SEVERITY.  CHECKED is nil where no check has ended.
 UNCHECKED and WAITING are paths of files, and FAILED is an alist of failures
 and paths.  CLOSED is nil, or the path that was asked for if no file there is
 open; \"\" is the whole project."
-  (let* ((counts (lambda (problems)
-                   (string-join
-                    (cl-loop for severity in backstaff-emacs-diagnostics--severities
-                             for number = (cl-count severity problems
-                                                    :key (lambda (one)
-                                                           (plist-get one :severity)))
-                             when (> number 0)
-                             collect (backstaff-emacs-plural
-                                      number (substring (symbol-name severity) 1)))
-                    ", ")))
-         (files (length (seq-uniq (mapcar (lambda (one) (plist-get one :path)) found))))
-         (named (lambda (what paths)
+  (let* ((named (lambda (text paths)
                   (and paths
-                       (list (format "%s: %s" what
+                       (list (format "%s: %s" text
                                      (backstaff-emacs-some
                                       (mapcar #'backstaff-names-show paths)
                                       (min 500 (/ limit 4))))))))
          (notes (append (and hidden
                              (list (format "%s below the severity %s %s not shown"
-                                           (funcall counts hidden) severity
+                                           (backstaff-emacs-diagnostics--counts hidden) severity
                                            (if (cdr hidden) "are" "is"))))
                         (cl-loop for (failure . paths) in failed
                                  append (funcall named (concat failure " in") paths))
@@ -289,8 +231,7 @@ open; \"\" is the whole project."
          (head (cond
                 ((not checked)
                  (prog1 (format "Not checked: %s\n"
-                                (string-join (or notes '("no file of the project is open"))
-                                             "; "))
+                                (string-join (or notes '("no file of the project is open")) "; "))
                    (setq notes nil)))
                 ((null found)
                  (format "No %s%s\n"
@@ -299,10 +240,12 @@ open; \"\" is the whole project."
                          (if failed " from the checkers that work" "")))
                 (t
                  (format "%s in %s: %s\n" (backstaff-emacs-plural (length found) "problem")
-                         (backstaff-emacs-plural files "file") (funcall counts found)))))
+                         (backstaff-emacs-plural
+                          (length (delete-dups (mapcar (lambda (one) (plist-get one :path)) found)))
+                          "file")
+                         (backstaff-emacs-diagnostics--counts found)))))
          (notes (mapconcat (lambda (note) (format "[%s]\n" note))
-                           (append notes '("only files that are open in Emacs are checked"))
-                           ""))
+                           (append notes '("only files that are open in Emacs are checked")) ""))
          (lines (backstaff-emacs-fitting
                  (mapcar (lambda (one)
                            (format "%s:%d:%d %s %s [%s]"

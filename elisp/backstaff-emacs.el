@@ -55,12 +55,45 @@ The root itself is \"\", with a slash at the end of NAME or without."
                  (cl-list* (buffer-name buffer) (buffer-name base)
                         (backstaff-unsaved-file-names base))))))
 
+(defvar backstaff-emacs--secrets '(unknown)
+  "Value of `backstaff-server-secrets', and its two regexps.
+What the first one matches may hold secrets, unless the second matches, too.")
+
+(defun backstaff-emacs--globs-regexp (globs end)
+  "Return a regexp for paths between slashes that GLOBS match, before END.
+The server's fs/secrets.py says what a glob means."
+  (if (null globs) regexp-unmatchable
+    (concat "/\\(?:"
+            (mapconcat (lambda (glob)
+                         (concat (string-replace
+                                  "[^\0]" "[^/]"
+                                  (substring (wildcard-to-regexp (string-remove-suffix "/" glob))
+                                             2 -2))
+                                 (if (string-suffix-p "/" glob) "/[^/]" "/")))
+                       globs "\\|")
+            "\\)" end)))
+
+(defun backstaff-emacs--secret-path-p (path)
+  "Return non-nil if the file PATH, below a root, may hold secrets."
+  (unless (eq (car backstaff-emacs--secrets) backstaff-server-secrets)
+    (let ((excepted (seq-filter (lambda (glob) (string-prefix-p "!" glob))
+                                backstaff-server-secrets)))
+      (setq backstaff-emacs--secrets
+            (list backstaff-server-secrets
+                  (backstaff-emacs--globs-regexp
+                   (seq-difference backstaff-server-secrets excepted) "")
+                  (backstaff-emacs--globs-regexp
+                   (mapcar (lambda (glob) (substring glob 1)) excepted) "\\'")))))
+  (let ((case-fold-search t) (names (concat "/" path "/")))
+    (and (string-match-p (nth 1 backstaff-emacs--secrets) names)
+         (not (string-match-p (nth 2 backstaff-emacs--secrets) names)))))
+
 (defun backstaff-emacs-secret-p (names roots)
   "Return non-nil if the file with NAMES, below ROOTS, may hold secrets."
   (cl-some (lambda (name)
              (or (string-match-p backstaff-unsaved-secret name)
                  (when-let ((path (backstaff-emacs-below name roots)))
-                   (backstaff-server-secret-p path))))
+                   (backstaff-emacs--secret-path-p path))))
            names))
 
 (defun backstaff-emacs-file-p (buffer)

@@ -469,7 +469,7 @@ caller gets a `quit', once."
                    (cond
                     (outcome
                      ;; Not if the wait of an inner call keeps this one from returning.
-                     (when (and (eq backstaff-epc--waits uid) (> (cl-incf late) 1))
+                     (when (and (eq backstaff-epc--waits uid) (> (cl-incf late) 3))
                        (backstaff-epc-close
                         connection (format "%s answered, but kept Emacs reading"
                                            (backstaff-epc--name connection)))))

@@ -18,19 +18,18 @@
 ;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
 ;; CONTEXT    has `:root', a directory; `:limit', how many bytes of text may be returned;
-;;            `:approved', non-nil if the user has agreed to the call, and
-;;            `:secret', the one file that may hold secrets and be read then, or
-;;            nil for any; and `:seconds', how long the caller waits.
+;;            `:approved', non-nil if the user has agreed to the call; `:secret', the one
+;;            file that may hold secrets and be read then, or nil for any; and `:seconds',
+;;            how long the caller waits.
 ;; DONE       takes the result later, if the function returned nil.
-;;
-;; A tool that needs large libraries names them, in the order in which they load:
-;; `:libraries' (project xref).  They are loaded before its first run, in steps, so that
-;; Emacs does not stall.
 ;;
 ;; A result is a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
 ;; `:code' and `:message'.  The function may also signal a failure with
 ;; `backstaff-lisp-tools-fail'.  A text or message that points to another tool names it
 ;; with `backstaff-lisp-tools-name', as models know tools by other names than people.
+;;
+;; A tool that needs large libraries names them in `:libraries'.  They are loaded before
+;; its first run, one by one, so that Emacs does not stall.
 
 ;;; Code:
 
@@ -120,16 +119,30 @@ ARGS and CONTEXT are as in `backstaff-call'."
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
 the caller waits for TIMEOUT seconds, or without end if that is nil."
   (let* ((start (float-time))
+         (text-only (plist-get context :text-only))
+         ;; A last line that tells a model of arguments that were ignored, or empty.
          (note (plist-get checked :text))
          (limit (- (backstaff-lisp-tools--room context) (string-bytes note)))
          (answer
           (lambda (result)
-            (when callback
-              (funcall (prog1 callback (setq callback nil))
-                       (backstaff-lisp-tools--reply
-                        tool result (plist-get checked :warnings) note limit
-                        (round (* 1000 (- (float-time) start)))
-                        (plist-get context :text-only))))))
+            (let* ((code (plist-get result :code))
+                   (message (backstaff-lisp-tools--named (plist-get result :message) text-only))
+                   (text (if code (concat "Error: " message)
+                           (backstaff-lisp-tools--named (plist-get result :text) text-only)))
+                   (clipped (backstaff-lisp-tools-clipped text limit))
+                   (secret (plist-get result :secret)))
+              (when callback
+                (funcall
+                 (prog1 callback (setq callback nil))
+                 `(:ok ,(not code) :tool ,(plist-get tool :id)
+                   :text ,(if (or code (string-empty-p note)) clipped
+                            (concat (string-remove-suffix "\n" clipped) note))
+                   :data ,(and (not text-only) (plist-get result :data))
+                   ,@(and code `(:error (:code ,code :message ,message
+                                               ,@(and secret (list :secret secret)))))
+                   :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
+                   :warnings ,(append (plist-get checked :warnings) (plist-get result :warnings))
+                   :elapsed-ms ,(round (* 1000 (- (float-time) start)))))))))
          (result
           (condition-case problem
               (funcall (plist-get tool :function) (plist-get checked :data)
@@ -147,32 +160,11 @@ the caller waits for TIMEOUT seconds, or without end if that is nil."
              ;; Some errors have no message, only a name.
              (let ((reason (error-message-string problem)))
                (list :code "INTERNAL"
-                     :message (format "The tool failed unexpectedly: %s"
+                     :message (concat "The tool failed unexpectedly: "
                                       (if (string-blank-p reason) (prin1-to-string problem)
                                         reason))))))))
     (when result
       (funcall answer result))))
-
-(defun backstaff-lisp-tools--reply (tool result warnings note limit elapsed text-only)
-  "Return RESULT of TOOL as a reply; its text has at most LIMIT bytes and NOTE.
-WARNINGS are those of the arguments, and NOTE tells a model of them: it is a
-last line, or empty.  The call took ELAPSED milliseconds, and with TEXT-ONLY
-nobody reads the data."
-  (let* ((code (plist-get result :code))
-         (message (backstaff-lisp-tools--named (plist-get result :message) text-only))
-         (text (if code (concat "Error: " message)
-                 (backstaff-lisp-tools--named (plist-get result :text) text-only)))
-         (clipped (backstaff-lisp-tools-clipped text limit)))
-    `(:ok ,(not code) :tool ,(plist-get tool :id)
-      :text ,(if (or code (string-empty-p note)) clipped
-               (concat (string-remove-suffix "\n" clipped) note))
-      :data ,(and (not text-only) (plist-get result :data))
-      ,@(and code `(:error (:code ,code :message ,message
-                                      ,@(when-let ((secret (plist-get result :secret)))
-                                          (list :secret secret)))))
-      :truncated ,(or (plist-get result :truncated) (not (eq clipped text)))
-      :warnings ,(append warnings (plist-get result :warnings))
-      :elapsed-ms ,elapsed)))
 
 (defun backstaff-lisp-tools-clipped (text limit)
   "Return TEXT, or its first lines in LIMIT bytes and \"[cut to LIMIT bytes]\".
@@ -216,10 +208,6 @@ there is no reply within TIMEOUT seconds."
          (setq quit-flag nil))
        (signal (car condition) (cdr condition)))
       (`(,reply) reply))))
-
-(defun backstaff-lisp-tools--slowness (tool timeout)
-  "Return the message that TOOL gave no answer within TIMEOUT seconds."
-  (format "%s gave no answer within %s seconds" (plist-get tool :id) timeout))
 
 (cl-defun backstaff-lisp-tools-call-async
     (tool args context &key success-fn error-fn timeout)
@@ -266,7 +254,8 @@ had ended before."
                    (setq alarm (run-at-time
                                 timeout nil #'end error-fn
                                 (list 'backstaff-timeout
-                                      (backstaff-lisp-tools--slowness tool timeout)))))
+                                      (format "%s gave no answer within %s seconds"
+                                              (plist-get tool :id) timeout)))))
                  ;; A process filter is no place to work in.
                  (run-at-time 0 nil #'run (backstaff-lisp-tools--steps tool))))))
       #'cancel)))

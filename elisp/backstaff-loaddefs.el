@@ -24,6 +24,7 @@
 (autoload 'backstaff-list-commands "backstaff-ui-commands" nil t)
 (autoload 'backstaff-command-mode "backstaff-ui-commands")
 (autoload 'backstaff-find-command "backstaff-ui-commands" nil t)
+(autoload 'backstaff-consult-search "backstaff-ui-consult")
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-find-file "backstaff-ui-find" nil t)
 (autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)
@@ -31,8 +32,6 @@
 (autoload 'backstaff-list-mode "backstaff-ui-list")
 (autoload 'backstaff-list-directory "backstaff-ui-list" nil t)
 (autoload 'backstaff-list-entries "backstaff-ui-list" nil t)
-(autoload 'backstaff-info-mode "backstaff-ui-list")
-(autoload 'backstaff-file-info "backstaff-ui-list" nil t)
 (autoload 'backstaff "backstaff-ui-menu" nil t)
 (autoload 'backstaff-overview-mode "backstaff-ui-overview")
 (autoload 'backstaff-overview "backstaff-ui-overview" nil t)
@@ -41,8 +40,7 @@
 (autoload 'backstaff-tree-mode "backstaff-ui-tree")
 (autoload 'backstaff-tree "backstaff-ui-tree" nil t)
 (autoload 'backstaff-view-jump "backstaff-ui-view")
-(autoload 'backstaff-list-jump "backstaff-ui-view")
-(autoload 'backstaff-tree-jump "backstaff-ui-view")
+(autoload 'backstaff-file-info "backstaff-ui-view" nil t)
 
 (provide 'backstaff-loaddefs)
 

@@ -39,18 +39,17 @@ that is used if the variable is not set, and a wildcard below it.  For example,
 an Emacs that the Dock of macOS has started lacks Homebrew's directory.")
 
 (defconst backstaff-python--installers
-  '(("uv" "uv python install" "uv python install")
-    ("brew" "brew install python" "brew install python")
-    ("pyenv" "pyenv install 3.13" "pyenv install 3.13")
+  '(("uv" "uv python install")
+    ("brew" "brew install python")
+    ("pyenv" "pyenv install 3.13")
     ("apt-get" "sudo apt-get install python3" "sudo apt-get install python3.11")
     ("dnf" "sudo dnf install python3" "sudo dnf install python3.12")
     ("zypper" "sudo zypper install python3" "sudo zypper install python312")
     ("pacman" "sudo pacman -S python" "sudo pacman -Syu python")
     ("apk" "apk add python3" "apk upgrade python3")
-    ("winget" "winget install Python.Python.3.13" "winget install Python.Python.3.13"))
-  "Programs that install a Python, each with two shell commands.
-The first is for a system without a Python, the second for one whose Python is
-too old.")
+    ("winget" "winget install Python.Python.3.13"))
+  "Programs that install a Python, each with a shell command.
+If there are two, the second is for a system whose Python is too old.")
 
 (defvar backstaff-python-package-directory
   (and load-file-name (file-name-directory load-file-name))
@@ -154,9 +153,9 @@ ANSWERS is an alist of programs and their descriptions."
                                (concat program " " answer)))
                            answers ", "))
         (pcase (cl-find-if #'executable-find backstaff-python--installers :key #'car)
-          (`(,_ ,install ,upgrade)
+          (`(,_ ,install . ,upgrade)
            (concat "Type in a shell: "
-                   (if (cl-some #'consp (mapcar #'cdr answers)) upgrade install)))
+                   (or (and (cl-some #'consp (mapcar #'cdr answers)) (car upgrade)) install)))
           (_ "Install Python 3.11 or newer, and let its folder be on `exec-path'"))))
 
 (defun backstaff-python-command (sources &optional note)

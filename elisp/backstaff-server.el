@@ -6,25 +6,21 @@
 
 ;; One server serves all of Emacs; each call names the root of its project.
 ;; The server starts with the first call, which waits behind the handshake, and
-;; lives until Emacs ends or `backstaff-stop' is typed.  A root on another host
-;; has a server there, which `backstaff-server-starters' start.  A host is a
-;; string as `file-remote-p' returns it; nil is this host.
+;; lives until Emacs ends or `backstaff-stop' is typed.  The next call replaces
+;; one that has died; if the new one dies before it has answered a tool's call,
+;; calls fail for a minute.  A root on another host has a server there, which
+;; `backstaff-server-starters' start.  A host is a string as `file-remote-p'
+;; returns it; nil is this host.
 ;;
 ;; The program is the first of these:
 ;;
 ;; 1. `backstaff-server-command', if that is non-nil;
-;; 2. the sources shipped beside this file, run by a Python that
-;;    backstaff-python.el finds;
+;; 2. the sources shipped beside this file, which are sure to have the version
+;;    of this package, run by a Python that backstaff-python.el finds;
 ;; 3. a program named `backstaff' on `exec-path'.
-;;
-;; The sources come before the program, as only they are sure to have the version
-;; of this package.
 ;;
 ;; It runs in the directory of its sources and isolated from the environment.
 ;; So no file of a project is ever run, and no setting of a project counts.
-;;
-;; The next call replaces a server that has died.  If the new one dies before it
-;; has answered a tool's call, calls fail for a minute.
 
 ;;; Code:
 
@@ -84,8 +80,8 @@ customize `backstaff-root-directory'")
 set it to nil to have one found")
     (backstaff-connection-lost
      . "The program ended by itself; its last words are above and in \
-M-x backstaff-show-log.  Mend the settings file if they name one; else type \
-M-x backstaff-doctor"))
+M-x backstaff-show-log.  If they mention the settings file, correct that file; \
+else type M-x backstaff-doctor"))
   "Advice for each condition that brings none of its own.")
 
 (defun backstaff-server-advice (condition)
@@ -104,7 +100,7 @@ A `backstaff-error' may bring it as a second string, behind the text, as in
   "Return the program that serves, and its first arguments.
 Signal a `backstaff-start-error' if there is none.  NOTE is as in
 `backstaff-python-command'."
-  (let ((sources (backstaff-python-sources)) (answers nil) (python nil) (program nil))
+  (let ((sources (backstaff-python-sources)) (answers nil) (python nil))
     (cond
      (backstaff-server-command
       (unless (and (listp backstaff-server-command)
@@ -113,9 +109,9 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                 '("`backstaff-server-command' is not a list of strings"
                   "Customize `backstaff-server-command' to be a list of strings,\
  or nil to have the program found")))
-      (pcase-let ((`(,program . ,arguments) backstaff-server-command))
+      (let ((program (car backstaff-server-command)))
         (cons (if (file-name-absolute-p program) (expand-file-name program) program)
-              arguments)))
+              (cdr backstaff-server-command))))
      ((and sources
            (setq python (backstaff-python-command
                          sources (lambda (program answer)
@@ -123,8 +119,7 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                                    (when note
                                      (funcall note program answer))))))
       (append python (list (expand-file-name "backstaff/__main__.py" sources))))
-     ((setq program (executable-find "backstaff"))
-      (list program))
+     ((executable-find "backstaff") (list (executable-find "backstaff")))
      (sources
       (signal 'backstaff-python-missing (backstaff-python-problem (nreverse answers))))
      (t (signal 'backstaff-start-error
@@ -134,13 +129,9 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
 
 (defun backstaff-server-settings-file-name ()
   "Return the file that the server reads its settings from if it exists."
-  (let ((default-directory "/"))
-    (expand-file-name
-     (or backstaff-server-settings-file
-         (expand-file-name
-          "backstaff/config.toml"
-          (let ((folder (getenv "XDG_CONFIG_HOME")))
-            (if (member folder '(nil "")) "~/.config" folder)))))))
+  (let ((folder (getenv "XDG_CONFIG_HOME")))
+    (expand-file-name (or backstaff-server-settings-file "backstaff/config.toml")
+                      (expand-file-name (if (member folder '(nil "")) "~/.config" folder) "/"))))
 
 
 ;;; Log
@@ -154,9 +145,7 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
 (defun backstaff-server--log (text)
   "Append TEXT to the log, and delete the oldest lines if it is too long."
   (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-    (let ((inhibit-read-only t)
-          (inhibit-modification-hooks t)
-          (follow (eobp)))
+    (let ((inhibit-read-only t) (inhibit-modification-hooks t) (follow (eobp)))
       (setq buffer-undo-list t)
       (save-excursion
         (save-restriction
@@ -180,12 +169,11 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
   "Show what the server wrote to its log, and how it started and ended."
   (interactive)
   (let ((directory default-directory))
-    (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
-      (unless (derived-mode-p 'special-mode)
-        (special-mode))
-      ;; A command that is given here is about the project that one came from.
-      (setq default-directory directory)
-      (pop-to-buffer (current-buffer)))))
+    (pop-to-buffer backstaff-server-log-buffer)
+    (unless (derived-mode-p 'special-mode)
+      (special-mode))
+    ;; A command that is given here is about the project that the user came from.
+    (setq default-directory directory)))
 
 
 ;;; One server
@@ -197,20 +185,17 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                (:constructor backstaff-server--make)
                (:copier nil))
   "A server process.
-RESTARTED is non-nil if it took the place of one that had died.  ANSWERED is
-non-nil once it has answered a tool's call, and STUCK once too many of its
-calls hang in a dead file system.  DEFINITIONS describe its tools, once that
-was asked.  START-INFO, a plist, describes a start on another host."
-  (connection nil)
-  (process nil)
-  (stderr nil)
+LAST-WORDS is the end of what it printed to its standard error, which comes
+from the process STDERR.  RESTARTED is non-nil if it took the place of one that
+had died.  ANSWERED is non-nil once it has answered a tool's call, and STUCK
+once too many of its calls hang in a dead file system.  DEFINITIONS describe
+its tools, once that was asked.  START-INFO, a plist, describes a start on
+another host."
+  connection process stderr
   (last-words "")
   (restarted nil :read-only t)
   (started (float-time) :read-only t)
-  (answered nil)
-  (stuck nil)
-  (definitions nil)
-  (start-info nil))
+  answered stuck definitions start-info)
 
 (defvar backstaff-server--pause 60
   "How many seconds after its start a server that died twice is tried again.
@@ -266,11 +251,10 @@ or with nil and a condition, after TIMEOUT seconds at most."
           ;; The connection reads by the filter that it has set.
           (funcall (process-filter process) process (plist-get started :output))))
     (error
-     (let ((text (error-message-string problem)))
-       (backstaff-server-note text)
-       (if (memq 'backstaff-error (get (car problem) 'error-conditions))
-           (signal (car problem) (cdr problem))
-         (signal 'backstaff-start-error (list text)))))))
+     (backstaff-server-note (error-message-string problem))
+     (if (memq 'backstaff-error (get (car problem) 'error-conditions))
+         (signal (car problem) (cdr problem))
+       (signal 'backstaff-start-error (list (error-message-string problem)))))))
 
 (defun backstaff-server--launch-here (server)
   "Start the process of SERVER on this host, and the connection with it."
@@ -340,37 +324,9 @@ A child of the server may hold the pipe open, so this waits little."
   "The ids of the tools that read what files hold.
 It is the symbol `unknown' until a server has shaken hands.")
 
-(defvar backstaff-server--secrets (cons regexp-unmatchable regexp-unmatchable)
-  "What paths match that may hold secrets, and what excepts some of these.
-The server says so when it shakes hands.")
-
-(defun backstaff-server-secret-p (path)
-  "Return non-nil if the file PATH, below a root, may hold secrets."
-  (let ((case-fold-search t) (names (concat "/" path "/")))
-    (and (string-match-p (car backstaff-server--secrets) names)
-         (not (string-match-p (cdr backstaff-server--secrets) names)))))
-
-(defun backstaff-server--globs-regexp (globs end)
-  "Return a regexp for paths between slashes that GLOBS match, before END.
-The server's fs/secrets.py says what a glob means."
-  (if (null globs) regexp-unmatchable
-    (concat "/\\(?:"
-            (mapconcat (lambda (glob)
-                         (concat (string-replace
-                                  "[^\0]" "[^/]"
-                                  (substring (wildcard-to-regexp (string-remove-suffix "/" glob))
-                                             2 -2))
-                                 (if (string-suffix-p "/" glob) "/[^/]" "/")))
-                       globs "\\|")
-            "\\)" end)))
-
-(defun backstaff-server--note-secrets (globs)
-  "Note that the files that GLOBS match may hold secrets."
-  (let ((except (lambda (glob) (string-prefix-p "!" glob))))
-    (setq backstaff-server--secrets
-          (cons (backstaff-server--globs-regexp (seq-remove except globs) "")
-                (backstaff-server--globs-regexp
-                 (mapcar (lambda (glob) (substring glob 1)) (seq-filter except globs)) "\\'")))))
+(defvar backstaff-server-secrets nil
+  "Globs of the files that may hold secrets, as the server shook hands.
+One that starts with an exclamation mark excepts what it matches.")
 
 (defun backstaff-server--shake-hands (server &optional callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
@@ -387,9 +343,8 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
      (lambda (identity)
        (if (backstaff-server--compatible-p identity)
            (progn (backstaff-server-note (format "connected: %S" identity))
-                  (setq backstaff-server-content-readers
-                        (plist-get identity :reads-content))
-                  (backstaff-server--note-secrets (plist-get identity :secrets))
+                  (setq backstaff-server-content-readers (plist-get identity :reads-content)
+                        backstaff-server-secrets (plist-get identity :secrets))
                   (funcall callback identity nil))
          (apply fail (backstaff-server--mismatch identity))))
      :error-fn
@@ -414,9 +369,8 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
                       backstaff-server-version)
               (backstaff-server-advice '(backstaff-protocol-error)))
       (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
- update %s"
-                    backstaff-server-version backstaff-server--protocol version protocol
-                    (if newer "Emacs's package" "the server"))
+ update %s" backstaff-server-version backstaff-server--protocol version protocol
+ (if newer "Emacs's package" "the server"))
             (backstaff-server--update-advice newer)))))
 
 (defun backstaff-server--update-advice (package)
@@ -430,23 +384,21 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
 
 (defun backstaff-server--compatible-p (identity)
   "Return non-nil if a server of IDENTITY understands us, and we it.
-The first number of the version must be the same; before 1.0, the second, too.
-IDENTITY may be anything, even no plist."
-  (let ((version (ignore-errors (plist-get identity :version))) ; it may be no plist
-        (major "\\`\\(0\\.[0-9]+\\|[1-9][0-9]*\\)\\."))
-    (and (stringp version)
-         (eql (plist-get identity :protocol) backstaff-server--protocol)
-         (string-match major version)
-         (let ((theirs (match-string 1 version)))
-           (string-match major backstaff-server-version)
-           (equal theirs (match-string 1 backstaff-server-version))))))
+The protocol must be the same, and the first number of the version; before 1.0
+the second number, too.  IDENTITY may be anything, even no plist."
+  (let ((series (lambda (version)
+                  (and (stringp version)
+                       (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
+                       (match-string 0 version)))))
+    (and (eql (ignore-errors (plist-get identity :protocol)) backstaff-server--protocol)
+         (equal (funcall series (ignore-errors (plist-get identity :version)))
+                (funcall series backstaff-server-version)))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail what is under way for REASON."
-  (dolist (server (cons backstaff-server--current
-                        (mapcar #'cdr backstaff-server--elsewhere)))
-    (when server
-      (backstaff-epc-close (backstaff-server-connection server) reason)))
+  (dolist (server (delq nil (cons backstaff-server--current
+                                  (mapcar #'cdr backstaff-server--elsewhere))))
+    (backstaff-epc-close (backstaff-server-connection server) reason))
   (setq backstaff-server--current nil
         backstaff-server--elsewhere nil))
 
@@ -481,26 +433,26 @@ returns nil if it cannot start one there, or a plist of functions:
   "Return the plist of `backstaff-server-starters' for the host of DIRECTORY.
 Signal a `backstaff-remote-directory' if there is none, or if Emacs is not
 connected to the host."
-  (let ((starter (run-hook-with-args-until-success 'backstaff-server-starters
-                                                   directory)))
-    (cond ((null starter)
-           (signal 'backstaff-remote-directory
-                   (list (format "%s is on another machine, and Backstaff cannot\
- start a server there" directory))))
-          ((not (backstaff-server-connected-p directory))
-           (signal 'backstaff-remote-directory
-                   (list (format "%s is on another machine, and Emacs is not\
- connected to it; M-x backstaff-connect connects" directory))))
-          (t starter))))
+  (let ((starter (run-hook-with-args-until-success 'backstaff-server-starters directory)))
+    (unless (and starter (backstaff-server-connected-p directory))
+      (signal 'backstaff-remote-directory
+              (list (format "%s is on another machine, and %s" directory
+                            (if starter "Emacs is not connected to it;\
+ M-x backstaff-connect connects"
+                              "Backstaff cannot start a server there")))))
+    starter))
 
 
 ;;; The server
 
+(defun backstaff-server--on (host)
+  "Return the server on HOST that was started last, dead or alive, or nil."
+  (if host (cdr (assoc host backstaff-server--elsewhere)) backstaff-server--current))
+
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 Signal a `backstaff-connection-lost' if that fails."
-  (let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
-                   backstaff-server--current))
+  (let* ((server (backstaff-server--on host))
          (connection (and server (backstaff-server-connection server))))
     (when connection
       (cond ((backstaff-epc-unresponsive-p connection)
@@ -518,15 +470,6 @@ Signal a `backstaff-connection-lost' if that fails."
                      '("the server was started anew and died again; see why\
  with M-x backstaff-show-log, then type M-x backstaff-restart, or wait a\
  minute"))))))
-
-(defun backstaff-server-live-p (&optional host)
-  "Return non-nil if a server on HOST is there to be asked, without a start."
-  (when-let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
-                        backstaff-server--current))
-              (connection (backstaff-server-connection server)))
-    (and (backstaff-epc-live-p connection)
-         (not (backstaff-epc-unresponsive-p connection))
-         (not (backstaff-server-stuck server)))))
 
 (defun backstaff-server--note-reply (server reply)
   "Note that SERVER has answered, and whether its REPLY says that it is stuck.
@@ -555,11 +498,10 @@ Start the server if need be.  SUCCESS-FN, ERROR-FN and TIMEOUT are as in
          (connection (backstaff-server-connection server)))
     (cons connection
           (backstaff-epc-call-async
-           connection method args
+           connection method args :error-fn error-fn :timeout timeout
            :success-fn (lambda (value)
                          (funcall success-fn
-                                  (backstaff-server--note-reply server value)))
-           :error-fn error-fn :timeout timeout))))
+                                  (backstaff-server--note-reply server value)))))))
 
 (defun backstaff-server-cancel (handle)
   "Cancel the asynchronous call HANDLE; return nil if it had ended before."
@@ -585,8 +527,7 @@ It describes the tools that the function DEFINITIONS returns, which are Emacs's
 own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
   (let ((server (backstaff-server-ensure)))
     (or (backstaff-server-definitions server)
-        (let ((tools (backstaff-epc-call (backstaff-server-connection server)
-                                         'describe
+        (let ((tools (backstaff-epc-call (backstaff-server-connection server) 'describe
                                          (and definitions (list (funcall definitions)))
                                          :timeout timeout)))
           (setq backstaff-server--model-names

@@ -55,15 +55,13 @@
 The report fills by and by; \\<backstaff-doctor-mode-map>\\[revert-buffer] \
 checks again and \\[backstaff-doctor-copy] copies it."
   (interactive)
-  (let ((directory default-directory)
-        (buffer (get-buffer-create "*backstaff doctor*")))
-    (with-current-buffer buffer
-      (unless (derived-mode-p 'backstaff-doctor-mode)
-        (backstaff-doctor-mode))
-      (setq default-directory directory))
-    (pop-to-buffer buffer)
+  (let ((directory default-directory))
+    (pop-to-buffer "*backstaff doctor*")
+    (unless (derived-mode-p 'backstaff-doctor-mode)
+      (backstaff-doctor-mode))
+    (setq default-directory directory)
     (revert-buffer)
-    buffer))
+    (current-buffer)))
 
 (defun backstaff-doctor-copy ()
   "Copy the report."
@@ -116,19 +114,17 @@ STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
 
 (defun backstaff-doctor--conclude ()
   "End the report with the number of failures and the end of the log."
-  (let* ((inhibit-read-only t)
+  (let* ((inhibit-read-only t) (case-fold-search nil)
          (failed (save-excursion
                    (goto-char (point-min))
-                   (cl-loop with case-fold-search = nil
-                            while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
+                   (cl-loop while (re-search-forward "^FAILED \\(.\\{12\\}\\)" nil t)
                             collect (string-trim (match-string-no-properties 1)))))
          (verdict (if (null failed) (propertize "All is well." 'face 'success)
                     (propertize (format "%s failed: %s."
                                         (if (cdr failed) (format "%d checks" (length failed))
                                           "One check")
                                         (string-join failed ", "))
-                                'face 'error)))
-         (log (get-buffer backstaff-server-log-buffer)))
+                                'face 'error))))
     ;; The report is longer than a small window.
     (setq header-line-format (concat " " verdict))
     (save-excursion
@@ -138,12 +134,11 @@ STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
                (if failed "Do what follows \"To do\", then type \\[revert-buffer]."
                  "Type \\[backstaff-overview] to see the project on a page."))
               "\n\nThe log ends with:\n\n"
-              (if (not log) "(There is none.)\n"
-                (with-current-buffer log
-                  (save-excursion
-                    (goto-char (point-max))
-                    (forward-line -10)
-                    (buffer-substring-no-properties (point) (point-max)))))))
+              (with-current-buffer (get-buffer-create backstaff-server-log-buffer)
+                (save-excursion
+                  (goto-char (point-max))
+                  (forward-line -10)
+                  (buffer-substring-no-properties (point) (point-max))))))
     (set-buffer-modified-p nil)
     ;; What to do has to be on the screen, unless the user reads elsewhere already.
     (when (and failed (bobp))
@@ -173,25 +168,25 @@ STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
 The last of those here starts a server, which answers later."
   (backstaff-request-cancel)
   (let ((inhibit-read-only t) (directory default-directory) (buffer (current-buffer))
-        (host nil) (connection nil) (command nil))
+        (sources nil) (host nil) (connection nil) (command nil))
     (erase-buffer)
     (insert (propertize "Backstaff doctor" 'face 'bold) (format-time-string ", %F %T\n\n"))
     (goto-char (point-min))
     (backstaff-doctor--guarded
       (backstaff-doctor--begin "Package")
-      (let ((sources (backstaff-python-sources)))
-        (backstaff-doctor--note
-         "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
-                             (if window-system (format "window system %s" window-system)
-                               "text terminal")))
-        (backstaff-doctor--note
-         "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
-                               (backstaff-doctor--file
-                                (or backstaff-python-package-directory "no file"))))
-        (backstaff-doctor--note
-         "Sources" (if (or sources backstaff-server-command) 'ok 'note)
-         (if sources (concat "the server's are in " (backstaff-doctor--file sources))
-           "the server's are not beside the package")))
+      (setq sources (backstaff-python-sources))
+      (backstaff-doctor--note
+       "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
+                           (if window-system (format "window system %s" window-system)
+                             "text terminal")))
+      (backstaff-doctor--note
+       "Package" 'ok (format "Backstaff %s in %s" backstaff-server-version
+                             (backstaff-doctor--file
+                              (or backstaff-python-package-directory "no file"))))
+      (backstaff-doctor--note
+       "Sources" (if (or sources backstaff-server-command) 'ok 'note)
+       (if sources (concat "the server's are in " (backstaff-doctor--file sources))
+         "the server's are not beside the package"))
       (condition-case problem
           (let ((root (backstaff-root directory)))
             (setq host (file-remote-p root))
@@ -218,13 +213,12 @@ The last of those here starts a server, which answers later."
               (t (backstaff-doctor--note "Settings" 'note
                                          (concat "none, as there is no " name)))))
       (pcase (backstaff-server-status)
-        ('nil (backstaff-doctor--note "Running" 'note "no server; the next call starts one"))
-        ('ended (backstaff-doctor--note
-                 "Running" 'note "the server has ended; the next call starts another"))
         ('unresponsive (backstaff-doctor--note
                         "Running" 'failed "the server does not respond any more"
                         "Type M-x backstaff-restart"))
-        (pid (backstaff-doctor--note "Running" 'ok (format "process %s" pid))))
+        ((and (pred integerp) pid)
+         (backstaff-doctor--note "Running" 'ok (format "process %s" pid)))
+        (_ (backstaff-doctor--note "Running" 'note "no server; the next call starts one")))
       (backstaff-doctor--begin "Command")
       ;; The Python found before may not work any more.
       (setq backstaff-python-found nil

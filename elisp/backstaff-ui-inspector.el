@@ -95,13 +95,13 @@ to edit, or nil.  The items of a list have blanks between: *.log \"a b\"."
                        (required "required")
                        (default-p (concat "default " (if default (backstaff-inspector--text default)
                                                        "no")))
-                       (t "omitted")))
+                       (t "optional")))
            (text (backstaff-inspector--text current)) (problem nil) (value nil))
       (while
           (let ((prompt (concat (propertize (concat description "\n") 'face 'shadow)
                                 (and problem (propertize (concat problem ".  ") 'face 'error))
                                 name " (" rule
-                                (pcase type (:boolean ", yes or no") (:array ", blanks between"))
+                                (pcase type (:boolean ", yes or no") (:array ", several with blanks between"))
                                 "): ")))
             (setq text (substring-no-properties
                         (if choices

@@ -1,4 +1,4 @@
-;;; backstaff-ui-list.el --- Listings of directories, and facts about files  -*- lexical-binding: t; -*-
+;;; backstaff-ui-list.el --- Listings of directories  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -6,8 +6,10 @@
 
 ;; `backstaff-list-directory' shows the entries of a directory, as Agent-Q's tool
 ;; lists them.  `backstaff-list-entries' shows them as Forge's tool does, with
-;; the directories below on request.  `backstaff-file-info' shows the type, size,
-;; times and permissions of one, and whether a buffer has unsaved changes of it.
+;; the directories below on request.
+;;
+;; The server sorts.  A listing shows 1,000 rows at first, which Emacs draws in less
+;; than a tenth of a second, and 1,000 more with each +.
 
 ;;; Code:
 
@@ -15,34 +17,50 @@
 (require 'map)
 (require 'subr-x)
 (require 'backstaff-names)
-(require 'backstaff-ui-table)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-view)
 
+(defcustom backstaff-time-format "%Y-%m-%d %H:%M"
+  "Format of times in listings, as for `format-time-string'."
+  :type '(choice (const :tag "2026-01-15 14:23" "%Y-%m-%d %H:%M")
+                 (const :tag "15 Jan 2026" "%d %b %Y")
+                 (string :tag "Format"))
+  :group 'backstaff)
+
+(defconst backstaff-list--page 1000
+  "Number of rows that are drawn at once.")
+
+(defconst backstaff-list--most-sought 50000
+  "Maximum number of rows that are drawn to reach the file that point goes to.")
+
+(defconst backstaff-list--bytes '(:page #x18000 :whole #x60000 :forge #xc00000)
+  "Maximum bytes of text of a reply.
+A page by name has about 2,800 entries, and the next page follows it.  In
+another order there is one reply, with at most about 11,000 entries.")
+
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
-    (set-keymap-parent map backstaff-table-map)
+    (set-keymap-parent map (make-composed-keymap backstaff-view-map tabulated-list-mode-map))
+    (define-key map (kbd "S") #'backstaff-list-sort)
+    (define-key map [remap tabulated-list-sort] #'backstaff-list-sort)
+    (define-key map [remap tabulated-list-col-sort] #'backstaff-list-sort-by-click)
     (define-key map (kbd ".") #'backstaff-view-toggle-hidden)
     (define-key map (kbd "+") #'backstaff-list-more)
     (define-key map (kbd "t") #'backstaff-view-list-or-tree)
     map)
   "Keymap of `backstaff-list-mode'.")
 
-(defconst backstaff-list--page-bytes (* 96 1024)
-  "Bytes of text of a page, some 2,800 entries.
-To read the answer takes Emacs a hundredth of a second.")
+(defvar-local backstaff-list--waiting nil
+  "The entries of the last reply that are not drawn.")
 
-(defconst backstaff-list--forge-bytes (* 384 1024)
-  "Bytes of text of a new listing of Forge's, which has no pages.")
+(defvar-local backstaff-list--last nil
+  "The last entry of the last reply.")
 
-(defconst backstaff-list--usual-rows 50000
-  "The number of rows after which a listing asks for no more pages by itself.")
+(defvar-local backstaff-list--shown 0
+  "Number of rows that are drawn.")
 
-(defconst backstaff-list--most-bytes (* 12 1024 1024)
-  "Bytes of text of a listing of Forge, at most; a reply has little more room.")
-
-(defvar-local backstaff-list--data nil
-  "The data of the last page.")
+(defvar-local backstaff-list--links 0
+  "Number of links among the rows that are drawn.")
 
 ;;;###autoload
 (define-derived-mode backstaff-list-mode tabulated-list-mode "Listing"
@@ -50,297 +68,308 @@ To read the answer takes Emacs a hundredth of a second.")
 
 \\{backstaff-list-mode-map}"
   :group 'backstaff
-  (backstaff-table-setup
-   :request
-   (lambda (state)
-     (let ((path (plist-get state :path))
-           (hidden (plist-get state :hidden)))
-       (list (plist-get state :tool)
-             (if (backstaff-list--forge-p state)
-                 ;; Forge's tool strips blanks from both ends of a path.  "./"
-                 ;; and "/" protect those of a name.
-                 `(:path ,(if (equal path ".") path (concat "./" path "/"))
-                   :recursive ,(plist-get state :recursive)
-                   :include_hidden ,hidden
-                   :include_other t)
-               `(:path ,path :show_hidden ,hidden))
-             (if (backstaff-list--forge-p state)
-                 (list :max-output-bytes (or (plist-get state :bytes)
-                                             backstaff-list--forge-bytes))
-               (list :max-output-bytes backstaff-list--page-bytes
-                     :after (or (plist-get state :after) ""))))))
+  (backstaff-view-setup
+   :request #'backstaff-list--request
    :draw #'backstaff-list--draw
-   :variables '(backstaff-list--data)
+   :draw-failure (lambda (reply)
+                   (setq header-line-format nil
+                         mode-line-process '("" backstaff-request-indicator " failed"))
+                   (backstaff-view-insert-text (plist-get reply :text) 'backstaff-failure))
    :title (lambda (state)
             (backstaff-view-title (if (backstaff-list--forge-p state) "entries" "list")
                                   state))
-   :defaults (lambda () (list :tool "agent-q/list_directory"
-                              :hidden backstaff-show-hidden))
+   :defaults (lambda () (list :tool "agent-q/list_directory" :sort "name"
+                              :rows backstaff-list--page :hidden backstaff-show-hidden))
    :open (lambda (entry)
-           (backstaff-view-move :path (plist-get entry :path) :bytes nil :rows nil
-                                ;; A link may lead out of the project.
-                                :try (eq (plist-get entry :kind) :symlink))))
-  (setq tabulated-list-sort-key (list "Name")))
+           (list major-mode :path (plist-get entry :path) :rows backstaff-list--page
+                 ;; A link may lead out of the project.
+                 :try (eq (plist-get entry :kind) :symlink))))
+  (setq tabulated-list-padding 1
+        ;; A column that becomes wider draws the same rows anew.
+        tabulated-list-entries
+        (lambda ()
+          (save-excursion
+            (goto-char (point-min))
+            (cl-loop until (eobp)
+                     collect (list (tabulated-list-get-id) (tabulated-list-get-entry))
+                     do (forward-line))))))
 
 ;;;###autoload
 (defun backstaff-list-directory (directory)
   "Show the files and directories in DIRECTORY.
-Links that lead out of the project are not followed.  With a prefix argument,
-list the root of the project without asking."
-  (interactive (list (if current-prefix-arg (backstaff-command-root)
-                       (backstaff-read-directory "List directory: "))))
-  (backstaff-view-open-file 'backstaff-list-mode (file-name-as-directory directory)
-                            :tool "agent-q/list_directory"))
+Links that lead out of the project are not followed.  Interactively this is the
+current directory, with point on the current file; with a prefix argument, ask."
+  (interactive (list (backstaff-list--read)))
+  (backstaff-view-open-directory 'backstaff-list-mode directory
+                                 :tool "agent-q/list_directory"))
 
 ;;;###autoload
 (defun backstaff-list-entries (directory &optional recursive)
   "Show the entries of DIRECTORY with the tool of Forge.
 If RECURSIVE is non-nil, also show those of the directories below; this is
-the prefix argument.  The server's settings limit their number and depth."
-  (interactive (list (backstaff-read-directory "List directory: ")
-                     current-prefix-arg))
-  (backstaff-view-open-file 'backstaff-list-mode (file-name-as-directory directory)
-                            :tool "forge/list_directory"
-                            :recursive (and recursive t)))
+the prefix argument, with which the command asks for the directory.  The
+server's settings limit their number and depth."
+  (interactive (list (backstaff-list--read) current-prefix-arg))
+  (backstaff-view-open-directory 'backstaff-list-mode directory
+                                 :tool "forge/list_directory"
+                                 :recursive (and recursive t)))
+
+(defun backstaff-list--read ()
+  "Return the current directory, or with a prefix argument ask for one."
+  (if current-prefix-arg (backstaff-read-directory "List directory: ")
+    (backstaff-directory)))
 
 (defun backstaff-list--forge-p (state)
   "Return non-nil if the tool of STATE is Forge's."
   (equal (plist-get state :tool) "forge/list_directory"))
 
-(defun backstaff-list--rows (data)
-  "Return a row for each entry in DATA, of Agent-Q's or Forge's reply."
+(defun backstaff-list--paged-p (state)
+  "Return non-nil if the server has pages of the listing of STATE."
+  (and (equal (plist-get state :sort) "name") (not (plist-get state :reverse))
+       (not (backstaff-list--forge-p state))))
+
+(defun backstaff-list--request (state)
+  "Return the call for STATE."
+  (let ((path (plist-get state :path)) (hidden (plist-get state :hidden))
+        (sort (plist-get state :sort)))
+    (if (backstaff-list--forge-p state)
+        ;; Forge's tool strips blanks from both ends of a path.  "./" and "/"
+        ;; protect those of a name.
+        `("forge/list_directory"
+          (:path ,(if (equal path ".") path (concat "./" path "/"))
+           :recursive ,(plist-get state :recursive)
+           :include_hidden ,hidden :include_other t)
+          (:max-output-bytes ,(plist-get backstaff-list--bytes :forge)))
+      `("agent-q/list_directory"
+        (:path ,path :show_hidden ,hidden :sort_by ,sort)
+        (:max-output-bytes ,(plist-get backstaff-list--bytes
+                                       (if (backstaff-list--paged-p state) :page :whole))
+         :after ,(or (plist-get state :after) ""))))))
+
+
+;;; Drawing
+
+(defun backstaff-list--entries (reply)
+  "Return the entries of REPLY, of either tool, each as a view has it."
   (mapcar
    (lambda (entry)
-     (let* ((forge (plist-get entry :path))
+     (let* ((forge (plist-get entry :path)) (name (or forge (plist-get entry :name)))
             (kind (pcase (plist-get entry (if forge :type :kind))
                     (:dir :directory)
                     (kind kind)))
             (milliseconds (plist-get entry :modified-epoch-ms)))
-       (make-backstaff-table-row
-        :name (or forge (plist-get entry :name)) :kind kind
-        :size (and (not (eq kind :directory)) (plist-get entry (if forge :size-bytes :size)))
-        :modified (if milliseconds (floor milliseconds 1000) (plist-get entry :modified))
-        :more (cl-loop for key in '(:target :error)
-                       for value = (plist-get entry key)
-                       when value append (list key value)))))
-   (plist-get data :entries)))
+       (list :path (backstaff-path-child (plist-get backstaff-view-state :path) name)
+             :name name :kind kind :target (plist-get entry :target)
+             :size (and (not (eq kind :directory))
+                        (plist-get entry (if forge :size-bytes :size)))
+             :modified (if milliseconds (floor milliseconds 1000) (plist-get entry :modified))
+             :error (plist-get entry :error))))
+   (plist-get (plist-get reply :data) :entries)))
 
-(defun backstaff-list--cells (row)
-  "Return the cells of ROW."
-  (let* ((kind (backstaff-table-row-kind row)) (more (backstaff-table-row-more row))
-         (target (plist-get more :target)))
-    (list (concat (backstaff-table-name (backstaff-table-row-name row)
-                                        (backstaff-view-kind-face kind))
-                  (if target (propertize (concat " -> " (backstaff-view-label target))
-                                         'face 'backstaff-detail)
-                    (backstaff-view-kind-suffix kind)))
-          (pcase kind
-            (:directory "dir")
-            (:symlink "link")
-            (:character-device "char")
-            (:block-device "block")
-            (:unknown "?")
-            (_ (substring (symbol-name kind) 1)))
-          (backstaff-table-size (backstaff-table-row-size row))
-          (or (plist-get more :error)
-              (backstaff-table-time (backstaff-table-row-modified row))))))
-
-(defun backstaff-list--name-less-p (one other)
-  "Return non-nil if the row ONE comes before OTHER, sorted by name.
-Directories come first, also in reverse order.  In a recursive listing they
-come before their own entries."
-  (cl-flet ((directory-p (row) (eq (backstaff-table-row-kind row) :directory)))
-    (cond ((or (plist-get backstaff-view-state :recursive)
-               (eq (directory-p one) (directory-p other)))
-           (backstaff-table-name-less-p one other))
-          ;; In reverse order `tabulated-list-mode' exchanges the rows.
-          ((cdr tabulated-list-sort-key) (directory-p other))
-          (t (directory-p one)))))
+(defun backstaff-list--row (entry)
+  "Return the cells of ENTRY, a vector."
+  (let* ((kind (plist-get entry :kind)) (target (plist-get entry :target))
+         (name (backstaff-view-label (plist-get entry :name))))
+    (vector (concat (propertize name 'face (backstaff-view-kind-face kind))
+                    (if target (propertize (concat " -> " (backstaff-view-label target))
+                                           'face 'backstaff-detail)
+                      (backstaff-view-kind-suffix kind)))
+            (pcase kind
+              (:directory "dir")
+              (:symlink "link")
+              (:character-device "char")
+              (:block-device "block")
+              (:unknown "?")
+              (_ (substring (symbol-name kind) 1)))
+            (if-let ((size (plist-get entry :size))) (file-size-human-readable size) "")
+            (or (plist-get entry :error)
+                (condition-case nil
+                    (format-time-string backstaff-time-format (plist-get entry :modified))
+                  (error (format "@%s" (plist-get entry :modified))))))))
 
 (defun backstaff-list--draw (reply)
-  "Draw the listing in REPLY, and ask for the next page if there is one."
-  (setq backstaff-list--data (plist-get reply :data))
-  (let ((rows (backstaff-list--rows backstaff-list--data)))
-    (prog1 (backstaff-table-draw
-            `[("Name" 20 backstaff-list--name-less-p)
-              ("Type" 6 ,(backstaff-table-text-less-p 1))
-              ("Size" 7 ,(backstaff-table-less-p #'backstaff-table-row-size)
-               :right-align t :pad-right 2)
-              ("Modified" 16 ,(backstaff-table-less-p #'backstaff-table-row-modified))]
-            #'backstaff-list--cells rows
-            :total (backstaff-list--to-come (length rows))
-            :key (unless (backstaff-list--forge-p backstaff-view-state) (list "Name"))
-            :after #'backstaff-list--describe)
-      (when (backstaff-table-busy-p)
-        (backstaff-list--describe))
-      (backstaff-list--fetch))))
+  "Draw the first rows of the listing in REPLY."
+  (let* ((entries (backstaff-list--entries reply)) (state backstaff-view-state)
+         (first (seq-take entries backstaff-list--page))
+         (room (- (window-body-width (get-buffer-window nil t)) 35))
+         (widest (cl-loop for entry in first for target = (plist-get entry :target)
+                          maximize (+ (string-width (backstaff-view-label (plist-get entry :name)))
+                                      (if target
+                                          (+ 4 (string-width (backstaff-view-label target)))
+                                        1)))))
+    (when (plist-get state :reverse)
+      ;; Directories stay first.
+      (setq entries (cl-loop for (_ . group) in (seq-group-by
+                                                 (lambda (entry)
+                                                   (eq (plist-get entry :kind) :directory))
+                                                 entries)
+                             append (nreverse group))))
+    (setq tabulated-list-format
+          `[("Name" ,(max 20 (min (or widest 0) room)) t)
+            ("Type" 6 nil)
+            ("Size" 7 t :right-align t :pad-right 2)
+            ("Modified" 16 t)]
+          backstaff-list--shown 0
+          backstaff-list--links 0
+          backstaff-list--last (car (last entries))
+          backstaff-list--waiting entries)
+    ;; The rows come sorted.
+    (let ((tabulated-list-sort-key
+           (and (not (backstaff-list--forge-p state))
+                (cons (capitalize (plist-get state :sort)) (plist-get state :reverse)))))
+      (tabulated-list-init-header))
+    (backstaff-list--go-on (and (equal (backstaff-path-parent (or (plist-get state :focus) "."))
+                                       (plist-get state :path))
+                                (plist-get state :focus)))))
 
-(defun backstaff-list--to-come (count)
-  "Return how many rows there will be if COUNT have come, or nil if these are all."
-  (let ((total (plist-get backstaff-list--data :total))
-        (most (or (backstaff-view-get :rows) backstaff-list--usual-rows)))
-    (and total (plist-get backstaff-list--data :entries)
-         (< count (min total most))
-         (min total most))))
+(defun backstaff-list--go-on (focus)
+  "Draw the rows that wait, at most a page, and see to it that enough come.
+If FOCUS is non-nil, these include its row."
+  (let ((start (point)) (inhibit-read-only t) (wanted (backstaff-view-get :rows)))
+    (with-silent-modifications
+      (save-excursion
+        (goto-char (point-max))
+        (cl-loop repeat backstaff-list--page
+                 for entry = (pop backstaff-list--waiting)
+                 while entry
+                 do (tabulated-list-print-entry entry (backstaff-list--row entry))
+                 (cl-incf backstaff-list--shown)
+                 (when (eq (plist-get entry :kind) :symlink)
+                   (cl-incf backstaff-list--links))
+                 (when (equal (plist-get entry :path) focus)
+                   (setq focus nil)))))
+    (backstaff-view-seek start)
+    (setq backstaff-view-state
+          (map-merge 'plist backstaff-view-state
+                     (list :rows (max wanted backstaff-list--shown))))
+    (backstaff-list--describe)
+    (cond ((>= backstaff-list--shown (if focus backstaff-list--most-sought wanted)))
+          (backstaff-list--waiting
+           (run-at-time 0 nil #'backstaff-list--later (current-buffer) backstaff-view-reply
+                        focus))
+          (t (backstaff-list--fetch focus)))))
 
-(defun backstaff-list--fetch ()
-  "Request the page behind the last one and add it to the listing, if there is one."
-  (when (backstaff-list--to-come (backstaff-table-count))
-    (let ((last (car (last (plist-get backstaff-list--data :entries)))))
-      (backstaff-view-call
-       (map-merge 'plist backstaff-view-state
-                  (list :after (concat (plist-get last :name)
-                                       (and (eq (plist-get last :kind) :directory) "/"))))
-       (lambda (reply)
-         (if (not (plist-get reply :ok))
-             (progn (message "%s" (plist-get reply :text))
-                    (backstaff-table-add nil nil))
-           (setq backstaff-list--data (plist-get reply :data))
-           (backstaff-names-labels reply backstaff-view-labels)
-           (let ((rows (backstaff-list--rows backstaff-list--data)))
-             (backstaff-table-add
-              rows (backstaff-list--to-come (+ (backstaff-table-count) (length rows))))
-             (backstaff-list--fetch))))))))
+(defun backstaff-list--later (buffer reply focus)
+  "Go on in BUFFER with FOCUS, if it still shows REPLY."
+  (when (buffer-live-p buffer)
+    (with-current-buffer buffer
+      (when (eq reply backstaff-view-reply)
+        (backstaff-list--go-on focus)))))
+
+(defun backstaff-list--fetch (focus)
+  "Request the entries behind the last one, if the server has more, and go on.
+FOCUS is as in `backstaff-list--go-on'."
+  (when (and backstaff-list--last (backstaff-list--left)
+             (backstaff-list--paged-p backstaff-view-state))
+    (backstaff-view-call
+     (append (list :after (concat (plist-get backstaff-list--last :name)
+                                  (and (eq (plist-get backstaff-list--last :kind) :directory)
+                                       "/")))
+             backstaff-view-state)
+     (lambda (reply)
+       (if (not (plist-get reply :ok))
+           (message "%s" (plist-get reply :text))
+         (backstaff-names-labels reply backstaff-view-labels)
+         (setq backstaff-list--waiting (backstaff-list--entries reply)
+               backstaff-list--last (car (last backstaff-list--waiting)))
+         (backstaff-list--go-on focus))))))
+
+(defun backstaff-list--left ()
+  "Return the number of entries that are not shown, t if it is unknown, or nil."
+  (let* ((data (plist-get backstaff-view-reply :data))
+         (total (or (plist-get data :total) (length (plist-get data :entries)))))
+    (cond ((< backstaff-list--shown total) (- total backstaff-list--shown))
+          ((plist-get data :total) nil)
+          (t (plist-get data :truncated)))))
 
 (defun backstaff-list--describe ()
-  "Write the header line and the notes of the listing."
-  (let* ((data backstaff-list--data)
-         (shown (backstaff-table-count))
+  "Write the counts into the mode line, and a note on entries that are not shown."
+  (let* ((data (plist-get backstaff-view-reply :data))
+         (left (backstaff-list--left))
          (hidden (backstaff-view-get :hidden))
-         (left-out (unless (backstaff-table-busy-p) (backstaff-list--left-out)))
          (directories (or (plist-get data :directories)
                           (cl-count :dir (plist-get data :entries)
                                     :key (lambda (entry) (plist-get entry :type)))))
-         (links (backstaff-table-count :symlink))
          ;; The tools count all that is no directory as a file.
-         (files (- (or (plist-get data :files) (- shown directories)) links)))
-    (backstaff-view-set-header
-     (backstaff-view-get :path)
-     (and left-out "CUT")
-     (string-join
-      (delq nil (list (or (backstaff-view-count files "file" "files") "no file")
-                      (backstaff-view-count links "link" "links")
-                      (or (backstaff-view-count directories "directory" "directories")
-                          "no directory")))
-      ", ")
-     (and (backstaff-view-get :recursive) "recursive")
-     (if hidden "hidden shown" "hidden off"))
+         (files (- (or (plist-get data :files) (- backstaff-list--shown directories))
+                   backstaff-list--links)))
+    (setq mode-line-process
+          (list "" 'backstaff-request-indicator " "
+                (string-join
+                 (delq nil (list (and left "CUT")
+                                 (or (backstaff-view-count files "file" "files") "no file")
+                                 (backstaff-view-count backstaff-list--links "link" "links")
+                                 (backstaff-view-count directories "directory" "directories")
+                                 (and (backstaff-view-get :recursive) "recursive")
+                                 (if hidden "hidden shown" "hidden off")))
+                 ", ")))
     (backstaff-view-set-notes
-     (cond ((> shown 0) nil)
+     (cond ((> backstaff-list--shown 0) nil)
            (hidden "The directory is empty")
            (t (substitute-command-keys "Nothing to show; \\[backstaff-view-toggle-hidden]\
  shows hidden files")))
-     left-out)))
+     (and left (concat (format "… %s shown%s: " (backstaff-view-number backstaff-list--shown)
+                               (if (numberp left)
+                                   (format ", %s more" (backstaff-view-number left))
+                                 ""))
+                       (or (backstaff-list--remedy)
+                           (substitute-command-keys "\\[backstaff-list-more] shows more")))))))
 
-(defun backstaff-list--left-out ()
-  "Return a note on the entries that are not shown and how to see them, or nil."
-  (let* ((data backstaff-list--data)
-         (shown (- (backstaff-table-count) (backstaff-table-undrawn)))
-         (total (plist-get data :total)))
-    (when (or (plist-get data :truncated) (and total (< shown total)))
-      (substitute-command-keys
-       (if total
-           (format "… %d of %d left out: \\[backstaff-list-more] asks for more"
-                   (- total shown) total)
-         (format "… stopped at %d entries: %s, \\[backstaff-view-visit] on a\
- directory starts there" shown
-                 (if (eq (plist-get data :truncated-reason) :max-entries)
-                     "the server's settings allow no more (max_entries under\
- [tools.list_directory])"
-                   "\\[backstaff-list-more] asks for more")))))))
+(defun backstaff-list--remedy ()
+  "Return what the user can do to see the rows that + cannot show, or nil."
+  (let ((forge (backstaff-list--forge-p backstaff-view-state)))
+    (cond ((or backstaff-list--waiting (backstaff-list--paged-p backstaff-view-state)) nil)
+          ((not forge) "Only the listing by name has all")
+          ((eq (plist-get (plist-get backstaff-view-reply :data) :truncated-reason) :max-entries)
+           (format "The settings allow no more: raise max_entries under\
+ [tools.list_directory] in %s, then M-x backstaff-restart"
+                   (abbreviate-file-name (backstaff-server-settings-file-name))))
+          (t "A reply has no room for more"))))
+
+
+;;; Commands
 
 (defun backstaff-list-more ()
-  "Show more of a listing that was cut, or go on drawing it."
+  "Show the next thousand rows of a long listing."
   (interactive nil backstaff-list-mode)
-  (let ((data backstaff-list--data)
-        (bytes (or (backstaff-view-get :bytes) backstaff-list--forge-bytes)))
-    (cond
-     ((backstaff-table-busy-p) (user-error "More is on its way; C-g stops it"))
-     ((backstaff-table-go-on))
-     ((not (backstaff-list--left-out))
-      (user-error "The listing is complete"))
-     ((backstaff-list--forge-p backstaff-view-state)
-      (cond ((eq (plist-get data :truncated-reason) :max-entries)
-             (user-error "The server's settings allow no more: raise max_entries under\
- [tools.list_directory] in %s, then M-x backstaff-restart"
-                         (abbreviate-file-name (backstaff-server-settings-file-name))))
-            ((>= bytes backstaff-list--most-bytes)
-             (user-error "A reply has no room for more")))
-      (backstaff-view-change :bytes (min (* 4 bytes) backstaff-list--most-bytes) :try t))
-     (t
-      (backstaff-view-change :rows (+ (backstaff-table-count) backstaff-list--usual-rows)
-                             :try t)))))
+  (unless (backstaff-list--left)
+    (user-error "The listing is complete"))
+  (when-let ((remedy (backstaff-list--remedy)))
+    (user-error "%s" remedy))
+  (setq backstaff-view-state
+        (map-merge 'plist backstaff-view-state
+                   (list :rows (+ backstaff-list--shown backstaff-list--page))))
+  (backstaff-list--go-on nil))
 
+(defun backstaff-list-sort (&optional column)
+  "Sort by the column at point, the largest or newest first.
+Once more turns the order upside down.  With a numeric prefix argument COLUMN,
+sort by that column; the first is 0."
+  (interactive "P" backstaff-list-mode)
+  (backstaff-list--sort-by
+   (if column (car (aref tabulated-list-format (min 3 (prefix-numeric-value column))))
+     (or (get-text-property (point) 'tabulated-list-column-name) "Name"))))
 
-;;; One file
+(defun backstaff-list-sort-by-click (event)
+  "Sort by the column whose heading the mouse EVENT clicked."
+  (interactive "e" backstaff-list-mode)
+  (let ((place (event-start event)))
+    (with-current-buffer (window-buffer (posn-window place))
+      (backstaff-list--sort-by (get-text-property (cdr (posn-string place))
+                                                  'tabulated-list-column-name
+                                                  (car (posn-string place)))))))
 
-(defvar backstaff-info-mode-map
-  (let ((map (make-sparse-keymap)))
-    (define-key map (kbd "^") #'backstaff-info-list)
-    map)
-  "Keymap of `backstaff-info-mode'.")
-
-;;;###autoload
-(define-derived-mode backstaff-info-mode backstaff-view-mode "File-Info"
-  "Major mode for the type, size and times of a file or directory.
-
-\\{backstaff-info-mode-map}"
-  :group 'backstaff
-  (backstaff-view-setup
-   :request (lambda (state)
-              (list "agent-q/get_file_info" (list :path (plist-get state :path))))
-   :draw (lambda (reply)
-           (insert (substring-no-properties (plist-get reply :text)))
-           (goto-char (point-min))
-           (while (re-search-forward "^[A-Z][a-z]+:" nil t)
-             (put-text-property (match-beginning 0) (match-end 0) 'face 'backstaff-path))
-           (let ((path (plist-get backstaff-view-state :path)))
-             (setq backstaff-view-subject
-                   (list :path path :kind (plist-get (plist-get reply :data) :kind)))
-             (backstaff-view-set-header path)))
-   :draw-failure #'backstaff-info--draw-failure
-   :title (apply-partially #'backstaff-view-title "info")
-   :open (lambda (entry)
-           (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path)))))
-
-(defun backstaff-info--draw-failure (reply)
-  "Draw REPLY, a failure; for a link, add what the listing or the tree knows of it."
-  (let* ((path (plist-get backstaff-view-state :path))
-         (entry (plist-get backstaff-view-state :entry))
-         (target (plist-get entry :target)))
-    (when (and (eq (plist-get entry :kind) :symlink) (equal (plist-get entry :path) path))
-      (insert (propertize "Link:" 'face 'backstaff-path) " " (backstaff-names-show path))
-      (when target
-        (insert "\n" (propertize "Leads to:" 'face 'backstaff-path) " "
-                (backstaff-names-show target)))
-      (insert "\n\nThe tools tell nothing of a file that is missing or outside of the project.\n\n")
-      (setq backstaff-view-subject (list :path path :kind :symlink)))
-    (save-excursion
-      (backstaff-view-insert-text (plist-get reply :text) 'backstaff-failure))
-    (backstaff-view-set-header path (if backstaff-view-subject "link" "failed"))))
-
-;;;###autoload
-(defun backstaff-file-info (file)
-  "Show the type, size, times and permissions of FILE."
-  (interactive
-   (list (read-file-name
-          (format-prompt "Describe file"
-                         (and buffer-file-name
-                              (backstaff-names-show
-                               (file-name-nondirectory buffer-file-name))))
-          (backstaff-directory) buffer-file-name t)))
-  (let ((name (expand-file-name file)))
-    ;; The root of a project belongs to it, not to a project around it.
-    (backstaff-view-open-file 'backstaff-info-mode
-                              (if (and (not (file-remote-p name)) (file-directory-p name))
-                                  (file-name-as-directory name)
-                                name))))
-
-(defun backstaff-info-list ()
-  "List the directory of the file."
-  (interactive nil backstaff-info-mode)
-  (backstaff-view-switch 'backstaff-list-mode
-                         (or (backstaff-path-parent (backstaff-view-get :path)) ".")))
+(defun backstaff-list--sort-by (name)
+  "Sort by the column NAME, or turn the order upside down if it is sorted so."
+  (when (backstaff-list--forge-p backstaff-view-state)
+    (user-error "Forge's tool sorts by path alone; backstaff-list-directory sorts"))
+  (when (equal name "Type")
+    (user-error "The server sorts by name, size and time"))
+  (let ((again (equal (downcase name) (backstaff-view-get :sort))))
+    (when (and again (backstaff-list--left))
+      (user-error "Only a complete listing can be turned upside down; + shows more"))
+    (backstaff-view-change :sort (downcase name) :rows backstaff-list--page
+                           :reverse (and again (not (backstaff-view-get :reverse))))))
 
 (provide 'backstaff-ui-list)
 ;;; backstaff-ui-list.el ends here

@@ -6,7 +6,8 @@
 
 ;; `backstaff-overview' shows the page that a model gets about a project: the files
 ;; to read first, those that build it, those edited lately, and a map of the most
-;; important directories, one line for each.
+;; important directories, one line for each.  The names in it are buttons.  The notes
+;; in brackets at its end tell a model what to do; people are told keys.
 
 ;;; Code:
 
@@ -37,7 +38,7 @@
 
 ;;;###autoload
 (define-derived-mode backstaff-overview-mode backstaff-view-mode "Overview"
-  "Major mode for a project on one page.
+  "Major mode for the overview of a directory.
 A line shows a directory and names in it.  In \"lib/(9) +4 .py\", lib/ has 9
 files that are not named, and 4 more .py files are beside it.
 
@@ -51,8 +52,11 @@ files that are not named, and 4 more .py files are beside it.
    :draw #'backstaff-overview--draw
    :title (apply-partially #'backstaff-view-title "overview")
    :defaults (lambda () (list :tokens backstaff-overview-tokens))
-   :open (lambda (_) (backstaff-overview-tree))
-   :wrap t))
+   :open (lambda (entry) (list 'backstaff-tree-mode :path (plist-get entry :path)))
+   :wrap t)
+  (setq-local imenu-generic-expression '((nil "^\\(\".*?\"/\\|[^ :\n]*/\\)\\(?: \\|$\\)" 1))
+              ;; A blank within a name is drawn as one where no line ends.
+              nobreak-char-display nil))
 
 ;;;###autoload
 (defun backstaff-overview (directory)
@@ -61,114 +65,83 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (if current-prefix-arg
                          (backstaff-read-directory "Overview of directory: ")
                        (backstaff-command-project))))
-  (backstaff-view-open-file 'backstaff-overview-mode (file-name-as-directory directory)))
+  (backstaff-view-open-directory 'backstaff-overview-mode directory))
 
 (defun backstaff-overview--draw (reply)
-  "Draw the overview in REPLY."
-  (let ((data (plist-get reply :data)))
-    (cl-flet ((line (label separator texts)
-                (when texts
-                  (let ((start (point)))
-                    (insert (propertize (format "%-15s" (concat label ":"))
-                                        'face 'backstaff-detail)
-                            (string-join texts separator) "\n")
-                    (put-text-property start (point) 'wrap-prefix (make-string 15 ?\s)))))
-              (files (key)
-                (mapcar (lambda (path) (backstaff-overview--name path path :file))
-                        (plist-get data key))))
-      (line "types" ", "
-            (mapcar (lambda (type) (format "%s %d" (or (plist-get type :kind) "other")
-                                           (plist-get type :files)))
-                    (plist-get data :types)))
-      (line "read first" " " (files :read-first))
-      (line "build" " " (files :build))
-      (line "test" " " (append (plist-get data :test-commands)
-                               (mapcar (lambda (one) (let ((path (plist-get one :path)))
-                                         (backstaff-overview--name path path :directory)))
-                                       (plist-get data :tests))))
-      (line "start" " " (files :start))
-      (line "edited lately" " " (files :edited)))
-    (unless (bobp)
-      (insert "\n"))
-    (mapc #'backstaff-overview--draw-directory (plist-get data :map))
-    ;; The header and the notes.
-    (let* ((files (plist-get data :files))
-           (named (plist-get data :named))
-           (branch (plist-get data :branch)))
-      (backstaff-view-set-header
-       (plist-get data :path)
-       (cond ((null branch)
-              ;; A warning says why.
-              (if (plist-get backstaff-view-reply :warnings) "git unknown" "no git"))
-             ((equal branch "") "git, no branch")
-             (t (concat "git " (backstaff-view-label branch))))
-       (or (backstaff-view-count files "file" "files") "no files")
-       (backstaff-view-count (plist-get data :directories) "directory" "directories")
-       (and (< named files) (format "%d named" named)))
-      (apply #'backstaff-view-set-notes
-             (and (< named files)
-                  (format "… %d of %d files not named: dir/(9) holds 9 of them,\
- +9 are 9 more" (- files named) files))
-             (and (< named files)
-                  (substitute-command-keys
-                   "\\[backstaff-overview-more] names more,\
- \\[backstaff-view-visit] on a directory opens it,\
- \\[backstaff-overview-enter] shows an overview of it"))
-             (append (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes))
-                     (and (cl-some (lambda (line)
-                                     (cl-find "git" (plist-get line :collapsed)
-                                              :test #'equal
-                                              :key (lambda (inner)
-                                                     (plist-get inner :closed))))
-                                   (plist-get data :map))
-                          (list (substitute-command-keys
-                                 "\\[backstaff-overview-enter] on a dir/(git) shows\
- that repository"))))))))
+  "Draw the overview in REPLY: its text, with buttons on the names."
+  (let* ((data (plist-get reply :data))
+         (files (plist-get data :files)) (named (plist-get data :named)))
+    (insert (substring-no-properties (plist-get reply :text)))
+    (goto-char (point-min))
+    ;; No other line starts with a bracket, as such a name stands in quotes.
+    (flush-lines "^\\[")
+    (forward-line)
+    (while (looking-at "\\([a-z ]+:\\) ")
+      (put-text-property (point) (match-end 1) 'face 'backstaff-detail)
+      (pcase (match-string 1)
+        ("types:")
+        ("test:" (backstaff-overview--make-buttons
+                  (mapcar (lambda (test) (plist-get test :path)) (plist-get data :tests))
+                  :directory))
+        (label (backstaff-overview--make-buttons
+                (plist-get data (pcase label
+                                  ("read first:" :read-first)
+                                  ("edited lately:" :edited)
+                                  (_ (intern (concat ":" (substring label 0 -1))))))
+                :file)))
+      (forward-line))
+    (insert "\n")
+    (dolist (line (plist-get data :map))
+      (let ((path (plist-get line :path)) (start (point)))
+        (backstaff-overview--make-buttons (list path) :directory "")
+        (dolist (name (plist-get line :names))
+          (backstaff-overview--make-buttons
+           (list (backstaff-path-child path name))
+           (if (member name (plist-get line :links)) :symlink :file) path))
+        (backstaff-overview--make-buttons
+         (mapcar (lambda (inner) (plist-get inner :path)) (plist-get line :collapsed))
+         :directory path)
+        (forward-line)
+        (add-text-properties start (point)
+                             `(backstaff-entry (:path ,path :name ,path :kind :directory)))))
+    (put-text-property (point-min) (point-max) 'wrap-prefix "    ")
+    (backstaff-view-set-header (plist-get data :path))
+    (apply #'backstaff-view-set-notes
+           (and (< named files)
+                (format "%s of %s files named: dir/(9) holds 9 files, +9 are 9 more"
+                        (backstaff-view-number named) (backstaff-view-number files)))
+           (and (< named files)
+                (substitute-command-keys
+                 "\\[backstaff-overview-more] names more, \\[backstaff-view-visit] on a\
+ directory shows its tree, \\[backstaff-overview-enter] an overview of it"))
+           (mapcar (lambda (note) (plist-get note :text)) (plist-get data :notes)))))
 
-(defun backstaff-overview--name (name path kind)
-  "Return NAME as a button for the file PATH of KIND."
-  (propertize (concat (backstaff-view-label name) (backstaff-view-kind-suffix kind))
-              'face (backstaff-view-kind-face kind)
-              'backstaff-name t
-              'button t 'category 'backstaff-name ; buttons need a category
-              'backstaff-place (list :path path :name name :kind kind)))
-
-(defun backstaff-overview--draw-directory (line)
-  "Draw LINE of the map: a directory and names in it."
-  (let* ((start (point))
-         (path (plist-get line :path))
-         (more (plist-get line :more-directories)))
-    (cl-flet* ((detail (format &rest arguments)
-                 (propertize (apply #'format format arguments) 'face 'backstaff-detail))
-               (file (name)
-                 (backstaff-overview--name
-                  name (backstaff-path-child path name)
-                  (if (member name (plist-get line :links)) :symlink :file)))
-               (omitted (count)
-                 (detail (if (plist-get count :kind) "+%d %s" "+%d")
-                         (plist-get count :files) (plist-get count :kind)))
-               (collapsed (directory)
-                 (let ((inner (plist-get directory :path)))
-                   (concat (backstaff-overview--name
-                            ;; A label stands for the whole path only.
-                            (if (equal inner (backstaff-view-label inner))
-                                (string-remove-prefix (concat path "/") inner)
-                              inner)
-                            inner :directory)
-                           (detail "(%s)" (or (plist-get directory :closed)
-                                              (plist-get directory :files)))))))
-      (insert (string-join
-               `(,(backstaff-overview--name path path :directory)
-                 ,@(mapcar #'file (plist-get line :names))
-                 ,@(mapcar #'omitted (plist-get line :omitted))
-                 ,@(mapcar #'collapsed (plist-get line :collapsed))
-                 ,@(unless (zerop more)
-                     (list (detail "+%d dirs (%d)" more (plist-get line :more-files)))))
-               " ")
-              "\n"))
-    (add-text-properties start (point)
-                         `(wrap-prefix "    "
-                           backstaff-entry (:path ,path :name ,path :kind :directory)))))
+(defun backstaff-overview--make-buttons (paths kind &optional directory)
+  "Make buttons of the names of PATHS, files of KIND, in the rest of the line.
+The names stand there in this order, and the last ones may be missing.  They
+are below DIRECTORY, or below the root if that is nil; then the directory of the
+page is removed from the text, where it would be repeated in each."
+  (let ((page (concat (backstaff-view-get :path) "/")))
+    (dolist (path paths)
+      (let ((name (string-remove-prefix (concat (or directory ".") "/") path)))
+        (when (re-search-forward
+               ;; A name that would look like something else stands in quotes.
+               (concat "\\(?:^\\| \\)\\("
+                       (regexp-opt (list name (backstaff-names-show name) (format "\"%s\"" name)))
+                       (backstaff-view-kind-suffix kind) "\\)\\(?:[ (]\\|$\\)")
+               (line-end-position) t)
+          (let ((start (match-beginning 1)) (end (copy-marker (match-end 1))))
+            (when (and (null directory) (string-prefix-p page (match-string 1)))
+              (delete-region start (+ start (length page))))
+            (add-text-properties
+             start end `( face ,(backstaff-view-kind-face kind) backstaff-name t
+                          button t category backstaff-name ; buttons need a category
+                          backstaff-place (:path ,path :name ,name :kind ,kind)))
+            (goto-char start)
+            ;; A line does not end within a name.
+            (while (search-forward " " end t)
+              (put-text-property (1- (point)) (point) 'display "\u00a0"))
+            (goto-char end)))))))
 
 (defun backstaff-overview-enter ()
   "Show the overview of the directory at point in this buffer."

@@ -46,15 +46,33 @@ Outside of a project, where that may be all files there are, ask first."
     root))
 
 (defun backstaff-prompt-allow-blanks ()
-  "Let a blank be typed in the minibuffer, where it would complete a word."
+  "Let a blank and a ? be typed in the minibuffer, where they would complete."
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "SPC") #'self-insert-command)
+    (define-key map (kbd "?") #'self-insert-command)
     (use-local-map (make-composed-keymap map (current-local-map)))))
 
 (defun backstaff-prompt-call-tool (id args &optional context)
   "Return the reply to a call of the tool ID that the user made by a command.
-ID, ARGS and CONTEXT are as in `backstaff-call', but no policy stops the call."
-  (backstaff-prompt-call #'backstaff-call id args `(:person t ,@context)))
+ID, ARGS and CONTEXT are as in `backstaff-call', but no policy stops the call.
+Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the user types."
+  ;; While `throw-on-input' is set, Emacs on a text terminal drops all but two of several
+  ;; keys that arrive together.
+  (let ((tag throw-on-input) (throw-on-input nil)
+        (late (+ (float-time) 0.5)) (reply nil) (call nil))
+    (unwind-protect
+        (progn
+          (setq call (backstaff-call-async id args (lambda (it) (setq reply it))
+                                           `(:person t ,@context)))
+          (while (null reply)
+            (when (and tag (input-pending-p))
+              (throw tag t))
+            (when (and late (> (float-time) late))
+              (setq late nil)
+              (message "Waiting for an answer… (C-g cancels)"))
+            (accept-process-output nil 0.02))
+          reply)
+      (unless reply (backstaff-cancel call)))))
 
 (defun backstaff-prompt-call (function &rest arguments)
   "Call FUNCTION with ARGUMENTS before the user is asked for more.

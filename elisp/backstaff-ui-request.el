@@ -53,27 +53,25 @@ START gets a function of one argument, which it must call with the answer
 later, not before it returns.  START returns a function without arguments
 that cancels the request.  CALLBACK gets the answer, in this buffer, unless
 the request is cancelled."
-  (let ((buffer (current-buffer))
-        (request (list #'ignore))
-        (started nil))
+  (let ((buffer (current-buffer)) (request (list #'ignore)) (started nil))
     (add-hook 'kill-buffer-hook #'backstaff-request-cancel nil t)
     (add-hook 'change-major-mode-hook #'backstaff-request-cancel nil t)
     (push request backstaff-request--pending)
     (unless backstaff-request--timer
       (setq backstaff-request--timer
             (run-at-time 0.5 nil #'backstaff-request--show-progress buffer)))
-    (cl-flet ((answer (value)
-                (when (buffer-live-p buffer)
-                  (with-current-buffer buffer
-                    (when (memq request backstaff-request--pending)
-                      (backstaff-request--forget request)
-                      (funcall callback value))))))
-      ;; START can be quit: sending takes long if the server does not read.
-      (unwind-protect
-          (setf (car request) (funcall start #'answer)
-                started t)
-        (unless started
-          (backstaff-request--forget request))))))
+    ;; START can be quit: sending takes long if the server does not read.
+    (unwind-protect
+        (setf (car request)
+              (funcall start (lambda (value)
+                               (when (buffer-live-p buffer)
+                                 (with-current-buffer buffer
+                                   (when (memq request backstaff-request--pending)
+                                     (backstaff-request--forget request)
+                                     (funcall callback value))))))
+              started t)
+      (unless started
+        (backstaff-request--forget request)))))
 
 (defun backstaff-request-cancel ()
   "Cancel the requests of the current buffer; return nil if there are none."
@@ -90,28 +88,18 @@ the request is cancelled."
       (backstaff-request--report-cancelled)
     (keyboard-quit)))
 
-(defun backstaff-request-wait ()
-  "Wait until the current buffer has its answers or the user quits."
-  (with-local-quit
-    (while backstaff-request--pending
-      (accept-process-output nil 0.02))))
-
 (defun backstaff-request--forget (request)
   "Remove REQUEST from the current buffer, and the progress after the last."
   (setq backstaff-request--pending (delq request backstaff-request--pending))
-  (unless (or backstaff-request--pending (null backstaff-request--timer))
-    (cancel-timer backstaff-request--timer)
+  (unless backstaff-request--pending
+    (when backstaff-request--timer
+      (cancel-timer backstaff-request--timer))
     (when (and backstaff-request-indicator
-               (or (minibufferp) (equal (current-message) (backstaff-request--progress))))
+               (string-prefix-p "Waiting for " (or (current-message) "")))
       (message nil))
     (setq backstaff-request--timer nil
           backstaff-request-indicator nil)
     (force-mode-line-update)))
-
-(defun backstaff-request--progress ()
-  "Return the message that says that the current buffer waits."
-  (format "Waiting for %s… (C-g cancels)"
-          (if (minibufferp) "an answer" (backstaff-names-show (buffer-name)))))
 
 (defun backstaff-request--show-progress (buffer)
   "Show that BUFFER waits, in its mode line and if possible in the echo area."
@@ -119,8 +107,8 @@ the request is cancelled."
     (with-current-buffer buffer
       (setq backstaff-request-indicator " waiting")
       (force-mode-line-update)
-      (when (or (minibufferp) (not (or (active-minibuffer-window) (current-message))))
-        (message "%s" (backstaff-request--progress))
+      (unless (or (active-minibuffer-window) (current-message))
+        (message "Waiting for %s… (C-g cancels)" (backstaff-names-show (buffer-name)))
         (redisplay)))))
 
 (defun backstaff-request--report-cancelled ()

@@ -4,10 +4,11 @@
 
 ;;; Commentary:
 
-;; Each line of a tree is a heading of `outline-minor-mode', which folds
-;; directories.  TAB folds a directory or opens it by one level; below the depth of
-;; the tree it asks the server.  Directories stay opened and folded when the tree is
-;; requested again.
+;; Each line of a tree is a heading of `outline-minor-mode', which folds directories.
+;; TAB folds a directory or opens it by one level; below the depth of the tree it asks
+;; the server.  Directories stay opened and folded when the tree is requested again.  A
+;; new tree opens as many levels as fit the window, and the way to the file that the
+;; user comes from.
 ;;
 ;; The entry of a line is a node of the reply, a plist with `:children'.  A node that
 ;; was cut at the depth has `:truncated' and gets `:count', the number of names in it.
@@ -27,9 +28,6 @@
 (defgroup backstaff-tree nil
   "Trees of directories."
   :group 'backstaff :prefix "backstaff-tree-")
-
-(defconst backstaff-tree--most-entries 1000
-  "The most entries that the tool allows.")
 
 (defcustom backstaff-tree-max-entries 400
   "Number of entries in a new tree, from 1 to 1000.
@@ -56,6 +54,18 @@ and .DS_Store are missing.  `ignored' leaves out what git ignores, and `nothing'
 shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
   :type '(choice (const contract) (const ignored) (const nothing)))
 
+(defconst backstaff-tree--most-entries 1000
+  "The most entries that the tool allows.")
+
+(defvar-local backstaff-tree--opened nil
+  "The paths of directories that the user opened below the tree's depth.")
+
+(defvar-local backstaff-tree--folded nil
+  "The paths of the directories that are to be folded.")
+
+(defvar-local backstaff-tree--fitted nil
+  "The root and path of the tree that was fitted to the window.")
+
 (defvar backstaff-tree-mode-map
   (let ((map (make-sparse-keymap)))
     (define-key map (kbd "TAB") #'backstaff-tree-toggle)
@@ -70,12 +80,6 @@ shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] chang
     (define-key map (kbd "l") #'backstaff-view-list)
     map)
   "Keymap of `backstaff-tree-mode'.")
-
-(defvar-local backstaff-tree--opened nil
-  "The paths of directories that the user opened below the tree's depth.")
-
-(defvar-local backstaff-tree--folded nil
-  "The paths of the directories that were folded at the last drawing.")
 
 ;;;###autoload
 (define-derived-mode backstaff-tree-mode backstaff-view-mode "Tree"
@@ -96,15 +100,7 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
                     (list :left-out (symbol-name (plist-get state :left-out))
                           :count-closed t)))
    :before-draw #'backstaff-tree--note-folds
-   :draw (lambda (reply)
-           (backstaff-tree--prepare (backstaff-tree--root) (plist-get reply :data))
-           (backstaff-tree--insert)
-           (let ((depth (backstaff-view-get :depth)))
-             ;; A level less shows all siblings before anything below them.
-             (if (and (plist-get (plist-get reply :data) :missing) (> depth 1))
-                 (backstaff-view-change
-                  :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth))
-               (backstaff-tree--open-again ""))))
+   :draw #'backstaff-tree--draw
    :title (apply-partially #'backstaff-view-title "tree")
    :defaults (lambda () (list :hidden backstaff-show-hidden
                               :files backstaff-tree-files
@@ -113,17 +109,16 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
                               :left-out backstaff-tree-leave-out
                               :exclude backstaff-tree-exclude))
    :open (lambda (entry)
-           (if (eq (plist-get entry :kind) :symlink)
-               (backstaff-view-switch 'backstaff-list-mode (plist-get entry :path))
-             ;; A focus below the directory unfolds it.
-             (backstaff-view-move :path (plist-get entry :path)
-                                  :focus (concat (plist-get entry :path) "/")))))
+           (let ((path (plist-get entry :path)))
+             (if (eq (plist-get entry :kind) :symlink)
+                 (list 'backstaff-list-mode :path path)
+               ;; A focus below the directory unfolds it.
+               (list major-mode :path path :focus (concat path "/"))))))
   (setq-local outline-regexp "."
-              outline-level (lambda ()
-                              ;; The lines of a failure have no level.
-                              (or (get-text-property (line-beginning-position)
-                                                     'backstaff-level)
-                                  1))
+              ;; The lines of a failure have no level.
+              outline-level (lambda () (or (get-text-property (line-beginning-position)
+                                                              'backstaff-level)
+                                           1))
               outline-isearch-open-invisible-function #'backstaff-tree--reveal
               outline-minor-mode-cycle nil
               ;; Each drawing moves the markers of an index to the first line.
@@ -136,9 +131,13 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
                 (let ((node (get-text-property (point) 'backstaff-entry)))
                   (and (eq (plist-get node :kind) :directory)
                        (backstaff-view-label (plist-get node :path))))))
+  (add-hook 'outline-view-change-hook #'backstaff-tree--count-folded nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
-  (outline-minor-mode))
+  (outline-minor-mode)
+  ;; A count stands for what is folded, in place of an ellipsis.
+  (remove-from-invisibility-spec '(outline . t))
+  (add-to-invisibility-spec 'outline))
 
 ;;;###autoload
 (defun backstaff-tree (directory)
@@ -147,7 +146,10 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (interactive (list (if current-prefix-arg
                          (backstaff-read-directory "Tree of directory: ")
                        (backstaff-command-root))))
-  (backstaff-view-open-file 'backstaff-tree-mode (file-name-as-directory directory)))
+  (backstaff-view-open-directory 'backstaff-tree-mode directory))
+
+
+;;; Drawing
 
 (defun backstaff-tree--root ()
   "Return the root node of the tree, or nil."
@@ -161,6 +163,10 @@ Interactively this is the root of the project; with a prefix argument, ask."
       (cl-some (apply-partially #'backstaff-tree--find key value)
                (plist-get node :children)))))
 
+(defun backstaff-tree--unread-p (node)
+  "Return non-nil if the children of NODE were not requested yet."
+  (and (plist-get node :truncated) (not (plist-get node :children))))
+
 (defun backstaff-tree--prepare (node data)
   "Sort the nodes below NODE, and mark what DATA says of them.
 DATA is the tree of NODE.  If it was cut, NODE gets the number of missing names,
@@ -168,12 +174,17 @@ and each closed directory gets the number of names in it."
   (let ((counts (make-hash-table :test #'equal)))
     (dolist (closed (plist-get data :closed))
       (puthash (plist-get closed :path) (plist-get closed :count) counts))
-    (cl-labels ((prepare (node)
+    (cl-labels ((directory-p (node) (eq (plist-get node :kind) :directory))
+                (less-p (one other)
+                  (if (eq (directory-p one) (directory-p other))
+                      (backstaff-path-name-less-p (plist-get one :name) (plist-get other :name))
+                    (directory-p one)))
+                (prepare (node)
                   (when-let ((count (gethash (plist-get node :path) counts)))
                     (plist-put node :count count))
                   (when-let ((children (plist-get node :children)))
                     (mapc #'prepare children)
-                    (plist-put node :children (sort children #'backstaff-tree--less-p)))))
+                    (plist-put node :children (sort children #'less-p)))))
       (prepare node)))
   (plist-put node :limited (plist-get data :limit-reached))
   (plist-put node :missing
@@ -181,42 +192,80 @@ and each closed directory gets the number of names in it."
                       when (equal (plist-get one :path) (plist-get node :path))
                       return (plist-get one :count))))
 
-(defun backstaff-tree--less-p (one other)
-  "Return non-nil if the node ONE stands before OTHER."
-  (cl-flet ((directory-p (node) (eq (plist-get node :kind) :directory)))
-    (if (eq (directory-p one) (directory-p other))
-        (backstaff-path-name-less-p (plist-get one :name) (plist-get other :name))
-      (directory-p one))))
+(defun backstaff-tree--draw (reply)
+  "Draw the tree in REPLY, or request one of a level less if it was cut."
+  (let ((data (plist-get reply :data)) (depth (backstaff-view-get :depth)))
+    (backstaff-tree--prepare (plist-get data :root) data)
+    ;; A level less shows all siblings before anything below them.
+    (if (and (plist-get data :missing) (> depth 1))
+        (progn (backstaff-tree--insert)
+               (backstaff-view-change
+                :depth (1- depth) :wanted (or (backstaff-view-get :wanted) depth)))
+      (backstaff-tree--fit)
+      (backstaff-tree--insert)
+      (backstaff-tree--open-again ""))))
 
-(defun backstaff-tree--unread-p (node)
-  "Return non-nil if the children of NODE were not requested yet."
-  (and (plist-get node :truncated) (not (plist-get node :children))))
+(defun backstaff-tree--fit ()
+  "Fold a new tree below the levels that the window has room for.
+Open the way to the file that point goes to."
+  (let ((place (list (backstaff-view-get :root) (backstaff-view-get :path)))
+        (room (window-body-height (get-buffer-window nil t)))
+        (focus (backstaff-view-get :focus))
+        (level (list (backstaff-tree--root))) (depth 0))
+    (unless (equal place backstaff-tree--fitted)
+      (setq backstaff-tree--fitted place)
+      (while level
+        (cl-decf room (length level))
+        (setq level (cl-loop for node in level append (plist-get node :children)))
+        (cl-incf depth)
+        ;; The first level is seen in any case.
+        (when (and (> depth 1) (< room (length level)))
+          (setq room -1)
+          (dolist (node level)
+            (cl-pushnew (backstaff-path-parent (plist-get node :path)) backstaff-tree--folded
+                        :test #'equal)))))
+    (while (setq focus (and focus (backstaff-path-parent focus)))
+      (setq backstaff-tree--folded (delete focus backstaff-tree--folded))
+      (cl-pushnew focus backstaff-tree--opened :test #'equal))))
 
 (defun backstaff-tree--insert ()
   "Insert the tree, fold its folded directories, and write header and notes."
   (backstaff-tree--insert-node (backstaff-tree--root) "" "" 1)
-  (dolist (path backstaff-tree--folded)
-    (save-excursion
-      (when (and (not (string-prefix-p (concat path "/") (or (backstaff-view-get :focus) "")))
-                 (backstaff-view-go-to path))
-        (outline-hide-subtree))))
-  (let* ((data (plist-get backstaff-view-reply :data))
-         (exclude (backstaff-view-get :exclude))
+  (save-excursion
+    (goto-char (point-min))
+    (while (not (eobp))
+      (when (and (not (outline-invisible-p))
+                 (member (plist-get (get-text-property (point) 'backstaff-entry) :path)
+                         backstaff-tree--folded))
+        (outline-hide-subtree))
+      (forward-line)))
+  (let* ((exclude (backstaff-view-get :exclude))
          (limit (backstaff-view-get :max))
          (limited (backstaff-tree--find :limited t))
-         (left-out (plist-get data :left-out)))
+         (left-out (plist-get (plist-get backstaff-view-reply :data) :left-out))
+         (names (and left-out (concat ": " (truncate-string-to-width
+                                            (string-join left-out " ") 24 nil nil "…"))))
+         (counts (list :directory 0 :file 0 :symlink 0)))
+    (cl-labels ((count (node)
+                  (dolist (child (plist-get node :children))
+                    (cl-incf (plist-get counts (plist-get child :kind)))
+                    (count child))))
+      (count (backstaff-tree--root)))
     (backstaff-view-set-header
      (backstaff-view-get :path)
      (and limited "CUT")
      ;; What is left out stands before what a narrow window cuts off.
      (and exclude (format "without %s" (string-join exclude " ")))
-     (let ((names (and left-out (concat ": " (truncate-string-to-width
-                                              (string-join left-out " ") 24 nil nil "…")))))
-       (pcase (backstaff-view-get :left-out)
-         ('nothing "nothing left out")
-         ('ignored (concat "ignored left out" names))
-         (_ (and names (concat "left out" names)))))
-     (backstaff-tree--counts)
+     (pcase (backstaff-view-get :left-out)
+       ('nothing "nothing left out")
+       ('ignored (concat "ignored left out" names))
+       (_ (and names (concat "left out" names))))
+     (string-join
+      (delq nil (list (backstaff-view-count (plist-get counts :directory)
+                                            "directory" "directories")
+                      (backstaff-view-count (plist-get counts :file) "file" "files")
+                      (backstaff-view-count (plist-get counts :symlink) "link" "links")))
+      ", ")
      (format "depth %d%s" (backstaff-view-get :depth)
              (if (backstaff-view-get :wanted)
                  (format " of %d" (backstaff-view-get :wanted))
@@ -233,27 +282,11 @@ and each closed directory gets the number of names in it."
                    (if (eq limited (backstaff-tree--root)) ""
                      (format " in %s/" (backstaff-view-label (plist-get limited :path)))))
            (substitute-command-keys
-            (if (< limit backstaff-tree--most-entries)
-                "\\[backstaff-tree-more] shows more"
-              "\\[backstaff-view-visit] on a directory starts there"))
-           (substitute-command-keys
-            ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
- make the tree smaller"))))))
-
-(defun backstaff-tree--counts ()
-  "Return the numbers of directories, files and links below the root of the tree."
-  (let ((counts (list :directory 0 :file 0 :symlink 0)))
-    (cl-labels ((count (node)
-                  (dolist (child (plist-get node :children))
-                    (cl-incf (plist-get counts (plist-get child :kind)))
-                    (count child))))
-      (count (backstaff-tree--root)))
-    (string-join
-     (delq nil (list (backstaff-view-count (plist-get counts :directory)
-                                           "directory" "directories")
-                     (backstaff-view-count (plist-get counts :file) "file" "files")
-                     (backstaff-view-count (plist-get counts :symlink) "link" "links")))
-     ", ")))
+            (concat (if (< limit backstaff-tree--most-entries)
+                        "\\[backstaff-tree-more] shows more"
+                      "\\[backstaff-view-visit] on a directory starts there")
+                    ", \\[backstaff-tree-set-depth] and \\[backstaff-tree-add-exclude]\
+ make the tree smaller")))))))
 
 (defun backstaff-tree--insert-node (node before branch level)
   "Insert NODE and its children at LEVEL.
@@ -263,39 +296,53 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
   (let* ((start (point))
          (kind (plist-get node :kind))
          (children (plist-get node :children))
-         (root (directory-file-name (backstaff-view-get :root)))
+         (root (file-name-nondirectory (directory-file-name (backstaff-view-get :root))))
          (name (cond ((not (equal (plist-get node :path) "."))
                       (backstaff-view-label (plist-get node :name)))
                      ;; The name of the root "/" is empty; its slash follows.
-                     ((equal root "/") "")
-                     (t (backstaff-names-show (file-name-nondirectory root))))))
+                     ((equal root "") "")
+                     (t (backstaff-names-show root)))))
     (insert (propertize (concat before branch) 'face 'backstaff-detail)
             (propertize (bidi-string-mark-left-to-right name)
                         'face (backstaff-view-kind-face kind) 'backstaff-name t)
             (backstaff-view-kind-suffix kind)
-            (pcase (and (backstaff-tree--unread-p node) (or (plist-get node :count) t))
-              ((or 'nil 0) "")
-              (count (propertize (if (integerp count) (format " … %d" count) " …")
-                                 'face 'backstaff-detail))))
+            (if (backstaff-tree--unread-p node)
+                (backstaff-tree--count (plist-get node :count))
+              ""))
     (add-text-properties start (point) `(backstaff-entry ,node backstaff-level ,level))
     (setq before (concat before (pcase branch ("" "") ("├─ " "│  ") (_ "   "))))
     (while children
       (backstaff-tree--insert-node (pop children) before
                                    (if children "├─ " "└─ ") (1+ level)))))
 
+(defun backstaff-tree--count (count)
+  "Return the text behind a closed directory with COUNT names; nil is unknown."
+  (if (eql count 0) ""
+    (propertize (if count (format " … %d" count) " …") 'face 'backstaff-detail)))
+
+
+;;; Folding
+
+(defun backstaff-tree--count-folded ()
+  "Show behind each folded directory how many names are in it."
+  (dolist (overlay (overlays-in (point-min) (point-max)))
+    (when (eq (overlay-get overlay 'invisible) 'outline)
+      (let ((node (get-text-property (max (point-min) (1- (overlay-start overlay)))
+                                     'backstaff-entry)))
+        (overlay-put overlay 'before-string
+                     (backstaff-tree--count (length (plist-get node :children))))))))
+
 (defun backstaff-tree--note-folds ()
   "Note which visible directories are folded; return non-nil if any is."
   (let ((folded nil))
     (outline-map-region
      (lambda ()
-       (when-let ((path (plist-get (backstaff-view-entry) :path)))
-         (unless (or (outline-invisible-p)
-                     ;; The children, when they come, shall be folded again.
-                     (>= (funcall outline-level) (save-excursion (forward-line)
-                                                                 (funcall outline-level))))
-           (setq backstaff-tree--folded (delete path backstaff-tree--folded))
+       (let ((node (get-text-property (point) 'backstaff-entry)))
+         ;; The children of others may come, and are folded then.
+         (when (and (plist-get node :children) (not (outline-invisible-p)))
+           (setq backstaff-tree--folded (delete (plist-get node :path) backstaff-tree--folded))
            (when (outline-invisible-p (line-end-position))
-             (push path folded)))))
+             (push (plist-get node :path) folded)))))
      (point-min) (point-max))
     (setq backstaff-tree--folded (append folded backstaff-tree--folded))
     folded))
@@ -335,8 +382,8 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
   (backstaff-view-call
    `(:path ,path :depth 1 ,@backstaff-view-state)
    (lambda (reply)
-     (let ((node (backstaff-tree--find :path path))
-           (data (plist-get reply :data)))
+     (let ((node (backstaff-tree--find :path path)) (data (plist-get reply :data))
+           (start (point)))
        (cond ((not (plist-get reply :ok)) (message "%s" (plist-get reply :text)))
              (node
               (cl-pushnew path backstaff-tree--opened :test #'equal)
@@ -349,6 +396,7 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
                 (unless (plist-get node :children)
                   (message "%s/ has no entries to show" (backstaff-view-label path))))
               (backstaff-view-redraw #'backstaff-tree--insert)
+              (backstaff-view-seek start)
               (backstaff-tree--open-again (concat path "/"))))))))
 
 (defun backstaff-tree--open-again (prefix)
@@ -357,6 +405,9 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
     (when (and (string-prefix-p prefix path)
                (backstaff-tree--unread-p (backstaff-tree--find :path path)))
       (backstaff-tree--load path t))))
+
+
+;;; What the tree holds
 
 (defun backstaff-tree-toggle-files ()
   "Show or hide files and links."
@@ -371,6 +422,7 @@ AGAIN is non-nil if the user opened it before; then it may be folded."
            (read-number "Depth (0 to 12): " (backstaff-view-get :depth))))
    backstaff-tree-mode)
   (setq backstaff-tree--opened nil)
+  (outline-show-all)
   (backstaff-view-change :depth depth :wanted nil :try t))
 
 (defun backstaff-tree-add-exclude (glob)

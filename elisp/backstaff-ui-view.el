@@ -12,23 +12,29 @@
 ;;
 ;; A line that stands for a file has an entry, such as (:path "src/a.c" :kind :file
 ;; :size 12).  Paths are below the root and have the file's exact bytes.  The entry
-;; is the text property `backstaff-entry'; a table finds it by the line's number.  Where a
-;; line has several names, the property `backstaff-place' holds the entry of each.  The
-;; property `backstaff-name' marks the name, where point goes.  backstaff-ui-table.el has
-;; the views that are tables.
-;;
-;; Only the commands that visit a file touch it.
+;; is the id of a line of `tabulated-list-mode', or else the text property
+;; `backstaff-entry'.  Where a line has several names, the property `backstaff-place'
+;; holds the entry of each.  The property `backstaff-name' marks the name, where
+;; point goes.  Only the commands that visit a file touch it.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'map)
 (require 'subr-x)
+(require 'tabulated-list)
 (require 'backstaff)
 (require 'backstaff-names)
 (require 'backstaff-ui-path)
 (require 'backstaff-ui-prompt)
 (require 'backstaff-ui-request)
+
+(defvar ffap-alist)
+(defvar thing-at-point-provider-alist)
+(declare-function bookmark-prop-get "bookmark" (bookmark property))
+(declare-function dired-get-filename "dired" (&optional localp no-error-if-not-filep))
+(declare-function evil-make-overriding-map "ext:evil-core" (keymap &optional state copy))
+(declare-function evil-set-initial-state "ext:evil-core" (mode state))
 
 (defcustom backstaff-show-hidden nil
   "Whether new listings and trees show files whose names start with a dot.
@@ -51,12 +57,6 @@
 (defface backstaff-detail '((t :inherit shadow))
   "Face for details, which matter less than names.")
 
-(defface backstaff-path '((t :inherit bold))
-  "Face for the path in the header line.")
-
-(defface backstaff-note '((t :inherit warning))
-  "Face for notes about omitted entries.")
-
 (defface backstaff-failure '((t :inherit error))
   "Face for the text of a failure.")
 
@@ -77,9 +77,6 @@ or file below the root.")
 (defvar-local backstaff-view-subject nil
   "The entry of all lines without an entry of their own, or nil.")
 
-(defvar-local backstaff-view--moved nil
-  "Non-nil if the reply that is drawn is of another place than the last one.")
-
 (defvar-local backstaff-view--requested nil
   "The state for which the buffer awaits a reply, or nil.")
 
@@ -89,9 +86,8 @@ or file below the root.")
 (defvar-local backstaff-view--places nil
   "The places of point before the buffer showed a failure.")
 
-(defvar-local backstaff-view--old nil
-  "What the user sees while another text is drawn below it, or nil.
-This is the end of the old text and an alist of its variables.")
+(defvar-local backstaff-view--sought nil
+  "The path that point goes to once its line is drawn, or nil.")
 
 (defvar-local backstaff-view--notes nil
   "The overlay with notes at the end of the buffer.")
@@ -122,22 +118,18 @@ This is the end of the old text and an alist of its variables.")
 (cl-defun backstaff-view-setup (&rest functions &key wrap &allow-other-keys)
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
-`:draw' draws a successful reply into the empty buffer.  It may leave most of
-  the work to timers and return `behind'; then the user sees the old text until
-  `backstaff-view-drop-old' or `backstaff-view-drop-new' is called.
+`:draw' draws a successful reply into the empty buffer.
 `:draw-failure' draws any other reply (optional).
 `:before-draw' is called before the text is erased (optional).
 `:title' returns the buffer's name for a state.
 `:defaults' returns a state that a new buffer starts with (optional).
-`:line' returns the number of the line of a path, or nil (optional).
-`:entry' returns the entry of the line at point, or nil; by default it is the
-  text property `backstaff-entry' of the line's start.
-`:variables' are variables that belong to the text (optional).
-`:open' shows an entry that is not a regular file (optional).
+`:open' returns (MODE . CHANGES), the view that shows an entry which is not a
+  regular file (optional).
 `:wrap', WRAP, is non-nil if long lines wrap."
   (setq truncate-lines (not wrap) word-wrap t
         buffer-undo-list t buffer-read-only t
         bidi-paragraph-direction 'left-to-right
+        fringe-indicator-alist (cons '(continuation nil nil) fringe-indicator-alist)
         mode-line-process '("" backstaff-request-indicator)
         backstaff-request-cancelled-function
         (lambda ()
@@ -145,7 +137,7 @@ This is the end of the old text and an alist of its variables.")
               (backstaff-view--draw
                (lambda () (backstaff-view-insert-text "Cancelled" 'backstaff-detail)))
             ;; The buffer shows its old state.
-            (backstaff-view--rename backstaff-view--requested backstaff-view-state)
+            (backstaff-view--rename backstaff-view-state)
             (setq backstaff-view--requested nil)))
         backstaff-view-labels (make-hash-table :test #'equal)
         backstaff-view--functions
@@ -154,19 +146,19 @@ This is the end of the old text and an alist of its variables.")
                       (lambda (reply)
                         (backstaff-view-set-header (backstaff-view-get :path) "failed")
                         (backstaff-view-insert-text (plist-get reply :text)
-                                                     'backstaff-failure)))))
-  (backstaff-view--prepare-evil)
-  (setq-local revert-buffer-function (lambda (&rest _) (backstaff-view-change))
-              bookmark-make-record-function #'backstaff-view--bookmark))
-
-(declare-function evil-make-overriding-map "ext:evil-core" (keymap &optional state copy))
-(declare-function evil-set-initial-state "ext:evil-core" (mode state))
-
-(defun backstaff-view--prepare-evil ()
-  "Let the keys of the buffer's mode go before those of Evil, in motion state."
+                                                    'backstaff-failure)))))
   (when (featurep 'evil)
     (evil-set-initial-state major-mode 'motion)
-    (evil-make-overriding-map (current-local-map) 'motion)))
+    (evil-make-overriding-map (current-local-map) 'motion))
+  ;; A user who does something wants point to stay.
+  (add-hook 'pre-command-hook (lambda () (setq backstaff-view--sought nil)) nil t)
+  (add-hook 'file-name-at-point-functions #'backstaff-view-file-name nil t)
+  (setq-local ffap-alist (list (cons major-mode (lambda (_) (backstaff-view-file-name))))
+              thing-at-point-provider-alist
+              '((filename . backstaff-view-file-name)
+                (existing-filename . backstaff-view-file-name))
+              revert-buffer-function (lambda (&rest _) (backstaff-view-change))
+              bookmark-make-record-function #'backstaff-view--bookmark))
 
 (defun backstaff-view--call (key &rest arguments)
   "Call the mode's function KEY, if it has one, with ARGUMENTS."
@@ -186,23 +178,31 @@ A view opens another one in the same window."
         (pop-to-buffer-same-window buffer)
       (pop-to-buffer buffer))))
 
-(defun backstaff-view-open-file (mode file &rest state)
-  "Show FILE in major mode MODE; STATE is the rest of the state.
-A directory's name ends with a slash."
-  (let ((root (backstaff-command-root (file-name-directory file))))
-    (backstaff-view-open mode `(:root ,root :path ,(backstaff-path-relative root file)
-                                ,@state))))
+(defun backstaff-view-open-directory (mode directory &rest state)
+  "Show DIRECTORY in major mode MODE; STATE is the rest of the state.
+Point goes to the file that the user comes from."
+  (let* ((directory (file-name-as-directory directory))
+         (root (backstaff-command-root directory))
+         (name (cond (buffer-file-name)
+                     (backstaff-view--functions (backstaff-view-file-name))
+                     ((derived-mode-p 'dired-mode) (dired-get-filename nil t))))
+         ;; To resolve the links of another host takes round trips.
+         (path (and name (not (file-remote-p root)) (backstaff-path-relative root name))))
+    (backstaff-view-open mode `( :root ,root :path ,(backstaff-path-relative root directory)
+                                 :focus ,(if (string-prefix-p root (or name ""))
+                                             (substring name (length root))
+                                           path)
+                                 ,@state))))
 
 (defun backstaff-view-switch (mode path &rest state)
   "Show PATH of this project in major mode MODE; STATE is the rest of the state.
 Point goes to the file at point."
-  (backstaff-view-open mode `(:root ,(backstaff-view-get :root) :path ,path
-                              :focus ,(backstaff-view--path) ,@state)))
+  (backstaff-view-open mode `( :root ,(backstaff-view-get :root) :path ,path
+                               :focus ,(backstaff-view--path) ,@state)))
 
 (defun backstaff-view-buffer (mode state)
   "Request STATE in a buffer in major mode MODE, and return the buffer.
-A buffer with the same mode, root and path is used again.  If STATE has a
-tool, the buffer must have the same tool."
+A buffer with the same mode, root, path and tool is used again."
   (let ((found (backstaff-view--buffer-of mode state)))
     (with-current-buffer (or found (generate-new-buffer "*backstaff*"))
       (unless found
@@ -217,9 +217,9 @@ tool, the buffer must have the same tool."
                 (with-current-buffer buffer
                   (and (eq major-mode mode)
                        (cl-loop for key in '(:root :path :tool)
-                                for value = (backstaff-view-get key)
                                 always (or (not (plist-member state key))
-                                           (equal (plist-get state key) value))))))
+                                           (equal (plist-get state key)
+                                                  (backstaff-view-get key)))))))
               (buffer-list)))
 
 (defun backstaff-view-move (&rest changes)
@@ -239,31 +239,32 @@ is killed.  So moving about makes no buffers."
 (defun backstaff-view-change (&rest changes)
   "Request the latest state with CHANGES, a plist.
 If `:try' in CHANGES is non-nil and the tool fails, keep the old state and
-show the failure in the echo area.  So it is if the server is lost or silent
-while the buffer shows the same place already."
-  (let* ((latest (or backstaff-view--requested backstaff-view-state))
-         (state (map-merge 'plist latest changes)) (try (plist-get state :try)))
+show the failure in the echo area.  Do the same if the connection fails and
+the buffer shows this place already."
+  (let* ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes))
+         (try (and (plist-get state :try) t))
+         (shown (and (plist-get backstaff-view-reply :ok)
+                     (not (backstaff-view--moved-p state)))))
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
     (setq backstaff-view--requested (if (and try backstaff-view-state) nil state))
     (unless try
-      (backstaff-view--rename latest state))
+      (backstaff-view--rename state))
     (backstaff-view-call
      state
      (lambda (reply)
        (if (or (plist-get reply :ok)
-               (not (or try (backstaff-view--lost-p state reply))))
+               (not (or try (and shown (member (plist-get (plist-get reply :error) :code)
+                                               '("CONNECTION_LOST" "TIMEOUT"))))))
            (backstaff-view--show state reply)
          (setq backstaff-view--requested nil)
-         (backstaff-view--rename state backstaff-view-state)
+         (backstaff-view--rename backstaff-view-state)
          (message "%s" (plist-get reply :text)))))))
 
-(defun backstaff-view--lost-p (state reply)
-  "Return non-nil if REPLY says nothing of the place of STATE, which is shown."
-  (and (plist-get backstaff-view-reply :ok)
-       (member (plist-get (plist-get reply :error) :code) '("CONNECTION_LOST" "TIMEOUT"))
-       (cl-loop for key in '(:root :path :tool :page :query)
-                always (equal (plist-get state key) (plist-get backstaff-view-state key)))))
+(defun backstaff-view--moved-p (state)
+  "Return non-nil if STATE is of another place than the one that is shown."
+  (cl-loop for key in '(:root :path :tool :query)
+           thereis (not (equal (plist-get state key) (plist-get backstaff-view-state key)))))
 
 (defun backstaff-view-call (state callback)
   "Call the tool for STATE, and later CALLBACK with the reply.
@@ -271,11 +272,10 @@ CALLBACK decides whether the state of the buffer changes."
   (pcase-let ((`(,id ,args ,context) (backstaff-view--call :request state)))
     (backstaff-request id args callback `(:root ,(plist-get state :root) ,@context))))
 
-(defun backstaff-view--rename (old state)
-  "Name the buffer after STATE, unless the state OLD has the same title."
+(defun backstaff-view--rename (state)
+  "Name the buffer after STATE, unless it has that name or a variant of it."
   (let ((title (backstaff-view--call :title state)))
-    (unless (and (plist-get old :root)
-                 (equal title (backstaff-view--call :title old)))
+    (unless (string-prefix-p title (buffer-name))
       (rename-buffer title t))))
 
 
@@ -285,135 +285,47 @@ CALLBACK decides whether the state of the buffer changes."
   "Let the buffer have STATE and draw REPLY, with point in its old place."
   (let* ((ok (plist-get reply :ok)) (path (plist-get state :path))
          (focus (and ok (plist-get state :focus)))
-         (moved (setq backstaff-view--moved
-                      (cl-loop for key in '(:path :page :query)
-                               thereis (not (equal (plist-get state key)
-                                                   (plist-get backstaff-view-state key))))))
+         (moved (backstaff-view--moved-p state))
          (places (or backstaff-view--places (backstaff-view--places))))
-    (backstaff-view--rename (or backstaff-view--requested backstaff-view-state) state)
-    (if (not (backstaff-view--draw
-              (lambda ()
-                (setq backstaff-view-state state
-                      backstaff-view-reply reply
-                      backstaff-view-labels (backstaff-names-labels reply)
-                      backstaff-view--requested nil
-                      backstaff-view--places (unless (or ok moved) places))
-                (backstaff-view--call (if ok :draw :draw-failure) reply))))
+    (backstaff-view--rename state)
+    (backstaff-view--call :before-draw)
+    (setq backstaff-view-state state
+          backstaff-view-reply reply
+          backstaff-view-labels (backstaff-names-labels reply)
+          backstaff-view-subject nil
+          backstaff-view--requested nil
+          backstaff-view--places (unless (or ok moved) places)
+          truncate-lines (not (plist-get backstaff-view--functions :wrap)))
+    (backstaff-view--draw (lambda () (backstaff-view--call (if ok :draw :draw-failure) reply)))
+    (when ok
+      (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil :try nil))))
+    (setq default-directory
+          (backstaff-path-file-name
+           (backstaff-view--absolute
+            ;; A path that cannot be shown may be no directory, or a link that
+            ;; leads out of the project.
+            (cond ((not ok) ".")
+                  ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
+                  (t (or (backstaff-path-parent path) ".")))
+            'directory)
+           (backstaff-view-get :root)))
+    (if (and ok (not moved) (not focus))
         (backstaff-view--restore places)
-      (when ok
-        (setq backstaff-view-state (map-merge 'plist state '(:focus nil :try nil))))
-      (setq default-directory
-            (backstaff-path-file-name
-             (backstaff-view--absolute
-              ;; A path that cannot be shown may be no directory, or a link that
-              ;; leads out of the project.
-              (cond ((not ok) ".")
-                    ((memq (plist-get backstaff-view-subject :kind) '(nil :directory)) path)
-                    (t (or (backstaff-path-parent path) ".")))
-              'directory)
-             (backstaff-view-get :root)))
-      (if (and ok (not moved) (not focus))
-          (backstaff-view--restore places)
-        (backstaff-view--go-to-start focus)
-        (dolist (window (get-buffer-window-list nil t t))
-          (set-window-start window (point-min) t)
-          (set-window-point window (point)))))))
-
-(defun backstaff-view-moved-p ()
-  "Return non-nil if the reply that is drawn is of another place than the last."
-  backstaff-view--moved)
-
-(defun backstaff-view--variables ()
-  "Return an alist of the variables that belong to the text of the buffer."
-  (mapcar (lambda (it) (cons it (symbol-value it)))
-          `( backstaff-view-state backstaff-view-reply backstaff-view-labels
-             backstaff-view-subject backstaff-view--places header-line-format truncate-lines
-             ,@(plist-get backstaff-view--functions :variables))))
+      (backstaff-view--go-to-start focus)
+      (dolist (window (get-buffer-window-list nil t t))
+        (set-window-start window (point-min) t)
+        (set-window-point window (point))))))
 
 (defun backstaff-view--draw (function)
-  "Replace the text of the buffer by what FUNCTION inserts, and return non-nil.
-If the user quits, the old text stays, and this returns nil.  It stays also if
-FUNCTION signals an error."
-  (let* ((inhibit-read-only t)
-         ;; With the usual value, collecting garbage takes most of the time.
-         (gc-cons-percentage (max gc-cons-percentage 1.0))
-         (overlays (mapcar (lambda (it) (list it (overlay-start it) (overlay-end it)))
-                           (overlays-in (point-min) (point-max))))
-         (notes (and backstaff-view--notes
-                     (overlay-get backstaff-view--notes 'after-string)))
-         (requested backstaff-view--requested)
-         (variables (backstaff-view--variables))
-         (place (point))
-         (end (point-max)))
-    (when backstaff-view--notes (delete-overlay backstaff-view--notes))
-    (setq truncate-lines (not (plist-get backstaff-view--functions :wrap))
-          backstaff-view-subject nil)
-    (backstaff-view--call :before-draw)
-    (with-silent-modifications
-      ;; To copy or to delete the text of many rows first would take too long.
-      (goto-char end)
-      (narrow-to-region end end)
-      (condition-case nil
-          (let ((drawn nil))
-            (unwind-protect
-                ;; Replies come in a process filter, where Emacs inhibits quitting.
-                (let* ((inhibit-quit nil) (result (funcall function)))
-                  (widen)
-                  (if (eq result 'behind)
-                      (progn (setq backstaff-view--old (cons end variables))
-                             (narrow-to-region (point-min) end))
-                    (delete-region (point-min) end))
-                  (setq drawn t))
-              (unless drawn
-                (widen)
-                (delete-region end (point-max))
-                (goto-char place)
-                (pcase-dolist (`(,variable . ,value) variables)
-                  (set variable value))
-                (backstaff-request-cancel)
-                (pcase-dolist (`(,overlay ,start ,end) overlays)
-                  (move-overlay overlay start end (current-buffer)))
-                (when backstaff-view--notes
-                  (overlay-put backstaff-view--notes 'after-string notes))
-                (setq backstaff-view--requested requested))))
-        (quit (funcall backstaff-request-cancelled-function)
-              (ignore (message "Cancelled")))))))
-
-(defun backstaff-view-old-end ()
-  "Return the end of the old text if another is being drawn below it, else nil."
-  (car backstaff-view--old))
-
-(defun backstaff-view-shown (variable)
-  "Return the value of VARIABLE, one of `:variables', that the user's text has."
-  (alist-get variable (cdr backstaff-view--old) (symbol-value variable)))
-
-(defun backstaff-view-keep-old ()
-  "Let the user see the text as it is, while another is drawn below it."
-  (setq backstaff-view--old (cons (point-max) (backstaff-view--variables)))
-  (narrow-to-region (point-min) (point-max)))
-
-(defun backstaff-view-drop-old ()
-  "Show the text that was drawn below the old one, with point in its old place."
-  (let ((places (backstaff-view--places)) (inhibit-read-only t))
-    (with-silent-modifications
-      (widen)
-      (delete-region (point-min) (car backstaff-view--old)))
-    (setq backstaff-view--old nil)
-    (backstaff-view--restore places)))
-
-(defun backstaff-view-drop-new ()
-  "Let the old text be the text of the buffer again."
+  "Replace the text of the buffer by what FUNCTION inserts."
   (let ((inhibit-read-only t))
     (with-silent-modifications
-      (widen)
-      (delete-region (car backstaff-view--old) (point-max)))
-    (pcase-dolist (`(,variable . ,value) (cdr backstaff-view--old))
-      (set variable value))
-    (setq backstaff-view--old nil)))
+      (erase-buffer)
+      (remove-overlays)
+      (funcall function))))
 
 (defun backstaff-view-redraw (function)
-  "Replace the text as `backstaff-view--draw' does, with point in its old place.
-FUNCTION inserts the new text."
+  "Replace the text by what FUNCTION inserts, with point in its old place."
   (let ((places (backstaff-view--places)))
     (backstaff-view--draw function)
     (backstaff-view--restore places)))
@@ -444,28 +356,25 @@ The last name in PATH is shown, with its last 30 characters, before all FACTS."
                    (min 30 (+ 2 (string-width (file-name-nondirectory path)))))))
     (when (> (string-width path) room)
       (setq path (concat "…" (string-limit path (1- room) t))))
-    (replace-regexp-in-string
+    (string-replace
      "%" "%%"
      (truncate-string-to-width
-      (concat " " (propertize (bidi-string-mark-left-to-right path) 'face 'backstaff-path)
-              "  " facts)
+      (concat " " (propertize (bidi-string-mark-left-to-right path) 'face 'bold) "  " facts)
       (window-width) nil nil "…"))))
 
 (defun backstaff-view-set-notes (&rest notes)
   "Show NOTES and the warnings of the reply below the last line.
-Notes are strings; nil is ignored.  They are in an overlay, so they stay below
-when the user sorts a table."
+Notes are strings; nil is ignored."
   (unless (overlayp backstaff-view--notes)
     (setq backstaff-view--notes (make-overlay 1 1 nil nil t)))
-  (move-overlay backstaff-view--notes (point-max) (point-max))
+  (move-overlay backstaff-view--notes (point-max) (point-max) (current-buffer))
   (let* ((width (max 20 (- (window-body-width (get-buffer-window nil t)) 2)))
          (lines (mapcar (lambda (note) (concat (string-fill note width) "\n"))
                         (append (remove nil notes)
                                 (plist-get backstaff-view-reply :warnings))))
          (start (if (memq (char-before (point-max)) '(nil ?\n)) "" "\n")))
     (overlay-put backstaff-view--notes 'after-string
-                 (and lines (propertize (apply #'concat start lines)
-                                        'face 'backstaff-note)))))
+                 (and lines (propertize (apply #'concat start lines) 'face 'warning)))))
 
 (defun backstaff-view-title (verb state)
   "Return a buffer name for STATE that starts with VERB.
@@ -485,7 +394,7 @@ For example \"*backstaff tree: project/src*\"."
   (pcase kind
     (:directory 'backstaff-directory)
     (:symlink 'backstaff-symlink)
-    (:file 'default)
+    (:file nil)
     (_ 'backstaff-special)))
 
 (defun backstaff-view-kind-suffix (kind)
@@ -512,9 +421,7 @@ For example \"*backstaff tree: project/src*\"."
   (save-excursion
     (while (and (zerop (forward-line 0)) (not (bobp)) (invisible-p (point)))
       (goto-char (previous-single-char-property-change (point) 'invisible)))
-    (if (plist-member backstaff-view--functions :entry)
-        (backstaff-view--call :entry)
-      (get-text-property (point) 'backstaff-entry))))
+    (or (get-text-property (point) 'backstaff-entry) (tabulated-list-get-id))))
 
 (defun backstaff-view-entry ()
   "Return the entry at point, or nil."
@@ -526,6 +433,11 @@ For example \"*backstaff tree: project/src*\"."
   "Return the entry at point, or signal a `user-error' if there is none."
   (or (backstaff-view-entry)
       (user-error "There is nothing on this line")))
+
+(defun backstaff-view-file-name ()
+  "Return the absolute name of the file at point, or nil."
+  (when-let ((path (plist-get (backstaff-view-entry) :path)))
+    (backstaff-path-file-name (backstaff-view--absolute path) (backstaff-view-get :root))))
 
 (defun backstaff-view--path ()
   "Return the path of the file at point, or else of the buffer's state."
@@ -541,36 +453,40 @@ For example \"*backstaff tree: project/src*\"."
   "Go to the name on the line at point."
   (beginning-of-line)
   (cond ((get-text-property (point) 'backstaff-name))
-        ;; In a table it comes behind a blank.
-        ((plist-member backstaff-view--functions :entry)
-         (when (backstaff-view--line-entry) (forward-char)))
+        ((tabulated-list-get-id) (forward-char tabulated-list-padding))
         (t (goto-char (next-single-property-change
-                (point) 'backstaff-name nil (line-end-position))))))
+                       (point) 'backstaff-name nil (line-end-position))))))
 
 (defun backstaff-view-go-to (path)
   "Go to the line of PATH and return non-nil, or stay if there is none."
   (let ((start (point)) (found nil))
     (goto-char (point-min))
-    (if (plist-member backstaff-view--functions :line)
-        (when (setq found (backstaff-view--call :line path))
-          (forward-line (1- found)))
-      (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
-                      (eobp)))
-        (forward-line)))
+    (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
+                    (eobp)))
+      (forward-line))
     (if found (backstaff-view-go-to-name) (goto-char start))
     found))
 
 (defun backstaff-view--go-to-start (focus)
-  "Go to the line of the path FOCUS, or to the first line that names a file.
-If FOCUS is `last', go to the last line."
-  (goto-char (if (eq focus 'last) (1- (point-max)) (point-min)))
-  (unless (or (eq focus 'last) (and focus (backstaff-view-go-to focus)))
+  "Go to the line of the path FOCUS, or to the first line that names a file."
+  (goto-char (point-min))
+  (unless (and focus (backstaff-view-go-to focus))
+    (setq backstaff-view--sought focus)
     (while (not (or (backstaff-view--line-entry) (eobp)
                     ;; An overview names files above the first line with an entry.
                     (text-property-not-all (point) (line-end-position)
                                            'backstaff-place nil)))
       (forward-line)))
   (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
+
+(defun backstaff-view-seek (start)
+  "Go to the path that point waits for, if its line is drawn by now.
+START is the position of point before lines were drawn."
+  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought))
+    (setq backstaff-view--sought nil)
+    (dolist (window (get-buffer-window-list nil t t))
+      (when (= (window-point window) start)
+        (set-window-point window (point))))))
 
 (defun backstaff-view--places ()
   "Return the places of point in the buffer and in its windows.
@@ -596,6 +512,7 @@ the window's start and point, nil if the window shows the buffer's start."
 See the function `backstaff-view--places'."
   (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
     (unless (and path (backstaff-view-go-to path))
+      (unless window (setq backstaff-view--sought path))
       (goto-char (point-min))
       (forward-line (1- line)))
     (move-to-column column)
@@ -627,35 +544,31 @@ If DIRECTORY is non-nil, the name ends with a slash."
 ;;;###autoload
 (defun backstaff-view-jump (bookmark)
   "Show the state in BOOKMARK in a buffer of its mode."
-  (let ((record (cdr bookmark)))
-    (set-buffer (backstaff-view-buffer
-                 (or (alist-get 'backstaff-mode record)
-                     ;; Trees and listings once had a handler each, and no mode.
-                     (if (eq (alist-get 'handler record) 'backstaff-tree-jump)
-                         'backstaff-tree-mode
-                       'backstaff-list-mode))
-                 (alist-get 'backstaff-state record)))))
-
-;;;###autoload
-(defalias 'backstaff-list-jump #'backstaff-view-jump "Open an old bookmark.")
-;;;###autoload
-(defalias 'backstaff-tree-jump #'backstaff-view-jump "Open an old bookmark.")
+  (set-buffer (backstaff-view-buffer (bookmark-prop-get bookmark 'backstaff-mode)
+                                     (bookmark-prop-get bookmark 'backstaff-state))))
 
 
 ;;; Commands
 
 (defun backstaff-view-visit (&optional other-window)
   "Visit the file at point, or show the directory at point.
-Visit it in another window if OTHER-WINDOW is non-nil."
+Do so in another window if OTHER-WINDOW is non-nil."
   (interactive)
-  (let ((entry (backstaff-view-entry-at-point)))
-    (or (and (not (eq (plist-get entry :kind) :directory))
-             (backstaff-path-visit (backstaff-view--absolute (plist-get entry :path))
-                                   (backstaff-view-get :root) other-window))
-        (backstaff-view--call :open entry))))
+  (let* ((entry (backstaff-view-entry-at-point)) (root (backstaff-view-get :root)))
+    (unless (and (not (eq (plist-get entry :kind) :directory))
+                 (backstaff-path-visit (backstaff-view--absolute (plist-get entry :path))
+                                       root other-window))
+      (pcase-let* ((`(,mode . ,changes) (backstaff-view--call :open entry))
+                   (state (if (eq mode major-mode)
+                              (map-merge 'plist backstaff-view-state changes)
+                            `(:root ,root ,@changes))))
+        (cond (other-window
+               (switch-to-buffer-other-window (backstaff-view-buffer mode state)))
+              ((eq mode major-mode) (apply #'backstaff-view-move changes))
+              (t (backstaff-view-open mode state)))))))
 
 (defun backstaff-view-visit-other-window ()
-  "Visit the file at point in another window."
+  "Visit the file at point, or show the directory at point, in another window."
   (interactive)
   (backstaff-view-visit t))
 
@@ -705,9 +618,28 @@ With a prefix argument RELATIVE, copy its path below the project's root."
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
   (interactive)
-  (backstaff-view-switch 'backstaff-info-mode (backstaff-view--path)
-                         ;; The tool tells nothing of a link that leads to no file.
-                         :entry (backstaff-view-entry)))
+  (backstaff-view--open-info (backstaff-view-get :root) (backstaff-view--path)))
+
+;;;###autoload
+(defun backstaff-file-info (file)
+  "Show the type, size, times and permissions of FILE.
+Interactively this is the current file; with a prefix argument, ask."
+  (interactive
+   (list (or (and (not current-prefix-arg) buffer-file-name)
+             (read-file-name "Describe file: " (backstaff-directory) buffer-file-name t))))
+  (let* ((name (expand-file-name file))
+         ;; The root of a project belongs to it, not to a project around it.
+         (root (backstaff-command-root
+                (if (and (not (file-remote-p name)) (file-directory-p name))
+                    (file-name-as-directory name)
+                  (file-name-directory name)))))
+    (backstaff-view--open-info root (backstaff-path-relative root name))))
+
+(defun backstaff-view--open-info (root path)
+  "Show what the tool get_file_info tells of PATH below ROOT."
+  (backstaff-view-open 'backstaff-inspector-mode
+                       (list :root root :path "." :tool "agent-q/get_file_info"
+                             :arguments (list :path path) :forms '(text))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here

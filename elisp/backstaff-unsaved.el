@@ -6,13 +6,10 @@
 
 ;; A tool that reads files should see what the user sees.  So a call of such a tool
 ;; names the modified buffers that visit files below its root, each with the SHA-256
-;; of its text as saving it would encode that, without the newline that some modes
-;; add at the end of a file.  The bytes travel with the first call
-;; that names a digest, and not again.  If the server does not know a digest, it says
-;; so, and the call is made once more with all bytes.
-;;
-;; A digest is computed once a change, so a call with twenty modified buffers that
-;; stay the same costs twenty comparisons of a number.
+;; of its text, encoded as saving would encode it (but without the newline that some
+;; modes add at the end).  The bytes travel with the first call that names a digest,
+;; and again if the server says that it does not know it.  A digest is computed once a
+;; change, so buffers that stay the same cost the comparison of a number.
 ;;
 ;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
 ;; whose file is encrypted or holds credentials.
@@ -37,36 +34,35 @@ If nil, they answer with what is on the disk."
   :group 'backstaff)
 
 (defconst backstaff-unsaved--most-bytes (* 4 1024 1024)
-  "How many bytes of text a call may name; the server refuses more.")
+  "Maximum number of bytes of text that a call names; the server refuses more.")
 
 (defconst backstaff-unsaved--most-items 1000
-  "How many texts a call may name; the server refuses more.")
+  "Maximum number of texts that a call names; the server refuses more.")
 
 (defconst backstaff-unsaved--most-codings 200
-  "How many coding systems of saved files a call names.")
+  "Maximum number of coding systems of saved files that a call names.")
 
 (defconst backstaff-unsaved--remote-rooms '(16384 . 24576)
-  "How many bytes of a call to another host names and texts may take.
+  "Maximum bytes of a call to another host that names and texts take.
 A request over a network has at most 64 KiB, so that the pipe to ssh takes it
 at once: Emacs would wait for a full pipe, and on a dead network for ever.
 The rest is for arguments.  A text that does not fit goes ahead of the call.")
 
 (defconst backstaff-unsaved--piece-characters (* 60 1024)
-  "How long a piece of a text, in Base64, is that goes ahead of a call.
+  "Length of a piece of a text, in Base64, that goes ahead of a call.
 It is a multiple of four, and with its digest it fits in one request.")
 
 (defconst backstaff-unsaved--gc-cons-threshold (* 32 1024 1024)
-  "How much may be allocated for texts before garbage is collected.
-With the usual 800 kB a text of 4 MiB brings on five collections, and takes
-twice as long.")
+  "Bytes that are allocated for texts before garbage is collected.
+With the usual 800 kB a text of 4 MiB takes twice as long.")
 
 (defconst backstaff-unsaved-most-seconds 5
-  "For how long texts go ahead of a call.
+  "Maximum number of seconds for which texts go ahead of a call.
 The disk counts for those that are not there by then, and the next call goes on.")
 
 (defconst backstaff-unsaved-secret
   (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))
-  "What the names of files match whose text never leaves Emacs.")
+  "Regexp for the names of files whose text never leaves Emacs.")
 
 (defvar-local backstaff-unsaved--known nil
   "The text of this buffer when encoded: ((TICK . SET) CODING DIGEST SIZE).
@@ -148,12 +144,10 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
     (coding-system-change-eol-conversion coding (if (integerp eol) eol 0))))
 
 (defun backstaff-unsaved--bytes (coding)
-  "Return the text of the current buffer in CODING.
-Saving may write one newline more, see `require-final-newline'."
+  "Return the text of the current buffer in CODING."
   (save-restriction
     (widen)
-    (encode-coding-string (buffer-substring-no-properties (point-min) (point-max))
-                          coding)))
+    (encode-coding-string (buffer-substring-no-properties (point-min) (point-max)) coding)))
 
 (defun backstaff-unsaved--look ()
   "Return (CODING DIGEST SIZE) of the text of the current buffer."
@@ -274,10 +268,6 @@ Their files are among `:left-out'."
         (plist-put texts :items (remq item (plist-get texts :items)))
         (plist-put texts :left-out (cons (car item) (plist-get texts :left-out)))))))
 
-(defun backstaff-unsaved-needed-p (reply)
-  "Return non-nil if REPLY says that the server lacks a text."
-  (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED"))
-
 (defun backstaff-unsaved--note (texts)
   "Return a sentence that names the files that TEXTS leaves out, or nil."
   (when-let ((left-out (plist-get texts :left-out)))
@@ -301,15 +291,14 @@ The note is that of TEXTS; a limit too small for both is for the answer."
 which is also the last line of the text, names the files whose texts were left
 out, so that the disk answered for them."
   (let ((note (backstaff-unsaved--note texts))
+        (bytes (plist-get texts :bytes))
         (reply (copy-sequence reply)))
-    (when (> (plist-get texts :bytes) 0)
-      (setq reply (plist-put reply :unsaved-bytes (plist-get texts :bytes))))
+    (when (> bytes 0)
+      (setq reply (plist-put reply :unsaved-bytes bytes)))
     (when note
-      (setq reply (plist-put reply :warnings
-                             (append (plist-get reply :warnings) (list note)))
-            reply (plist-put reply :text
-                             (concat (string-trim-right (plist-get reply :text) "\n")
-                                     "\n[" note "]\n"))))
+      (plist-put reply :text (format "%s\n[%s]\n"
+                                     (string-trim-right (plist-get reply :text) "\n") note))
+      (setq reply (plist-put reply :warnings (append (plist-get reply :warnings) (list note)))))
     reply))
 
 (provide 'backstaff-unsaved)

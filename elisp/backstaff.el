@@ -142,8 +142,7 @@ These are the user's answers in this session.")
 Otherwise a call was made outside of any project, in the directory ROOT."
   (or (and backstaff-root-directory
            (equal (file-name-unquote root)
-                  (file-name-unquote
-                   (backstaff--checked-root backstaff-root-directory))))
+                  (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
           ;; This is found once, as it takes several round trips.
@@ -300,7 +299,7 @@ a call that waits."
                (funcall server method (list args (backstaff--sent-context context texts))
                         (lambda (value)
                           (let ((reply (backstaff--reply value root)))
-                            (if (and (not all) (backstaff-unsaved-needed-p reply))
+                            (if (and (not all) (equal (plist-get (plist-get reply :error) :code) "UNSAVED_NEEDED"))
                                 (after 0 #'start context t)
                               (judge context (backstaff-unsaved-told reply texts)))))
                         :host (file-remote-p root) :timeout (backstaff--patience context)))))
@@ -324,7 +323,7 @@ a call that waits."
                           (quit nil)))
                  (:unasked (funcall finish reply))
                  ('nil (funcall finish (backstaff--refusal id context)))
-                 (_ (start (backstaff--approved context reply))))))))
+                 (approved (start approved)))))))
       (start context))))
 
 (defun backstaff-cancel (handle)
@@ -343,16 +342,14 @@ Return `:unasked' where nobody can be asked: in batch, and in the midst of
 another package's process filter.
 The user has to type \"yes\", because the question may come in the midst of
 typing, where a y would be meant for the text."
-  (if (or noninteractive inhibit-quit)
-      :unasked
+  (if (or noninteractive inhibit-quit) :unasked
     (yes-or-no-p (or backstaff-approval-question
                   (format "Let %s run with %s? " id (backstaff--shown args))))))
 
 (defun backstaff--shown (value)
   "Return VALUE as a question shows it, on one line.
 A model chose it; it must not pass for another question."
-  (let ((print-escape-newlines t)
-        (print-escape-control-characters t)
+  (let ((print-escape-newlines t) (print-escape-control-characters t)
         (print-escape-multibyte t))
     (truncate-string-to-width (prin1-to-string value) 300 nil nil t)))
 
@@ -367,31 +364,28 @@ That is not so for what the user has approved already."
                      (equal (plist-get context :secret)
                             (or (plist-get problem :secret) ""))))))))
 
-(defun backstaff--approved (context reply)
-  "Return CONTEXT of a call that the user has approved as REPLY demands.
-Who lets a tool run has not let it read a file that may hold secrets."
-  (if (plist-get (plist-get reply :error) :root)
-      context
-    (plist-put (plist-put (copy-sequence context) :approved t)
-               :secret (or (plist-get (plist-get reply :error) :secret) ""))))
-
 (defun backstaff--ask (id args context reply)
   "Ask `backstaff-approval-function' about the tool ID with ARGS in CONTEXT.
-REPLY says what is to be approved."
+REPLY says what is to be approved.  Return the context of an approved call,
+nil if the user refused it, or `:unasked'."
   (let* ((problem (plist-get reply :error))
-         (directory (backstaff--short (plist-get context :root)))
+         (root (plist-get problem :root))
          (secret (plist-get problem :secret))
+         (directory (backstaff--short (plist-get context :root)))
          (backstaff--asking t)
          (backstaff-approval-question
-          (cond ((plist-get problem :root)
-                 (format "No project is here.  Let models look at all below %s? " directory))
+          (cond (root (format "No project is here.  Let models look at all below %s? " directory))
                 (secret (format "Let %s read %s in %s, which may hold secrets? "
                                 id (backstaff--shown secret) directory))
                 (t (format "Let %s run with %s in %s? " id (backstaff--shown args) directory))))
          (answer (funcall backstaff-approval-function (backstaff--method id) args)))
-    (when (and (plist-get problem :root) (not (eq answer :unasked)))
-      (push (cons (plist-get problem :root) (and answer t)) backstaff--root-answers))
-    answer))
+    (when (and root (not (eq answer :unasked)))
+      (push (cons root (and answer t)) backstaff--root-answers))
+    (cond ((memq answer '(nil :unasked)) answer)
+          (root context)
+          ;; Whoever lets a tool run has not let it read a file that may hold secrets.
+          (t (plist-put (plist-put (copy-sequence context) :approved t)
+                        :secret (or secret ""))))))
 
 (defun backstaff--short (root)
   "Return the name ROOT as a person reads it; no handler of file names is called."

@@ -6,7 +6,7 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
 from enum import Enum, StrEnum
 from functools import cache
 from sys import float_info
@@ -55,6 +55,7 @@ _OF_PYTHON: Mapping[object, dict[str, Any]] = {
     bool: {"type": ParameterType.BOOLEAN},
     int: {"type": ParameterType.NUMBER, "whole": True},
     tuple[str, ...]: {"type": ParameterType.ARRAY},
+    str | tuple[str, ...]: {"type": ParameterType.STRING, "several": True},
 }
 _OF_NIL: Mapping[ParameterType, object] = {ParameterType.BOOLEAN: False, ParameterType.ARRAY: []}
 _EXPECTED = {
@@ -75,8 +76,9 @@ class Parameter:
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
     fit, where the contract has one; else the tool's own is used. `help` describes the parameter
-    where the contract has no description of it. `form` reads a value that none of the types fits,
-    which only a context has; it may raise `ToolError`.
+    where the contract has no description of it. `several` takes a list of strings, too, which only
+    settings have. `form` reads a value that none of the types fits, which only a context has; it
+    may raise `ToolError`.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Parameter:
     setting: str = ""
     absent: object = None
     whole: bool = False
+    several: bool = False
     code: str = ""
     form: Callable[[object], object] | None = None
 
@@ -111,7 +114,7 @@ class Parameter:
         """Return the lowest and the highest number that fits; None is no limit."""
         return self.limits or (self.minimum, self.maximum)
 
-    def told(self) -> dict[str, object]:
+    def schema_for_models(self) -> dict[str, object]:
         """Return the schema with limits and a description, also where the contract's has none."""
         bounds = zip(("minimum", "maximum"), self.bounds(), strict=True)
         limits = {word: bound for word, bound in bounds if bound is not None}
@@ -151,14 +154,16 @@ def argument(description: str = "", *, integer: bool = False, **facts: object) -
 @cache
 def parameters_of(arguments: type[Any]) -> tuple[Parameter, ...]:
     """Return the parameters that fields of the dataclass ARGUMENTS declare by `argument`."""
-    parameters = []
-    for one in (one for one in fields(arguments) if one.metadata):
-        choices, facts = get_args(one.type), one.metadata
-        optional = NoneType in choices
-        base = {} if "form" in facts else _OF_PYTHON[choices[0] if optional else one.type]
-        required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
-        parameters.append(Parameter(**{"name": one.name, "required": required, **base, **facts}))
-    return tuple(parameters)
+    return tuple(parameter_of(one) for one in fields(arguments) if one.metadata)
+
+
+def parameter_of(one: "Field[Any]") -> Parameter:
+    """Return the parameter for the field ONE: its type, and the facts in its metadata."""
+    choices, facts = get_args(one.type), one.metadata
+    optional = NoneType in choices
+    base = {} if "form" in facts else _OF_PYTHON[choices[0] if optional else one.type]
+    required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
+    return Parameter(**{"name": one.name, "required": required, **base, **facts})
 
 
 def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
@@ -194,7 +199,7 @@ def decode(
     for parameter in parameters:
         value = values[parameter.name]
         if value is not None:
-            values[parameter.name] = _checked(parameter, value)
+            values[parameter.name] = checked(parameter, value, f"Argument '{parameter.name}'")
         elif parameter.setting:
             values[parameter.name] = getattr(settings, parameter.setting)
         else:
@@ -209,17 +214,18 @@ def _shown_name(name: str) -> str:
     return name if name.isidentifier() else json.dumps(name)
 
 
-def _checked(parameter: Parameter, value: object) -> object:
+def checked(parameter: Parameter, value: object, subject: str) -> object:
+    """Return VALUE as PARAMETER has it. Raises `ToolError`, a sentence about SUBJECT."""
     if parameter.form:
         return parameter.form(value)
-    argument, kind = f"Argument '{parameter.name}'", parameter.type
+    kind = parameter.type
     match kind, value:
         case ParameterType.BOOLEAN, bool():
             return value
         case ParameterType.STRING, str():
             if parameter.choices and value not in parameter.choices:
                 fitting = ", ".join(f"'{choice}'" for choice in parameter.choices)
-                raise _refusal(parameter, f"{argument} must be one of {fitting}")
+                raise _refusal(parameter, f"{subject} must be one of {fitting}")
             return value
         case ((ParameterType.NUMBER | ParameterType.INTEGER), int() | float()) if _fits(
             parameter, value
@@ -229,16 +235,24 @@ def _checked(parameter: Parameter, value: object) -> object:
             if (low is None or number >= low) and (high is None or number <= high):
                 return number
             limits = limits_in_words(low, high)
-            raise _refusal(parameter, f"{argument} must be {limits}, but it is {number}")
-        case ParameterType.ARRAY, list() if all(isinstance(item, str) for item in value):
+            raise _refusal(parameter, f"{subject} must be {limits}, but it is {number}")
+        case ParameterType.STRING, list() if parameter.several and _are_strings(value):
+            one = replace(parameter, several=False)
+            return tuple(checked(one, item, subject) for item in value)
+        case ParameterType.ARRAY, list() if _are_strings(value):
             if len(value) > MAX_ITEMS:
                 problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
-                raise _refusal(parameter, f"{argument} {problem}")
+                raise _refusal(parameter, f"{subject} {problem}")
             return tuple(value)
     expected = "a whole number" if parameter.whole else _EXPECTED[kind]
-    mixed = kind is ParameterType.ARRAY and isinstance(value, list)
+    expected += " or a list of strings" * parameter.several
+    mixed = (kind is ParameterType.ARRAY or parameter.several) and isinstance(value, list)
     found = "a list of other things" if mixed else _shown(value)
-    raise _refusal(parameter, f"{argument} must be {expected}, not {found}")
+    raise _refusal(parameter, f"{subject} must be {expected}, not {found}")
+
+
+def _are_strings(items: Sequence[object]) -> bool:
+    return all(isinstance(item, str) for item in items)
 
 
 def _fits(parameter: Parameter, value: float) -> bool:

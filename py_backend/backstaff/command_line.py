@@ -11,6 +11,7 @@ from backstaff import __version__, log
 from backstaff.arguments import Parameter, json_object
 from backstaff.errors import ErrorCode, SettingsError, ToolError
 from backstaff.fs.root import Root
+from backstaff.manifest import PRESET
 from backstaff.registry import Registry, discover
 from backstaff.render.canonical import to_json
 from backstaff.render.names import quote, visible
@@ -20,20 +21,6 @@ from backstaff.start import make_server, serve_until_the_end
 
 EXIT_OK, EXIT_TOOL_ERROR, EXIT_USAGE = 0, 1, 2
 LEVELS = ("debug", "info", "warning", "error")
-MCP_TOOLS = (
-    "workspace/project_overview",
-    "workspace/tree",
-    "workspace/search_files",
-    "workspace/read_file",
-    "workspace/regexp_search",
-    "commands/list_commands",
-    "commands/get_command",
-)
-"""The tools that MCP clients get by default: each definition costs a model tokens at every turn.
-
-These are the essential ones, which gptel's preset has as well, and two for commands. They are named
-here, as to ask every tool for its categories would import all. A test compares them.
-"""
 LEAST_OUTPUT_BYTES = 1024
 PROJECT_MARKS = (".git", ".hg", ".svn", ".bzr", ".jj")
 """One of these is in the top directory of a project."""
@@ -115,7 +102,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _mcp(options: argparse.Namespace) -> int:
-    from backstaff.mcp.connection import Offer
+    from backstaff.mcp.connection import ServedTools
     from backstaff.mcp.stdio import serve
 
     server = _server(options)
@@ -126,7 +113,7 @@ def _mcp(options: argparse.Namespace) -> int:
     problem = "" if options.root else _no_project(server.root)
     if problem:
         print(f"backstaff: {problem}", file=sys.stderr)
-    offer = Offer(
+    offer = ServedTools(
         problem=problem,
         tools=_chosen(server.registry, options.toolsets, options.tools),
         max_output_bytes=options.max_output_bytes,
@@ -171,7 +158,7 @@ def _names(text: str) -> list[str]:
 def _chosen(registry: Registry, toolsets: list[str] | None, tools: list[str] | None) -> list[str]:
     """Return the ids of the tools that the options choose, each once. Raises `ToolError`."""
     if toolsets is None and tools is None:
-        return [tool_id for tool_id in MCP_TOOLS if tool_id in registry.by_id]
+        return [tool_id for tool_id in PRESET if tool_id in registry.by_id]
     chosen: list[str] = []
     for toolset in toolsets or ():
         of_it = [tool_id for tool_id in registry.by_id if tool_id.partition("/")[0] == toolset]
@@ -222,13 +209,13 @@ def _tools(options: argparse.Namespace) -> int:
     for tool_id, tool in registry.by_id.items():
         print(f"{tool_id}\n    {tool.description}")
         for parameter in tool.parameters:
-            print(f"      {_summary(parameter)}  {parameter.told()['description']}")
+            print(f"      {_summary(parameter)}  {parameter.schema_for_models()['description']}")
     return EXIT_OK
 
 
 def _summary(parameter: Parameter) -> str:
     """Return, for example, `depth (integer, default 3, minimum 0, maximum 12)`."""
-    schema = parameter.told()
+    schema = parameter.schema_for_models()
     need = "required" if parameter.required else "optional"
     if parameter.default is not None and not parameter.required:
         need = f"default {to_json(parameter.default)}"

@@ -44,10 +44,24 @@ class ToolError(Exception):
         self.details = details
 
 
+class Fault(StrEnum):
+    """The faults of a path that contracts tell apart, for the table in `render.refusals`."""
+
+    OUTSIDE = "outside"
+    NOT_DIRECTORY = "not a directory"
+    DANGLING = "a link without a target"
+    MISSING = "missing"
+    INVALID = "invalid"
+    DENIED = "denied"
+    NOT_FILE = "not a file"
+    OTHER = "other"
+
+
 class PathError(ToolError):
-    """A path that cannot be used. Tools turn each kind into the words of their contract."""
+    """A path that cannot be used. Tools turn each fault into the words of their contract."""
 
     CODE = ErrorCode.IO_ERROR
+    fault = Fault.OTHER
 
     def __init__(self, message: str, **details: object) -> None:
         super().__init__(self.CODE, message, **details)
@@ -57,12 +71,14 @@ class InvalidPath(PathError):
     """Not a path at all: NUL, not encodable, longer than 4,096 bytes."""
 
     CODE = ErrorCode.INVALID_ARGUMENT
+    fault = Fault.INVALID
 
 
 class OutsideRoot(PathError):
     """Leaves the root, by its words or through a link, whether or not anything is there."""
 
     CODE = ErrorCode.SANDBOX_VIOLATION
+    fault = Fault.OUTSIDE
 
 
 class NotFound(PathError):
@@ -76,24 +92,28 @@ class NotFound(PathError):
 
     def __init__(self, message: str, *, dangling: bool = False, relative: str = "") -> None:
         super().__init__(message)
-        self.dangling = dangling
+        self.fault = Fault.DANGLING if dangling else Fault.MISSING
         self.relative = relative
 
 
 class NotADirectory(PathError):
-    """A directory was needed and something else is there. `last` says that it ends the path."""
+    """A directory was needed and something else is there.
+
+    `last` says that it ends the path; else what the path names is missing.
+    """
 
     CODE = ErrorCode.NOT_DIRECTORY
 
     def __init__(self, message: str, *, last: bool = False) -> None:
         super().__init__(message)
-        self.last = last
+        self.fault = Fault.NOT_DIRECTORY if last else Fault.MISSING
 
 
 class NotAFile(PathError):
     """A regular file was needed and something of another `kind` is there."""
 
     CODE = ErrorCode.NOT_FILE
+    fault = Fault.NOT_FILE
 
     def __init__(self, message: str, *, kind: str) -> None:
         super().__init__(message)
@@ -104,6 +124,7 @@ class PermissionRefused(PathError):
     """The operating system refuses to let this user look."""
 
     CODE = ErrorCode.PERMISSION_DENIED
+    fault = Fault.DENIED
 
 
 class Secret(PathError):

@@ -25,7 +25,7 @@ def start(file: str | None, level: str) -> None:
     """
     logging.raiseExceptions = False  # on a full disk, do not print an error for each line
     flags = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    handler: logging.StreamHandler[IO[str]] = Unwaiting(sys.stderr)
+    handler: logging.StreamHandler[IO[str]] = NonBlockingHandler(sys.stderr)
     if file:
         try:
             stream = open(  # noqa: SIM115  # open until the process ends
@@ -42,7 +42,7 @@ def start(file: str | None, level: str) -> None:
     logging.basicConfig(handlers=[handler], level=level.upper(), format=FORMAT)
 
 
-class Unwaiting(logging.StreamHandler[IO[str]]):
+class NonBlockingHandler(logging.StreamHandler[IO[str]]):
     """Writes as much as the stream accepts at once, and drops the rest."""
 
     lost = 0

@@ -18,16 +18,11 @@ from typing import Any
 from backstaff import tools
 from backstaff.arguments import schema
 from backstaff.errors import ErrorCode, ToolError
+from backstaff.manifest import READS_CONTENT
 from backstaff.tool import Tool
 
 logger = logging.getLogger(__name__)
 
-CONTENT_READERS = ("agent-q/read_file", "workspace/read_file", "workspace/regexp_search")
-"""The ids of the tools with `reads_content`. `hello` tells them, and to import every tool for that
-would make a start twice as long. A test compares them with the tools."""
-CLIENT_TOOLS = ("emacs/context", "emacs/diagnostics", "emacs/find_symbol", "emacs/read_buffer")
-"""The ids of the tools that Emacs has itself (`client_tools`), so that the policy can name them. A
-test compares them with Emacs's."""
 NO_TOOLS: Mapping[str, Tool[Any]] = {}
 AGENT_Q = "agent-q/"
 """The toolset whose tools keep their bare names where another toolset has them as well."""
@@ -56,7 +51,7 @@ class Registry:
 
     def content_readers(self) -> list[str]:
         """Return the ids of the tools to which a client sends unsaved texts."""
-        return [tool_id for tool_id in CONTENT_READERS if tool_id in self.by_id]
+        return [tool_id for tool_id in READS_CONTENT if tool_id in self.by_id]
 
     def model_name(self, tool_id: str) -> str:
         """Return the tool's name for models: the bare name if that is this tool, else of its id."""
@@ -85,7 +80,7 @@ class Registry:
             low, high = parameter.bounds()
             if low is not None and low == high:
                 continue  # a number that has one value is accepted, but worth no tokens
-            told = parameter.told()
+            told = parameter.schema_for_models()
             text = self._named(parameter.description or parameter.help, self.by_id)
             if "default" in text:
                 told.pop("default", None)  # to say it twice would cost tokens

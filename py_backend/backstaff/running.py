@@ -1,33 +1,28 @@
 """A call while it runs: the job for the workers that every protocol of ours makes of it."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Protocol
+from typing import Self
 
 from backstaff.errors import Cancelled, ErrorCode, ToolError
-from backstaff.server import Call
+from backstaff.server import Call, Reply, Server
 from backstaff.workers import MAX_STUCK, Workers
-
-
-class Answering(Protocol):
-    """The end of a connection that answers calls, each once, whoever tries first."""
-
-    workers: Workers
-
-    def run(self, running: Any) -> None:  # noqa: ANN401  # its own kind of `RunningCall`
-        """Run the call, and send its reply."""
-
-    def fail(self, running: Any, error: ToolError) -> None:  # noqa: ANN401
-        """Answer the call with ERROR, unless it has been answered."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class RunningCall:
-    """A job for the workers: a call that is answered once, by its worker or by the watcher."""
+    """A job for the workers: a call that is answered once, by its worker or by the watcher.
 
-    connection: Answering
+    `uid` is the client's name for it. `answer` sends a reply unless one has been sent.
+    """
+
+    uid: int | str
     call: Call
+    server: Server
+    workers: Workers
+    answer: Callable[[Self, Reply], None]
     cancelled: threading.Event = field(default_factory=threading.Event)
     answered: bool = False
 
@@ -36,9 +31,19 @@ class RunningCall:
         """The tool that is called."""
         return self.call.tool_id
 
+    def start(self) -> bool:
+        """Give the call to the workers, or answer that it will never run."""
+        accepted = self.workers.submit(self)
+        if not accepted:
+            self.reject()
+        return accepted
+
     def run(self) -> None:
         """Run the call and answer."""
-        self.connection.run(self)
+        self.answer(self, self.server.run(self.call, self.cancelled))
+
+    def _fail(self, error: ToolError) -> None:
+        self.answer(self, self.server.fail(self.call, error))
 
     def allowed(self) -> float:
         """Return how many seconds from its arrival the call may take."""
@@ -59,7 +64,7 @@ class RunningCall:
             " something may be wrong with a disk or a mounted share below that path"
         )
         saturated = {"server_stuck": True} if stuck >= MAX_STUCK else {}
-        self.connection.fail(self, ToolError(code, message, stuck_workers=stuck, **saturated))
+        self._fail(ToolError(code, message, stuck_workers=stuck, **saturated))
 
     def expire(self) -> None:
         """Answer that the time was up, or the call was cancelled, before it began."""
@@ -71,18 +76,17 @@ class RunningCall:
                 " was up; make fewer calls at once, or allow it more time"
             )
             error = ToolError(ErrorCode.DEADLINE_EXCEEDED, message)
-        self.connection.fail(self, error)
+        self._fail(error)
 
     def reject(self) -> None:
         """Answer that the call will never run."""
-        workers = self.connection.workers
-        if workers.saturated:
+        if self.workers.saturated:
             message = (
                 "This server takes no more calls, as too many hang in a file system that gives no"
                 " answer; start a new one (in Emacs the next call does)"
             )
             error = ToolError(ErrorCode.SERVER_STUCK, message, server_stuck=True)
-        elif workers.without_threads:
+        elif self.workers.without_threads:
             message = (
                 "The system lets the server start no thread for the call: this user has as many"
                 " processes as the limit allows (ulimit -u); try again when some have ended"
@@ -91,4 +95,4 @@ class RunningCall:
         else:
             message = "Too many calls are waiting; try again when some are answered"
             error = ToolError(ErrorCode.BUSY, message)
-        self.connection.fail(self, error)
+        self._fail(error)

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from backstaff.registry import Registry, table
 from backstaff.render.lines import clipped, shortened, size
 from backstaff.render.names import MAX_ECHO, quote
 from backstaff.settings import Settings, Verdict
-from backstaff.tool import Context, LeftOut, Tool
+from backstaff.tool import Context, Tool, View
 from backstaff.unsaved import Named, UnsavedText, UnsavedTexts, codings, unsaved
 
 logger = logging.getLogger(__name__)
@@ -97,12 +97,15 @@ class Call:
     policy is for agents. With `approved` somebody has allowed what the policy asks about, and also
     to read the file `secret` (None: any) if that may hold secrets. `arrived` is a time
     of the monotonic clock; the deadline counts from then, because a call can wait for a worker.
+    `client_tool` is the tool if it is the client's own, and not in the registry.
     """
 
     tool_id: str
     arguments: object
     warnings: tuple[str, ...]
     arrived: float
+    client_tool: Tool[Any] | None
+    view: View
     root: str | None = argument()
     max_output_bytes: int | None = argument(integer=True, minimum=0)
     available_capacity_bytes: int | None = argument(integer=True, minimum=0)
@@ -113,9 +116,6 @@ class Call:
     json: bool = argument(absent=False)
     text_only: bool = argument(absent=False)
     for_model: bool = argument(absent=False)
-    left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
-    count_closed: bool = argument(absent=False)
-    after: str = argument(absent="")
     unsaved: tuple[Named, ...] = argument(type=ParameterType.ARRAY, form=unsaved, absent=())
     codings: Mapping[str, str] = argument(type=ParameterType.ARRAY, form=codings, absent={})
     texts: Mapping[str, UnsavedText]
@@ -130,21 +130,13 @@ class Call:
 class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        settings: Settings,
-        root: str,
-        model_name: Callable[[str], str] | None = None,
-    ) -> None:
+    def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
         """Serve the REGISTRY's tools with SETTINGS; ROOT is an absolute path.
 
-        MODEL_NAME tells how models call a tool; by default as the registry says. Without
-        `knows_persons` no client can say that a person typed a call.
+        Without `knows_persons` no client can say that a person typed a call.
         """
         self.knows_persons = True
         self.registry = registry
-        self._model_name = model_name or registry.model_name
         self.settings = settings
         self.root = root
         self.texts = UnsavedTexts()
@@ -169,20 +161,30 @@ class Server:
             known = ", ".join(self.registry.by_id)
             message = f"No such tool: {shortened(name, MAX_ECHO)} (there are {known})"
             raise ToolError(ErrorCode.UNKNOWN_TOOL, message)
+        return self._prepared(tool_id, arguments, context)
+
+    def _prepared(
+        self, tool_id: str, arguments: object, context: object, tool: Tool[Any] | None = None
+    ) -> Call:
+        """Decode a call of the tool TOOL_ID, which is TOOL if it is a client's own."""
         arrived = time.monotonic()
-        decoded, unknown = decode(parameters_of(Call), context)
+        of_view = parameters_of(View)
+        decoded, unknown = decode((*parameters_of(Call), *of_view), context)
+        view = View(**{parameter.name: decoded.pop(parameter.name) for parameter in of_view})
         if decoded["person"] and not self.knows_persons:
             message = "Context key 'person' counts over a pipe only, for Emacs"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
         warnings = tuple(warning.replace("argument", "context key") for warning in unknown)
         # Here, on the thread that reads: a second call may name a text right behind this one.
-        reads = decoded["unsaved"] and self.registry.by_id[tool_id].reads_content
+        reads = decoded["unsaved"] and (tool or self.registry.by_id[tool_id]).reads_content
         texts = self.texts.received(decoded["unsaved"]) if reads else {}
         return Call(
             tool_id=tool_id,
             arguments=arguments,
             warnings=warnings,
             arrived=arrived,
+            client_tool=tool,
+            view=view,
             texts=texts,
             **decoded,
         )
@@ -198,10 +200,13 @@ class Server:
         and the smallest limits leave no room for a tool's heads and notes.
         """
         limit = call.limit
-        if limit is None or (reply.ok and not self.registry.by_id[reply.tool].allow_truncation):
+        if limit is None or (reply.ok and not self._tool(call).allow_truncation):
             return reply
         text = clipped(reply.text, limit)
         return reply if text is reply.text else replace(reply, text=text, truncated=True)
+
+    def _tool(self, call: Call) -> Tool[Any]:
+        return call.client_tool or self.registry.by_id[call.tool_id]
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
         """Run CALL until its deadline, or until CANCELLED is set. Never raises.
@@ -224,7 +229,7 @@ class Server:
 
     def _answer(self, call: Call, cancelled: threading.Event) -> Reply:
         # Models know tools by other names than people and programs.
-        named = self._model_name if call.for_model or call.text_only else str
+        named = self.registry.model_name if call.for_model or call.text_only else str
         match self.settings.policy.verdict(call.tool_id):  # SRD FR-LD-DEF-05
             case _ if call.person:
                 pass
@@ -234,7 +239,7 @@ class Server:
             case Verdict.PROMPT if not call.approved:
                 message = f"The tool {named(call.tool_id)} needs the approval of a person first"
                 raise ToolError(ErrorCode.APPROVAL_REQUIRED, message)
-        tool = self.registry.by_id[call.tool_id]
+        tool = self._tool(call)
         with Root(os.fspath(call.root or self.root)) as root:
             root.guard = self._guard(call, root)
             settings, unused = self._settings(call.tool_id, tool, root)
@@ -256,9 +261,7 @@ class Server:
                 available_capacity_bytes=_less(call.available_capacity_bytes, room),
                 text_only=call.text_only,
                 named=named,
-                left_out=LeftOut(call.left_out),
-                count_closed=call.count_closed,
-                after=call.after,
+                view=call.view,
                 unsaved=call.texts if tool.reads_content else {},
                 codings=call.codings if tool.reads_content else {},
                 settings=settings,
@@ -308,10 +311,10 @@ class Server:
         from backstaff.client_tools import client_tools  # as in `definitions`
 
         (tool_id, tool), *_ = client_tools([definition]).items()
-        registry = Registry({tool_id: tool})
-        server = Server(registry, self.settings, self.root, self.registry.model_name)
-        server.knows_persons = self.knows_persons
-        return server.call(tool_id, arguments, context)
+        try:
+            return self.run(self._prepared(tool_id, arguments, context, tool))
+        except ToolError as error:
+            return failure(shortened(tool_id, MAX_ECHO), error)
 
     def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
         """Return the settings of TOOL below ROOT, and a warning if the file's are not used."""

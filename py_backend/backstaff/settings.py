@@ -6,34 +6,28 @@ forbid. A missing file is fine. Any other file that cannot be read stops the sta
 would not hold.
 
 Each tool has a table of its own, `[tools.NAME]` or `[tools."toolset/name"]`, whose fields and
-defaults are those of the tool's settings dataclass. A field's metadata may bound it (`limits`,
-lowest and highest) or list its `choices`. An unknown key or a value of the wrong type refuses the
-whole file, naming file, line, key and the expected value: half-applied limits would be worse.
+defaults are those of the tool's settings dataclass. A field's metadata are facts of a `Parameter`,
+such as its `limits` or `choices`, and a value is checked like an argument. An unknown key or a
+value that does not fit refuses the whole file, naming file, line, key and the expected value:
+half-applied limits would be worse.
 """
 
 import os
 import re
 import stat
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
 
-from backstaff.errors import SettingsError
+from backstaff.arguments import checked, parameter_of
+from backstaff.errors import SettingsError, ToolError
 from backstaff.fs.secrets import SECRETS, UNSUPPORTED
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_LINE_BYTES = 1024  # a dotted key of 40 KB costs the TOML reader seconds
-
-_TYPES: Mapping[object, tuple[tuple[type, ...], str]] = {
-    bool: ((bool,), "true or false"),
-    int: ((int,), "a whole number"),
-    str: ((str,), "a string"),
-    tuple[str, ...]: ((list,), "a list of strings"),
-    str | tuple[str, ...]: ((str, list), "a string or a list of strings"),
-}
 
 
 class Verdict(StrEnum):
@@ -190,24 +184,14 @@ class _Document:
     def table(self, name: str, values: object, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
         known = {field.name: field for field in fields(make)}  # type: ignore[arg-type]  # a dataclass
         given = self.mapping(values, name, known)
-        return make(**{key: self.checked(known[key], value, name) for key, value in given.items()})
-
-    def checked(self, field: "Field[Any]", value: object, table: str) -> object:
-        kinds, words = _TYPES[field.type]
-        limits, choices = field.metadata.get("limits"), field.metadata.get("choices")
-        if limits:
-            words += f" from {limits[0]} to {limits[1]}"
-        if choices:
-            some = "" if list not in kinds else ", or a list of them"
-            words = "one of " + ", ".join(f'"{choice}"' for choice in choices) + some
-        given = value if isinstance(value, list) else [value]
-        fits = type(value) in kinds and (not choices or all(one in choices for one in given))
-        if isinstance(value, list):
-            fits = fits and all(type(item) is str for item in value)
-            value = tuple(value)
-        if not fits or (limits and not limits[0] <= value <= limits[1]):
-            raise self.refusal(f"{table}.{field.name}", f"must be {words}")
-        return value
+        try:
+            fitting = {
+                key: checked(parameter_of(known[key]), one, key) for key, one in given.items()
+            }
+        except ToolError as error:
+            key, _, problem = error.message.partition(" ")
+            raise self.refusal(f"{name}.{key}", problem) from error
+        return make(**fitting)
 
     def refusal(self, name: str, problem: str) -> SettingsError:
         """Return the error for the dotted NAME, with its line, which tomllib does not give."""

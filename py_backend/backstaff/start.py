@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable, Collection
 from typing import Never
 
-from backstaff.registry import CLIENT_TOOLS, Registry
+from backstaff.manifest import CLIENT_TOOLS
+from backstaff.registry import Registry
 from backstaff.server import Server, enable_garbage_collection
 from backstaff.settings import Settings, Tables
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 
-def claim() -> tuple[int, int, Callable[[bytes], None]]:
+def take_over_stdio() -> tuple[int, int, Callable[[bytes], None]]:
     """Return the descriptors of requests and of answers, and a function that writes a whole answer.
 
     Only the main thread calls this, and once. A stray `print`, also a child's, goes to stderr from

@@ -21,12 +21,15 @@ __all__ = [
     "Result",
     "ResultKind",
     "Tool",
+    "View",
     "argument",
 ]
 
 Arguments = TypeVar("Arguments")
 
 
+DEFAULT_TEXT_BYTES = 1 << 20
+"""The bytes that a text may have where neither the caller nor the tool says."""
 ESSENTIAL = "essential"
 """The category of the few tools that an agent is offered unless it is told otherwise.
 
@@ -54,6 +57,23 @@ class LeftOut(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """What the view of a person asks of a tool beyond its arguments; a model has the defaults.
+
+    `left_out` and `count_closed` are for workspace/tree: the names to leave out, one of `LeftOut`,
+    and whether to count the entries of closed directories. `after` is the last entry that a view
+    has of a listing by name, such as "src/" or "a.c": the next page begins behind it.
+    """
+
+    left_out: str = argument(choices=tuple(LeftOut), absent=LeftOut.CONTRACT.value)
+    count_closed: bool = argument(absent=False)
+    after: str = argument(absent="")
+
+
+NO_VIEW = View(left_out=LeftOut.CONTRACT, count_closed=False, after="")
+
+
+@dataclass(frozen=True, slots=True)
 class NoSettings:
     """The settings of a tool that has none."""
 
@@ -66,10 +86,7 @@ class Context:
     is the free room of the model's window. `settings` is an instance of the tool's settings class.
     With `text_only` nobody reads the data, and a tool need not make it. `named` turns the id
     of a tool into the name that the caller knows; sentences that point to a tool go through it, as
-    in `f"{context.named('workspace/tree')} shows what is in it"`. A person may choose what
-    workspace/tree leaves out, and have it count the entries of closed directories (`count_closed`);
-    to a model it keeps its contract. `after` is the last entry that a view has of a listing by
-    name, such as "src/" or "a.c": the next page begins behind it.
+    in `f"{context.named('workspace/tree')} shows what is in it"`.
 
     `unsaved` has the texts of modified Emacs buffers, and `codings` the names of the codings of
     saved ones that are not UTF-8, both by the path below the root with all links resolved
@@ -82,14 +99,12 @@ class Context:
     available_capacity_bytes: int | None = None
     text_only: bool = False
     named: Callable[[str], str] = str
-    left_out: LeftOut = LeftOut.CONTRACT
-    count_closed: bool = False
-    after: str = ""
+    view: View = NO_VIEW
     unsaved: Mapping[str, UnsavedText] = field(default_factory=dict)
     codings: Mapping[str, str] = field(default_factory=dict)
     settings: Any = NoSettings()
 
-    def text_limit(self, default: int) -> int:
+    def text_limit(self, default: int = DEFAULT_TEXT_BYTES) -> int:
         """Return the bytes of text allowed: the caller's limit or DEFAULT, within the window."""
         limit = default if self.max_output_bytes is None else self.max_output_bytes
         capacity = self.available_capacity_bytes
@@ -126,7 +141,8 @@ class Tool(Generic[Arguments]):
     (`argument`). `settings` is the frozen dataclass of the configuration table `[tools.TABLE]`.
     `allow_truncation=False` forbids to cut the text. `invalid` is the contract's error code for
     arguments that do not fit. With `reads_content` the tool answers with the content of files, so a
-    client sends it the texts that are not saved yet.
+    client sends it the texts that are not saved yet. `preset` is its place among the tools that MCP
+    clients get by default, from 1 on, or 0: each definition costs a model tokens at every turn.
     """
 
     description: str
@@ -135,6 +151,7 @@ class Tool(Generic[Arguments]):
     result_kind: ResultKind
     categories: tuple[str, ...] = ()
     reads_content: bool = False
+    preset: int = 0
     allow_truncation: bool = True
     invalid: str = ErrorCode.INVALID_ARGUMENT
     settings: Callable[..., Any] = NoSettings
@@ -155,7 +172,7 @@ class Tool(Generic[Arguments]):
             items = {"items": Keyword("string")} if one.type is ParameterType.ARRAY else {}
             required = {"required": True} if one.required else {}
             keywords = {"type": one.type} | items | required
-            arguments.append({"name": one.name} | one.told() | keywords)
+            arguments.append({"name": one.name} | one.schema_for_models() | keywords)
         return {
             "id": tool_id,
             "name": name,

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backstaff.arguments import MAX_ITEMS, NIL, Symbol
+from backstaff.cache import LRUCache
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote
@@ -59,8 +60,9 @@ class UnsavedTexts:
     Only the thread that reads requests comes here, so the next request finds the texts of this one.
     """
 
-    kept: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
-    size: int = 0
+    kept: LRUCache[str, bytes] = field(
+        default_factory=lambda: LRUCache(MAX_KEPT_BYTES + MAX_ITEMS, len)
+    )
     begun: OrderedDict[str, bytearray] = field(default_factory=OrderedDict)
     """The pieces that have come of unfinished texts, by digest; at most `MAX_BEGUN`."""
 
@@ -93,36 +95,26 @@ class UnsavedTexts:
         if hashlib.sha256(text).hexdigest() != digest:
             problem = "the pieces have another digest than they should"
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"keep_text refuses them: {problem}")
-        self._keep(digest, text)
-        self._forget()
+        self.kept.put(digest, text)
         return size
-
-    def _keep(self, digest: str, data: bytes) -> None:
-        self.kept[digest] = data
-        self.size += len(data)
-
-    def _forget(self) -> None:
-        while self.size > MAX_KEPT_BYTES:
-            self.size -= len(self.kept.popitem(last=False)[1])
 
     def received(self, items: Sequence[Named]) -> Mapping[str, UnsavedText]:
         """Keep the texts that ITEMS bring, and return each by its name. Raises `ToolError`."""
+        found = {item.digest: item.data for item in items if item.data is not None}
         for item in items:
-            if item.data is not None and item.digest not in self.kept:
-                self._keep(item.digest, item.data)
-        missing = [item.name for item in items if item.digest not in self.kept]
-        if missing:
+            data = found.get(item.digest) or self.kept.get(item.digest)
+            if data is not None:
+                found[item.digest] = data
+        for digest, data in found.items():
+            self.kept.put(digest, data)
+        if missing := [item.name for item in items if item.digest not in found]:
             shown = some_of(map(quote, missing), len(missing), between=", ") or "some files"
             message = f"The unsaved text of {shown} is not known here: send its bytes again"
             raise ToolError(ErrorCode.UNSAVED_NEEDED, message, names=missing)
-        for item in items:
-            self.kept.move_to_end(item.digest)
-        total = sum(len(self.kept[item.digest]) for item in items)
-        texts = {i.name: UnsavedText(self.kept[i.digest], i.digest, i.coding) for i in items}
-        self._forget()
+        total = sum(len(found[item.digest]) for item in items)
         if total > MAX_CALL_BYTES:
             raise _refusal("unsaved", f"names {total} bytes of text, more than {MAX_CALL_BYTES}")
-        return texts
+        return {i.name: UnsavedText(found[i.digest], i.digest, i.coding) for i in items}
 
 
 def unsaved(value: object) -> tuple[Named, ...]:

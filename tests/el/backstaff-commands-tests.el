@@ -35,180 +35,59 @@ Skip the test if the server has no tools for them."
            collect (cons (format "c%03d.md" n) (format "Number %d.\n" n))))
 
 
-;;; Listing
-
-(ert-deftest backstaff-commands-are-listed ()
-  (backstaff-commands-tests-shown backstaff-commands-tests-commands
-    (set-file-times (expand-file-name ".claude/commands/review.md")
-                    (encode-time 0 23 14 15 1 2026))
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (should (derived-mode-p 'tabulated-list-mode))
-    (should (equal (backstaff-view-test-names) '("deploy" "review" "test-all")))
-    (should (member (concat " review                     34  2026-01-15 14:23"
-                            "  Look at a change twice.")
-                    (backstaff-view-test-lines)))
-    (should (string-match-p "3 commands · page 1 of 1" (backstaff-view-test-header)))))
+;;; One command
 
 (ert-deftest backstaff-commands-show-one ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (backstaff-view-test-go-to "deploy")
-    (backstaff-view-test-press "w")
-    (should (equal (current-kill 0) (concat root ".claude/commands/deploy.md")))
-    (backstaff-view-test-press "RET")
-    (should (eq major-mode 'backstaff-command-mode))
+    (backstaff-view-test-open #'backstaff-find-command "deploy" root)
     (should (equal (buffer-name) "*backstaff command: deploy*"))
     (should (string-match-p "\\`Command: deploy\n\\(.*\n\\)*# Deploy\nNow.\n"
                             (buffer-string)))
+    (backstaff-view-test-press "w")
+    (should (equal (current-kill 0) (concat root ".claude/commands/deploy.md")))
     (backstaff-view-test-press "RET")
     (should (equal buffer-file-name (concat root ".claude/commands/deploy.md")))))
 
-(ert-deftest backstaff-commands-lead-back-and-forth ()
-  (backstaff-commands-tests-shown backstaff-commands-tests-commands
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (backstaff-view-test-go-to "review")
-    (backstaff-view-test-press "RET" "w")
-    (should (equal (current-kill 0) (concat root ".claude/commands/review.md")))
-    (backstaff-view-test-press "^")
-    (should (eq major-mode 'backstaff-commands-mode))
-    (should (equal (backstaff-view-test-name) "review"))
-    (backstaff-view-test-press "o")
-    (should (equal buffer-file-name (concat root ".claude/commands/review.md")))))
-
-(ert-deftest backstaff-commands-lead-to-their-directory ()
+(ert-deftest backstaff-commands-lead-to-their-file-through-a-link-to-the-root ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands
     (let ((link (make-temp-name (expand-file-name "backstaff-" temporary-file-directory))))
       (make-symbolic-link root link)
       (unwind-protect
           (dolist (backstaff-root-directory (list root (file-name-as-directory link)))
-            (dolist (keys '(("=") ("RET" "=")))
-              (backstaff-view-test-open #'backstaff-list-commands)
-              (backstaff-view-test-go-to "review")
-              (backstaff-view-test-press "C-u w")
-              (should (equal (current-kill 0) ".claude/commands/review.md"))
-              (apply #'backstaff-view-test-press keys)
-              (should (eq major-mode 'backstaff-info-mode))
-              (should (string-suffix-p "/.claude/commands/review.md*" (buffer-name)))
-              (backstaff-view-test-press "^")
-              (should (equal (backstaff-view-get :path) ".claude/commands"))
-              (should (equal (backstaff-view-test-name) "review.md"))))
+            (backstaff-view-test-open #'backstaff-find-command "review" backstaff-root-directory)
+            (backstaff-view-test-press "C-u w")
+            (should (equal (current-kill 0) ".claude/commands/review.md"))
+            (backstaff-view-test-press "=")
+            (should (equal (backstaff-view-get :arguments) '(:path ".claude/commands/review.md")))
+            (quit-window))
         (delete-file link)))))
 
-(ert-deftest backstaff-commands-stay-sorted-from-page-to-page ()
-  (backstaff-commands-tests-shown (backstaff-commands-tests-many 5)
-    (let ((backstaff-commands-page-size 3))
-      (backstaff-view-test-open #'backstaff-list-commands)
-      (dotimes (_ 2)
-        (backstaff-table-sort 0))
-      (should (equal (backstaff-view-test-names) '("c003" "c002" "c001")))
-      (backstaff-view-test-press "]")
-      (should (equal (backstaff-view-test-names) '("c005" "c004")))
-      (should (equal tabulated-list-sort-key '("Name" . t)))
-      ;; The columns of a search are others, and the server sorts them.
-      (backstaff-table-sort 1)
-      (backstaff-view-test-press "s Number RET")
-      (should-not tabulated-list-sort-key)
-      (backstaff-table-sort 1)
-      (backstaff-view-test-press "^")
-      (should-not tabulated-list-sort-key))))
-
-(ert-deftest backstaff-commands-are-searched-only-where-there-are-some ()
-  (backstaff-view-test-project nil
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (should (equal (should-error (execute-kbd-macro (kbd "s it RET")) :type 'user-error)
-                   '(user-error "There are no commands to search")))))
-
-(ert-deftest backstaff-commands-turn-pages ()
-  (backstaff-commands-tests-shown (backstaff-commands-tests-many 7)
-    (let ((backstaff-commands-page-size 3))
-      (backstaff-view-test-open #'backstaff-list-commands)
-      (should (equal (backstaff-view-test-names) '("c001" "c002" "c003")))
-      (should (string-match-p "] shows the next page" (backstaff-view-test-notes)))
-      (dolist (keys '(("]" "[") ("N" "P")))
-        (backstaff-view-test-press (car keys))
-        (should (equal (backstaff-view-test-names) '("c004" "c005" "c006")))
-        (should (equal (backstaff-view-test-name) "c004"))
-        (backstaff-view-test-press (car keys))
-        (should (equal (backstaff-view-test-names) '("c007")))
-        (should-error (execute-kbd-macro (kbd (car keys))) :type 'user-error)
-        (backstaff-view-test-press "g" (cadr keys) (cadr keys))
-        (should (string-match-p "page 1 of 3" (backstaff-view-test-header)))
-        (should-error (execute-kbd-macro (kbd (cadr keys))) :type 'user-error)))))
-
-(ert-deftest backstaff-commands-lines-run-on-through-the-pages ()
-  (backstaff-commands-tests-shown (backstaff-commands-tests-many 5)
-    (let ((backstaff-commands-page-size 2)
-          (seen nil))
-      (backstaff-view-test-open #'backstaff-list-commands)
-      (dotimes (_ 4)
-        (push (backstaff-view-test-name) seen)
-        (backstaff-view-test-press "n"))
-      (push (backstaff-view-test-name) seen)
-      (should (equal (nreverse seen) '("c001" "c002" "c003" "c004" "c005")))
-      (should-error (execute-kbd-macro "n") :type 'user-error)
-      (should (equal (backstaff-view-test-name) "c005"))
-      (backstaff-view-test-press "p")
-      (should (equal (backstaff-view-test-name) "c004"))
-      (backstaff-view-test-press "p" "p")
-      (should (equal (backstaff-view-test-name) "c002"))
-      (backstaff-view-test-press "p")
-      (should-error (execute-kbd-macro "p") :type 'user-error)
-      (should (equal (backstaff-view-test-name) "c001")))))
-
-(ert-deftest backstaff-commands-are-searched ()
-  (backstaff-commands-tests-shown backstaff-commands-tests-commands
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (backstaff-view-test-press "s slow SPC tests RET")
-    (should (equal (backstaff-view-test-names) '("test-all")))
-    (should (string-match-p "1 found for slow tests · 3 searched"
-                            (backstaff-view-test-header)))
-    (should (string-match-p
-             "^ test-all +0\\.[0-9][0-9]  description +Run all tests"
-             (buffer-string)))
-    (should-error (execute-kbd-macro "]") :type 'user-error)
-    (backstaff-view-test-press "^")
-    (should (= (length (backstaff-view-test-names)) 3))
-    (should-error (execute-kbd-macro "^") :type 'user-error)
-    (backstaff-view-test-press "s RET")
-    (should (string-match-p "\\`Error: Argument 'query' is empty" (buffer-string)))
-    (backstaff-view-test-press "^")
-    (should (= (length (backstaff-view-test-names)) 3))))
-
-(ert-deftest backstaff-commands-without-a-folder-say-so ()
-  (backstaff-view-test-project nil
-    (backstaff-commands-tests-need-tools)
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (should (string-match-p "\\`There are no commands here.  Put Markdown files into .claude/"
-                            (buffer-string)))
-    (should (string-match-p "no command" (backstaff-view-test-header)))
-    (make-directory (expand-file-name ".claude/commands" root) t)
-    (backstaff-view-test-press "g")
-    (should (string-match-p "There are no commands" (backstaff-view-test-notes)))))
-
-(ert-deftest backstaff-commands-tell-of-those-in-sub-folders ()
-  (backstaff-commands-tests-shown '(("git" ("commit.md" . "Commit.\n") ("push.md" . "Push.\n"))
-                                    ("flat.md" . "Flat.\n"))
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (should (equal (backstaff-view-test-names) '("flat")))
-    (should (string-match-p "2 files in 1 sub-folder: not read unless" (backstaff-view-test-notes)))
-    (delete-file (expand-file-name ".claude/commands/flat.md" root))
-    (backstaff-view-test-press "g")
-    (should (string-match-p "There are no commands" (backstaff-view-test-notes)))
-    (should (string-match-p "2 files in 1 sub-folder" (backstaff-view-test-notes)))))
+(ert-deftest backstaff-commands-are-all-offered-and-listed-at-once ()
+  (backstaff-commands-tests-shown (backstaff-commands-tests-many 230)
+    (execute-kbd-macro (kbd "M-x backstaff-list-commands RET c230 RET"))
+    (backstaff-view-test-settle)
+    (should (string-match-p "Number 230" (buffer-string)))
+    (should (with-current-buffer "*Completions*"
+              (string-match-p "c001 +Number 1\\." (buffer-string))))
+    (execute-kbd-macro (kbd "^ c007 RET"))
+    (backstaff-view-test-settle)
+    (should (string-match-p "Number 7" (buffer-string)))))
 
 (ert-deftest backstaff-commands-show-names-and-descriptions-harmlessly ()
   (backstaff-commands-tests-shown
       `(("new\nline.md" . "Turns \u202e round.\n")
         (,(string-to-multibyte "stray-\351.md") . "It has a byte.\n"))
-    (backstaff-view-test-open #'backstaff-list-commands)
-    (should-not (string-match-p "[\0-\11\13-\37\u202e\200-\377]" (buffer-string)))
-    (dolist (name (list "new\nline" (string-to-multibyte "stray-\351")))
-      (backstaff-view-test-open #'backstaff-list-commands)
-      (backstaff-view-test-go-to (backstaff-names-show name))
-      (backstaff-view-test-press "o")
-      (should (equal (encode-coding-string buffer-file-name 'utf-8-emacs)
-                     (encode-coding-string (format "%s.claude/commands/%s.md" root name)
-                                           'utf-8-emacs))))))
+    (pcase-dolist (`(,label ,name ,annotation) (backstaff-commands--fetch root))
+      (should-not (string-match-p "[\0-\37\u202e\200-\377]" (concat label annotation)))
+      (should (equal label (backstaff-names-show name)))
+      ;; The contract of get_command refuses control characters.
+      (backstaff-view-test-open #'backstaff-find-command name root)
+      (should-not (string-match-p "[\0-\11\13-\37\u202e\200-\377]" (buffer-string)))
+      (unless (string-search "\n" name)
+        (backstaff-view-test-press "o")
+        (should (equal (encode-coding-string buffer-file-name 'utf-8-emacs)
+                       (encode-coding-string (format "%s.claude/commands/%s.md" root name)
+                                             'utf-8-emacs)))))))
 
 
 ;;; Completion
@@ -240,7 +119,7 @@ Skip the test if the server has no tools for them."
 (ert-deftest backstaff-find-command-without-a-name-says-so ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands
     (should (string-match-p
-             "Type a name; M-x backstaff-list-commands"
+             "Type the name of a command"
              (cadr (should-error (execute-kbd-macro
                                   (kbd "M-x backstaff-find-command RET RET"))
                                  :type 'user-error))))))
@@ -248,34 +127,22 @@ Skip the test if the server has no tools for them."
 (ert-deftest backstaff-commands-show-kinds-and-what-is-shadowed ()
   (backstaff-test-with-sources
     (backstaff-view-test-project backstaff-test-skills
-      (backstaff-view-test-open #'backstaff-list-commands)
-      (should (equal (backstaff-view-test-names) '("bare" "git:commit" "hand" "odd" "pdf" "pdf")))
-      (let ((lines (string-join (backstaff-view-test-lines) "\n")))
-        (dolist (line '("^ git:commit +command +\\.claude/commands +11 .* Commit it\\."
-                        "^ odd +skill +\\.agents/skills .* <file> Turns\\\\u202e round"
-                        "^ bare +skill +\\.claude/skills .*it has no name.*; Nothing said\\."
-                        "^ pdf +skill +\\.agents/skills +[0-9]+ +[-0-9]+ [:0-9]+ +Fills forms"
-                        "^ pdf +skill +\\.claude/skills .* shadowed by \\.agents/skills/pdf/SKILL\\.md; Other"))
-          (should (string-match-p line lines))))
-      ;; One that is shadowed shows itself, not what counts in its place.
-      (goto-char (point-max))
-      (forward-line -1)
-      (while (not (equal (backstaff-view-test-name) "pdf")) (forward-line -1))
-      (backstaff-view-test-press "RET")
-      (should (string-match-p "description: Other" (buffer-string)))
-      (should (equal (plist-get backstaff-view-subject :path) ".claude/skills/pdf/SKILL.md"))
-      (backstaff-view-test-press "^" "s commit RET")
-      (should (equal (backstaff-view-test-names) '("git:commit")))
-      (should (string-match-p "command +\\.claude/commands +0\\.[0-9]+ +name"
-                              (string-join (backstaff-view-test-lines) "\n")))
-      (backstaff-view-test-press "RET")
-      (should (string-match-p "Commit it" (buffer-string))))))
-
-(ert-deftest backstaff-find-command-completes-what-counts ()
-  (backstaff-test-with-sources
-    (backstaff-view-test-project backstaff-test-skills
-      (should (equal (mapcar #'cadr (backstaff-commands--fetch root))
-                     '("bare" "git:commit" "hand" "odd" "pdf"))))))
+      (let* ((commands (backstaff-commands--fetch root))
+             (shadowed (assoc ".claude/skills/pdf/SKILL.md" commands)))
+        (should (equal (sort (mapcar #'car commands) #'string<)
+                       '(".claude/skills/pdf/SKILL.md" "bare" "git:commit" "hand" "odd" "pdf")))
+        (pcase-dolist (`(,label . ,regexp)
+                       '(("git:commit" . "\\`command in \\.claude/commands; Commit it\\.")
+                         ("odd" . "\\`skill in \\.agents/skills; <file> Turns\\\\u202e round")
+                         ("bare" . "\\`skill in \\.claude/skills; it has no name.*; Nothing said\\.")
+                         ("pdf" . "\\`skill in \\.agents/skills; Fills forms")
+                         (".claude/skills/pdf/SKILL.md"
+                          . "; shadowed by \\.agents/skills/pdf/SKILL\\.md; Other")))
+          (should (string-match-p regexp (nth 2 (assoc label commands)))))
+        ;; One that is shadowed shows itself, not what counts in its place.
+        (backstaff-view-test-open #'backstaff-find-command (nth 1 shadowed) root)
+        (should (string-match-p "description: Other" (buffer-string)))
+        (should (equal (plist-get backstaff-view-subject :path) ".claude/skills/pdf/SKILL.md"))))))
 
 (ert-deftest backstaff-find-command-annotates ()
   (backstaff-commands-tests-shown backstaff-commands-tests-commands

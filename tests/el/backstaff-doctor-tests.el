@@ -142,7 +142,7 @@
 (ert-deftest backstaff-doctor-knows-every-way-to-fail-at-the-start ()
   (pcase-dolist (`(,start . ,expected)
                  '(("silent" "within [0-9.]+ seconds" "does not answer")
-                   ("fail" "No module named 'sexpdata'" "Mend the settings file")
+                   ("fail" "No module named 'sexpdata'" "correct that file")
                    ("exit" "exited with status 0" "ended by itself")
                    ("other-protocol" "the server is 0\\.1\\.0 (protocol 2)" "package")
                    ("other-version" "the server is 0\\.2\\.0 (protocol 1)" "package")
@@ -190,7 +190,7 @@
                    (backstaff-doctor-tests-check "Handshake" (backstaff-doctor-tests-report))))
         (should (equal state "FAILED"))
         (should (string-match-p "settings\\.toml:2: .*forbid" text))
-        (should (string-match-p "Mend the settings file" advice))))))
+        (should (string-match-p "correct that file" advice))))))
 
 (ert-deftest backstaff-doctor-knows-settings-that-are-missing ()
   (backstaff-doctor-tests-with (backstaff-test-command)

@@ -5,7 +5,7 @@
 ;;; Commentary:
 
 ;; The checkers are Flymake and Flycheck, a real language server behind eglot (pylsp, from
-;; the folder of the tests' Python), a fake one that is late or dead, and a fake lsp-mode.
+;; the folder of the tests' Python), a fake one that is late or dead.
 ;; What is not installed is skipped.
 
 ;;; Code:
@@ -227,31 +227,6 @@
       (should (equal (backstaff-emacs-tests-text "diagnostics")
                      (concat "1 problem in 1 file: 1 error\na.txt:2:1 error bad [flycheck]\n"
                              backstaff-emacs-checkers-tests-open))))))
-
-(ert-deftest backstaff-emacs-diagnostics-of-lsp-mode ()
-  "Its function `lsp-diagnostics' returns a table of files, in two forms."
-  (backstaff-test-with-buffers '(("a.txt" . "x"))
-    (let ((table (make-hash-table :test #'equal))
-          (object (lambda (&rest pairs)
-                    (let ((object (make-hash-table :test #'equal)))
-                      (cl-loop for (key value) on pairs by #'cddr
-                               do (puthash key value object))
-                      object))))
-      (puthash (expand-file-name "a.txt" root)
-               (list (funcall object "range"
-                              (funcall object "start"
-                                       (funcall object "line" 0 "character" 4))
-                              "severity" 1 "message" "as a table")
-                     '(:range (:start (:line 1 :character 0)) :severity 2
-                       :message "as a plist"))
-               table)
-      (puthash "/etc/passwd" (gethash (expand-file-name "a.txt" root) table) table)
-      (cl-letf (((symbol-function 'lsp-diagnostics) (lambda () table)))
-        (should (equal (backstaff-emacs-tests-text "diagnostics")
-                       (concat "2 problems in 1 file: 1 error, 1 warning\n"
-                               "a.txt:1:5 error as a table [lsp]\n"
-                               "a.txt:2:1 warning as a plist [lsp]\n"
-                               backstaff-emacs-checkers-tests-open)))))))
 
 
 ;;; Eglot

@@ -45,14 +45,6 @@
                               (plist-get (car (last (backstaff-agent-tools "emacs")))
                                          :description))))))
 
-(ert-deftest backstaff-emacs-tools-are-those-that-the-policy-may-name ()
-  (with-temp-buffer
-    (insert-file-contents (expand-file-name "py_backend/backstaff/registry.py"
-                                            backstaff-test-repository))
-    (re-search-forward "^CLIENT_TOOLS = (\\(.*\\))$")
-    (should (equal (split-string (match-string 1) "[\", ]+" t)
-                   (mapcar #'car backstaff-lisp-tools)))))
-
 (ert-deftest backstaff-emacs-arguments-are-refused-in-the-servers-words ()
   (backstaff-test-with-buffers '(("a.txt" . "x"))
     (pcase-dolist (`(,words . ,args)

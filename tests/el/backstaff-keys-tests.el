@@ -35,9 +35,9 @@
        (should-not (where-is-internal symbol global-map))))))
 
 (ert-deftest backstaff-keys-of-the-base-modes-stay ()
-  (dolist (mode '(backstaff-list-mode backstaff-tree-mode backstaff-info-mode
+  (dolist (mode '(backstaff-list-mode backstaff-tree-mode
                   backstaff-overview-mode
-                  backstaff-commands-mode backstaff-command-mode))
+                  backstaff-command-mode))
     (with-temp-buffer
       (funcall mode)
       (pcase-dolist (`(,key . ,command) '(("g" . revert-buffer) ("q" . quit-window)

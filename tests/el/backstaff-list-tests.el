@@ -9,7 +9,6 @@
 (require 'backstaff-ui-list)
 (require 'project)
 (require 'backstaff-ui-tree)
-(require 'bookmark)
 
 (defconst backstaff-list-tests-tree
   `(("big.bin" . ,(make-string 3000 ?x)) ("Small" . "12") (".hidden" . "")
@@ -34,9 +33,8 @@
     (should-not (get-text-property (point) 'face))
     (backstaff-view-test-go-to "sub/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))
-    (should (equal (backstaff-view-test-header)
-                   (format " %s  2 files, 2 directories · hidden off"
-                           (directory-file-name root))))
+    (should (equal (backstaff-view-test-header) "2 files, 2 directories, hidden off"))
+    (should (string-match-p " Name .* Type +Size +Modified" header-line-format))
     (should (equal (backstaff-view-test-notes) ""))
     (should (equal default-directory root))))
 
@@ -46,7 +44,7 @@
       (make-symbolic-link "a" (expand-file-name link root)))
     (dolist (command '(backstaff-list-directory backstaff-list-entries))
       (backstaff-view-test-open command root)
-      (should (string-search "  1 file, 2 links, 1 directory" (backstaff-view-test-header))))))
+      (should (string-prefix-p "1 file, 2 links, 1 directory" (backstaff-view-test-header))))))
 
 (ert-deftest backstaff-list-opens-at-the-first-entry ()
   (backstaff-view-test-project backstaff-list-tests-tree
@@ -57,16 +55,11 @@
     (backstaff-view-test-press "p")
     (should (equal (backstaff-view-test-name) "sub"))))
 
-(ert-deftest backstaff-list-directory-asks-for-one ()
-  (backstaff-view-test-project backstaff-list-tests-tree
-    (execute-kbd-macro (kbd "M-x backstaff-list-directory RET sub/ RET"))
-    (backstaff-view-test-settle)
-    (should (equal (backstaff-view-test-names) '("inner" "x")))))
-
 (ert-deftest backstaff-list-directory-offers-the-one-that-the-file-is-in ()
   (backstaff-view-test-project backstaff-list-tests-tree
-    (dolist (keys '("M-x backstaff-list-directory RET RET"
-                    "M-x backstaff-list-entries RET RET"
+    (dolist (keys '("M-x backstaff-list-directory RET"
+                    "C-u M-x backstaff-list-directory RET RET"
+                    "M-x backstaff-list-entries RET"
                     "C-u M-x backstaff-tree RET RET"
                     "C-u M-x backstaff-overview RET RET"))
       (find-file (expand-file-name "sub/x" root))
@@ -75,16 +68,23 @@
       (ert-info (keys :prefix "Keys: ")
         (should (equal (plist-get backstaff-view-state :path) "sub"))))))
 
-(ert-deftest backstaff-list-directory-with-a-prefix-takes-the-root ()
-  (backstaff-view-test-project backstaff-list-tests-tree
-    (let ((backstaff-root-function (lambda (_) root))
-          (default-directory (expand-file-name "sub/" root)))
-      (execute-kbd-macro (kbd "C-u M-x backstaff-list-directory RET"))
-      (backstaff-view-test-settle)
-      (should (equal (plist-get backstaff-view-state :path) "."))
-      (should (member "sub" (backstaff-view-test-names))))))
+(ert-deftest backstaff-list-and-tree-start-at-the-file-that-the-user-comes-from ()
+  (backstaff-view-test-project '(("a" ("b" ("c" ("d" ("deep" . "") ("zz" . "")))))
+                                 ("e" ("f" . "")))
+    (let ((backstaff-root-function (lambda (_) root)) (backstaff-root-directory nil)
+          (backstaff-tree-depth 2))
+      (dolist (open (list #'backstaff-list-directory #'backstaff-list-entries #'backstaff-tree))
+        (find-file (expand-file-name "a/b/c/d/zz" root))
+        (backstaff-view-test-open open (if (eq open #'backstaff-tree) root default-directory))
+        (should (equal (plist-get (backstaff-view-entry) :path) "a/b/c/d/zz"))
+        ;; So it is from one view to the next, and from Dired.
+        (backstaff-view-test-open #'backstaff-tree root)
+        (should (equal (plist-get (backstaff-view-entry) :path) "a/b/c/d/zz"))
+        (dired-jump nil (expand-file-name "a/b/c/d/deep" root))
+        (backstaff-view-test-open #'backstaff-list-directory default-directory)
+        (should (equal (backstaff-view-test-name) "deep"))))))
 
-(ert-deftest backstaff-list-asks-within-the-project-that-is-switched-to ()
+(ert-deftest backstaff-list-shows-the-project-that-is-switched-to ()
   (backstaff-view-test-project '(("here") ("one" (".git" ("HEAD" . "ref: refs/heads/main\n"))
                                           ("in" ("x" . ""))))
     (let ((backstaff-root-directory nil)
@@ -94,10 +94,10 @@
           (one (expand-file-name "one/")))
       (cl-letf (((symbol-function 'switch)
                  (lambda () (interactive) (project-switch-project one))))
-        (execute-kbd-macro (kbd "M-x switch RET in RET")))
+        (execute-kbd-macro (kbd "M-x switch RET")))
       (backstaff-view-test-settle)
-      (should (equal (backstaff-view-test-names) '("x")))
-      (should (equal (plist-get backstaff-view-state :path) "in")))))
+      (should (equal (backstaff-view-test-names) '("in")))
+      (should (equal (plist-get backstaff-view-state :root) one)))))
 
 (ert-deftest backstaff-list-reuses-its-buffer ()
   (backstaff-view-test-project backstaff-list-tests-tree
@@ -121,7 +121,7 @@
 
 ;;; Sorting
 
-(ert-deftest backstaff-list-sorts-by-every-column ()
+(ert-deftest backstaff-list-sorts-by-name-size-and-time-the-largest-and-newest-first ()
   (backstaff-view-test-project backstaff-list-tests-tree
     (set-file-times (expand-file-name "Small" root) 1000000000)
     (set-file-times (expand-file-name "sub" root) 1000000001)
@@ -133,25 +133,32 @@
     (should (equal (backstaff-view-test-names) '("sub" "also" "Small" "big.bin")))
     (should (equal (backstaff-view-test-name) "also"))
     (backstaff-view-test-press "C-u 2 S")
-    (should (equal (last (backstaff-view-test-names) 2) '("Small" "big.bin")))
-    (backstaff-view-test-press "C-u 3 S")
-    (should (equal (backstaff-view-test-names) '("big.bin" "Small" "sub" "also")))
+    (should (equal (last (backstaff-view-test-names) 2) '("big.bin" "Small")))
     (backstaff-view-test-press "C-u 3 S")
     (should (equal (backstaff-view-test-names) '("also" "sub" "Small" "big.bin")))
+    (backstaff-view-test-press "C-u 3 S")
+    (should (equal (backstaff-view-test-names) '("sub" "also" "big.bin" "Small")))
     (backstaff-view-test-press "g")
-    (should (equal (backstaff-view-test-names) '("also" "sub" "Small" "big.bin")))))
+    (should (equal (backstaff-view-test-names) '("sub" "also" "big.bin" "Small")))
+    (should-error (execute-kbd-macro (kbd "C-u 1 S")) :type 'user-error)))
 
 (ert-deftest backstaff-list-sorts-by-the-column-at-point-and-back ()
   (backstaff-view-test-project '(("a" . "12") ("b" . "1") ("c" . "123"))
     (backstaff-view-test-open #'backstaff-list-directory root)
     (search-forward "file")
     (search-forward "2")
-    (backstaff-view-test-press "S")
-    (should (equal (backstaff-view-test-names) '("b" "a" "c")))
-    (backstaff-view-test-press "S")
+    (should (string-match-p " Name ▼" header-line-format))
+    (dolist (names '(("c" "a" "b") ("b" "a" "c") ("c" "a" "b")))
+      (backstaff-view-test-press "S")
+      (should (string-match-p "Size [▼▲]" header-line-format))
+      (should (equal (backstaff-view-test-names) names)))))
+
+(ert-deftest backstaff-list-columns-become-wider-and-keep-their-order ()
+  (backstaff-view-test-project '(("a" . "12") ("b" . "1") ("c" . "123"))
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-press "C-u 2 S" "C-u 5 }")
     (should (equal (backstaff-view-test-names) '("c" "a" "b")))
-    (backstaff-view-test-press "S")
-    (should (equal (backstaff-view-test-names) '("b" "a" "c")))))
+    (should (string-match-p "^ a \\{25\\}file" (buffer-string)))))
 
 (ert-deftest backstaff-list-sorts-by-name-where-there-is-no-column ()
   (backstaff-view-test-project '(("a" . "12") ("b" . "1"))
@@ -161,15 +168,6 @@
       (backstaff-view-test-press "S")
       (should (equal (backstaff-view-test-names) names)))))
 
-(ert-deftest backstaff-list-sorting-keeps-the-notes ()
-  (backstaff-view-test-project (cl-loop for n below 30 collect (cons (format "f%02d" n) ""))
-    (let ((backstaff-list--page-bytes 400) (backstaff-list--usual-rows 5))
-      (backstaff-view-test-open #'backstaff-list-directory root)
-      (let ((notes (backstaff-view-test-notes)))
-        (should (string-match-p "left out" notes))
-        (backstaff-view-test-press "S")
-        (should (equal (backstaff-view-test-notes) notes))
-        (should (= (overlay-end backstaff-view--notes) (point-max)))))))
 
 
 ;;; Moving
@@ -266,9 +264,9 @@
     (backstaff-view-test-press "C-u w")
     (should (equal (current-kill 0) "sub/x"))
     (backstaff-view-test-press "=")
-    (should (eq major-mode 'backstaff-info-mode))
-    (should (string-prefix-p (format "File: %ssub/x\n" root) (buffer-string)))
-    (backstaff-view-test-press "^" "t")
+    (should (eq major-mode 'backstaff-inspector-mode))
+    (should (string-search (format "File: %ssub/x\n" root) (buffer-string)))
+    (backstaff-view-test-press "q" "t")
     (should (eq major-mode 'backstaff-tree-mode))
     (should (equal (plist-get backstaff-view-state :path) "sub"))
     (backstaff-view-test-press "t")
@@ -314,7 +312,7 @@
       (backstaff-view-test-press "w")
       (should (equal (substring-no-properties (car kill-ring)) (concat root name)))
       (backstaff-view-test-press "=")
-      (should (equal (plist-get backstaff-view-state :path) name)))))
+      (should (equal (plist-get backstaff-view-state :arguments) (list :path name))))))
 
 (ert-deftest backstaff-list-goes-into-directories-with-odd-names ()
   (backstaff-view-test-project (mapcar (lambda (name) (list name (cons "in" "")))
@@ -344,9 +342,9 @@
     (backstaff-view-test-project nil
       (backstaff-view-test-open #'backstaff-list-directory root)
       (should (equal (mapcar (lambda (line) (car (split-string line "  ")))
-                             (cdr (backstaff-view-test-lines)))
-                     '(" even" " LABEL -> TARGET")))
-      (should (equal (backstaff-view-test-names) '("even" "odd"))))))
+                             (backstaff-view-test-lines))
+                     '(" LABEL -> TARGET" " even")))
+      (should (equal (backstaff-view-test-names) '("odd" "even"))))))
 
 
 ;;; Forge
@@ -354,7 +352,8 @@
 (ert-deftest backstaff-list-entries-shows-forges-listing ()
   (backstaff-view-test-project backstaff-list-tests-tree
     (backstaff-view-test-open #'backstaff-list-entries root)
-    (should (equal (backstaff-view-test-names) '("also" "sub" "big.bin" "Small")))
+    (should (equal (backstaff-view-test-names) '("Small" "also" "big.bin" "sub")))
+    (should-error (execute-kbd-macro "S") :type 'user-error)
     (should (string-match-p "2 files, 2 directories" (backstaff-view-test-header)))
     (backstaff-view-test-go-to "big.bin")
     (should (looking-at "big\\.bin +file +2\\.9k +[-0-9]+ [0-9:]+$"))
@@ -369,7 +368,7 @@
     (execute-kbd-macro (kbd "C-u M-x backstaff-list-entries RET RET"))
     (backstaff-view-test-settle)
     (should (equal (backstaff-view-test-names)
-                   '("also" "also/y" "big.bin" "Small" "sub" "sub/inner"
+                   '("Small" "also" "also/y" "big.bin" "sub" "sub/inner"
                      "sub/inner/deep.txt" "sub/x")))
     (should (string-match-p "recursive" (backstaff-view-test-header)))
     (backstaff-view-test-go-to "sub/inner/deep.txt")
@@ -381,7 +380,7 @@
     (backstaff-view-test-open #'backstaff-list-entries root)
     (should (= (length (backstaff-view-test-names)) 200))
     (should (string-match-p "CUT" (backstaff-view-test-header)))
-    (should (string-match-p "stopped at 200 entries: the server.s settings"
+    (should (string-match-p "200 shown: The settings allow no more"
                             (string-join (split-string (backstaff-view-test-notes)) " ")))
     (should (string-match-p
              "raise max_entries under \\[tools\\.list_directory\\] in .*\\.toml"
@@ -391,36 +390,83 @@
 
 ;;; Size
 
-(ert-deftest backstaff-list-asks-for-more ()
-  (backstaff-view-test-project (cl-loop for n below 60 collect (cons (format "f%03d" n) ""))
-    (let ((backstaff-list--page-bytes 300) (backstaff-list--usual-rows 6))
-      (backstaff-view-test-open #'backstaff-list-directory root)
-      (should (string-match-p "CUT · 60 files" (backstaff-view-test-header)))
-      (let ((shown (length (backstaff-view-test-names))))
-        (should (< 2 shown 20))
-        (should (string-match-p (format "… %d of 60 left out: \\+ asks" (- 60 shown))
-                                (backstaff-view-test-notes)))
-        (backstaff-view-test-press "n" "+")
-        (should (equal (backstaff-view-test-name) "f001"))
-        (should (< shown (length (backstaff-view-test-names))))
-        (let ((backstaff-list--usual-rows 60))
-          (backstaff-view-test-press "+"))
-        (should (equal (backstaff-view-test-names)
-                       (cl-loop for n below 60 collect (format "f%03d" n))))
-        (should (equal (backstaff-view-test-name) "f001"))
-        (should (equal (backstaff-view-test-notes) ""))
-        (should-error (execute-kbd-macro "+") :type 'user-error)))))
+;; A page of the server has some ten entries, and one that is drawn has six.
+(defmacro backstaff-list-tests-long (&rest body)
+  "Run BODY in a project of 60 files, in which pages are short."
+  (declare (indent 0) (debug t))
+  `(backstaff-view-test-project (cl-loop for n below 60
+                                         collect (cons (format "f%03d" n) (make-string n ?x)))
+     (let ((backstaff-list--page 6) (backstaff-list--bytes '(:page 600 :whole 1300 :forge 4000)))
+       ,@body)))
 
-(ert-deftest backstaff-list-of-many-pages-keeps-the-place ()
-  (backstaff-view-test-project nil
-    (backstaff-view-test-plant-many 2000)
+(defun backstaff-list-tests-shown ()
+  "Wait until no more rows are drawn, and return the number of rows."
+  (let ((count -1))
+    (while (/= count (setq count (length (backstaff-view-test-names))))
+      (accept-process-output nil 0.05)
+      (backstaff-view-test-settle))
+    count))
+
+(ert-deftest backstaff-list-shows-a-page-and-asks-for-more ()
+  (backstaff-list-tests-long
     (backstaff-view-test-open #'backstaff-list-directory root)
-    (should (= (length (delete-dups (backstaff-view-test-names))) 2000))
-    (should (equal (backstaff-view-test-name) "file-0001"))
-    (backstaff-view-test-go-to "file-1321")
+    (should (= (backstaff-list-tests-shown) 6))
+    (should (string-match-p "CUT, 60 files" (backstaff-view-test-header)))
+    (should (equal (backstaff-view-test-notes) "… 6 shown, 54 more: + shows more\n"))
+    (backstaff-view-test-press "n" "+")
+    (should (<= 12 (backstaff-list-tests-shown) 17))
+    (should (equal (backstaff-view-test-name) "f001"))
+    (while (< (backstaff-list-tests-shown) 60)
+      (backstaff-view-test-press "+"))
+    (should (equal (backstaff-view-test-names)
+                   (cl-loop for n below 60 collect (format "f%03d" n))))
+    (should (equal (backstaff-view-test-name) "f001"))
+    (should (equal (backstaff-view-test-notes) ""))
+    (should-error (execute-kbd-macro "+") :type 'user-error)
+    ;; As many are shown again, and point is on the same row.
+    (backstaff-view-test-go-to "f057")
     (backstaff-view-test-press "g")
-    (should (equal (backstaff-view-test-name) "file-1321"))
-    (should (= (count-lines (point-min) (point-max)) 2001))))
+    (should (= (backstaff-list-tests-shown) 60))
+    (should (equal (backstaff-view-test-name) "f057"))))
+
+(ert-deftest backstaff-list-draws-no-more-than-a-page-at-once ()
+  (backstaff-list-tests-long
+    (let ((drawn nil) (buffer nil) (draw (symbol-function 'backstaff-list--go-on)))
+      (cl-letf (((symbol-function 'backstaff-list--go-on)
+                 (lambda (focus)
+                   (let ((before backstaff-list--shown))
+                     (funcall draw focus)
+                     (push (- backstaff-list--shown before) drawn)))))
+        (find-file "f044")
+        (backstaff-view-test-open #'backstaff-list-directory root)
+        (setq buffer (current-buffer))
+        (backstaff-list-tests-shown))
+      (should (eq (current-buffer) buffer))
+      (should (<= (apply #'max drawn) 6))
+      ;; The page with the file that the user comes from is the last.
+      (should (equal (backstaff-view-test-name) "f044"))
+      (should (<= 45 (apply #'+ drawn) 50)))))
+
+(ert-deftest backstaff-list-leaves-point-where-the-user-moved-it ()
+  (backstaff-list-tests-long
+    (find-file "f044")
+    (backstaff-list-directory root)
+    (set-buffer (window-buffer))
+    (backstaff-test-wait-for (> backstaff-list--shown 0))
+    (execute-kbd-macro "n")
+    (backstaff-list-tests-shown)
+    (should (equal (backstaff-view-test-name) "f001"))))
+
+(ert-deftest backstaff-list-in-another-order-says-that-the-one-by-name-has-all ()
+  (backstaff-list-tests-long
+    (backstaff-view-test-open #'backstaff-list-directory root)
+    (backstaff-view-test-press "C-u 2 S")
+    (should (equal (car (backstaff-view-test-names)) "f059"))
+    (should-error (execute-kbd-macro (kbd "C-u 2 S")) :type 'user-error)
+    (while (not (string-match-p "Only the listing by name has all" (backstaff-view-test-notes)))
+      (backstaff-view-test-press "+"))
+    (should (< 12 (backstaff-list-tests-shown) 60))
+    (should-error (execute-kbd-macro "+") :type 'user-error)))
 
 (ert-deftest backstaff-list-fits-a-narrow-window ()
   (backstaff-view-test-project `((,(make-string 90 ?n) . "") ("short" . ""))
@@ -437,21 +483,6 @@
         (should (<= (- (line-end-position) (- end cut)) (+ (line-beginning-position) 56))))
       (backstaff-view-test-press "w")
       (should (equal (current-kill 0) (concat root (make-string 90 ?n)))))))
-
-
-;;; Bookmarks
-
-(ert-deftest backstaff-list-opens-a-bookmark-of-an-older-form ()
-  (backstaff-view-test-project backstaff-list-tests-tree
-    (pcase-dolist (`(,handler . ,mode) '((backstaff-list-jump . backstaff-list-mode)
-                                         (backstaff-tree-jump . backstaff-tree-mode)))
-      (bookmark-jump `("old" (location . "old") (handler . ,handler)
-                       (backstaff-state :root ,root :path "sub" :hidden t :focus "sub/x"
-                                        ,@(if (eq mode 'backstaff-list-mode)
-                                              '(:tool "agent-q/list_directory")))))
-      (backstaff-view-test-settle)
-      (should (eq major-mode mode))
-      (should (equal (backstaff-view-test-name) "x")))))
 
 
 ;;; Up, and between listing and tree
@@ -536,20 +567,6 @@
       (should (equal (cl-count 'backstaff-list-mode (buffer-list)
                                :key (lambda (it) (buffer-local-value 'major-mode it)))
                      1)))))
-
-(ert-deftest backstaff-list-shows-what-it-knows-of-a-link-that-leads-nowhere ()
-  (backstaff-view-test-project nil
-    (make-symbolic-link "no\nwhere" (expand-file-name "broken"))
-    (make-symbolic-link "/" (expand-file-name "out"))
-    (pcase-dolist (`(,name ,target ,problem)
-                   '(("broken" "\"no\\nwhere\"" "'broken' not found")
-                     ("out" "/" "'out' is outside")))
-      (backstaff-view-test-open #'backstaff-list-directory root)
-      (backstaff-view-test-go-to name)
-      (backstaff-view-test-press "=")
-      (should (string-match-p (format "\\`Link: %s\nLeads to: %s\n" name (regexp-quote target))
-                              (buffer-string)))
-      (should (string-match-p (concat "^Error: \\(File\\|Path\\) " problem) (buffer-string))))))
 
 (provide 'backstaff-list-tests)
 ;;; backstaff-list-tests.el ends here

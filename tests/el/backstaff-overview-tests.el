@@ -38,17 +38,20 @@
 (ert-deftest backstaff-overview-is-drawn ()
   (backstaff-overview-tests-shown
     (should (equal (backstaff-view-test-lines)
-                   '("types:         C 3, Markdown 1, other 1"
-                     "read first:    README.md"
-                     "build:         Makefile"
-                     "start:         src/main.c"
-                     "./ Makefile README.md src/(3)"
+                   `(,(format "# %s  no git, 5 files in 2 dirs"
+                              (file-name-nondirectory (directory-file-name root)))
+                     "types: C 3, Markdown 1, other 1"
+                     "read first: README.md"
+                     "build: Makefile"
+                     "start: src/main.c"
+                     "./ Makefile README.md src/"
                      "src/ main.c"
                      "src/deep/ a.c b.c")))
+    ;; What the text tells a model to do is no use to a person.
+    (should-not (string-search "[" (buffer-string)))
     (should (derived-mode-p 'special-mode))
     (should buffer-read-only)
-    (should (equal (backstaff-view-test-header)
-                   (format " %s  no git · 5 files · 2 directories" (directory-file-name root))))
+    (should (equal (backstaff-view-test-header) (format " %s  " (directory-file-name root))))
     (should (equal (backstaff-view-test-notes) ""))
     (backstaff-overview-tests-go-to "src/deep/")
     (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
@@ -58,7 +61,7 @@
   (backstaff-view-test-project '(("a.txt" . "") (".git" ("HEAD" . "ref: refs/heads/a\n") ("config" . "[core\n")
                                 ("objects") ("refs")))
     (backstaff-view-test-open #'backstaff-overview root)
-    (should (string-match-p "  git unknown · " (backstaff-view-test-header)))
+    (should (string-match-p "  git unknown, " (buffer-string)))
     (should (string-match-p "Nothing is known of edits: " (backstaff-view-test-notes)))))
 
 (ert-deftest backstaff-overview-does-not-wait ()
@@ -83,8 +86,8 @@
 (ert-deftest backstaff-overview-of-nothing-is-told ()
   (backstaff-view-test-project nil
     (backstaff-view-test-open #'backstaff-overview root)
-    (should (equal (backstaff-view-test-lines) '("./")))
-    (should (string-match-p "no files" (backstaff-view-test-header)))))
+    (should (equal (cdr (backstaff-view-test-lines)) '("./")))
+    (should (string-match-p "0 files" (buffer-string)))))
 
 (ert-deftest backstaff-overview-names-cannot-forge-a-line ()
   (backstaff-view-test-project '(("a\nsrc b" . ""))
@@ -98,7 +101,7 @@
                                  ("two words" ("a b.c" . "") ("ab.c" . "")))
     (make-symbolic-link "gone" "a link")
     (backstaff-view-test-open #'backstaff-overview root)
-    (should (member "./ \"+9\" \"a link\"@ \"read me.md\" \"x@\" \"…\" \"two words\"/(2)"
+    (should (member "./ \"+9\" \"a link\"@ \"read me.md\" \"x@\" \"…\" \"two words\"/"
                     (backstaff-view-test-lines)))
     (let ((text (split-string (plist-get backstaff-view-reply :text) "\n")))
       ;; The text of the first line leaves out the small number beside a directory.
@@ -111,11 +114,26 @@
   (backstaff-view-test-project (backstaff-overview-tests-many 60)
     (let ((backstaff-overview-tokens 200))
       (backstaff-view-test-open #'backstaff-overview root)
-      (should (string-match-p "60 files · 60 directories · [0-9]+ named\\'"
-                              (backstaff-view-test-header)))
-      (should (string-match-p "dir/(9) holds 9 of them, \\+9 are 9 more
-\\+ names more, RET on a directory opens it, v shows an overview of it
+      (should (string-match-p "[0-9]+ of 60 files named: dir/(9) holds 9 files, \\+9 are 9 more
+\\+ names more, RET on a directory shows its tree, v an overview of it
 \\'" (backstaff-view-test-notes))))))
+
+(ert-deftest backstaff-overview-shortens-the-files-edited-lately-to-below-the-page ()
+  (backstaff-test-needs "git" (executable-find "git"))
+  (backstaff-view-test-project '(("lib" ("a b.c" . "") ("b.c" . "")) ("z.c" . ""))
+    (should (zerop (call-process "sh" nil nil nil "-c" "git init -q
+git config user.name a; git config user.email a
+for i in 1 2 3; do echo $i >lib/b.c; git add .; git commit -qm $i; done")))
+    (backstaff-view-test-open #'backstaff-overview (concat root "lib"))
+    (should (string-match-p "^edited lately: .*\\_<b.c" (buffer-string)))
+    (should-not (string-match-p "^edited lately: .* lib/" (buffer-string)))
+    (goto-char (point-min))
+    (search-forward "edited lately:")
+    (re-search-forward " b.c")
+    (backward-char)
+    (backstaff-view-test-press "C-u w")
+    (should (equal (current-kill 0) "lib/b.c"))
+    (should (equal (mapcar #'car (progn (require 'imenu) (funcall imenu-create-index-function))) '("lib/")))))
 
 (ert-deftest backstaff-overview-tells-people-how-to-see-a-repository-within ()
   (backstaff-view-test-project '(("a.c" . "") ("inner" ("b.c" . "")))
@@ -123,9 +141,7 @@
       (let ((default-directory directory))
         (should (zerop (call-process "git" nil nil nil "init" "-q")))))
     (backstaff-view-test-open #'backstaff-overview root)
-    (should (equal (backstaff-view-test-notes)
-                   "dir/(git) is a repository of its own
-v on a dir/(git) shows that repository\n"))
+    (should (equal (backstaff-view-test-notes) "dir/(git) is a repository of its own\n"))
     (backstaff-overview-tests-go-to "inner/(git)")
     (backstaff-view-test-press "v")
     (should (equal (plist-get backstaff-view-state :path) "inner"))))
@@ -156,7 +172,7 @@ v on a dir/(git) shows that repository\n"))
     (should (equal (buffer-file-name (window-buffer)) (concat root "README.md")))))
 
 (ert-deftest backstaff-overview-ret-on-a-directory-shows-its-tree ()
-  (dolist (text '("src/ main" "src/(3)"))
+  (dolist (text '("src/ main" "src/\nsrc"))
     (backstaff-overview-tests-shown
       (backstaff-overview-tests-go-to text)
       (backstaff-view-test-press "RET")
@@ -195,7 +211,9 @@ v on a dir/(git) shows that repository\n"))
     (backstaff-overview-tests-go-to "src/deep/")
     (backstaff-view-test-press "v")
     (should (equal (backstaff-view-test-lines)
-                   '("types:         C 2" "src/deep/ a.c b.c")))
+                   `(,(format "# %s/src/deep  no git, 2 files in 0 dirs"
+                              (file-name-nondirectory (directory-file-name root)))
+                     "types: C 2" "src/deep/ a.c b.c")))
     (backstaff-view-test-press "^")
     (should (equal (plist-get backstaff-view-state :path) "src"))
     (backstaff-view-test-press "^")
@@ -214,7 +232,7 @@ v on a dir/(git) shows that repository\n"))
       (backstaff-view-test-open #'backstaff-overview root)
       (let ((named (lambda () (plist-get (plist-get backstaff-view-reply :data) :named)))
             (before nil))
-        (should (string-match-p "of 60 files not named: .*\n\\+ names more"
+        (should (string-match-p "of 60 files named: .*\n\\+ names more"
                                 (backstaff-view-test-notes)))
         (setq before (funcall named))
         (backstaff-view-test-press "+")
@@ -238,8 +256,8 @@ v on a dir/(git) shows that repository\n"))
   (backstaff-overview-tests-shown
     (backstaff-overview-tests-go-to "main.c")
     (backstaff-view-test-press "=")
-    (should (eq major-mode 'backstaff-info-mode))
-    (should (equal (plist-get backstaff-view-state :path) "src/main.c"))))
+    (should (eq major-mode 'backstaff-inspector-mode))
+    (should (equal (plist-get backstaff-view-state :arguments) '(:path "src/main.c")))))
 
 (ert-deftest backstaff-overview-tab-goes-from-name-to-name ()
   (backstaff-overview-tests-shown

@@ -24,12 +24,13 @@
 ;; `:open' shows the view.  `:keys' bring it into a state that a bookmark keeps, in which the
 ;; cursor goes to `:at'.  `:file' is a file that it shows at first.
 (defconst backstaff-promises-tests-views
-  `((:open ,#'backstaff-list-directory :keys (".") :at "README" :file "README" :hidden t)
+  `((:open ,#'backstaff-list-directory :keys (".") :at "README" :file "README" :hidden t
+       :directory "src/")
     (:open ,(lambda (root) (backstaff-list-directory (concat root "src"))) :at "b.c" :file "src/a.c")
-    (:open ,#'backstaff-tree :keys ("x **/*.c RET" "C-u 4 d" ".") :at "er/" :file "README" :hidden t)
-    (:open ,#'backstaff-overview :file "README" :root t)
+    (:open ,#'backstaff-tree :keys ("x **/*.c RET" "C-u 4 d" ".") :at "er/" :file "README" :hidden t
+       :directory "deep/")
+    (:open ,#'backstaff-overview :file "README" :root t :directory "src/")
     (:open ,#'backstaff-file-info)
-    (:open ,(lambda (_) (backstaff-list-commands)))
     (:open ,(lambda (root) (backstaff-find-command "go" root)))
     (:open ,(lambda (_) (backstaff-run-tool "workspace/tree" '(:path ".")))))
   "The views.")
@@ -82,6 +83,28 @@
       (execute-kbd-macro (kbd "o"))
       (should-not (eq (selected-window) window))
       (should (equal (buffer-file-name (window-buffer)) (concat root file))))))
+
+(ert-deftest backstaff-promises-other-window-shows-the-directory-at-point ()
+  (backstaff-promises-tests-each :directory
+    (let ((here (current-buffer)) (window (selected-window)))
+      (goto-char (point-max))
+      (search-backward (plist-get view :directory))
+      (let ((path (directory-file-name (backstaff-view-file-name))))
+        (backstaff-view-test-press "o")
+        (should-not (eq (selected-window) window))
+        (should (eq (window-buffer window) here))
+        (should (equal (directory-file-name default-directory) path))))))
+
+(ert-deftest backstaff-promises-file-at-point-is-found-by-other-packages ()
+  (require 'ffap)
+  (backstaff-promises-tests-each :file
+    (let ((file (concat root (plist-get view :file))))
+      (goto-char (point-max))
+      (search-backward (file-name-nondirectory file))
+      (should (equal (run-hook-with-args-until-success 'file-name-at-point-functions) file))
+      (dolist (thing '(filename existing-filename))
+        (should (equal (thing-at-point thing) file)))
+      (should (equal (expand-file-name (ffap-file-at-point)) file)))))
 
 (ert-deftest backstaff-promises-hidden-files-come-and-go ()
   (backstaff-promises-tests-each :hidden

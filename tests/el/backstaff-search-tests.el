@@ -22,22 +22,90 @@
   (declare (indent 1) (debug t))
   `(backstaff-view-test-project backstaff-search-tests-tree
      (backstaff-search ,pattern root)
-     (with-current-buffer (backstaff-search--buffer ,pattern root)
-       (backstaff-request-wait)
+     (with-current-buffer (backstaff-search--name ,pattern root)
+       (backstaff-view-test-wait)
        (unwind-protect (progn ,@body)
          (kill-buffer)))))
 
-(defun backstaff-search-tests-lines ()
-  "Return the lines of the buffer below its head, up to an empty one."
-  (let ((lines (nthcdr 4 (split-string (string-replace "\0" ":" (buffer-string)) "\n"))))
-    (cl-subseq lines 0 (cl-position "" lines :test #'equal))))
+(defun backstaff-search-tests-lines (&optional all)
+  "Return the lines that name a file, up to an empty one; or ALL as they are seen."
+  (let ((lines (split-string (buffer-substring-no-properties (point-min) (point-max)) "\n")))
+    (setq lines (cl-subseq lines 0 (cl-position "" lines :test #'equal)))
+    (if all (mapcar (lambda (line) (replace-regexp-in-string "\\`.*\0" "" line)) lines)
+      (cl-loop for line in lines
+               when (string-search "\0" line) collect (string-replace "\0" ":" line)))))
+
+(defun backstaff-search-tests-press (keys)
+  "Press KEYS and wait for the matches."
+  (switch-to-buffer (current-buffer))
+  (execute-kbd-macro (kbd keys))
+  (backstaff-view-test-wait))
 
 (ert-deftest backstaff-search-shows-lines-and-what-was-not-searched ()
   (backstaff-search-tests-found "run"
     (should (derived-mode-p 'grep-mode))
     (should (equal (backstaff-search-tests-lines)
                    '("README:1:Run it" "src/a.c:1:int run;" "src/a.c:2:run run")))
-    (should (string-suffix-p "\n[not searched: nothing]\nSearch finished\n" (buffer-string)))))
+    (should (string-match-p "\n\\[not searched: nothing]\n\\[keys: .*]\nSearch finished\n\\'"
+                            (buffer-string)))))
+
+(ert-deftest backstaff-search-groups-by-file-and-counts-in-one-line ()
+  (backstaff-search-tests-found "run"
+    (should (equal (backstaff-search-tests-lines t)
+                   '("README" "1:Run it" "src/a.c" "1:int run;" "2:run run")))
+    ;; The name of the file in the line is there for wgrep and `next-error'.
+    (goto-char (point-min))
+    (search-forward "src/a.c\0")
+    (should (invisible-p (1- (point))))
+    (should (equal header-line-format " 4 matches in 2 files for regexp run, in any case"))))
+
+(ert-deftest backstaff-search-looks-in-some-files ()
+  (backstaff-search-tests-found "r"
+    (backstaff-search-tests-press "f *.c RET")
+    (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;" "src/a.c:2:run run")))
+    (should (string-search "files **/*.c" header-line-format))
+    (backstaff-search-tests-press "f C-a C-k src/b* SPC README RET")
+    (should (equal (backstaff-search-tests-lines) '("README:1:Run it")))
+    (backstaff-search-tests-press "f C-a C-k RET")
+    (should (= (length (backstaff-search-tests-lines)) 3))))
+
+(ert-deftest backstaff-search-pattern-is-edited ()
+  (backstaff-search-tests-found "runx"
+    (backstaff-search-tests-press "e DEL ; RET")
+    (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;")))
+    (should (string-prefix-p "*backstaff search: run; in " (buffer-name)))
+    ;; It stays text, and a capital letter counts.
+    (backstaff-search-tests-press "t e C-a C-k Run RET")
+    (should (equal (backstaff-search-tests-lines) '("README:1:Run it")))
+    (should (string-search "for the text Run" header-line-format))))
+
+(ert-deftest backstaff-search-shows-context ()
+  (backstaff-view-test-project '(("a" . "1\n2\n3 x\n4\n5 x\n6\n7\n"))
+    (backstaff-search "x" root)
+    (with-current-buffer (window-buffer)
+      (backstaff-view-test-wait)
+      (backstaff-search-tests-press "+")
+      (should (equal (backstaff-search-tests-lines t)
+                     '("a" "2-2" "3:3 x" "4-4" "5:5 x" "6-6")))
+      (backstaff-search-tests-press "C-u 2 +")
+      (should (= (length (backstaff-search-tests-lines)) 7))
+      (should (equal (nth 0 (backstaff-search-tests-lines)) "a:1-1"))
+      (backstaff-search-tests-press "C-u 9 -")
+      (should (equal (backstaff-search-tests-lines t) '("a" "3:3 x" "5:5 x")))
+      (kill-buffer))))
+
+(ert-deftest backstaff-search-visits-a-file-with-a-newline-in-its-name ()
+  (backstaff-view-test-project '(("new\nline" . "no\nneedle\n"))
+    (backstaff-search "needle" root)
+    (with-current-buffer (window-buffer)
+      (backstaff-view-test-wait)
+      (should (equal (backstaff-search-tests-lines t) '("\"new\\nline\"" "2: needle")))
+      (goto-char (point-min))
+      (forward-line)
+      (execute-kbd-macro (kbd "RET")))
+    (with-current-buffer (window-buffer)
+      (should (equal (file-name-nondirectory buffer-file-name) "new\nline"))
+      (should (equal (line-number-at-pos) 2)))))
 
 (ert-deftest backstaff-search-leads-next-error-to-the-match ()
   (backstaff-search-tests-found "run;"
@@ -55,13 +123,14 @@
                              (let ((backstaff-root-directory
                                     (file-name-as-directory (expand-file-name name root))))
                                (backstaff-search "run" nil t)
-                               (backstaff-request-wait)
+                               (backstaff-view-test-wait)
                                (current-buffer)))
                            '("one/p" "two/p" "one/p"))))
       (unwind-protect
           (progn
             (should (equal (mapcar #'buffer-name (butlast buffers))
-                           '("*backstaff search: run in p*" "*backstaff search: run in p*<2>")))
+                           (mapcar (lambda (name) (format "*backstaff search: run in %s%s/*" root name))
+                                   '("one/p" "two/p"))))
             (should (eq (car buffers) (nth 2 buffers)))
             (cl-loop for buffer in buffers for file in '("a" "b" "a")
                      do (with-current-buffer buffer
@@ -72,15 +141,15 @@
   (backstaff-search-tests-found "run"
     (save-window-excursion
       (switch-to-buffer (current-buffer))
-      (pcase-dolist (`(,line ,name ,column) '((1 "README" 0) (4 "README" 0) (6 "a.c" 4)))
-        (with-current-buffer (backstaff-search--buffer "run" root)
+      (pcase-dolist (`(,line ,name ,column) '((1 "README" 0) (3 "a.c" 4) (4 "a.c" 4)))
+        (with-current-buffer (get-buffer (backstaff-search--name "run" root))
           (goto-char (point-min))
           (forward-line (1- line))
           (execute-kbd-macro (kbd "RET")))
         (with-current-buffer (window-buffer)
           (should (equal (list (buffer-name) (current-column)) (list name column)))
           (kill-buffer))
-        (switch-to-buffer (backstaff-search--buffer "run" root)))
+        (switch-to-buffer (get-buffer (backstaff-search--name "run" root))))
       (goto-char (point-max))
       (should (equal (cadr (should-error (backstaff-search-visit) :type 'user-error))
                      "No match is on this line or below it")))))
@@ -91,11 +160,13 @@
                 (cl-letf (((symbol-function 'read-from-minibuffer)
                            (lambda (&rest arguments) (or (nth 5 arguments) ""))))
                   (car (backstaff-search--read)))))
-      (goto-char (point-min))
-      (should (equal (thing-at-point 'symbol t) "Search"))
+      (goto-char (point-max))
+      (search-backward "finished")
+      (should (equal (thing-at-point 'symbol t) "finished"))
       (should (equal (cadr (should-error (default) :type 'user-error))
                      "Give a regular expression"))
-      (search-forward "int ru")
+      (search-backward "int run")
+      (search-forward "ru")
       (should (equal (default) "run")))))
 
 (ert-deftest backstaff-search-heeds-case-where-there-is-a-capital-letter ()
@@ -105,19 +176,18 @@
     (should (equal (backstaff-search-tests-lines) '("src/a.c:1:int run;"))))
   (backstaff-search-tests-found "Run"
     (execute-kbd-macro "c")
-    (backstaff-request-wait)
+    (backstaff-view-test-wait)
     (should (equal (length (backstaff-search-tests-lines)) 3))))
 
 (ert-deftest backstaff-search-says-what-is-wrong-and-what-a-person-can-do ()
   (backstaff-search-tests-found "(a"
-    (should (string-match-p "is no regular expression.* or t, which looks for the text"
-                            (buffer-string)))
-    (should-not (string-search "literal" (buffer-string)))
+    (should (string-prefix-p "\nNot a valid regular expression: missing ).  Press t to search\
+ for it as plain text.\n" (buffer-string)))
     (should (string-suffix-p "\nSearch failed\n" (buffer-string)))))
 
 (ert-deftest backstaff-search-says-that-nothing-matches-and-why ()
   (backstaff-search-tests-found "int\\|Run"
-    (should (equal (backstaff-search-tests-lines) '("No matches")))
+    (should (equal (backstaff-search-tests-lines t) '("No matches")))
     (should (string-search "2 files match as Emacs's regexp: in Python it is /int|Run/"
                            (buffer-string)))))
 
@@ -125,7 +195,7 @@
   (backstaff-view-test-project '(("a" . "run\n") ("build" ("b" . "x")))
     (backstaff-search "RUN" root)
     (with-current-buffer (window-buffer)
-      (backstaff-request-wait)
+      (backstaff-view-test-wait)
       (should (string-search "[1 file matches without regard to case: c searches so]"
                              (buffer-string)))
       (should (string-search "[not searched: 1 in build/: d searches one directory]"
@@ -136,12 +206,12 @@
   (backstaff-search-tests-found "u."
     (should (equal (length (backstaff-search-tests-lines)) 3))
     (execute-kbd-macro "t")
-    (backstaff-request-wait)
-    (should (equal (backstaff-search-tests-lines) '("No matches")))
-    (should (string-prefix-p "Search for the text u." (buffer-string)))
+    (backstaff-view-test-wait)
+    (should (equal (backstaff-search-tests-lines t) '("No matches")))
+    (should (string-prefix-p " 0 matches in 0 files for the text u." header-line-format))
     (execute-kbd-macro "t")
     (backstaff-search-in-directory (expand-file-name "src"))
-    (backstaff-request-wait)
+    (backstaff-view-test-wait)
     (should (equal (length (backstaff-search-tests-lines)) 2))))
 
 (ert-deftest backstaff-search-is-edited-with-wgrep ()
@@ -158,16 +228,10 @@
       (kill-buffer))))
 
 (ert-deftest backstaff-search-reads-a-pattern-or-text ()
-  (with-temp-buffer
-    (insert "a.c")
-    (dolist (case '((nil "b|c" ("b|c")) (nil "" ("a\\.c")) (t "" ("a.c" . t))))
-      (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c"))
-                ((symbol-function 'read-from-minibuffer)
-                 (lambda (_prompt _initial map &rest _)
-                   (when (car case)
-                     (call-interactively (lookup-key map (kbd "M-r"))))
-                   (cadr case))))
-        (should (equal (list (backstaff-search--read)) (cddr case)))))))
+  (cl-letf (((symbol-function 'thing-at-point) (lambda (&rest _) "a.c")))
+    (pcase-dolist (`(,keys . ,read) '(("b|c RET" "b|c") ("RET" "a\\.c") ("M-r RET" "a.c" . t)
+                                      ("M-r M-r RET" "a\\.c") ("x M-r y RET" "xy" . t)))
+      (should (equal (backstaff-test-typing keys (backstaff-search--read)) read)))))
 
 (ert-deftest backstaff-search-says-in-the-prompt-how-it-will-search ()
   (let ((prompts nil))
@@ -189,14 +253,13 @@
 (ert-deftest backstaff-search-shows-the-pattern-as-it-was-typed ()
   (dolist (pattern '("x\\by{" "\"a\"" "a  b"))
     (backstaff-search-tests-found pattern
-      (should (string-prefix-p (format "Search for the Python regexp %s in " pattern)
-                               (buffer-string))))))
+      (should (string-search (format " for regexp %s," pattern) header-line-format)))))
 
 (ert-deftest backstaff-search-returns-at-once-and-is-cancelled ()
   (backstaff-view-test-project backstaff-search-tests-tree
     (backstaff-search "run" root)
-    (should (eq (window-buffer) (backstaff-search--buffer "run" root)))
-    (with-current-buffer (backstaff-search--buffer "run" root)
+    (should (eq (window-buffer) (get-buffer (backstaff-search--name "run" root))))
+    (with-current-buffer (get-buffer (backstaff-search--name "run" root))
       (should-not (string-match-p "finished" (buffer-string)))
       (backstaff-request-quit)
       (should (string-match-p "Search cancelled" (buffer-string)))
@@ -208,7 +271,7 @@
     (let ((backstaff-search--milliseconds 300))
       (backstaff-search "(a|aa)+(?=x)" root)
       (with-current-buffer (window-buffer)
-        (backstaff-request-wait)
+        (backstaff-view-test-wait)
         (should (equal (length (backstaff-search-tests-lines)) 10))
         (should (string-match-p "file 2 of 2, b, with.*d searches one directory" (buffer-string)))
         (kill-buffer))
@@ -216,10 +279,32 @@
       (copy-file (expand-file-name "b" root) (expand-file-name "in/b" root))
       (backstaff-search "(a|aa)+(?=x)" (expand-file-name "in" root))
       (with-current-buffer (window-buffer)
-        (backstaff-request-wait)
+        (backstaff-view-test-wait)
         (should (string-match-p "file 1 of 1, in/b, with.*d searches one dir" (buffer-string)))
         (should-not (string-search "include" (buffer-string)))
         (kill-buffer)))))
+
+;;; Consult
+
+(declare-function backstaff-consult--candidates "backstaff-ui-consult" (input root arguments))
+
+(ert-deftest backstaff-search-shows-matches-as-one-types-with-consult ()
+  (backstaff-test-needs "Consult" (require 'consult nil t))
+  (backstaff-view-test-project backstaff-search-tests-tree
+    (let ((asked nil) (current-prefix-arg nil))
+      (cl-letf (((symbol-function 'consult--read)
+                 (lambda (_ &rest options) (push options asked) nil)))
+        (call-interactively #'backstaff-search))
+      (should (eq (plist-get (car asked) :category) 'consult-grep)))
+    (let ((found (backstaff-consult--candidates "u." root '(:pattern nil :root_path "src"))))
+      (should (equal (mapcar #'substring-no-properties found)
+                     '("src/a.c:1:int run;" "src/a.c:2:run run")))
+      ;; Consult's own functions lead to the place, and preview it.
+      (let ((default-directory root))
+        (funcall (consult--grep-state) 'return (cadr found)))
+      (should (equal (list (file-name-nondirectory buffer-file-name) (line-number-at-pos))
+                     '("a.c" 2))))
+    (should-not (backstaff-consult--candidates "(" root '(:pattern nil)))))
 
 (provide 'backstaff-search-tests)
 ;;; backstaff-search-tests.el ends here

@@ -407,18 +407,5 @@
       (backstaff-restart)
       (should-not (equal (backstaff-tools) tools)))))
 
-(ert-deftest backstaff-server-works-on-its-tools-while-emacs-does-something-else ()
-  (backstaff-test-with-server (backstaff-test-fake-command)
-    (let ((calls 0))
-      (backstaff-tools (lambda ()
-                         (cl-incf calls)
-                         (should-not (backstaff-server-answered backstaff-server--current))))
-      (should (= calls 1))
-      (backstaff-tools (lambda () (cl-incf calls)))
-      (should (= calls 1))
-      (backstaff-restart)
-      (should-error (backstaff-tools (lambda () (error "Stop"))))
-      (should (backstaff-tools)))))
-
 (provide 'backstaff-server-tests)
 ;;; backstaff-server-tests.el ends here

@@ -50,10 +50,14 @@
   (should (zerop (call-process "sh" nil nil nil "-c"
                                (format "seq -f file-%%04g %d | xargs touch" count)))))
 
+(defun backstaff-view-test-wait ()
+  "Wait until the current buffer shows all that was asked for."
+  (backstaff-test-wait-for (not backstaff-request--pending) 10))
+
 (defun backstaff-view-test-settle ()
   "Wait until the selected window shows all that was asked for."
   (set-buffer (window-buffer))
-  (backstaff-test-wait-for (not backstaff-request--pending) 10))
+  (backstaff-view-test-wait))
 
 (defun backstaff-view-test-open (function &rest arguments)
   "Call FUNCTION with ARGUMENTS, let what it shows come, and make it current."
@@ -92,9 +96,11 @@
          (or (overlay-get backstaff-view--notes 'after-string) ""))))
 
 (defun backstaff-view-test-header ()
-  "Return the header line as it stands on the screen."
-  (substring-no-properties
-   (replace-regexp-in-string "%%" "%" (eval (cadr header-line-format) t))))
+  "Return the header line, or the facts in the mode line of a listing."
+  (if (eq (car-safe header-line-format) :eval)
+      (substring-no-properties
+       (replace-regexp-in-string "%%" "%" (eval (cadr header-line-format) t)))
+    (car (last mode-line-process))))
 
 (defun backstaff-view-test-names ()
   "Return the names of the entries that are shown, in order."

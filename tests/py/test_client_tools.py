@@ -7,7 +7,8 @@ import pytest
 
 from backstaff.arguments import NIL, Symbol
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.registry import CLIENT_TOOLS, discover
+from backstaff.manifest import CLIENT_TOOLS
+from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Policy, Settings, load
 from tests.py.servers import server_at

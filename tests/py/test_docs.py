@@ -93,6 +93,11 @@ def test_what_documents_say_of_the_tools_is_what_the_tools_say(
     assert reference.filled(text, block()) == text, f"{path.name} is out of date: make manual"
 
 
+def test_manifest_has_the_facts_of_the_tools() -> None:
+    written = reference.MANIFEST.read_text("utf-8")
+    assert written == reference.manifest(), "the manifest is out of date: make manual"
+
+
 def test_readme_has_at_most_150_lines_of_120_characters() -> None:
     lines = reference.README.read_text("utf-8").splitlines()
     assert len(lines) <= 150

@@ -10,7 +10,7 @@ from typing import IO
 
 import pytest
 
-from backstaff.log import PIECE, Unwaiting, start
+from backstaff.log import PIECE, NonBlockingHandler, start
 from tests.py.processes import in_child
 
 
@@ -43,7 +43,7 @@ def fill(descriptor: int) -> int:
 
 def test_lines_are_written_as_they_come(ends: tuple[int, IO[str]]) -> None:
     reading, stream = ends
-    handler = Unwaiting(stream)
+    handler = NonBlockingHandler(stream)
     for text in ("one", "two\nlines", "é" * 3 * PIECE):
         handler.emit(record(text))
     assert os.read(reading, 1 << 16).decode() == "one\ntwo\nlines\n" + "é" * 3 * PIECE + "\n"
@@ -51,7 +51,7 @@ def test_lines_are_written_as_they_come(ends: tuple[int, IO[str]]) -> None:
 
 def test_line_without_room_is_dropped_and_counted(ends: tuple[int, IO[str]]) -> None:
     reading, stream = ends
-    handler = Unwaiting(stream)
+    handler = NonBlockingHandler(stream)
     filled = fill(stream.fileno())
     for _ in range(3):
         handler.emit(record("lost"))
@@ -64,7 +64,7 @@ def test_line_without_room_is_dropped_and_counted(ends: tuple[int, IO[str]]) -> 
 
 def test_stream_that_has_no_descriptor_is_written_to(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w") as stream:
-        handler = Unwaiting(stream)
+        handler = NonBlockingHandler(stream)
         handler.emit(record("text"))
         assert (tmp_path / "log").read_text() == "text\n"
     handler.emit(record("closed"))
@@ -75,7 +75,7 @@ def test_record_that_cannot_be_formatted_is_no_failure(
 ) -> None:
     monkeypatch.setattr(logging, "raiseExceptions", False)
     reading, stream = ends
-    handler = Unwaiting(stream)
+    handler = NonBlockingHandler(stream)
     broken = record("%d %d")
     broken.args = ("one",)
     handler.emit(broken)

@@ -39,7 +39,7 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
         status = (HANDLES.stat if follow else HANDLES.lstat)(name, directory)
     except OSError as error:
         raise path_error(error) from error
-    return _insist(status)
+    return _require_regular(status)
 
 
 def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
@@ -67,7 +67,7 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
             os.lseek(descriptor, 0, os.SEEK_SET)
         except OSError:
             pass  # it has no end
-        size = _insist(os.fstat(descriptor)).st_size
+        size = _require_regular(os.fstat(descriptor)).st_size
         if size > most:
             return None
         data = os.read(descriptor, size)
@@ -88,14 +88,14 @@ def opened(
     try:
         descriptor = HANDLES.open_file(name, directory, follow=follow)
         try:
-            yield descriptor, _insist(os.fstat(descriptor))
+            yield descriptor, _require_regular(os.fstat(descriptor))
         finally:
             os.close(descriptor)
     except OSError as error:
         raise path_error(error) from error
 
 
-def _insist(status: os.stat_result) -> os.stat_result:
+def _require_regular(status: os.stat_result) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         raise not_a_file(kind_of(status))
     if status.st_dev == _proc():

@@ -54,7 +54,7 @@ _INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class ServedTools:
     """Clients' view: the ids of the TOOLS in the order of `tools/list`, and the limit of texts.
 
     A `problem` is the answer to each call, where the server started in no project. With
@@ -79,9 +79,8 @@ class Refused(Exception):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _RunningCall(RunningCall):
-    """A call: its id, whether its era is the `stateless` one, the token for its progress if any."""
+    """A call: whether its era is the `stateless` one, and the token for its progress if any."""
 
-    uid: int | str
     stateless: bool
     token: int | str | None
     since: float
@@ -91,10 +90,10 @@ class Connection:
     """The server's end of one connection."""
 
     def __init__(
-        self, server: Server, offer: Offer, send: Callable[[bytes], None], workers: Workers
+        self, server: Server, offer: ServedTools, send: Callable[[bytes], None], workers: Workers
     ) -> None:
         """Answer with SEND, which writes one whole line and may be called by any thread."""
-        self.workers = workers
+        self._workers = workers
         self._server = server
         self._offer = offer
         self._send_line = send
@@ -260,31 +259,22 @@ class Connection:
             "for_model": True,
         }
         running = _RunningCall(
-            connection=self,
             uid=uid,
             call=self._server.prepare(tool_id, arguments, context),
+            server=self._server,
+            workers=self._workers,
+            answer=self._finish,
             stateless=stateless,
             token=_name(meta.get("progressToken")),
             since=time.monotonic(),
         )
         self._unsent.add(running)
         self._running.add(running)
-        if not self.workers.submit(running):
-            running.reject()
-        elif running.token is not None:
-            self._start_telling()
-
-    def run(self, running: _RunningCall) -> None:
-        """Run a call and send its reply."""
         if self._offer.problem:
             error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
-            self._finish(running, failure(running.call.tool_id, error))
-            return
-        self._finish(running, self._server.run(running.call, running.cancelled))
-
-    def fail(self, running: _RunningCall, error: ToolError) -> None:
-        """Answer a call with ERROR, unless it has been answered."""
-        self._finish(running, self._server.fail(running.call, error))
+            self._finish(running, failure(tool_id, error))
+        elif running.start() and running.token is not None:
+            self._start_telling()
 
     def _finish(self, running: _RunningCall, reply: Reply) -> None:
         """Send the REPLY. Both a worker and its watcher may try: the first one does."""

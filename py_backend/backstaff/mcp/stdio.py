@@ -7,7 +7,7 @@ import time
 
 from backstaff import streams
 from backstaff.budget import DEFAULT_DEADLINE_MS
-from backstaff.mcp.connection import Connection, Offer
+from backstaff.mcp.connection import Connection, ServedTools
 from backstaff.server import Server
 from backstaff.workers import GRACE_S, Workers
 
@@ -21,12 +21,12 @@ CHECK_MS = 20
 """Milliseconds between two looks at whether the last calls are answered."""
 
 
-def serve(server: Server, offer: Offer) -> int:
+def serve(server: Server, offer: ServedTools) -> int:
     """Serve until stdin ends and each request is answered; return the exit status.
 
     Only the main thread calls this, and once.
     """
-    incoming, outgoing, send = streams.claim()
+    incoming, outgoing, send = streams.take_over_stdio()
     connection = Connection(server, offer, send, Workers())
     try:
         try:

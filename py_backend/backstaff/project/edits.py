@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from backstaff.budget import Budget
+from backstaff.cache import LRUCache
 from backstaff.fs.root import Place
 from backstaff.project.git import NoGit, Repository
 
@@ -51,18 +52,18 @@ def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits
     if isinstance(repository, NoGit):
         return Edits(unknown=repository)
     key = (place.path, repository.head)
-    if key not in _KEPT:
+    kept = _KEPT.get(key)
+    if kept is None:
         told = repository.commits(COMMITS, budget)
         if isinstance(told, NoGit):
             return Edits(unknown=told)
         several = told if len(told) > 1 else []
         commits = [[file for file in files if not _MADE.search(file)] for files in several]
         commits = [files for files in commits if 0 < len(files) <= BULK]
-        if len(_KEPT) >= MAX_KEPT:
-            _KEPT.clear()
-        _KEPT[key] = Edits(commits, Counter(chain.from_iterable(commits)))
-    return _KEPT[key]
+        kept = Edits(commits, Counter(chain.from_iterable(commits)))
+        _KEPT.put(key, kept)
+    return kept
 
 
-_KEPT: dict[tuple[str, str], Edits] = {}
+_KEPT: LRUCache[tuple[str, str], Edits] = LRUCache(MAX_KEPT)
 """By the path of the place and the commit, whose history never changes."""

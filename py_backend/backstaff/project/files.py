@@ -22,6 +22,7 @@ from itertools import repeat
 from stat import S_ISDIR
 
 from backstaff.budget import Budget
+from backstaff.cache import LRUCache
 from backstaff.errors import PathError, PermissionRefused, Unreachable
 from backstaff.fs.entry import Grouped, Kind, Named, groups_in, kind_of, lstat_or_none
 from backstaff.fs.file import read
@@ -31,7 +32,7 @@ from backstaff.fs.walk import Step, Walk
 from backstaff.project.git import NoGit, Repository, TrackedFiles, default_excludes, find_repository
 from backstaff.project.ignore import FILE, MAX_BYTES, Ignore, rules_of
 from backstaff.project.packed import Closed, Directory, PackedPaths
-from backstaff.project.stamp import RACY_NS, UNSETTLED, Recent, Stamp, latest, settled, stamp_of
+from backstaff.project.stamp import RACY_NS, UNSETTLED, Stamp, latest, settled, stamp_of
 
 MAX_KEPT = 500_000
 """Files of all projects that are kept: 500,000 take 48 MB with the stamps of their directories."""
@@ -456,4 +457,6 @@ class _Kept:
         return not walk.expired
 
 
-_KEPT: Recent[tuple[str, str, bool], _Kept] = Recent(MAX_KEPT, lambda kept: len(kept.found.paths))
+_KEPT: LRUCache[tuple[str, str, bool], _Kept] = LRUCache(
+    MAX_KEPT, lambda kept: len(kept.found.paths)
+)

@@ -434,7 +434,7 @@ def _commits(answer: bytes) -> Iterator[list[str]]:
 
 
 @dataclass(slots=True)
-class Asked:
+class RunningGit:
     """A git that is running. Take its answer, or end it."""
 
     _process: "subprocess.Popen[bytes]"
@@ -513,7 +513,7 @@ def _ask(
     return asked if isinstance(asked, NoGit) else asked.answer(fine)
 
 
-def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> Asked | NoGit:
+def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> RunningGit | NoGit:
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
@@ -541,7 +541,7 @@ def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> 
             )
     except OSError:
         return NoGit.BROKEN
-    return Asked(process, budget)
+    return RunningGit(process, budget)
 
 
 _NO_WORK_TREE = (b"not a git repository", b"in a work tree", b"cannot use bare repository")

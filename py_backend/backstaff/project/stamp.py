@@ -5,11 +5,8 @@ second change within the same step would leave the same times.
 """
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
-from threading import Lock
-from typing import Generic, TypeVar
 
 RACY_NS = 20_000_000
 """Longer than such a step."""
@@ -36,41 +33,3 @@ def latest(stamps: Sequence[Stamp]) -> int:
     """The latest time in STAMPS, of which there is one at least."""
     modified, changed = max(map(_MODIFIED, stamps)), max(map(_CHANGED, stamps))
     return max(modified, changed)
-
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
-class Recent(Generic[Key, Value]):
-    """The values that were used last; the oldest go when all together are larger than `most`.
-
-    Each value counts one more than its size, because a thousand empty ones take memory, too.
-    """
-
-    def __init__(self, most: int, size: Callable[[Value], int]) -> None:
-        """Keep values whose SIZE together is at most MOST."""
-        self.most = most
-        self._size = size
-        self._values: OrderedDict[Key, Value] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Key) -> Value | None:
-        """The value of KEY, if it is still there."""
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
-
-    def put(self, key: Key, value: Value) -> None:
-        """Keep VALUE for KEY."""
-        with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) + sum(map(self._size, self._values.values())) > self.most:
-                self._values.popitem(last=False)
-
-    def clear(self) -> None:
-        """Keep nothing."""
-        with self._lock:
-            self._values.clear()

@@ -15,8 +15,9 @@ from itertools import islice
 from operator import attrgetter
 from typing import Protocol
 
+from backstaff.cache import LRUCache
 from backstaff.errors import DeadlineExceeded
-from backstaff.project.stamp import UNSETTLED, Recent, Stamp
+from backstaff.project.stamp import UNSETTLED, Stamp
 from backstaff.reading.encoding import HEAD_BYTES, candidates, kind, suggestions
 from backstaff.reading.source import ContentError, Origin, Source
 
@@ -30,7 +31,7 @@ MAX_MARKS = 4096
 """Places that are kept for all files together: those of four of a gibibyte, some 700 KiB."""
 
 
-class Taker(Protocol):
+class LineSink(Protocol):
     """Takes the text that it wants. `start` is the number of the first line of it."""
 
     start: int
@@ -43,7 +44,7 @@ class Taker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class TextFacts:
     """The facts about a whole text. `eol` is `lf`, `crlf`, `cr`, `mixed` or `none`.
 
     An empty text has no line; one that ends with a newline has an empty last line (read 1).
@@ -57,7 +58,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Checkpoint:
     r"""A place to begin reading at: OFFSET bytes are before it, and it is in the line NUMBER.
 
     `state` is that of the decoder there, and `held` the `\r` that it has decoded last, or "".
@@ -69,22 +70,24 @@ class Mark:
     held: str
 
 
-BEGINNING = Mark(0, 1, (b"", 0), "")
+BEGINNING = Checkpoint(0, 1, (b"", 0), "")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CachedText:
     """A whole text, and marks in it, in their order."""
 
-    whole: Whole
-    marks: list[Mark]
+    whole: TextFacts
+    marks: list[Checkpoint]
 
 
-_KNOWN: Recent[tuple[Stamp, str, str], Known] = Recent(MAX_MARKS, lambda known: len(known.marks))
+_KNOWN: LRUCache[tuple[Stamp, str, str], CachedText] = LRUCache(
+    MAX_MARKS, lambda known: len(known.marks)
+)
 
 
-def read(source: Source, encoding: str, taker: Callable[[], Taker]) -> Whole:
-    """Read SOURCE in the first encoding that fits; TAKER makes a new `Taker` for each try.
+def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFacts:
+    """Read SOURCE in the first encoding that fits; TAKER makes a new `LineSink` for each try.
 
     ENCODING comes from the caller, or is "". Raises `ContentError` with the codes of read 6.
     """
@@ -102,7 +105,7 @@ def read(source: Source, encoding: str, taker: Callable[[], Taker]) -> Whole:
     return known.whole
 
 
-def _taken(source: Source, known: Known, taker: Taker) -> bool:
+def _taken(source: Source, known: CachedText, taker: LineSink) -> bool:
     """Let TAKER take its lines, which begin behind a mark; False if the file is another by now."""
     before = bisect_left(known.marks, taker.start, key=attrgetter("number")) - 1
     mark = known.marks[max(0, before)]
@@ -117,7 +120,7 @@ def _taken(source: Source, known: Known, taker: Taker) -> bool:
     return True
 
 
-def _read(source: Source, encoding: str, taker: Callable[[], Taker]) -> Known:
+def _read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> CachedText:
     head = b"".join(islice(source.pieces(0), 1))[:HEAD_BYTES]
     failures = []
     sure = source.origin is Origin.BUFFER
@@ -139,7 +142,7 @@ class _Undecodable(Exception):
         self.offset = offset
 
 
-def _decoded(source: Source, name: str, taker: Taker) -> Known:
+def _decoded(source: Source, name: str, taker: LineSink) -> CachedText:
     digest, size, empty, wanted = hashlib.sha256(), 0, True, True
     crlf = carriage_returns = 0
     marks = [BEGINNING]
@@ -165,17 +168,19 @@ def _decoded(source: Source, name: str, taker: Taker) -> Known:
     newlines = number - BEGINNING.number
     ends = {"crlf": crlf, "cr": carriage_returns - crlf, "lf": newlines - crlf}
     found = [end for end, count in ends.items() if count]
-    whole = Whole(
+    whole = TextFacts(
         byte_length=size,
         line_count=0 if empty else newlines + 1,
         encoding=name,
         eol="none" if not found else found[0] if len(found) == 1 else "mixed",
         revision=digest.hexdigest()[:REVISION_DIGITS],
     )
-    return Known(whole, marks)
+    return CachedText(whole, marks)
 
 
-def _texts(pieces: Iterable[bytes], name: str, mark: Mark) -> Iterator[tuple[str, Mark]]:
+def _texts(
+    pieces: Iterable[bytes], name: str, mark: Checkpoint
+) -> Iterator[tuple[str, Checkpoint]]:
     r"""Yield the text of each of PIECES, which begin at MARK, and the mark at its end.
 
     No `\r\n` lies between two texts.
@@ -191,7 +196,7 @@ def _texts(pieces: Iterable[bytes], name: str, mark: Mark) -> Iterator[tuple[str
             raise _Undecodable(mark.offset - pending + error.start) from None
         held = "\r" if text.endswith("\r") and not final else ""  # a `\n` may follow
         text = text.removesuffix(held)
-        mark = Mark(
+        mark = Checkpoint(
             mark.offset + len(piece), mark.number + text.count("\n"), decoder.getstate(), held
         )
         yield text, mark

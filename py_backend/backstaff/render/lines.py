@@ -34,47 +34,36 @@ def counted(count: int, noun: str, nouns: str = "") -> str:
 
 
 def cut(
-    head: str, lines: Sequence[str], end: Callable[[int], str], limit: int, reserve: int = 0
+    head: str,
+    rows: Sequence[str],
+    end: Callable[[int], str],
+    limit: int,
+    *,
+    longest: bool = False,
 ) -> tuple[str, int]:
-    """The first of LINES between HEAD and an end, in LIMIT bytes, and the number of lines shown.
+    """The first of ROWS between HEAD and an end, in LIMIT bytes, and the number of rows shown.
 
-    END makes the end from that number; a cut leaves at least RESERVE bytes for it. HEAD and the end
-    stay whole, even if they alone take more than LIMIT bytes.
+    END makes the end from that number. HEAD and the end stay whole, even if they alone take more
+    than LIMIT bytes. With LONGEST, a cut leaves room for the longest end, whose numbers have more
+    digits, so a higher limit never shows less.
     """
 
-    def with_lines(shown: int) -> str:
-        return "".join((head, *lines[:shown], end(shown)))
+    def text(shown: int) -> str:
+        return "".join((head, *rows[:shown], end(shown)))
 
-    text, shown = with_lines(len(lines)), len(lines)
-    if size(text) > limit:
-        shown = fitting(map(size, lines), limit - size(head) - reserve)
-        while size(text := with_lines(shown)) > limit and shown:
-            shown -= 1
-    return text, shown
+    whole = text(len(rows))
+    if size(whole) <= limit:
+        return whole, len(rows)
+    reserve = max(size(end(0)), size(end(min(1, len(rows))))) if longest else 0
+    shown = fitting(map(size, rows), limit - size(head) - reserve)
+    while size(part := text(shown)) > limit and shown:
+        shown -= 1
+    return part, shown
 
 
 def fitting(sizes: Iterable[float], room: float) -> int:
     """How many of the first SIZES fit in ROOM together: two of 3, 4 and 5 in 8."""
     return sum(1 for _ in takewhile(lambda total: total <= room, accumulate(sizes)))
-
-
-def fitted(
-    head: str,
-    lines: Sequence[str],
-    notes: str,
-    limit: int,
-    last: Callable[[int], str] | None = None,
-) -> tuple[str, int]:
-    """`cut` with NOTES before the end that LAST makes, by default `left_out`.
-
-    The numbers in that end can have more digits with fewer lines, so the longest end is reserved.
-    """
-
-    def end(shown: int) -> str:
-        return notes + (last(shown) if last else left_out(len(lines) - shown, limit))
-
-    longest = max(size(end(0)), size(end(min(1, len(lines)))))
-    return cut(head, lines, end, limit, reserve=longest)
 
 
 def left_out(count: int, limit: int, remedy: str = "") -> str:

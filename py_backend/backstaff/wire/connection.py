@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from backstaff import __version__
 from backstaff.arguments import NIL, Parameter, ParameterType, Symbol, decode
@@ -36,22 +36,17 @@ _HELLO = (
 )
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class _RunningCall(RunningCall):
-    uid: int
-
-
 class Connection:
     """The server's end of one connection."""
 
     def __init__(self, server: Server, send: Callable[[bytes], None], workers: Workers) -> None:
         """Answer with SEND, which writes one whole frame and may be called by any thread."""
-        self.workers = workers
+        self._workers = workers
         self._server = server
         self._send = send
         self._frames = FrameReader()
         self._dialect: Dialect = PLAIN
-        self._running: set[_RunningCall] = set()
+        self._running: set[RunningCall] = set()
         self._methods: dict[str, tuple[str, str, Callable[[Sequence[object]], object]]] = {
             "hello": ("&optional OPTIONS", "Versions, protocol, root, capabilities.", self._hello),
             "describe": (
@@ -125,10 +120,15 @@ class Connection:
                 else:
                     self._reply(uid, "return", failure(method, error).fields())
                 return
-            running = _RunningCall(connection=self, uid=uid, call=call)
+            running = RunningCall(
+                uid=uid,
+                call=call,
+                server=self._server,
+                workers=self._workers,
+                answer=self._finish,
+            )
             self._running.add(running)
-            if not self.workers.submit(running):
-                running.reject()
+            running.start()
 
     def _answer(
         self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
@@ -138,29 +138,21 @@ class Connection:
         except ToolError as error:
             self._reply(uid, "return-error", str(error))
 
-    def run(self, running: _RunningCall) -> None:
-        """Run a call and send its reply.
+    def _finish(self, running: RunningCall, reply: Reply) -> None:
+        """Send the REPLY. Both a worker and its watcher may try: the first one does.
 
         A reply that no frame can hold, text and data together, is made again with a limit in
         proportion: 20 MB become at most 15.
         """
-        call = running.call
-        for _ in range(3):
-            reply = self._server.run(call, running.cancelled)
-            body = self._encoded(running.uid, reply)
+        body = self._encoded(running.uid, reply)
+        for _ in range(2):
             if len(body) < MAX_FRAME_BYTES or not reply.ok:
                 break
             text = len(reply.text.encode(errors="replace"))
             limit = text * MAX_FRAME_BYTES // len(body) * 9 // 10
-            call = replace(call, max_output_bytes=limit)
-        self._finish(running, body)
-
-    def fail(self, running: _RunningCall, error: ToolError) -> None:
-        """Answer a call with ERROR, unless it has been answered."""
-        self._finish(running, self._encoded(running.uid, self._server.fail(running.call, error)))
-
-    def _finish(self, running: _RunningCall, body: bytes) -> None:
-        """Send the BODY of a reply. Both a worker and its watcher may try: the first one does."""
+            call = replace(running.call, max_output_bytes=limit)
+            reply = self._server.run(call, running.cancelled)
+            body = self._encoded(running.uid, reply)
         try:
             self._running.remove(running)
         except KeyError:
@@ -180,7 +172,7 @@ class Connection:
         except OSError as error:
             logger.info("the client went before the answer to %s: %s", running.uid, error)
 
-    def _encoded(self, uid: int, reply: Reply) -> bytes:
+    def _encoded(self, uid: int | str, reply: Reply) -> bytes:
         try:
             return self._message(uid, "return", reply.fields())
         except Exception as error:
@@ -190,7 +182,7 @@ class Connection:
     def _reply(self, uid: int, kind: str, value: object) -> None:
         self._send(frame(self._message(uid, kind, value)))
 
-    def _message(self, uid: int, kind: str, value: object) -> bytes:
+    def _message(self, uid: int | str, kind: str, value: object) -> bytes:
         return lisp.write([Symbol(kind), uid, value], self._dialect)
 
     def _hello(self, arguments: Sequence[object]) -> object:

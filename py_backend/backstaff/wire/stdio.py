@@ -17,7 +17,7 @@ EXIT_BAD_FRAME = 76
 
 def serve(server: Server) -> int:
     """Serve until stdin ends; return the exit status. Only the main thread calls this, and once."""
-    incoming, _, send = streams.claim()
+    incoming, _, send = streams.take_over_stdio()
     connection = Connection(server, send, Workers())
     try:
         while data := os.read(incoming, READ_BYTES):

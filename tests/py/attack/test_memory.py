@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from backstaff.arguments import ParameterType
-from backstaff.project.stamp import Recent
+from backstaff.cache import LRUCache
 from backstaff.server import Server
 from tests.py.attack.attackers import TOOLS
 from tests.py.servers import fitting, server_at
@@ -60,7 +60,7 @@ def test_long_values_of_an_argument_are_not_kept(server: Server, tool_id: str, n
 
 
 def test_empty_values_fill_a_cache_like_others() -> None:
-    recent: Recent[int, list[int]] = Recent(10, len)
+    recent: LRUCache[int, list[int]] = LRUCache(10, len)
     for number in range(100):
         recent.put(number, [])
     assert [number for number in range(100) if recent.get(number) is not None] == [*range(90, 100)]

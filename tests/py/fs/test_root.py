@@ -11,6 +11,7 @@ import pytest
 
 from backstaff.budget import Budget
 from backstaff.errors import (
+    Fault,
     InvalidPath,
     NotADirectory,
     NotFound,
@@ -259,20 +260,20 @@ def test_process_directory_as_root_is_not_left_through_its_magic_links() -> None
 def test_missing_path_is_not_found(project: Path, text: str) -> None:
     error = refusal(project, text)
     assert isinstance(error, NotFound)
-    assert not error.dangling
+    assert error.fault is Fault.MISSING
 
 
 def test_dangling_link_is_told_from_a_missing_name(project: Path) -> None:
     error = refusal(project, "dangling")
     assert isinstance(error, NotFound)
-    assert error.dangling
+    assert error.fault is Fault.DANGLING
 
 
 @pytest.mark.parametrize("text", ["f/", "f/.", "slash", "slash-dot", "file-link/"])
 def test_file_named_as_a_directory_is_refused(project: Path, text: str) -> None:
     error = refusal(project, text)
     assert isinstance(error, NotADirectory)
-    assert error.last
+    assert error.fault is Fault.NOT_DIRECTORY
 
 
 @pytest.mark.parametrize("text", ["f/x", "f/..", "f/../d", "d/f/x/y"])

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from queue import SimpleQueue
 from typing import Any, Protocol
 
-from backstaff.mcp.connection import STATELESS_VERSION, Connection, Offer
+from backstaff.mcp.connection import STATELESS_VERSION, Connection, ServedTools
 from backstaff.server import Server
 from backstaff.workers import Workers
 from tests.py.epc import DEADLINE, ISOLATED, Client
@@ -49,10 +49,10 @@ class Session:
         workers: Workers | None = None,
         **offer: Any,  # noqa: ANN401
     ) -> None:
-        """Offer TOOLS of SERVER, by default all; OFFER are further fields of an `Offer`."""
+        """Offer TOOLS of SERVER, by default all; OFFER are more fields of `ServedTools`."""
         self.sent: SimpleQueue[bytes] = SimpleQueue()
         ids = list(server.registry.by_id) if tools is None else tools
-        offered = Offer(**{"tools": ids, "max_output_bytes": 16_384, **offer})
+        offered = ServedTools(**{"tools": ids, "max_output_bytes": 16_384, **offer})
         self.connection = Connection(server, offered, self.sent.put, workers or Workers())
 
     def say(self, *messages: object) -> None:

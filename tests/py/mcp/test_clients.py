@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from backstaff.command_line import MCP_TOOLS
+from backstaff.manifest import PRESET
 from backstaff.mcp.connection import HANDSHAKE_VERSIONS, STATELESS_VERSION
 from backstaff.registry import discover
 from tests.py.epc import ISOLATED
@@ -102,9 +102,9 @@ def test_inspector_lists_and_calls_every_default_tool(root: Path) -> None:
         command = (str(INSPECTOR), "--cli", *ISOLATED, "mcp", "--root", str(root))
         return json.loads(printed(*command, *arguments, cwd=root))
 
-    names = [REGISTRY.model_name(tool_id) for tool_id in MCP_TOOLS]
+    names = [REGISTRY.model_name(tool_id) for tool_id in PRESET]
     assert [tool["name"] for tool in inspect("--method", "tools/list")["tools"]] == names
-    for tool_id, name in zip(MCP_TOOLS, names, strict=True):
+    for tool_id, name in zip(PRESET, names, strict=True):
         given = [f"{key}={value}" for key, value in fitting(REGISTRY.by_id[tool_id]).items()]
         arguments = ["--tool-arg", *given] if given else []
         result = inspect("--method", "tools/call", "--tool-name", name, *arguments)

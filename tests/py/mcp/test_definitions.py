@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backstaff.command_line import MCP_TOOLS
+from backstaff.manifest import PRESET
 from backstaff.registry import discover
 from backstaff.tool import ESSENTIAL
 from tests.py.mcp.session import Session
@@ -36,7 +36,7 @@ def sizes_told(*ids: str) -> dict[str, int]:
 
 
 def test_default_tools_cost_a_model_fewer_than_1500_tokens() -> None:
-    sizes = sizes_told(*MCP_TOOLS)
+    sizes = sizes_told(*PRESET)
     assert len(sizes) == 7
     assert sum(sizes.values()) / BYTES_A_TOKEN < MAX_TOKENS, sizes
 
@@ -50,7 +50,7 @@ def test_pages_tell_what_the_tools_cost() -> None:
     for tool_id in by_id:
         by_toolset.setdefault(tool_id.partition("/")[0], []).append(tool_id)
     for page, told, ids, around in (
-        ("mcp.md", r"definitions cost about ([\d,]+) tokens", MCP_TOOLS, 0),
+        ("mcp.md", r"definitions cost about ([\d,]+) tokens", PRESET, 0),
         ("backstaff.org", row.format("backstaff"), essential, 30),
         ("backstaff.org", r"without those of Emacs ([\d,]+)", tuple(by_id), 30),
         *(
@@ -66,7 +66,7 @@ def test_pages_tell_what_the_tools_cost() -> None:
 
 def test_default_tools_are_the_essential_ones_and_two_for_commands() -> None:
     essential = {i for i, tool in discover().by_id.items() if ESSENTIAL in tool.categories}
-    assert essential == {i for i in MCP_TOOLS if not i.startswith("commands/")}
+    assert essential == {i for i in PRESET if not i.startswith("commands/")}
 
 
 def test_names_fit_every_client_and_are_those_that_agents_in_emacs_know() -> None:
@@ -80,9 +80,9 @@ def test_names_fit_every_client_and_are_those_that_agents_in_emacs_know() -> Non
 
 def test_no_text_of_the_default_tools_names_a_tool_that_is_not_there() -> None:
     registry = discover()
-    offered = {tool["name"] for tool in listed(*MCP_TOOLS)}
+    offered = {tool["name"] for tool in listed(*PRESET)}
     others = {registry.model_name(tool_id) for tool_id in registry.by_id} - offered
-    texts = json.dumps(listed(*MCP_TOOLS))
+    texts = json.dumps(listed(*PRESET))
     assert not [name for name in others if re.search(rf"\b{name}\b", texts)]
     assert not re.search(r"\b(workspace|commands|agent-q|forge)/", texts)
 

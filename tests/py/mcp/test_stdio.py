@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backstaff.command_line import MCP_TOOLS
+from backstaff.manifest import PRESET
 from backstaff.registry import discover
 from tests.py.epc import DEADLINE, ISOLATED, SOURCE
 from tests.py.mcp.session import HELLO, STATELESS, McpClient, Serve, request, text
@@ -87,7 +87,7 @@ def test_server_that_is_opened_by_something_else_goes_on(serve: Serve, opening: 
     client.write(opening)
     if opening.strip():
         assert "error" in client.heard()
-    assert len(names(client)) == len(MCP_TOOLS)
+    assert len(names(client)) == len(PRESET)
 
 
 def test_stray_output_and_children_cannot_break_the_stream(made_up: McpClient) -> None:
@@ -226,7 +226,7 @@ def test_client_that_is_killed_leaves_no_orphan(tree: Plant) -> None:
 
 def test_seven_tools_are_offered_by_default(serve: Serve) -> None:
     registry = discover()
-    assert names(serve()) == [registry.model_name(tool_id) for tool_id in MCP_TOOLS]
+    assert names(serve()) == [registry.model_name(tool_id) for tool_id in PRESET]
 
 
 def test_options_choose_the_tools(serve: Serve) -> None:

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
+from backstaff.cache import LRUCache
 from backstaff.errors import Cancelled, PermissionRefused
 from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
@@ -24,7 +25,7 @@ from backstaff.project import files as project_files
 from backstaff.project.files import ProjectFiles
 from backstaff.project.git import NoGit
 from backstaff.project.packed import Closed
-from backstaff.project.stamp import RACY_NS, UNSETTLED, Recent, settled, stamp_of
+from backstaff.project.stamp import RACY_NS, UNSETTLED, settled, stamp_of
 from tests.py.examples import examples, times
 from tests.py.processes import unprivileged
 from tests.py.project.repositories import RandomRepository, alone, git
@@ -76,7 +77,7 @@ def fresh(root: Path) -> tuple[object, ...]:
 def anew(root: Path) -> tuple[object, ...]:
     """What a walk finds that knows nothing. The files that are kept stay."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(project_files, "_KEPT", Recent(0, lambda _: 1))
+        patch.setattr(project_files, "_KEPT", LRUCache(0, lambda _: 1))
         return whole(found_in(root))
 
 

@@ -13,9 +13,9 @@ from backstaff.budget import Budget
 from backstaff.errors import Cancelled
 from backstaff.project import git as asking
 from backstaff.project.git import (
-    Asked,
     NoGit,
     Repository,
+    RunningGit,
     TrackedFiles,
     default_excludes,
     find_repository,
@@ -297,7 +297,7 @@ def test_git_that_hangs_ends_without_the_server(
     with opened(folder) as directory:
         nobody = Repository(str(program), directory, 0, "", "", "", ignore_case=False)
         process = asking._started(nobody, Budget(), ("ls-files",))  # noqa: SLF001
-        assert isinstance(process, Asked)
+        assert isinstance(process, RunningGit)
         assert process._process.stdout is not None  # noqa: SLF001
         out = process._process.stdout.fileno()  # noqa: SLF001
         assert select.select([out], [], [], MOST_SECONDS_TO_END)[0], "git lives on"

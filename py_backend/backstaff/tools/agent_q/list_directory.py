@@ -5,7 +5,7 @@ files are `[FILE]` rows with their own size; the data have their `:kind` and `:t
 whose status the system refuses has "(size unknown)". Directories come first in every order, and the
 same key orders them. A listing that would pass its budget ends with the number of entries left out;
 the data hold the same rows as the text. A view may ask for the rows behind the last one it has
-(`Context.after`); the counts are of the whole directory all the same.
+(`View.after`); the counts are of the whole directory all the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -124,7 +124,7 @@ def _read(
             [name for name, _ in first_inner], [name for name, _ in first_others], statuses
         ).first(most)
     else:  # the names alone decide which entries are shown, and no other is statted
-        left = _behind(context.after, inner, others) if context.after else (inner, others)
+        left = _behind(context.view.after, inner, others) if context.view.after else (inner, others)
         before = len(inner) + len(others) - len(left[0]) - len(left[1])
         first = by_name(left[0], budget, most)
         then = by_name(left[1], budget, most - len(first))

@@ -8,16 +8,15 @@ of workspace/read_file that goes on there. Nothing outside the project's root is
 import json
 from dataclasses import dataclass, field
 
-from backstaff.errors import NotAFile, PathError, ToolError
+from backstaff.errors import Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading.source import TABLE, ContentError, Settings, opened
-from backstaff.reading.text import Taker, Whole, read
+from backstaff.reading.text import LineSink, TextFacts, read
 from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import CONTROLS, escaped, quote
+from backstaff.render.refusals import AGENT_Q_FILE, refused
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.agent_q._paths import refusal
 
-DEFAULT_TEXT_BYTES = 1 << 20
 MAX_TEXT_BYTES = 4 << 20
 
 
@@ -45,10 +44,10 @@ class Beginning:
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Read the file; refusals have the words of the contract's table of error cases."""
-    limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
+    limit = min(context.text_limit(), MAX_TEXT_BYTES)
     kept: list[Beginning] = []
 
-    def taker() -> Taker:
+    def taker() -> LineSink:
         kept[:] = [Beginning(limit + 1)]
         return kept[0]
 
@@ -60,13 +59,11 @@ def run(arguments: Arguments, context: Context) -> Result:
         if error.suggestions:
             message += f"; {context.named('workspace/read_file')} takes an encoding"
         raise ToolError(error.code, message, **error.details) from error
-    except NotAFile as error:
-        if error.kind != Kind.DIRECTORY:
-            raise refusal(error, arguments.path, "File") from error
-        message = f"{quote(arguments.path)} is a directory, not a file"
-        raise ToolError(error.code, message) from error
     except PathError as error:
-        raise refusal(error, arguments.path, "File") from error
+        words = AGENT_Q_FILE
+        if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
+            words = words | {Fault.NOT_FILE: ("", "{path} is a directory, not a file")}
+        raise refused(error, arguments.path, words) from error
     text, content, after = _fitted("".join(kept[0].pieces), whole, source.path, limit, context)
     return Result(
         text=text or "[the file is empty]\n",
@@ -85,7 +82,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _fitted(
-    content: str, whole: Whole, path: str, limit: int, context: Context
+    content: str, whole: TextFacts, path: str, limit: int, context: Context
 ) -> tuple[str, str, int | None]:
     """The text in LIMIT bytes, the part of CONTENT in it, and the number of the next line."""
     text = CONTROLS.sub(escaped, content)

@@ -17,13 +17,14 @@ from itertools import takewhile
 from operator import itemgetter
 
 from backstaff.budget import Budget
+from backstaff.cache import LRUCache
 from backstaff.errors import NotADirectory, NotFound, PathError, path_error
 from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.entry import Named, entries_in, lstat_or_none
 from backstaff.fs.handles import HANDLES
 from backstaff.fs.secrets import Guard
 from backstaff.fs.walk import Walk
-from backstaff.project.stamp import Recent, Stamp, settled, stamp_of
+from backstaff.project.stamp import Stamp, settled, stamp_of
 from backstaff.render.lines import plural
 from backstaff.render.names import prose, quote
 from backstaff.tools.commands._command import (
@@ -36,7 +37,6 @@ from backstaff.tools.commands._command import (
 from backstaff.tools.commands._conventions import DEPTH, PASSED_OVER, SKILL_FILES, Folder, Kind
 from backstaff.tools.commands._directories import TABLE, CommandDirectory
 
-DEFAULT_TEXT_BYTES = 1 << 20
 FIRST_BYTES = 4096
 MAX_CACHED = 20_000
 MAX_WARNINGS = 50
@@ -56,8 +56,8 @@ Listed = Mapping[str, tuple[Stamp, Sequence[Named]]]
 Key = tuple[str, Folder, bool, Guard]
 """The real path of a folder, the folder, whether links in it may lead anywhere, and which files in
 it may be read: what a person has seen of one is not told to a model."""
-CACHE: Recent[Key, Cached] = Recent(MAX_CACHED, len)
-LISTED: Recent[Key, Listed] = Recent(MAX_CACHED, len)
+CACHE: LRUCache[Key, Cached] = LRUCache(MAX_CACHED, len)
+LISTED: LRUCache[Key, Listed] = LRUCache(MAX_CACHED, len)
 
 
 @dataclass(slots=True)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import NotADirectory, NotAFile, NotFound, OutsideRoot, PathError, ToolError
+from backstaff.errors import NotAFile, NotFound, PathError, ToolError
 from backstaff.fs.entry import Kind as EntryKind
 from backstaff.fs.entry import names_in
 from backstaff.fs.file import Content, not_a_file, read, regular
 from backstaff.fs.root import Place, Root
 from backstaff.fs.secrets import Guard
-from backstaff.render.names import quote
+from backstaff.render.refusals import COMMANDS, refused
 from backstaff.tool import Context
 from backstaff.tools.commands._conventions import MARKDOWN, Folder, Kind, folders
 
@@ -176,7 +176,8 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
                 path = os.path.expanduser(folder.label)  # pathlib raises for an unknown user
                 opened.append(_open(folder, path, context.root, stack))
             except PathError as error:
-                problems.append(problem := _problem(folder.label, error))
+                problem = refused(error, folder.label, COMMANDS).message
+                problems.append(problem)
                 # Not everyone has commands of their own, so a missing directory is normal.
                 if isinstance(error, NotFound):
                     missing.append(folder.label)
@@ -206,16 +207,3 @@ def _open(folder: Folder, path: str, root: Root, stack: ExitStack) -> CommandDir
     place = stack.enter_context(place_root.directory(path))
     listing = place.listing()
     return CommandDirectory(folder, root, follow_links, place.path, place.relative, listing)
-
-
-def _problem(label: str, error: PathError) -> str:
-    match error:
-        case OutsideRoot():
-            words = "is outside the project: if that is meant, write it as an absolute path"
-        case NotADirectory(last=True):
-            words = "is not a directory"
-        case NotFound() | NotADirectory():
-            words = "does not exist"
-        case _:
-            words = f"cannot be read: {error.message}"
-    return f"{quote(label)} {words}"

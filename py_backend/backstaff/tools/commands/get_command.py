@@ -46,7 +46,6 @@ from backstaff.tools.commands._directories import (
 )
 
 MAX_CONTENT_BYTES = 1 << 20
-DEFAULT_TEXT_BYTES = 2 << 20
 MAX_JSON_BYTES = 13 << 18
 """Bytes of the content as a JSON string. Text, data and output together take up to four times as
 many, and a frame holds sixteen mebibytes."""
@@ -90,7 +89,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     whole = {"name": command.name, "content": text, "truncated": cut}
     data = command.facts(*OUTPUT, "modified_epoch", "folder", "is_dependency", *more)
     output = command.facts(*OUTPUT, *["folder"] * context.settings.several)
-    shown, complete = _text(command, text, cut_note, context.text_limit(DEFAULT_TEXT_BYTES))
+    shown, complete = _text(command, text, cut_note, context.text_limit(2 << 20))
     return Result(
         text=shown,
         data=whole | {"metadata": data},
@@ -213,6 +212,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=7,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

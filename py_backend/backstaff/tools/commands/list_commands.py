@@ -22,10 +22,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from backstaff.render.lines import bracketed, fitted, left_out
+from backstaff.render.lines import bracketed, cut, left_out
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import (
-    DEFAULT_TEXT_BYTES,
     nested,
     nested_note,
     read_catalog,
@@ -73,13 +72,14 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes = [] if catalog.complete else [late]
     if not commands:
         notes += nested_note(below)  # else the text is the contract's page, and no more
-    limit = context.text_limit(DEFAULT_TEXT_BYTES)
-    text, shown = fitted(
+    limit = context.text_limit()
+    told = bracketed([*notes, *warnings_note(warnings)])
+    text, shown = cut(
         _head(pagination, len(page)),
         [f"{command.summary(several=several)}\n" for command in page],
-        bracketed([*notes, *warnings_note(warnings)]),
+        lambda shown: told + _next_page(pagination, shown, len(page) - shown, limit),
         limit,
-        lambda shown: _next_page(pagination, shown, len(page) - shown, limit),
+        longest=True,
     )
     return Result(
         text=text,
@@ -129,6 +129,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.COMMANDS,
+    preset=6,
     categories=("commands", "discovery"),
     settings=Settings,
     table=TABLE,

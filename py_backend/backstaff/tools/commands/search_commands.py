@@ -26,11 +26,10 @@ from backstaff.budget import Budget
 from backstaff.errors import PathError, ToolError
 from backstaff.frontmatter.block import parse
 from backstaff.names.stems import stem
-from backstaff.render.lines import bracketed, fitted, left_out, plural
+from backstaff.render.lines import bracketed, cut, left_out, plural
 from backstaff.render.names import quote
 from backstaff.tool import Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.commands._catalog import (
-    DEFAULT_TEXT_BYTES,
     nested,
     nested_note,
     read_catalog,
@@ -156,12 +155,15 @@ def run(arguments: Arguments, context: Context) -> Result:
     notes = [] if catalog.complete else ["the time was up: there may be better ones"]
     notes += [*_notes(commands, len(matches), most), *nested_note(below)]
     notes += warnings_note(warnings)
-    limit = context.text_limit(DEFAULT_TEXT_BYTES)
-
-    def end(shown: int) -> str:
-        return left_out(len(rows) - shown, limit, TELLS_ALL)
-
-    text, shown = fitted(head, rows, bracketed(notes), limit, end)
+    limit = context.text_limit()
+    told = bracketed(notes)
+    text, shown = cut(
+        head,
+        rows,
+        lambda shown: told + left_out(len(rows) - shown, limit, TELLS_ALL),
+        limit,
+        longest=True,
+    )
     return Result(
         text=text,
         data={"query": query, "results": results, "searched": len(commands)},

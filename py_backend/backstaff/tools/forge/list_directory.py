@@ -18,24 +18,16 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import NamedTuple
 
-from backstaff.errors import (
-    InvalidPath,
-    NotADirectory,
-    NotFound,
-    OutsideRoot,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import PathError, ToolError
 from backstaff.fs.entry import Kind, Named, facts_of, lstat, names_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Step, Walk
 from backstaff.render.canonical import rows_to_json, to_json
 from backstaff.render.lines import cut, size
 from backstaff.render.names import labels, lossy, quote, show
+from backstaff.render.refusals import FORGE, refused
 from backstaff.result import Keyword, Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
-
-DEFAULT_OUTPUT_BYTES = 1 << 20
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SEPARATORS = re.compile(r"[\x1c-\x1f]")
@@ -133,7 +125,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         with context.root.directory(path) as place:
             entries, reason = _listed(place, depth, arguments, context)
     except PathError as error:
-        raise _refusal(error) from error
+        raise refused(error, path, FORGE) from error
 
     def totals(shown: int) -> dict[str, object]:
         why = reason if shown == len(entries) else _MAX_OUTPUT_BYTES  # FR-LD-OUT-07
@@ -144,7 +136,7 @@ def run(arguments: Arguments, context: Context) -> Result:
             "truncated_reason": why,
         }
 
-    limit, objects = context.text_limit(DEFAULT_OUTPUT_BYTES), rows_to_json(_rows(entries))
+    limit, objects = context.text_limit(), rows_to_json(_rows(entries))
     text, shown = cut(
         f'{{"path":{to_json(path)},"entries":[',
         [f",{entry}" if number else entry for number, entry in enumerate(objects)],
@@ -198,22 +190,6 @@ def normalized(path: str) -> str:
 
 def _bad(message: str) -> ToolError:
     return ToolError(_BAD_ARGS, message)
-
-
-def _refusal(error: PathError) -> ToolError:
-    """ERROR as an error of the SRD (FR-LD-VAL-08, FR-LD-ERR-02, -03)."""
-    match error:
-        case OutsideRoot():
-            return ToolError(_SANDBOX_VIOLATION, "path leads outside the sandbox")
-        case InvalidPath():
-            return _bad(error.message)
-        case NotADirectory(last=True):
-            words = "path is not a directory"
-        case NotFound() | NotADirectory():
-            words = "path does not exist"
-        case _:
-            words = f"path cannot be read: {error.message}"
-    return ToolError(_FAILED, words)
 
 
 def _listed(

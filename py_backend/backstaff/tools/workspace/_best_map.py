@@ -50,7 +50,7 @@ MOST_KINDS = 2
 Cost = Callable[[str], float]
 """The part of the room that a text takes."""
 
-_KIND = re.compile(r"(?<=.)\.[a-zA-Z]\w{0,11}\Z", re.ASCII | re.DOTALL)
+_KIND = re.compile(r"(?<=.)\.[a-zA-Z]\w{0,15}\Z", re.ASCII | re.DOTALL)
 _CLOSED = {Closed.REPOSITORY: "git", Closed.UNREADABLE: "?"}
 
 

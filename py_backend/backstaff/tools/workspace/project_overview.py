@@ -371,5 +371,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=1,
     categories=(ESSENTIAL, "filesystem", "navigation"),
 )

@@ -19,24 +19,17 @@ it has only a part.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from backstaff.errors import (
-    ErrorCode,
-    NotADirectory,
-    NotAFile,
-    NotFound,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import ErrorCode, Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Source, opened
-from backstaff.reading.text import Taker, Whole, read
+from backstaff.reading.text import LineSink, TextFacts, read
 from backstaff.render.lines import fitting, plural, size
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show
+from backstaff.render.refusals import READ_FILE, refused
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._refusals import does_not_exist, nearest, refusal
+from backstaff.tools.workspace._refusals import nearest, nearest_names
 
-DEFAULT_TEXT_BYTES = 2 << 20
 MAX_TEXT_BYTES = 4 << 20
 """No limit makes a page larger: it comes as text, data and output, and a frame holds 16 MiB."""
 LINE_BYTES = 2_000
@@ -137,10 +130,10 @@ def run(arguments: Arguments, context: Context) -> Result:
     if given is not None and not encodings.codec(given):
         problem = f"is no encoding that is known here: {quote(given)}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'encoding' {problem}")
-    limit = min(context.text_limit(DEFAULT_TEXT_BYTES), MAX_TEXT_BYTES)
+    limit = min(context.text_limit(2 << 20), MAX_TEXT_BYTES)
     windows: list[Window] = []
 
-    def taker() -> Taker:
+    def taker() -> LineSink:
         start, skip, count = arguments.start_line, arguments.start_byte, arguments.max_lines
         windows[:] = [Window(start, skip, count, max(limit, LINE_BYTES))]
         return windows[0]
@@ -165,7 +158,7 @@ class Page:
 
     arguments: Arguments
     source: Source
-    whole: Whole
+    whole: TextFacts
     lines: Sequence[Line]
     limit: int
 
@@ -288,26 +281,19 @@ def _first(text: str, most: int) -> str:
 
 def _refusal(error: PathError, path: str, context: Context) -> ToolError:
     """The error for ERROR in the words and codes of read 6."""
-    match error:
-        case NotAFile(kind=Kind.DIRECTORY):
-            shows = f"{context.named('workspace/tree')} shows what is in it"
-            problem = f'is a directory: {shows} with entry_kind="all"'
-        case NotAFile():
-            describes = f"{context.named('agent-q/get_file_info')} describes it"
-            problem = f"is no regular file: {error.message}; {describes}"
-        case NotADirectory(last=True):
-            problem = "has a slash at its end, but it is a file: leave the slash out"
-        case NotFound(dangling=True):
-            # The file that is wanted has the target's name, not the link's.
-            refused = refusal(error, path, context)
-            return ToolError(refused.code, refused.message, nearest=[])
-        case NotFound() | NotADirectory():
-            near = nearest(path, context)
-            message = f"Path {quote(path)} {does_not_exist(near)}"
-            return ToolError(ErrorCode.NOT_FOUND, message, nearest=near)
-        case _:
-            return refusal(error, path, context)
-    return ToolError(ErrorCode.NOT_FILE, f"Path {quote(path)} {problem}")
+    near = nearest(path, context) if error.fault is Fault.MISSING else []
+    kind = ""
+    if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
+        shows = f"{context.named('workspace/tree')} shows what is in it"
+        kind = f'is a directory: {shows} with entry_kind="all"'
+    elif isinstance(error, NotAFile):
+        describes = f"{context.named('agent-q/get_file_info')} describes it"
+        kind = f"is no regular file: {error.message}; {describes}"
+    refusal = refused(error, path, READ_FILE, near=nearest_names(near), kind=kind)
+    # The file that a link without a target is to lead to has another name than the link.
+    if error.fault in {Fault.MISSING, Fault.DANGLING}:
+        refusal.details["nearest"] = near
+    return refusal
 
 
 TOOL = Tool(
@@ -317,6 +303,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=4,
     categories=(
         ESSENTIAL,
         "filesystem",

@@ -55,7 +55,6 @@ from backstaff.tools.workspace._refusals import refusal
 from backstaff.unsaved import UnsavedText
 
 EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
-DEFAULT_TEXT_BYTES = 1 << 20
 MAX_PATTERN_BYTES = 1000
 MAX_FILE_BYTES = 1 << 20
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
@@ -175,7 +174,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         had, passed = budget.deadline - start, time.monotonic() - start
         raise _timeout(asked, scan, prefix, had * 1000, passed * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
-    return found.result(context.text_limit(DEFAULT_TEXT_BYTES), took_ms)
+    return found.result(context.text_limit(), took_ms)
 
 
 def _check(asked: Arguments) -> None:
@@ -217,7 +216,9 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
     of = "" if pattern == asked.pattern or not where else f" in {quote(pattern)}"
     remedy = "write it for Python's re, or give literal=true to look for the text"
     problem = f"Argument 'pattern' is no regular expression: {error}{where}{of}"
-    return ToolError(INVALID_REGEX, f"{problem}; {remedy}", problem=problem, remedy=remedy)
+    return ToolError(
+        INVALID_REGEX, f"{problem}; {remedy}", problem=problem, remedy=remedy, reason=str(error)
+    )
 
 
 def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: float) -> ToolError:
@@ -361,9 +362,20 @@ class Answer:
             "unsaved": unsaved,
         }
         in_units = [item | units for item, units in items[:shown]]
+        there = {item["path"] for item, _ in items[:shown]}
+        around = [
+            {
+                "path": one.path,
+                "lines": [{"line": n, "text": text} for n, text in sorted(one.lines.items())],
+            }
+            for one in found
+            if asked.context_lines and one.path in there
+        ]
         return Result(
             text="".join((head, *rows[:shown], end)),
-            data=output | {"notes": [note.data() for note in notes]},
+            data=output
+            | {"notes": [note.data() for note in notes]}
+            | ({"around": around} if around else {}),
             output=output | {"took_ms": took_ms, "items": in_units},
             truncated=more or is_bare,  # lines around a match have no room
             labels=lambda: labels(path_in_text, (one.path for one in found)),
@@ -455,6 +467,7 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=5,
     categories=(ESSENTIAL, "filesystem", "navigation", "search"),
     reads_content=True,
     settings=Settings,

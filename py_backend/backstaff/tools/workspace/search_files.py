@@ -365,5 +365,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TEXT,
+    preset=3,
     categories=(ESSENTIAL, "filesystem", "navigation", "search"),
 )

@@ -29,15 +29,7 @@ from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from backstaff.budget import Budget
-from backstaff.errors import (
-    ErrorCode,
-    InvalidPath,
-    NotADirectory,
-    NotFound,
-    OutsideRoot,
-    PathError,
-    ToolError,
-)
+from backstaff.errors import ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.entry import GROUPS, Kind, Named, groups_in
 from backstaff.fs.root import Place
 from backstaff.fs.walk import Arrange, Step, Walk
@@ -55,14 +47,14 @@ from backstaff.render.lines import (
     some_of,
 )
 from backstaff.render.names import labels, literal, quote, show, word, words
+from backstaff.render.refusals import TREE
 from backstaff.result import Note, NoteKind
 from backstaff.tool import ESSENTIAL, Context, LeftOut, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._refusals import no_directory
+from backstaff.tools.workspace._refusals import refusal
 
 MAX_DEPTH, MAX_ENTRIES = 12, 1000
 MAX_LEFT_OUT = 100
 """The most names that the data list as left out: git may ignore thousands."""
-DEFAULT_TEXT_BYTES = 1 << 20
 DEFAULT_EXCLUDES = frozenset(
     (".git", "node_modules", "dist", "build", "target", ".vscode", ".DS_Store")
 )
@@ -161,7 +153,7 @@ def run(arguments: Arguments, context: Context) -> Result:
                     arguments.exclude, excluded_paths, shown, "shown", context.budget
                 )
     except PathError as error:
-        raise _refusal(error, arguments.path, context) from error
+        raise refusal(error, arguments.path, context, TREE) from error
     lines = list(_lines(tree.root, tree))
     notes = list(_notes(tree, arguments, context, lines, None))
     text, is_whole = _text(tree, arguments, context, lines, notes)
@@ -213,22 +205,6 @@ def _labels(root: Node) -> list[tuple[str, str]]:
     return labels(show, [node[key] for node in nodes for key in ("name", "path")])
 
 
-def _refusal(error: PathError, path: str, context: Context) -> ToolError:
-    """ERROR with the contract's code (4.3), and SANDBOX_VIOLATION for a path outside."""
-    match error:
-        case OutsideRoot():
-            code, problem = ErrorCode.SANDBOX_VIOLATION, "is outside the workspace"
-        case NotADirectory(last=True) | NotFound(dangling=True):
-            code, problem = ErrorCode.NOT_DIRECTORY, "is not a directory"
-        case NotFound() | NotADirectory():
-            code, problem = ErrorCode.NOT_FOUND, no_directory(path, context)
-        case InvalidPath():
-            code, problem = ErrorCode.INVALID_ARGUMENT, f"cannot be used: {error.message}"
-        case _:
-            code, problem = ErrorCode.INTERNAL, f"cannot be read: {error.message}"
-    return ToolError(code, f"Path {quote(path)} {problem}")
-
-
 def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
     """Walk below PLACE as far as ARGUMENTS allow, and make the nodes."""
 
@@ -236,7 +212,7 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
         return {"name": name, "path": path, "depth": depth, "kind": kind}
 
     base = place.prefix
-    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY), context.count_closed)
+    tree = Tree(node_of(place.name, place.relative, 0, Kind.DIRECTORY), context.view.count_closed)
     if arguments.max_entries == 1:
         tree.limit_reached = True
         return tree
@@ -276,9 +252,9 @@ def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: C
 
 def _rule(place: Place, context: Context) -> Rule:
     """Make the function that finds the names to leave out without being asked."""
-    if context.left_out is LeftOut.NOTHING:
+    if context.view.left_out == LeftOut.NOTHING:
         return lambda *_: frozenset()
-    if context.left_out is LeftOut.CONTRACT:
+    if context.view.left_out == LeftOut.CONTRACT:
         return lambda _, names: DEFAULT_EXCLUDES.intersection(names)
     project = project_files(place, context.budget)
     known: dict[str, set[str]] = {}
@@ -400,7 +376,7 @@ def _text(
 
     A cut text has as many of the lines, and of the names in the last one, as have room.
     """
-    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    limit = context.text_limit()
     counts = [(tree.counts[kind], kind) for kind in SUFFIXES if tree.counts[kind]]
     plurals = {Kind.DIRECTORY: "directories"}
     totals = ", ".join(plural(n, kind, plurals.get(kind, "")) for n, kind in counts)
@@ -439,7 +415,7 @@ def _notes(
 
     LEFT_OUT is the number of lines that are not SHOWN, or None where the text is whole.
     """
-    root, limit = tree.root["path"], context.text_limit(DEFAULT_TEXT_BYTES)
+    root, limit = tree.root["path"], context.text_limit()
     if tree.limit_reached:
         raisable = asked.max_entries < MAX_ENTRIES
         text = f"stopped at max_entries {asked.max_entries}: there may be more"
@@ -472,7 +448,7 @@ def _about_short_lines(
     asked: Arguments, context: Context, root: str, shown: Sequence[_Line], *, is_cut: bool
 ) -> Iterator[Note]:
     """Say how to see the names that lines miss; IS_CUT where the text has not all of them."""
-    limit = context.text_limit(DEFAULT_TEXT_BYTES)
+    limit = context.text_limit()
     short = [line for line in shown if line.missing != 0]
     if any(line.path != root for line in short) or (short and asked.max_depth > 1):
         call = f"give its directory as path with max_depth=1, max_entries={MAX_ENTRIES}"
@@ -492,5 +468,6 @@ TOOL = Tool(
     arguments=Arguments,
     run=run,
     result_kind=ResultKind.TREE,
+    preset=2,
     categories=(ESSENTIAL, "filesystem", "navigation"),
 )

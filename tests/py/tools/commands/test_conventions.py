@@ -459,6 +459,6 @@ def test_the_setting_is_read(tmp_path: Path, given: str, kinds: tuple[str, ...])
 @pytest.mark.parametrize("given", ['"none"', '["skill", "agents"]', "true", "[1]"])
 def test_a_source_that_is_none_is_refused(tmp_path: Path, given: str) -> None:
     (tmp_path / "config.toml").write_text(f"[tools.list_commands]\nsources = {given}\n")
-    words = 'must be one of "all", "skill", "command", "prompt", or a list of them'
+    words = "must be (one of 'all', 'skill', 'command', 'prompt'|a string or a list of strings)"
     with pytest.raises(SettingsError, match=words):
         load(tmp_path / "config.toml", REGISTRY.settings_tables())

@@ -1,0 +1,47 @@
+"""The one kind of cache: in memory, bounded, for several threads."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class LRUCache(Generic[Key, Value]):
+    """The values used last. The least recently used go when all are larger than `most` together.
+
+    Each value counts one more than its size, because a thousand empty ones take memory, too.
+    """
+
+    def __init__(self, most: int, size: Callable[[Value], int] = lambda _: 0) -> None:
+        """Keep values whose SIZE together is at most MOST; by default MOST values."""
+        self.most = most
+        self._size = size
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Key) -> Value | None:
+        """The value of KEY, if it is still there."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: Key, value: Value) -> None:
+        """Keep VALUE for KEY."""
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) + sum(map(self._size, self._values.values())) > self.most:
+                self._values.popitem(last=False)
+
+    def __contains__(self, key: Key) -> bool:
+        """Whether KEY has a value; this is no use of it."""
+        return key in self._values
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._values.clear()

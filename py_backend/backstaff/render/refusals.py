@@ -1,0 +1,88 @@
+"""How the tools of each contract refuse a path: one table of codes and sentences."""
+
+from backstaff.errors import ErrorCode, Fault, PathError, ToolError
+from backstaff.render.names import quote
+
+Refusals = dict[Fault, tuple[str, str]]
+"""The code and the sentence for each fault. The code "" is the error's own.
+
+A sentence can have `{path}` as it was given, the system's `{error}`, and the words of the caller.
+"""
+_GENERAL = {
+    Fault.NOT_DIRECTORY: Fault.MISSING,  # `f/x` does not exist where f is a file
+    Fault.DANGLING: Fault.MISSING,
+    Fault.DENIED: Fault.OTHER,
+    Fault.NOT_FILE: Fault.OTHER,
+}
+"""The fault whose sentence stands for one that a contract does not tell apart."""
+
+
+def _agent_q(noun: str) -> Refusals:
+    # The contracts leave some errors open: there the words of the system follow.
+    return {
+        Fault.OUTSIDE: ("", "Path {path} is outside project root"),
+        Fault.MISSING: ("", f"{noun} {{path}} not found"),
+        Fault.INVALID: ("", "Argument 'path' is no path: {error}"),
+        Fault.DENIED: ("", f"Cannot read {noun.lower()} {{path}}"),
+        Fault.OTHER: ("", f"Cannot read {noun.lower()} {{path}}: {{error}}"),
+    }
+
+
+AGENT_Q_FILE = _agent_q("File")
+AGENT_Q_DIRECTORY: Refusals = _agent_q("Directory") | {
+    Fault.NOT_DIRECTORY: ("", "{path} is a file, not a directory"),
+}
+WORKSPACE: Refusals = {
+    Fault.OUTSIDE: ("", "Path {path} is outside the workspace"),
+    Fault.NOT_DIRECTORY: (
+        "",
+        "Path {path} is not a directory: give the directory that it is in",
+    ),
+    Fault.DANGLING: ("", "Path {path} is a link whose target does not exist"),
+    Fault.MISSING: ("", "Path {path} does not exist{near}"),
+    Fault.INVALID: ("", "Path {path} cannot be used: {error}"),
+    Fault.OTHER: ("", "Path {path} cannot be read: {error}"),
+}
+TREE: Refusals = {
+    **WORKSPACE,
+    Fault.NOT_DIRECTORY: (ErrorCode.NOT_DIRECTORY, "Path {path} is not a directory"),
+    Fault.DANGLING: (ErrorCode.NOT_DIRECTORY, "Path {path} is not a directory"),
+    Fault.MISSING: (ErrorCode.NOT_FOUND, WORKSPACE[Fault.MISSING][1]),
+    Fault.OTHER: (ErrorCode.INTERNAL, WORKSPACE[Fault.OTHER][1]),
+}
+READ_FILE: Refusals = {
+    **WORKSPACE,
+    Fault.NOT_FILE: (ErrorCode.NOT_FILE, "Path {path} {kind}"),
+    Fault.NOT_DIRECTORY: (
+        ErrorCode.NOT_FILE,
+        "Path {path} has a slash at its end, but it is a file: leave the slash out",
+    ),
+    Fault.MISSING: (ErrorCode.NOT_FOUND, WORKSPACE[Fault.MISSING][1]),
+}
+FORGE: Refusals = {
+    Fault.OUTSIDE: ("SandboxViolation", "path leads outside the sandbox"),
+    Fault.NOT_DIRECTORY: ("ExecutionFailed", "path is not a directory"),
+    Fault.MISSING: ("ExecutionFailed", "path does not exist"),
+    Fault.INVALID: ("BadArgs", "{error}"),
+    Fault.OTHER: ("ExecutionFailed", "path cannot be read: {error}"),
+}
+"""The SRD's errors (FR-LD-VAL-08, FR-LD-ERR-02, -03)."""
+COMMANDS: Refusals = {
+    Fault.OUTSIDE: (
+        "",
+        "{path} is outside the project: if that is meant, write it as an absolute path",
+    ),
+    Fault.NOT_DIRECTORY: ("", "{path} is not a directory"),
+    Fault.MISSING: ("", "{path} does not exist"),
+    Fault.OTHER: ("", "{path} cannot be read: {error}"),
+}
+
+
+def refused(error: PathError, path: str, refusals: Refusals, **words: str) -> ToolError:
+    """Return the tool's error for ERROR, met on the way to PATH, in the words of REFUSALS."""
+    fault = error.fault
+    if fault not in refusals:
+        fault = _GENERAL.get(fault, Fault.OTHER)
+    code, sentence = refusals[fault]
+    told = sentence.format(path=quote(path), error=error.message, **words)
+    return ToolError(code or error.code, told, **error.details)
