@@ -20,6 +20,7 @@
 (autoload 'backstaff-connect "backstaff-remote" nil t)
 (add-hook 'backstaff-reply-functions #'backstaff-buffer-state-add)
 (autoload 'backstaff-buffer-state-add "backstaff-ui-buffer-state")
+(autoload 'backstaff-changes "backstaff-ui-changes" nil t)
 (autoload 'backstaff-command-mode "backstaff-ui-commands")
 (autoload 'backstaff-find-command "backstaff-ui-commands" nil t)
 (autoload 'backstaff-list-commands "backstaff-ui-commands" nil t)

@@ -73,11 +73,14 @@
 
 (defun backstaff-inspector--read-arguments (tool root &optional current)
   "Read the arguments of TOOL, a definition, and return them as a plist.
-Paths are below ROOT.  CURRENT is a plist of values to edit."
+Paths are below ROOT.  CURRENT is a plist of values to edit.  Lists of objects
+are not asked for."
   (cl-loop for definition in (plist-get tool :arguments)
            for keyword = (intern (concat ":" (plist-get definition :name)))
-           for value = (backstaff-inspector--read-argument
-                        definition root (plist-get current keyword))
+           for value = (if (eq (plist-get definition :items) :object)
+                           (plist-get current keyword)
+                         (backstaff-inspector--read-argument
+                          definition root (plist-get current keyword)))
            when value append (list keyword value)))
 
 (defun backstaff-inspector--read-argument (definition root current)
@@ -150,7 +153,7 @@ If TOOL tells what a file is or holds, that is the path of the visited file,
 below ROOT."
   (when-let* ((definition (cl-find-if #'backstaff-inspector--path-p
                                       (plist-get tool :arguments)))
-              ((plist-get definition :required))
+              ((equal (plist-get definition :name) "path"))
               ((or (eq (plist-get tool :result-kind) :file-info)
                    (plist-get tool :reads-content)))
               (file buffer-file-name)

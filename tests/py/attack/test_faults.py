@@ -146,12 +146,13 @@ def test_few_descriptors_are_enough_and_fewer_are_an_answer(server: Server, tool
         reply = called(server, tool_id)
         return reply.ok, reply.text
 
-    for spare in range(12):
+    needed = 20 if "/git_" in tool_id else 10  # a process of git's has pipes, too
+    for spare in range(needed + 2):
         ok, text = in_child(lambda spare=spare: within(spare))  # type: ignore[misc]
         tally(faults_injected=1)
         assert text
         assert BUG not in text
-        assert ok or spare < 10, text
+        assert ok or spare < needed, text
 
 
 FRESH = """
