@@ -65,15 +65,11 @@ class Adapter:
 
     def send(self, request: Request) -> Response:
         """Send REQUEST on a connection that is open already, if there is one."""
-        connection = self.pool.take(request.host)
         try:
-            response = connection.exchange(request)
+            return self.pool.exchange(request)
         except StaleConnection:
             # The other side had hung up. A new connection will do.
-            self.pool.drop(connection)
             return self.send(request)
-        self.pool.give_back(connection)
-        return response
 ''',
 }
 

@@ -76,10 +76,12 @@ GPTEL = """(progn
 # ---------------------------------------------------------------------------- the model
 
 QUESTION = "@backstaff With my change in session.py, can a POST still be sent twice?"
-SEARCH: dict[str, object] = {"pattern": r"may_repeat\(|\.send\(", "include": ["src/**"]}
-ASKED = re.compile(r"^(src/courier/session\.py)\n(?:.*\n)*?(\d+): +if .*may_repeat", re.MULTILINE)
+SEARCH: dict[str, object] = {
+    "pattern": r"may_repeat\(|\.send\(", "include": ["src/**"], "context_lines": 0
+}  # fmt: skip
+ASKS = re.compile(r"^(src/courier/session\.py)\n(?:.*\n)*?(\d+): +if .*may_repeat", re.MULTILINE)
 REPEATS = re.compile(
-    r"^(src/courier/adapters\.py)\n(?:.*\n)*?(\d+): +return self\.send", re.MULTILINE
+    r"^(src/courier/adapters\.py)\nin ([\w.]+) .*\n(\d+): +return self\.send", re.MULTILINE
 )
 ANSWER = (
     "Yes, in one place.\n\nYour change (={0}= line {1}, not saved yet) asks ~may_repeat~ after a"
@@ -111,17 +113,12 @@ def said(replies: list[str], names: list[str]) -> dict[str, object]:
     """What the model says after REPLIES, with the tools NAMES."""
     if not replies:
         return _calls(names, "regexp_search", SEARCH)
-    repeats, asked = REPEATS.search(replies[0]), ASKED.search(replies[0])
-    if repeats is None or asked is None:
+    asks, repeats = ASKS.search(replies[0]), REPEATS.search(replies[0])
+    if asks is None or repeats is None:
         return {"role": "assistant", "content": "I find nothing in: " + replies[0]}
     if len(replies) == 1:
-        window: dict[str, object] = {
-            "path": repeats[1],
-            "start_line": int(repeats[2]) - 5,
-            "max_lines": 6,
-        }
-        return _calls(names, "read_file", window)
-    text = ANSWER.format(*asked.groups(), *repeats.groups())
+        return _calls(names, "read_file", {"path": repeats[1], "symbol": repeats[2]})
+    text = ANSWER.format(*asks.groups(), repeats[1], repeats[3])
     return {"role": "assistant", "content": text}
 
 
@@ -153,7 +150,9 @@ class Picture:
 
 
 PICTURES = {
-    "agent": Picture(52, (), r"there, too\.", QUESTION, ("C-c", "Enter"), GPTEL),
+    "agent": Picture(
+        55, (), r"With my change(?:.*\n)+.*there, too\.", QUESTION, ("C-c", "Enter"), GPTEL
+    ),
     "overview": Picture(26, ("C-c", "b", "o"), "read first"),
     "find": Picture(14, ("C-c", "b", "f"), r"^src/courier/http2/streams\.py", "str cour"),
 }
