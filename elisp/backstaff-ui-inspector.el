@@ -177,6 +177,7 @@ omitted.  Tools see the project of the current directory."
             tool root (backstaff-inspector--suggestion tool root)))))
   (backstaff-inspector-show id arguments '(text plist json)))
 
+;;;###autoload
 (defun backstaff-inspector-show (id arguments forms &optional root)
   "Run the tool ID with ARGUMENTS and show its reply in FORMS.
 FORMS is a list of `text', `plist' and `json'; of (text) nothing else is shown.
