@@ -28,7 +28,6 @@
 (autoload 'backstaff-doctor "backstaff-ui-doctor" nil t)
 (autoload 'backstaff-find-file "backstaff-ui-find" nil t)
 (autoload 'backstaff-run-tool "backstaff-ui-inspector" nil t)
-(autoload 'backstaff-inspector-show "backstaff-ui-inspector")
 (autoload 'backstaff-inspector-mode "backstaff-ui-inspector")
 (autoload 'backstaff-list-mode "backstaff-ui-list")
 (autoload 'backstaff-list-directory "backstaff-ui-list" nil t)

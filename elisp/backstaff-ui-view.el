@@ -620,8 +620,7 @@ With a prefix argument RELATIVE, copy its path below the project's root."
 (defun backstaff-view-info ()
   "Show the type, size, times and permissions of the file at point."
   (interactive)
-  (backstaff-inspector-show "agent-q/get_file_info" (list :path (backstaff-view--path)) '(text)
-                            (backstaff-view-get :root)))
+  (backstaff-view--open-info (backstaff-view-get :root) (backstaff-view--path)))
 
 ;;;###autoload
 (defun backstaff-file-info (file)
@@ -636,8 +635,13 @@ Interactively this is the current file; with a prefix argument, ask."
                 (if (and (not (file-remote-p name)) (file-directory-p name))
                     (file-name-as-directory name)
                   (file-name-directory name)))))
-    (backstaff-inspector-show "agent-q/get_file_info"
-                              (list :path (backstaff-path-relative root name)) '(text) root)))
+    (backstaff-view--open-info root (backstaff-path-relative root name))))
+
+(defun backstaff-view--open-info (root path)
+  "Show what the tool get_file_info tells of PATH below ROOT."
+  (backstaff-view-open 'backstaff-inspector-mode
+                       (list :root root :path "." :tool "agent-q/get_file_info"
+                             :arguments (list :path path) :forms '(text))))
 
 (provide 'backstaff-ui-view)
 ;;; backstaff-ui-view.el ends here
