@@ -457,10 +457,11 @@ For example \"*backstaff tree: project/src*\"."
         (t (goto-char (next-single-property-change
                        (point) 'backstaff-name nil (line-end-position))))))
 
-(defun backstaff-view-go-to (path)
-  "Go to the line of PATH and return non-nil, or stay if there is none."
+(defun backstaff-view-go-to (path &optional from)
+  "Go to the line of PATH and return non-nil, or stay if there is none.
+Look from the position FROM on, by default everywhere."
   (let ((start (point)) (found nil))
-    (goto-char (point-min))
+    (goto-char (or from (point-min)))
     (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
                     (eobp)))
       (forward-line))
@@ -479,10 +480,11 @@ For example \"*backstaff tree: project/src*\"."
       (forward-line)))
   (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
 
-(defun backstaff-view-seek (start)
+(defun backstaff-view-seek (start &optional from)
   "Go to the path that point waits for, if its line is drawn by now.
-START is the position of point before lines were drawn."
-  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought))
+START is the position of point before lines were drawn, and FROM is that of the
+first of these lines."
+  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought from))
     (setq backstaff-view--sought nil)
     (dolist (window (get-buffer-window-list nil t t))
       (when (= (window-point window) start)

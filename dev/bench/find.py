@@ -41,6 +41,8 @@ MOST = 100
 HERE = Path(__file__).resolve().parents[2]
 LISP = Path(__file__).parent / "emacs" / "bench-find.el"
 SHORTEST_STEM = 5
+SHORTEST_CUT = 3
+"""The fewest letters of a word that is cut."""
 
 _NO_SOURCE = re.compile(
     r"\.(lock|sum|svg|png|snap|ya?ml|toml|json)$|(^|/)(\.|changelog|news)", re.IGNORECASE
@@ -218,6 +220,30 @@ def _queries(
     ]
     if akin:
         yield "symbol akin to the name", akin[0]
+    yield from _abbreviated(parent, stem, random.Random(path))  # noqa: S311 - no secret
+
+
+def _abbreviated(parent: str, stem: str, chance: random.Random) -> Iterator[tuple[str, str]]:
+    """Yield a query of two or three words of a path, at least one of them of its STEM.
+
+    Each is cut to its beginning, as `fast` for `fastcgi`, or has no vowels, as `hdr` for `header`.
+    """
+    long = [[w.lower() for w in _WORDS.findall(s) if len(w) > SHORTEST_CUT] for s in (parent, stem)]
+    others, named = (list(dict.fromkeys(words)) for words in long)
+    if not named or len({*others, *named}) < 2:  # noqa: PLR2004 - one word is no such query
+        return
+    last = chance.choice(named)
+    rest = [word for word in dict.fromkeys((*others, *named)) if word != last]
+    chosen = chance.sample(rest, min(len(rest), chance.choice((1, 2))))
+    in_order = sorted((*chosen, last), key=[*others, *named].index)
+    cut = []
+    for word in in_order:
+        bare = word[0] + re.sub("[aeiou]", "", word[1:])
+        if chance.random() < 0.5 and SHORTEST_CUT <= len(bare) < len(word):  # noqa: PLR2004
+            cut.append(bare)
+        else:
+            cut.append(word[: chance.randrange(SHORTEST_CUT, len(word))])
+    yield "abbreviated words", " ".join(cut)
 
 
 def _misspelt(stem: str, chance: random.Random) -> str:

@@ -17,7 +17,7 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, ToolError
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.names.guesses import MOST, Guesses
-from backstaff.names.ranking import CLOSE, Found, How, Ranking, is_whole_name, subsequence
+from backstaff.names.ranking import CLOSE, MatchKind, Ranked, Ranking, is_whole_name, subsequence
 from backstaff.project.packed import PackedPaths
 
 MAX_QUERY_CHARACTERS = 1024
@@ -28,12 +28,6 @@ GUESS_SECONDS = 1.0
 """How long all guesses may take."""
 FEW = 5
 """Close matches of which there need to be fewer for guesses to be made."""
-IN_ORDER = (
-    *(How.SAME, How.NAME, How.PATH, How.CASE, How.INITIALS, How.SPELLING, How.PIECES),
-    *(How.FOLDER, How.LETTERS, How.WORDS),
-)
-"""The steps of an answer to a fuzzy query, the surest first."""
-
 Heat = Mapping[str, float]
 """How much some paths were edited of late."""
 NO_HEAT: Heat = MappingProxyType({})
@@ -60,7 +54,7 @@ class Index:
 
     def best(
         self, query: "Query", positions: Sequence[int], heat: Heat, count: int, budget: Budget
-    ) -> list[Found]:
+    ) -> list[Ranked]:
         """Return the COUNT best of the matching POSITIONS. Raises `DeadlineExceeded`."""
         originals = self.paths.picked(positions)
         compared = list(map(str.casefold, originals)) if query.ignore_case else originals
@@ -105,16 +99,31 @@ class Query:
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
         paths, positions = index.paths, list[int]()
+        whole, is_begun = list[int](), False
         # The longest word first: it leaves the fewest paths for the others.
-        *first, last = map(self._test, sorted(self.words, key=len, reverse=True))
+        in_order = sorted(self.words, key=len, reverse=True)
+        tests = list(map(self._test, in_order))
         found: Sequence[int]
         for start, batch in budget.checked(paths.batches(fold=self.ignore_case), 1):
             left, found = batch, range(start, start + len(batch))
-            for test in first:
+            for test in tests:
                 holds = list(map(test, left))
                 found, left = list(compress(found, holds)), list(compress(left, holds))
-            positions += compress(found, map(last, left))
+            positions += found
+            if self.kind is SearchKind.FUZZY:
+                for word in in_order:
+                    holds = [word in path for path in left]
+                    found, left = list(compress(found, holds)), list(compress(left, holds))
+                whole += found
+                is_begun = is_begun or any(map(self._begins, left))
+        # Beside a name that begins so, scattered letters are an accident.
+        positions = whole if is_begun else positions
         return Matches(index, self, positions)
+
+    def _begins(self, path: str) -> bool:
+        """Whether the name of PATH holds all words, and begins with one of them."""
+        name = path[path.rfind("/") + 1 :]
+        return name.startswith(tuple(self.words)) and all(word in name for word in self.words)
 
     def _test(self, word: str) -> Callable[[str], object]:
         """A function that says whether WORD matches a path."""
@@ -133,15 +142,15 @@ class Matches:
     index: Index
     query: Query
     positions: Sequence[int]
-    _ranked: Sequence[Found] = field(default=())
-    _guesses: list[Found] | None = None
+    _ranked: Sequence[Ranked] = field(default=())
+    _guesses: list[Ranked] | None = None
     guesses_cut: bool = False
 
     def __len__(self) -> int:
         """Count the matches."""
         return len(self.positions)
 
-    def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> list[tuple[How, str]]:
+    def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> list[tuple[MatchKind, str]]:
         """Return the COUNT best paths, the best first, and how each was found. HEAT breaks ties.
 
         All matches of a glob are equally good, so they keep the order of the index. Raises
@@ -149,19 +158,19 @@ class Matches:
         """
         paths = self.index.paths
         if self.query.globs is not None:
-            return [(How.GLOB, paths[position]) for position in self.positions[:count]]
+            return [(MatchKind.GLOB, paths[position]) for position in self.positions[:count]]
         ranked = self._ranked  # read once: another call may replace it meanwhile
         if len(ranked) < min(count, len(self.positions)):
             most = max(count, MIN_RANKED)
             ranked = self._ranked = self.index.best(self.query, self.positions, heat, most, budget)
         if self.query.kind is SearchKind.FUZZY:
             if self._guesses is None or self.guesses_cut:
-                guesses: list[Found] = []
+                guesses: list[Ranked] = []
                 self._guesses, self.guesses_cut = guesses, True
                 with suppress(DeadlineExceeded):
                     guesses += self._guess(ranked, heat, budget.at_most(GUESS_SECONDS))
                     self.guesses_cut = False
-            ranked = _merged(ranked, self._guesses, several=len(self.query.words) > 1)
+            ranked = _merged(ranked, self._guesses)
         return [(how, paths[position]) for how, position in ranked[:count]]
 
     def guesses(self) -> int:
@@ -169,37 +178,37 @@ class Matches:
         matching = set(self.positions) if self._guesses else set()
         return sum(position not in matching for _, position in self._guesses or ())
 
-    def _guess(self, ranked: Sequence[Found], heat: Heat, budget: Budget) -> Iterator[Found]:
+    def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
         """Yield guesses, while fewer than `FEW` of the RANKED matches and of them are close.
 
         But `Config` always means `config.rs` where no file is called `Config`.
         """
         known = {position for how, position in ranked if how in CLOSE}
         for how, guess in self._guesses_by_step(ranked, heat, budget, alone=not known):
-            if len(known) >= FEW and how is not How.SAME:
+            if len(known) >= FEW and how is not MatchKind.SAME:
                 return
             for position in guess():
-                if how is How.SAME or position not in known:
+                if how is MatchKind.SAME or position not in known:
                     known.add(position)
                     yield how, position
 
     def _guesses_by_step(
-        self, ranked: Sequence[Found], heat: Heat, budget: Budget, *, alone: bool
-    ) -> Sequence[tuple[How, Callable[[], Sequence[int]]]]:
+        self, ranked: Sequence[Ranked], heat: Heat, budget: Budget, *, alone: bool
+    ) -> Sequence[tuple[MatchKind, Callable[[], Sequence[int]]]]:
         """The steps to try in this order; ALONE, no match is close."""
         index, query = self.index, self.query
         guesses = Guesses(query.text, index.paths, lambda: index.folded, heat, budget)
-        steps: list[tuple[How, Callable[[], Sequence[int]]]] = []
+        steps: list[tuple[MatchKind, Callable[[], Sequence[int]]]] = []
         if not query.ignore_case:
             if not (ranked and is_whole_name(query.text, index.paths[ranked[0][1]])):
-                steps.append((How.SAME, guesses.same_name))
-            steps.append((How.CASE, lambda: self._without_case(heat, budget)))
+                steps.append((MatchKind.SAME, guesses.same_name))
+            steps.append((MatchKind.CASE, lambda: self._without_case(heat, budget)))
         if alone:
-            if len(query.words) == 1 and sum(how is How.INITIALS for how, _ in ranked) < FEW:
-                steps.append((How.SPELLING, guesses.misspelt))
-            steps.append((How.FOLDER, guesses.elsewhere))
+            if len(query.words) == 1 and sum(how is MatchKind.INITIALS for how, _ in ranked) < FEW:
+                steps.append((MatchKind.SPELLING, guesses.misspelt))
+            steps.append((MatchKind.FOLDER, guesses.elsewhere))
             if not ranked or len(query.words) > 1 or not query.ignore_case:
-                steps.append((How.WORDS, guesses.some_words))
+                steps.append((MatchKind.WORDS, guesses.some_words))
         return steps
 
     def _without_case(self, heat: Heat, budget: Budget) -> Sequence[int]:
@@ -208,23 +217,16 @@ class Matches:
         query = Query(self.query.text, SearchKind.FUZZY, words, ignore_case=True, globs=None)
         found = query.match(self.index, budget).positions
         ranked = self.index.best(query, found, heat, MOST, budget)
-        return [position for how, position in ranked if how in (*CLOSE, How.INITIALS)]
+        return [position for how, position in ranked if how in (*CLOSE, MatchKind.INITIALS)]
 
 
-def _merged(ranked: Sequence[Found], guesses: Sequence[Found], *, several: bool) -> Sequence[Found]:
-    """RANKED and GUESSES in order of their steps, the surest first.
-
-    That SEVERAL words are all scattered in a path is an accident, so some of them go before.
-    """
-    steps = list(IN_ORDER)
-    if several:
-        steps.remove(How.WORDS)
-        steps.insert(steps.index(How.LETTERS), How.WORDS)
-    number = {step: number for number, step in enumerate(steps)}
-    merged: dict[int, How] = {}
-    for how, position in sorted((*ranked, *guesses), key=lambda found: number[found[0]]):
-        merged.setdefault(position, how)
-    return [(how, position) for position, how in merged.items()]
+def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ranked]:
+    """RANKED and GUESSES in order of their kinds, the surest first."""
+    number = {kind: number for number, kind in enumerate(MatchKind)}
+    merged: dict[int, MatchKind] = {}
+    for kind, position in sorted((*ranked, *guesses), key=lambda found: number[found[0]]):
+        merged.setdefault(position, kind)
+    return [(kind, position) for position, kind in merged.items()]
 
 
 def parse_glob(text: str) -> Globs:

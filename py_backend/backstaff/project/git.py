@@ -282,9 +282,11 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     if isinstance(facts, NoGit):
         return facts
     # A git from before 2020 has no --show-scope, and fails.
-    return _described(
-        bare, os.fsdecode(facts), "" if isinstance(values, NoGit) else os.fsdecode(values)
-    )
+    told = "" if isinstance(values, NoGit) else os.fsdecode(values)
+    try:
+        return _described(bare, os.fsdecode(facts), told)
+    except OSError:
+        return NoGit.BROKEN
 
 
 def _git_directory(directory: int) -> str | None:
@@ -503,6 +505,8 @@ class RunningGit:
         output, complaint = printed.values()
         try:
             trouble = self._read(printed, output, complaint) or self._wait()
+        except OSError:
+            trouble = NoGit.BROKEN
         finally:
             self.end()
         if trouble is not None:

@@ -5,13 +5,12 @@ Nothing is said of a text in an unknown language, nor of one over the limits.
 
 import re
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from threading import Lock
 
 from backstaff.budget import Budget
+from backstaff.cache import LRUCache
 from backstaff.structure.blocks import Block, blocks, nested
 from backstaff.structure.headings import sections
 from backstaff.structure.languages import LANGUAGES, language_of
@@ -86,8 +85,7 @@ def names_in(symbol: str) -> list[str]:
     return [part for part in _JOINTS.split(symbol) if part]
 
 
-_KEPT: OrderedDict[tuple[int, int, str], Outline] = OrderedDict()
-_LOCK = Lock()
+_KEPT: LRUCache[tuple[int, int, str], Outline] = LRUCache(MAX_KEPT)
 
 
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
@@ -97,20 +95,15 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
     if text.count("\n") > MAX_LINES:
         return None
     key = hash(text), len(text), language
-    with _LOCK:
-        if known := _KEPT.get(key):
-            _KEPT.move_to_end(key)
-            return known
+    if known := _KEPT.get(key):
+        return known
     text = text.removeprefix("\ufeff")
     if language in _MARKUP:
         found = sections(text, language)
     else:
         found = blocks(text, LANGUAGES[language], budget)
     made = Outline(language, _definitions(found, language, text.split("\n")))
-    with _LOCK:
-        _KEPT[key] = made
-        if len(_KEPT) > MAX_KEPT:
-            _KEPT.popitem(last=False)
+    _KEPT.put(key, made)
     return made
 
 

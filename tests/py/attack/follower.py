@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from backstaff.names.ranking import MatchKind
 from backstaff.server import Reply, Server
-from backstaff.tools.workspace.search_files import HEADINGS
 
 Call = tuple[str, dict[str, object]]
 """A tool and its arguments."""
@@ -311,7 +311,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
     (r"^exclude .* excludes nothing, as a glob is about the whole path", _nothing),
     (r"matches \d+ files? without regard to case: (.*)", _examples),
     (r"the nearest names: (.*)", _examples),
-    (rf"^({'|'.join(HEADINGS.values())})$", _nothing),
+    (rf"^({'|'.join(kind.heading for kind in MatchKind if kind.heading)})$", _nothing),
     (r"^more: offset=(\d+)", _offset),
     (r"^not searched: |^not saved, searched as in Emacs: ", _nothing),
     (rf"\d+ in {_DIRECTORIES}.*?, to be given as root_path( with include_ignored)?", _root_paths),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise, repeat
+from functools import cache
 
 import pytest
 from hypothesis import example, given
@@ -12,7 +12,7 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.names import query as query_module
 from backstaff.names.query import Index, Query
-from backstaff.names.ranking import STEPS, How
+from backstaff.names.ranking import KINDS, MatchKind
 from backstaff.project.packed import Directory, PackedPaths
 from tests.py.globs.glob_model import fits, segments_of
 
@@ -44,7 +44,7 @@ def told_by(query: Query, index: Index) -> list[str]:
     return matching
 
 
-def paths_of(found: Sequence[tuple[How, str]]) -> list[str]:
+def paths_of(found: Sequence[tuple[MatchKind, str]]) -> list[str]:
     return [path for _, path in found]
 
 
@@ -61,11 +61,8 @@ def is_part(query: str, path: str) -> bool:
 @given(paths, queries, st.sampled_from(["fuzzy", "substring"]))
 def test_what_matches_is_what_the_words_say(given: list[str], text: str, kind: str) -> None:
     query, index = Query.parse(text, kind), index_of(given)
-    smart = str if text != text.lower() else str.lower
-    inside = is_within if kind == "fuzzy" else is_part
-    assert told_by(query, index) == sorted(
-        one for one in index.paths if all(inside(part, smart(one)) for part in text.split())
-    )
+    wanted = shown(text.split(), index.paths, kind, smart=text == text.lower())
+    assert told_by(query, index) == sorted(wanted)
 
 
 @given(paths, st.text("ab*/.", min_size=1, max_size=6))
@@ -89,32 +86,79 @@ def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int
         assert query.match(index_of(given), ENDLESS).best(few, ENDLESS) == everything[:few]
 
 
-def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int, int]:
+def shown(words: list[str], given: Sequence[str], kind: str, *, smart: bool) -> list[str]:
+    """Which of GIVEN match WORDS: beside a name that begins so, only those without a gap."""
+    inside = is_within if kind == "fuzzy" else is_part
+    folded = [one.lower() if smart else one for one in given]
+    matching = [one for one in folded if all(inside(word, one) for word in words)]
+    names = [one.rpartition("/")[2] for one in matching]
+    begun = [one for one in names if one.startswith(tuple(words))]
+    if kind == "fuzzy" and any(all(word in one for word in words) for one in begun):
+        matching = [one for one in matching if all(word in one for word in words)]
+    return [one for one, same in zip(given, folded, strict=True) if same in set(matching)]
+
+
+def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int]:
     """How bad a match PATH is, as the tool has it. SMART, case is no matter."""
     folded = path.lower() if smart else path
-    ways = [way_of(one, path, folded, smart=smart) for one in words]
-    gaps = sum(map(gaps_of, words, ways, repeat(path), repeat(folded), repeat(smart)))
-    steps = (0, 0, 0, 0, 1, 2, 2, 3, 3, 4, 4)
-    return steps[max(ways)], sum(ways), gaps, len(path)
-
-
-def way_of(one: str, path: str, folded: str, *, smart: bool) -> int:
     name = folded.rpartition("/")[2]
-    in_name = read(one, path, path.rfind("/") + 1, smart=smart)
+    if all(word in folded for word in words):
+        classes = [class_of(word, name) for word in words]
+        return int(max(classes) == 4), sum(classes), len(path)
+    word = words[0]
+    if len(words) == 1 and len(word) <= 32:
+        read_in_name = read(word, path, path.rfind("/") + 1, smart=smart)
+        if read_in_name and not passed_over(word, path, smart=smart):
+            return 2, 0, len(path)
+        if (between := apart(word, path, smart=smart)) is not None:
+            return 2, 1 + between, len(path)
+    costs = [cost_of(word, path, folded) for word in words]
+    scattered = any(cost[0] and word not in folded for cost, word in zip(costs, words, strict=True))
+    at, stem = path.rfind("/") + 1, name.rpartition(".")[0] or name
+    words_in_name = sum(path[n].isalnum() and is_start(path, n) for n in range(at, at + len(stem)))
+    jumps, others = map(sum, zip(*costs, strict=True))
+    return 3 + scattered, (jumps << 20) + others + words_in_name, len(path)
+
+
+def class_of(one: str, name: str) -> int:
     ways = (
         one in {name, name.rpartition(".")[0]},
         name.startswith(one),
         re.search(rf"[\W_]{re.escape(one)}", name),
         one in name,
-        one in folded,
-        read(one, path, path.rfind("/") + 1, smart=smart)
-        and not passed_over(one, path, smart=smart),
-        apart(one, path, smart=smart) is not None,
-        in_name,
-        read(one, path, 0, smart=smart),
-        is_within(one, name),
     )
     return next((way for way, holds in enumerate(ways) if holds), len(ways))
+
+
+def cost_of(one: str, path: str, folded: str) -> tuple[int, int]:
+    """The least cost of reading ONE in PATH: runs that begin inside another word, and the rest."""
+    starts = [at for at in range(len(path)) if is_start(path, at)]
+
+    @cache
+    def rest(number: int, last: int, begin: int) -> tuple[int, int]:
+        """The cost of the characters from NUMBER on, where the one before stands at LAST."""
+        if number == len(one):
+            return 0, 0
+        found = [(1 << 19, 0)]
+        for at in range(max(last + 1, begin), len(path)):
+            if folded[at] != one[number]:
+                continue
+            jumps, others = rest(number + 1, at, begin)
+            within = any(last < start <= at for start in starts)
+            if number and at == last + 1:
+                found.append((jumps, others))
+            elif at in starts:
+                found.append((jumps, others + 3))
+            elif number and not within:
+                found.append((jumps, others + 2))
+            else:
+                found.append((jumps + 1, others))
+            if number and not within:
+                found.append((jumps, others + 2))
+        return min(found)
+
+    jumps, others = rest(0, -1, 0)
+    return min((jumps, others + 2), rest(0, -1, path.rfind("/") + 1))
 
 
 def is_start(path: str, at: int) -> bool:
@@ -147,9 +191,7 @@ def read(one: str, path: str, begin: int, *, smart: bool) -> list[int]:
             if places[-1] < 0:
                 break
         else:
-            pieces = sum(b > a + 1 for a, b in pairwise(places))
-            # Only a short word may be nothing but initials.
-            return places if pieces <= (len(one) if len(one) <= 5 else len(one) // 3) else []
+            return places
     return []
 
 
@@ -176,28 +218,6 @@ def passed_over(one: str, path: str, *, smart: bool) -> int:
     return max(0, sum(n < (dot if dot > 0 else len(path)) for n in words) - len(begun))
 
 
-def gaps_of(one: str, way: int, path: str, folded: str, smart: bool) -> int:  # noqa: FBT001
-    """How far from a better match ONE is.
-
-    In initials: the words of the name that are passed over. In pieces of a path: the jumps, of
-    which one to the name's start costs less. Scattered: how often the first such letter is not the
-    next one.
-    """
-    if way == 6:
-        return apart(one, path, smart=smart) or 0
-    if way == 7:
-        return passed_over(one, path, smart=smart)
-    if way == 8:
-        places = read(one, path, 0, smart=smart)
-        jumps = [b for a, b in pairwise(places) if b > a + 1]
-        return 2 * len(jumps) - (path.rfind("/") + 1 in jumps)
-    text = folded.rpartition("/")[2] if way == 9 else folded
-    places = [text.find(one[0])]
-    for character in one[1:]:
-        places.append(text.find(character, places[-1] + 1))
-    return sum(1 for a, b in pairwise(places) if b > a + 1) if way >= 9 else 0
-
-
 @example(["b/+--a", "b/.--a", "b/aaa-"], "a -", "substring")  # all as good
 @example(["a/xByb", "a/bAb", "aB/b", "Abb/ab"], "ab", "fuzzy")
 @example(["aBa/bba", "aba/a/bb", "b/aba/bba", "a.ba/bab", "abab/ab"], "ababba", "fuzzy")
@@ -207,18 +227,13 @@ def gaps_of(one: str, way: int, path: str, folded: str, smart: bool) -> int:  # 
 def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -> None:
     query, index = Query.parse(text, kind), index_of(given)
     smart = text == text.lower()
-    inside = is_within if kind == "fuzzy" else is_part
-    wanted = [
-        one
-        for one in index.paths
-        if all(inside(a, one.lower() if smart else one) for a in text.split())
-    ]
+    wanted = shown(text.split(), index.paths, kind, smart=smart)
     matching = query.match(index, ENDLESS)
     answer = [(how, path) for how, path in matching.best(len(given), ENDLESS) if path in wanted]
-    told = [path for how, path in answer if how in STEPS]
+    told = [path for how, path in answer if how in KINDS]
     expected = sorted(wanted, key=lambda one: badness(text.split(), one, smart=smart))
     assert told == [path for path in expected if path in told]
-    guessed = [path for how, path in answer if how not in STEPS and how is not How.SAME]
+    guessed = [path for how, path in answer if how not in KINDS and how is not MatchKind.SAME]
     assert all(badness(text.split(), one, smart=smart)[0] > 1 for one in guessed)
 
 
@@ -252,10 +267,9 @@ def test_search_after_another_finds_the_same(first: str, second: str) -> None:
 def test_long_word_matches_as_a_short_one_does(given: list[str], times: int, kind: str) -> None:
     given = [*given, *("/".join(["ab"] * depth) for depth in (2, 20, times))]
     index = index_of(sorted(set(given)))
-    inside = is_within if kind == "fuzzy" else is_part
     for word in ("ab" * times, "b/a" * times):
         told = told_by(Query.parse(word, kind), index)
-        assert told == sorted(one for one in index.paths if inside(word, one.lower()))
+        assert told == sorted(shown([word], index.paths, kind, smart=True))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +315,7 @@ def test_word_in_the_path_goes_before_gaps_in_the_name() -> None:
     gaps = [f"{number}/a_bc" for number in range(query_module.MIN_RANKED)]
     index = index_of([*gaps, *(f"{number}/a/bc" for number in range(9)), "abc/x"])
     best = Query.parse("abc", "fuzzy").match(index, ENDLESS).best(2, ENDLESS)
-    assert best == [(How.PATH, "abc/x"), (How.INITIALS, "0/a_bc")]
+    assert best == [(MatchKind.PATH, "abc/x"), (MatchKind.INITIALS, "0/a_bc")]
 
 
 # ---------------------------------------------------------------------------- steps and guesses
@@ -351,17 +365,17 @@ def test_a_step_makes_twenty_guesses() -> None:
 def test_words_under_four_letters_are_not_corrected() -> None:
     index = index_of(["abcd.c", "xyz.c"])
     assert Query.parse("abxd", "fuzzy").match(index, ENDLESS).best(9, ENDLESS) == [
-        (How.SPELLING, "abcd.c")
+        (MatchKind.SPELLING, "abcd.c")
     ]
     assert not Query.parse("xyq", "fuzzy").match(index, ENDLESS).best(9, ENDLESS)
 
 
 def test_guess_never_stands_among_close_matches() -> None:
     found = Query.parse("Config", "fuzzy").match(index_of(FILES), ENDLESS).best(50, ENDLESS)
-    assert found == [(How.NAME, "app/Config.md"), (How.CASE, "src/config.rs")]
+    assert found == [(MatchKind.NAME, "app/Config.md"), (MatchKind.CASE, "src/config.rs")]
     many = index_of([f"{number}/Config" for number in range(5)] + ["config.rs"])
     found = Query.parse("Config", "fuzzy").match(many, ENDLESS).best(50, ENDLESS)
-    assert [how for how, _ in found] == [How.NAME] * 5
+    assert [how for how, _ in found] == [MatchKind.NAME] * 5
 
 
 @pytest.mark.parametrize("kind", ["substring", "glob"])
@@ -402,28 +416,75 @@ def test_glued_word_is_cut_wherever_it_has_to_be() -> None:
         ("testest_", "tests/test_x.py"),
     ):
         found = Query.parse(query, "fuzzy").match(index, ENDLESS).best(9, ENDLESS)
-        assert found[0] == (How.INITIALS, path)
+        assert found[0] == (MatchKind.INITIALS, path)
 
 
 def test_name_in_another_case_goes_before_names_that_hold_the_query() -> None:
     longer = [f"{number}/securityConfig.go" for number in range(9)]
     found = Query.parse("Config", "fuzzy").match(index_of([*longer, "config.rs"]), ENDLESS)
-    assert found.best(2, ENDLESS) == [(How.SAME, "config.rs"), (How.NAME, "0/securityConfig.go")]
+    assert found.best(2, ENDLESS) == [
+        (MatchKind.SAME, "config.rs"),
+        (MatchKind.NAME, "0/securityConfig.go"),
+    ]
     index = index_of([*longer, "config.rs", "x/Config"])
     found = Query.parse("Config", "fuzzy").match(index, ENDLESS)
-    assert found.best(1, ENDLESS) == [(How.NAME, "x/Config")]
+    assert found.best(1, ENDLESS) == [(MatchKind.NAME, "x/Config")]
     entries = index_of(["direntry_tests.rs", "a/dir_entry.rs", "b/DIRENTRY.md", "dir/entry.rs"])
     found = Query.parse("DirEntry", "fuzzy").match(entries, ENDLESS)
-    assert found.best(2, ENDLESS) == [(How.SAME, "b/DIRENTRY.md"), (How.SAME, "a/dir_entry.rs")]
+    assert found.best(2, ENDLESS) == [
+        (MatchKind.SAME, "b/DIRENTRY.md"),
+        (MatchKind.SAME, "a/dir_entry.rs"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("revproxy fast hea", "http/reverseproxy/fastcgi/header.go"),
+        ("rpfast", "http/reverseproxy/fastcgi/header.go"),
+        ("hdrs go", "http/headers/headers.go"),
+        ("revpro hdr", "http/reverseproxy/fastcgi/header.go"),
+        ("http srv test", "http/server_test.go"),
+    ],
+)
+def test_word_may_be_cut_anywhere_as_long_as_each_run_is_in_a_word_it_began(
+    query: str, first: str
+) -> None:
+    index = index_of(
+        [
+            "http/reverseproxy/fastcgi/fastcgi.go",
+            "http/reverseproxy/fastcgi/fastcgi_test.go",
+            "http/reverseproxy/fastcgi/header.go",
+            "http/reverseproxy/healthchecks.go",
+            "http/reverseproxy/headers_test.go",
+            "http/headers/headers.go",
+            "http/headers/headers_test.go",
+            "http/server_test.go",
+            "http/fileserver/browse_test.go",
+            "tests/tls_dns_resolvers_with_global_provider.test",
+            "tests/reverse_proxy_health_headers.test",
+        ]
+    )
+    found = Query.parse(query, "fuzzy").match(index, ENDLESS).best(9, ENDLESS)
+    assert found[0] == (MatchKind.PIECES, first), found
+
+
+def test_gaps_are_not_shown_beside_a_name_that_begins_with_the_query() -> None:
+    index = index_of(["a/tree.py", "a/my_tree.py", "tree/x.py", "a/the_reel.py", "a/tore.py"])
+    found = Query.parse("tree", "fuzzy").match(index, ENDLESS)
+    assert len(found) == 3
+    assert paths_of(found.best(9, ENDLESS)) == ["a/tree.py", "a/my_tree.py", "tree/x.py"]
+    found = Query.parse("ree", "fuzzy").match(index, ENDLESS)
+    assert len(found) == 4, "no name begins with it"
 
 
 def test_some_of_several_words_go_before_the_scattered_letters_of_all() -> None:
-    index = index_of(["a/parsers.py", "p/a/r/s/i/n/g/e/r/r/o/r/s.txt"])
+    index = index_of(["a/parsers.py", "xp/xa/xr/xs/xi/xn/xg/xe/xr/xr/xo/xr/xs.txt"])
     found = Query.parse("parsing errors", "fuzzy").match(index, ENDLESS).best(2, ENDLESS)
-    assert found == [(How.WORDS, "a/parsers.py"), (How.LETTERS, index.paths[1])]
+    assert found == [(MatchKind.WORDS, "a/parsers.py"), (MatchKind.LETTERS, index.paths[1])]
 
 
 def test_rare_word_tells_more_than_one_that_many_paths_have() -> None:
     index = index_of([*(f"tests/test_{n}.py" for n in range(50)), "src/deeply/nested/gizmo.py"])
     found = Query.parse("tests of a gizmo", "fuzzy").match(index, ENDLESS).best(1, ENDLESS)
-    assert found == [(How.WORDS, "src/deeply/nested/gizmo.py")]
+    assert found == [(MatchKind.WORDS, "src/deeply/nested/gizmo.py")]

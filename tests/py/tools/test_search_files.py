@@ -16,7 +16,7 @@ from backstaff.budget import Budget
 from backstaff.fs.root import Place
 from backstaff.names import suggestions
 from backstaff.names.query import Query
-from backstaff.names.ranking import How
+from backstaff.names.ranking import MatchKind
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.render.names import show
 from backstaff.server import Reply
@@ -56,7 +56,7 @@ def rows(reply: Reply) -> list[str]:
 
 
 def notes(reply: Reply) -> list[str]:
-    headings = [f"[{heading}]" for heading in search_files.HEADINGS.values()]
+    headings = [f"[{kind.heading}]" for kind in MatchKind]
     lines = reply.text.splitlines()
     known = {*headings, "[workspace/regexp_search searches what is in files]"}
     return [line for line in lines if line.startswith("[") and line not in known]
@@ -86,8 +86,8 @@ def test_best_come_first(tree: Plant) -> None:
         "src/map_tree.py",
         "src/subtree.py",
         "src/tree/walk.py",
-        "src/tokens_read_early.py",
     ]
+    assert found(root, "tre ear")[0] == "src/tokens_read_early.py"
 
 
 def test_substring_allows_no_gaps(tree: Plant) -> None:
@@ -101,7 +101,7 @@ def test_capital_letter_makes_case_count(tree: Plant) -> None:
     assert found(root, "Tree", kind="substring") == ["docs/Tree.md"]
     assert found(root, "Tree")[:2] == ["docs/Tree.md", "src/tree.py"]
     assert search(root, "Tree").text.startswith(
-        "1 file matches 'Tree', and 6 guesses (fuzzy, the best first; 8 searched in ./)\n"
+        "1 file matches 'Tree', and 5 guesses (fuzzy, the best first; 8 searched in ./)\n"
         "[in the name]\ndocs/Tree.md\n[in another case]\nsrc/tree.py\n"
     )
     assert found(root, "README") == found(root, "readme") == ["README.md"]
@@ -183,9 +183,10 @@ def test_file_is_marked_with_the_step_that_found_it(tree: Plant) -> None:
         "[in the name]",
         *("src/tree.py", "docs/Tree.md", "src/tree_map.py", "src/map_tree.py", "src/subtree.py"),
         *("[in the path]", "src/tree/walk.py"),
-        *("[beginnings of words]", "src/tokens_read_early.py"),
     ]
-    assert data_of(reply)["how"] == [*["name"] * 5, "path", "initials"]
+    assert data_of(reply)["how"] == [*["name"] * 5, "path"]
+    initials = search(root, "tre ear")
+    assert initials.text.splitlines()[1:3] == ["[parts of words]", "src/tokens_read_early.py"]
     second = search(root, "tree", offset=5)
     assert second.text.splitlines()[1] == "[in the path]"
     assert data_of(search(root, "**", kind="glob", max_results=2))["how"] == ["glob", "glob"]
@@ -284,7 +285,7 @@ def test_text_and_data_of_a_page_end_alike(limit: int) -> None:
     answer = search_files.Answer(
         search_files.Arguments("f", ".", "fuzzy", False, 50, 0),  # noqa: FBT003
         ".",
-        [How.NAME] * 50,
+        [MatchKind.NAME] * 50,
         [f"folder/file{number}" for number in range(50)],
         70,
         70,

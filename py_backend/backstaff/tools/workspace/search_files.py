@@ -17,11 +17,14 @@ fuzzy       the characters of each word stand in the path, in their order, with 
             initials  in pieces that begin all words of the name, as `sfi` in search_files.py, or a
                       directory and the name, as `utilog` in utils/log.py
             spelling  none matches whole, and the name holds the word but for one edit
-            pieces    in pieces that begin some words of the name, or of the path
+            pieces    in runs, each at the start of a word or further on in the word of the run
+                      before, as `hdrs` in headers.go and `revproxy` in reverseproxy/
             folder    the name in another folder, where little is found
+            words     some of the words, where little is found
             letters   they stand anywhere, in their order
-            words     some of the words, where little is found; before the letters of several words
 
+Beside a name that holds all words and begins with one of them, only paths that hold all words whole
+are an answer: with gaps, other paths match by accident.
 In a step, the better fit comes first (`names.ranking`), and of equals the file that people edited
 more in the last 1,000 commits. Words end at blanks; at most `MAX_WORDS` different ones count.
 Case matters only if the query has a capital letter (smart case). Otherwise letters are equal as
@@ -38,7 +41,7 @@ from backstaff.errors import Cancelled, DeadlineExceeded, PathError, ToolError
 from backstaff.fs.root import Place
 from backstaff.names import suggestions
 from backstaff.names.query import Index, Matches, Query, SearchKind, parse_glob
-from backstaff.names.ranking import How
+from backstaff.names.ranking import MatchKind
 from backstaff.names.suggestions import Searched
 from backstaff.project.edits import Edits, edits
 from backstaff.project.files import ProjectFiles, project_files
@@ -64,20 +67,6 @@ IGNORED_SECONDS = 0.5
 """How long ignored files may be searched for an answer that has no other file."""
 MIN_SECONDS = 0.5
 """The time that the query has in any case."""
-
-HEADINGS = {
-    How.SAME: "the name in another case",
-    How.NAME: "in the name",
-    How.PATH: "in the path",
-    How.INITIALS: "beginnings of words",
-    How.CASE: "in another case",
-    How.SPELLING: "one letter differs",
-    How.PIECES: "beginnings of some words",
-    How.LETTERS: "letters in this order",
-    How.FOLDER: "in another directory",
-    How.WORDS: "some of the words",
-}
-"""What the text says before the files of each step. Globs have no steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +107,7 @@ class Answer:
 
     arguments: Arguments
     base: str
-    how: Sequence[How]
+    how: Sequence[MatchKind]
     paths: Sequence[str]
     matching: int
     total: int
@@ -182,8 +171,8 @@ class Answer:
     def _headings(self) -> Iterator[str]:
         """What stands before each path: the step, where it is another one than before."""
         for before, how in pairwise((None, *self.how)):
-            told = self.arguments.kind == SearchKind.FUZZY and how is not before and how is not None
-            yield f"[{HEADINGS[how]}]\n" if told and how in HEADINGS else ""
+            told = self.arguments.kind == SearchKind.FUZZY and how is not None and how is not before
+            yield f"[{how.heading}]\n" if told and how else ""
 
 
 def _more(count: int, offset: int) -> str:
