@@ -154,7 +154,7 @@ PICTURES = {
         55, (), r"With my change(?:.*\n)+.*there, too\.", QUESTION, ("C-c", "Enter"), GPTEL
     ),
     "overview": Picture(26, ("C-c", "b", "o"), "read first"),
-    "find": Picture(14, ("C-c", "b", "f"), r"^src/courier/http2/streams\.py", "str cour"),
+    "find": Picture(14, ("C-c", "b", "f"), r"str cour\nsrc/courier/streams\.py\n", "str cour"),
 }
 
 
