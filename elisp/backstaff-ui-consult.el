@@ -15,7 +15,7 @@
 (require 'backstaff-ui-prompt)
 (require 'backstaff-ui-search)
 
-(declare-function consult--dynamic-collection "ext:consult" t)
+(declare-function consult--dynamic-collection "ext:consult" t t)
 (declare-function consult--grep-state "ext:consult" t)
 (declare-function consult--lookup-member "ext:consult" t)
 (declare-function consult--read "ext:consult" t)

@@ -199,7 +199,7 @@ SETTINGS are the server's, a string, or nil."
           (dolist (preset '(backstaff backstaff-all))
             (should (equal (cl-count "get_command" (names preset) :test #'equal) 1))))
         (backstaff-gptel-register)
-        (should (equal (length (names 'backstaff)) 7))))
+        (should (equal (length (names 'backstaff)) 9))))
     ;; What tells of skills that cannot be read leads nowhere.
     (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/get_command\"]\n"
       (let ((backstaff-gptel-skills t))

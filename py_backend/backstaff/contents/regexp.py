@@ -6,9 +6,7 @@ for the next calls, and another one takes the place of one that was killed. They
 server, whose end of their stdin closes.
 
 Texts go there through memory that both share, where the system has such, and else through stdin. So
-this process reads the next files while that one searches. There google-re2, if it is installed,
-finds the lines in which the pattern can match, and the matches in lines of ASCII: in linear time.
-`re` has the last word on other lines, and on parts of a pattern that RE2 does not know.
+this process reads the next files while that one searches.
 """
 
 import marshal
@@ -99,7 +97,7 @@ class Regexp:
 
     def compile(self, number: int, pattern: str, *, ignore_case: bool) -> None:
         """Give PATTERN this NUMBER. Raises as `answer` does."""
-        self._ask("compile", number, pattern, ignore_case, _library())
+        self._ask("compile", number, pattern, ignore_case)
         self.answer()
 
     def search(
@@ -308,13 +306,6 @@ def _shared_memory() -> tuple[int, mmap.mmap | None]:
         if descriptor >= 0:
             os.close(descriptor)
         return -1, None
-
-
-@cache
-def _library() -> str:
-    """The folder that has google-re2; "" where it is not installed."""
-    spec = find_spec("re2")
-    return os.path.dirname(os.path.dirname(spec.origin)) if spec and spec.origin else ""
 
 
 @cache

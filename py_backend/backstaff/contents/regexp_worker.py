@@ -1,11 +1,11 @@
 """The process that matches a regular expression, so that it can be killed: `re` knows no deadline.
 
 `contents.regexp` starts it, talks to it, and kills it. It gets the code of `requirements` and of
-this module and nothing else of ours, so both import only the standard library, and google-re2
-from the folder LIBRARY; "" is none. It opens no file. A message in either direction is a length
+this module and nothing else of ours, so both import only the standard library. It opens no file. A
+message in either direction is a length
 in four bytes and a value by `marshal`:
 
-    ("compile", KEY, PATTERN, IGNORE_CASE, LIBRARY, SECONDS)      -> ("ok", None)
+    ("compile", KEY, PATTERN, IGNORE_CASE, SECONDS)               -> ("ok", None)
     ("search", KEY, SIZES, TEXTS, OUTPUT, SKIPPED, MOST, SECONDS) -> ("ok", (UNREAD, NUMBERS))
                                         then for each of NUMBERS ("ok", (COUNT, MATCHES))
     either, if the pattern cannot be used             -> ("bad", (REASON, POSITION or None))
@@ -21,25 +21,23 @@ import mmap
 import re
 import signal
 import sys
-import time
 from bisect import bisect_left
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from backstaff.contents.requirements import Linear, parsed_by_re, required
+from backstaff.contents.requirements import Required, in_bytes, parsed_by_re
 
 MEMORY = 1 << 30
 """Bytes that a pattern may take, unless the limit of the system is lower. Some patterns need a
 hundred for each character of a line."""
-SLOW = 0.05
-"""Seconds for some texts after which RE2 is not asked any more. Most take a thousandth of that."""
-# For 5.6 MB of sources, `[a-z].{900}[0-9]` takes 1.3 s with .05, and 7.9 s without this limit;
-# `(?:\w+\W+){1,60}\d{9}` takes .12 s with .05, and 2.3 s with .005.
+ASCII = bytes(range(128))
+FOLDED = [one.encode() for one in "\u0130\u0131\u017f\u212a"]
+"""What is i, s or k without regard to case, and is not ASCII."""
 WIDTH = 1000
 """Characters of a line that an answer holds; more are cut around the match."""
 HEAD = 8192
@@ -66,11 +64,11 @@ def judged(data: bytes, *codings: str) -> bytes | str:
 
 
 def is_plain(data: bytes) -> bool:
-    """Whether DATA, one text or several, surely are what `judged` would make of each."""
+    """Whether DATA, one text or several, are what `judged` makes of each, but for their marks."""
     if b"\0" in data or b"\r" in data:
         return False
     try:
-        return data.isascii() or "\ufeff" not in data.decode()
+        return data.isascii() or bool(data.decode())
     except UnicodeDecodeError:
         return False
 
@@ -78,38 +76,39 @@ def is_plain(data: bytes) -> bool:
 class Search:
     """A compiled pattern. Raises what `re` raises."""
 
-    def __init__(self, pattern: str, *, ignore_case: bool, library: str) -> None:
-        """Compile PATTERN, also with google-re2 where LIBRARY has it."""
+    def __init__(self, pattern: str, *, ignore_case: bool) -> None:
+        """Compile PATTERN, and what is looked for first in each text."""
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         parsed = parsed_by_re(pattern, flags)
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
-        linear = Linear(parsed, self.regexp.flags)
-        self.loose = in_re2(linear.loose, library)
-        self.exact = in_re2(linear.exact, library) if self.loose and linear.exact else None
-        literals = required(parsed)
+        found = Required(parsed)
+        literals = found.literals
         if self.ignore_case:
             literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
         self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
+        self._has_folded = any(not set("iks").isdisjoint(one) for one in literals)
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
-        self._likely = re.compile(b"|".join(map(re.escape, self.literals)), folding)
+        self._literal = re.compile(b"|".join(map(re.escape, self.literals)), folding)
+        run = in_bytes(found.runs, self.regexp.flags)
+        self._run = re.compile(run) if run else None
 
     def has_literals(self, text: bytes) -> bool:
-        """Whether each match in TEXT holds one of `literals`."""
-        # With no regard to case, a long s is an s, too.
-        return bool(self.literals) and (text.isascii() or not self.ignore_case)
+        """Whether each match in TEXT holds one of `literals`, in ASCII if case is ignored."""
+        if not (self.literals and self.ignore_case and self._has_folded) or text.isascii():
+            return bool(self.literals)
+        beyond = text.translate(None, ASCII)
+        return not any(one in beyond for one in FOLDED)
 
-    def likely(self, texts: Sequence[bytes]) -> list[int]:
-        """The numbers of TEXTS in which a line can match. They are looked at as one."""
-        together = b"\n".join(texts)
+    def likely(self, together: bytes, ends: Sequence[int]) -> list[int]:
+        """The numbers of the texts TOGETHER, which have these ENDS, where a line can match."""
         if self.has_literals(together):
             folded = together.lower() if self.ignore_case else together
             finders = [partial(folded.find, literal) for literal in self.literals]
-        elif self.loose:
-            finders = [partial(self._next, together)]
+        elif self._run:
+            finders = [partial(_position, self._run, together)]
         else:
-            return [number for number, text in enumerate(texts) if text]
-        ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
+            return list(range(len(ends)))
         found = set()
         for find in finders:
             at = find(0)
@@ -117,42 +116,20 @@ class Search:
                 number = bisect_left(ends, at)
                 found.add(number)
                 at = find(ends[number] + 1)
-        return [number for number in sorted(found) if texts[number]]
-
-    def _next(self, text: bytes, at: int) -> int:
-        """Where RE2 finds the next place from AT on in which a line of TEXT can match; -1 is none.
-
-        It is the next of all places if RE2 was slow, as it is for a pattern with many states.
-        """
-        if self.loose is None or at > len(text):
-            return at if at <= len(text) else -1
-        began = time.monotonic()
-        found = self.loose.search(text, at)
-        if time.monotonic() - began > SLOW:
-            self.loose = self.exact = None
-        return found.start() if found else -1
-
-    def _next_literal(self, text: bytes, at: int) -> int:
-        found = self._likely.search(text, at)
-        return found.start() if found else -1
+        return sorted(found)
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
         """The lines of TEXT that can match: number, start and end."""
-        if self.loose:
-            find = partial(self._next, text)
-        elif self.has_literals(text):
-            find = partial(self._next_literal, text)
-        else:
+        likely = self._literal if self.has_literals(text) else self._run
+        if likely is None:
             at = 0
             for number, line in enumerate(text.removesuffix(b"\n").split(b"\n"), 1):
                 yield number, at, at + len(line)
                 at += len(line) + 1
             return
         number, counted, end = 1, 0, -1
-        while (at := find(end + 1)) >= 0:
+        while (at := _position(likely, text, end + 1)) >= 0:
             start = text.rfind(b"\n", 0, at) + 1
-            if start == len(text):
-                return  # after the last newline no line begins
             end = text.find(b"\n", at)
             end = len(text) if end < 0 else end
             number += text.count(b"\n", counted, start)
@@ -165,31 +142,15 @@ class Search:
         So search 1 has it.
         """
         for number, at, end in self.lines(text):
-            data = text[at:end]
-            line = data.decode()
-            regexp = self.exact if self.exact and data.isascii() else None
-            for found in regexp.finditer(data) if regexp else self.regexp.finditer(line):
+            line = text[at:end].decode()
+            for found in self.regexp.finditer(line):
                 yield number, line, *found.span()
 
 
-def in_re2(pattern: str, library: str) -> Any:  # noqa: ANN401 - the package has no types
-    """PATTERN compiled by google-re2; None where LIBRARY has it not, or it takes it not."""
-    if not library:
-        return None
-    if library not in sys.path:
-        sys.path.append(library)
-    try:
-        import re2  # type: ignore[import-untyped, import-not-found, unused-ignore]
-
-        options = re2.Options()
-        options.log_errors = False
-        options.encoding = re2.Options.Encoding.LATIN1
-    except (ImportError, AttributeError):
-        return None  # another package has this name
-    try:
-        return re2.compile(pattern.encode(), options)
-    except re2.error:
-        return None
+def _position(regexp: re.Pattern[bytes], text: bytes, at: int) -> int:
+    """Where REGEXP matches in TEXT from AT on; -1 is nowhere."""
+    found = regexp.search(text, at)
+    return found.start() if found else -1
 
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:
@@ -203,7 +164,7 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 
 
 def found_in(
-    search: Search, texts: Sequence[bytes], output: str, skipped: int, most: int
+    search: Search, texts: Iterable[bytes], output: str, skipped: int, most: int
 ) -> Iterator[tuple[int, list[Match]]]:
     """For each of TEXTS, a number and the matches that are wanted.
 
@@ -228,15 +189,20 @@ def found_in(
             yield count, []
 
 
-def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[list[bytes], list[tuple[int, str]]]:
-    """The texts of these SIZES in TOGETHER; numbers and reasons of those that are none, so b""."""
-    starts = accumulate((size + 1 for size in sizes), initial=0)
-    texts = [together[start : start + size] for start, size in zip(starts, sizes, strict=False)]
-    if is_plain(together):
-        return texts, []
-    found = [judged(text) for text in texts]
-    unread = [(number, text) for number, text in enumerate(found) if isinstance(text, str)]
-    return [b"" if isinstance(text, str) else text for text in found], unread
+def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int], dict[int, str]]:
+    """The texts of these SIZES, TOGETHER, with their ends; and which are none, with reasons.
+
+    Those are empty.
+    """
+    starts = list(accumulate((size + 1 for size in sizes), initial=0))
+    if is_plain(together) and not any(together.startswith(BOM_UTF8, at) for at in starts[:-1]):
+        return together, [at - 1 for at in starts[1:]], {}
+    data = (together[at : at + size] for at, size in zip(starts, sizes, strict=False))
+    found = [judged(one) for one in data]
+    unread = {number: text for number, text in enumerate(found) if isinstance(text, str)}
+    texts = [b"" if isinstance(text, str) else text for text in found]
+    ends = list(accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
+    return b"\n".join(texts), ends, unread
 
 
 def answers(
@@ -249,17 +215,22 @@ def answers(
     """What to answer to a message NAME about the pattern KEY in COMPILED, with WORDS."""
     try:
         if name == "compile":
-            pattern, ignore_case, library = words
-            compiled[key] = Search(pattern, ignore_case=ignore_case, library=library)
+            pattern, ignore_case = words
+            compiled[key] = Search(pattern, ignore_case=ignore_case)
             yield "ok", None
         else:
             sizes, together, *wanted = words
             if together is None:
                 together = shared[: sum(sizes) + len(sizes) - 1]
-            texts, unread = texts_in(together, sizes)
-            numbers = compiled[key].likely(texts)
-            yield "ok", (unread, numbers)
-            for found in found_in(compiled[key], [texts[number] for number in numbers], *wanted):
+            together, ends, unread = texts_in(together, sizes)
+            starts = [0, *(end + 1 for end in ends)]
+            # An empty text has no line.
+            likely = [
+                one for one in compiled[key].likely(together, ends) if starts[one] < ends[one]
+            ]
+            yield "ok", (list(unread.items()), likely)
+            texts = (together[starts[number] : ends[number]] for number in likely)
+            for found in found_in(compiled[key], texts, *wanted):
                 yield "ok", found
     except re.error as error:
         yield "bad", (error.msg, error.pos)

@@ -1,10 +1,11 @@
-"""What a text needs to hold a match of a pattern: literals, and the pattern in the words of RE2.
+"""What a text needs to hold a match of a pattern: one of some literals, or a run of characters.
 
 Both are read off the pattern as `re` has parsed it. The process that matches gets this module's
 code alone, so it imports only the standard library.
 """
 
 import sys
+from collections.abc import Iterable
 from itertools import groupby
 from re import _compiler as compiler  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]  # the only way to a pattern's parts
@@ -12,22 +13,19 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 MOST_LITERALS = 16
-MAX_REPEAT = 1000
-"""The most repetitions that RE2 counts."""
+LONGEST_RUN = 16
+"""Maximum number of classes in a run. More leave hardly a line out, and each has to be made."""
 
 _NEWLINE = 10
-_NOTHING = r"[^\x00-\x7f]"
-_BEYOND = r"[\x80-\xff]+"
+_BEYOND = r"[\xc2-\xf4][\x80-\xbf]+"
+"""One character that is not ASCII, in UTF-8."""
 _FOLDED = "\u0130\u0131\u017f\u212a"
 """What differs from the letters i, k, s only by its case, and is not ASCII."""
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
-_ANCHORS = {
-    op.AT_BEGINNING: "(?m:^)",
-    op.AT_BEGINNING_STRING: "(?m:^)",
-    op.AT_END: "(?m:$)",
-    op.AT_END_STRING: "(?m:$)",
-    op.AT_BOUNDARY: r"\b",
-}
+_REPEATS = (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT)
+
+Part = tuple[object, Any]
+"""A part of a parsed pattern, as `re` has it."""
 
 
 def parsed_by_re(pattern: str, flags: int) -> Any:  # noqa: ANN401 - as `re` has it
@@ -36,124 +34,104 @@ def parsed_by_re(pattern: str, flags: int) -> Any:  # noqa: ANN401 - as `re` has
 
 
 class Required:
-    """Literals, one of which is in every text that a pattern matches.
+    """What is in every text that a pattern matches.
 
-    `run` collects the characters of a literal, `best` is the best set of literals so far: the one
-    whose shortest literal is the longest.
+    One of `literals` is; of several such sets it is the one whose shortest literal is the longest.
+    Each of `runs` is, too: parts that match one character each, one behind the other.
     """
 
-    def __init__(self) -> None:
-        self.best: list[str] = []
-        self.run = ""
+    def __init__(self, parts: Iterable[Part]) -> None:
+        """Look at the PARTS of a parsed pattern."""
+        self.literals: list[str] = []
+        self.runs: list[list[Part]] = []
+        self._literal, self._run = "", list[Part]()
+        for kind, value in parts:
+            self._add(kind, value)
+        self._end_run()
 
-    def offer(self, literals: list[str]) -> None:
+    def _offer(self, literals: list[str]) -> None:
         """Keep LITERALS if they are better than the best."""
         if len(literals) <= MOST_LITERALS and min(map(len, literals), default=0) > min(
-            map(len, self.best), default=0
+            map(len, self.literals), default=0
         ):
-            self.best = literals
+            self.literals = literals
 
-    def end_run(self) -> None:
-        """The next part is no single character."""
-        self.offer([self.run])
-        self.run = ""
+    def _end_literal(self) -> None:
+        self._offer([self._literal])
+        self._literal = ""
 
-    def add(self, kind: object, value: Any) -> None:  # noqa: ANN401 - as `re` has it
-        """Look at one part of a parsed pattern."""
-        if kind is op.LITERAL:
-            self.run += chr(value)
-            return
-        self.end_run()
-        if kind is op.BRANCH:
-            branches = [required(branch) for branch in value[1]]
-            if all(branches):
-                self.offer([literal for branch in branches for literal in branch])
-        elif kind is op.SUBPATTERN and not (value[1] or value[2]):  # it sets no flags
-            self.offer(required(value[3]))
-        elif kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT) and value[0]:
-            self.offer(required(value[2]))
-        elif kind is op.ATOMIC_GROUP:
-            self.offer(required(value))
+    def _end_run(self) -> None:
+        self._end_literal()
+        if self._run:
+            self.runs.append(self._run)
+        self._run = []
 
-
-def required(parts: Any) -> list[str]:  # noqa: ANN401 - as `re` has it
-    """The literals of which each match of a parsed pattern has one; none if there are no such."""
-    found = Required()
-    for kind, value in parts:
-        found.add(kind, value)
-    found.end_run()
-    return found.best
-
-
-class Linear:
-    """A parsed pattern in the words of RE2, for texts in UTF-8 where each line ends with LF.
-
-    `exact` finds in lines of ASCII what the original finds there; it is "" where RE2 cannot.
-    `loose` matches in each line that the original matches in, of any characters, and in others.
-    What RE2 does not know, such as what is ahead, is left out of it. What a class of characters
-    holds, `re` itself says.
-    """
-
-    def __init__(self, parsed: Any, flags: int) -> None:  # noqa: ANN401 - as `re` has it
-        """Translate what was PARSED under FLAGS."""
-        # After an empty match, `re` looks for another one in the same place.
-        self._is_exact, self._is_loose = parsed.getwidth()[0] > 0, False
-        exact = self._words(parsed, flags)
-        self.exact = exact if self._is_exact else ""
-        self._is_loose = True
-        self.loose = self._words(parsed, flags)
-
-    def _words(self, parts: Any, flags: int) -> str:  # noqa: ANN401 - as `re` has it
-        return "".join(f"(?:{self._word(kind, value, flags)})" for kind, value in parts)
-
-    def _word(self, kind: object, value: Any, flags: int) -> str:  # noqa: ANN401, PLR0911 - a table
+    def _add(self, kind: object, value: Any) -> None:  # noqa: ANN401 - as `re` has it
         if kind in _ONE_CHARACTER:
-            return _class(kind, value, flags, is_loose=self._is_loose)
+            self._run.append((kind, value))
+            if kind is op.LITERAL:
+                self._literal += chr(value)
+            else:
+                self._end_literal()
+            return
+        repeated = value[2] if kind in _REPEATS and value[0] else ()
+        if len(repeated) == 1 and repeated[0][0] in _ONE_CHARACTER:
+            # `a+` ends one run and begins another.
+            self._add(*repeated[0])
+            self._end_run()
+            self._add(*repeated[0])
+            return
+        self._end_run()
         if kind is op.BRANCH:
-            return "|".join(self._words(branch, flags) for branch in value[1])
-        if kind is op.SUBPATTERN:
-            return self._words(value[3], (flags | value[1]) & ~value[2])
-        if kind in (op.MAX_REPEAT, op.MIN_REPEAT):
-            low, high, repeated = value
-            # RE2 may leave the last empty turn of a loop out.
-            self._is_exact &= repeated.getwidth()[0] > 0 and _counts(low) and _counts(high)
-            times = f"{{{min(low, MAX_REPEAT)},{high if high <= MAX_REPEAT else ''}}}"
-            lazy = "?" if kind is op.MIN_REPEAT else ""
-            return f"(?:{self._words(repeated, flags)}){times}{lazy}"
-        if kind is op.AT and value in _ANCHORS:
-            # For RE2, no letter beyond ASCII is part of a word.
-            return "" if value is op.AT_BOUNDARY and self._is_loose else _ANCHORS[value]
-        self._is_exact = False
-        if kind is op.POSSESSIVE_REPEAT:
-            return self._word(op.MAX_REPEAT, value, flags)
-        if kind is op.ATOMIC_GROUP:
-            return self._words(value, flags)
-        if kind is op.GROUPREF_EXISTS:
-            return "|".join(self._words(branch or (), flags) for branch in value[1:])
-        return r"[^\n]*" if kind is op.GROUPREF else ""
+            branches = [Required(branch).literals for branch in value[1]]
+            if all(branches):
+                self._offer([literal for branch in branches for literal in branch])
+            return
+        if kind is op.SUBPATTERN and not (value[1] or value[2]):  # it sets no flags
+            repeated = value[3]
+        elif kind is op.ATOMIC_GROUP:
+            repeated = value
+        inner = Required(repeated)
+        self._offer(inner.literals)
+        self.runs += inner.runs
 
 
-def _counts(times: Any) -> bool:  # noqa: ANN401 - as `re` has it
-    return times <= MAX_REPEAT or times is op.MAXREPEAT
+def in_bytes(runs: Iterable[Iterable[Part]], flags: int) -> bytes:
+    """A pattern of bytes for the rarest of RUNS under FLAGS in a line of UTF-8; b"" is none.
 
-
-def _class(kind: object, value: Any, flags: int, *, is_loose: bool) -> str:  # noqa: ANN401 - as `re` has it
-    """The class of the ASCII characters that one character of a parsed pattern stands for.
-
-    If it IS_LOOSE, bytes beyond ASCII are in it if any such character may be.
+    It matches in each line that holds the run. A class of few characters is held to be rare, and
+    the pattern begins with the rarest, because `re` finds that quickly.
     """
+    best, least = "", 1.0
+    for run in runs:
+        classes = [_class(kind, value, flags) for kind, value in [*run][:LONGEST_RUN]]
+        sizes = [len(codes) / 128 if not beyond else 1.0 for codes, beyond in classes]
+        first = sizes.index(min(sizes))
+        share = 1.0
+        for size in sizes[first:]:
+            share *= size
+        if share < least:
+            best, least = "".join(map(_expression, classes[first:])), share
+    return best.encode()
+
+
+def _class(kind: object, value: Any, flags: int) -> tuple[list[int], bool]:  # noqa: ANN401 - as `re` has it
+    """The ASCII characters that a part stands for; and whether it may stand for any other."""
     state = parser.State()
     state.flags = flags
     one = compiler.compile(parser.SubPattern(state, [(kind, value)]), flags)
     codes = [code for code in range(128) if code != _NEWLINE and one.match(chr(code))]
+    return codes, _names_beyond(kind, value) or any(map(one.match, _FOLDED))
+
+
+def _expression(characters: tuple[list[int], bool]) -> str:
+    codes, beyond = characters
     ranges = []
     for _, run in groupby(enumerate(codes), lambda item: item[1] - item[0]):
         (_, first), *_, (_, last) = [*run] * 2
         ranges.append(rf"\x{first:02x}-\x{last:02x}")
-    within = f"[{''.join(ranges)}]" if ranges else _NOTHING
-    if is_loose and (_names_beyond(kind, value) or any(map(one.match, _FOLDED))):
-        return f"{within}|{_BEYOND}"
-    return within
+    within = f"[{''.join(ranges)}]" if ranges else "(?!)"
+    return f"(?:{within}|{_BEYOND})" if beyond else within
 
 
 def _names_beyond(kind: object, value: Any) -> bool:  # noqa: ANN401 - as `re` has it
