@@ -36,13 +36,13 @@ def main() -> int:
         f"{time.monotonic() - start:.0f} s; {options.out}/results.json, {options.plot};"
         f" load of the last 5 minutes {load:.1f} on {processors} processors"
     )
-    return 0 if report.missing.keys() <= {"mcp", "sdk", "rg", "extra"} else 1
+    return 0 if report.missing.keys() <= {"mcp", "sdk", "rg"} else 1
 
 
 def _in_default_installation() -> int:
     """Do this in a Python that has no other libraries than a default installation.
 
-    An environment may have google-re2, and a parser of YAML in C.
+    An environment may have a parser of YAML in C.
     """
     paths = [str(servers.REPOSITORY), str(servers.SOURCES), str(servers.LIBRARIES)]
     program = (
@@ -70,8 +70,6 @@ def measured(*, quick: bool) -> Report:
     missing = {way: why for way, why in peers.items() if isinstance(why, str)}
     if not shutil.which("rg"):
         missing["rg"] = "ripgrep is not installed"
-    if not servers.with_extra():
-        missing["extra"] = "google-re2 is not installed"
     measures: Measures = {}
     elc = emacs.compiled(CACHE)
     turns = "quick" if quick else "full"

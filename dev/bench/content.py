@@ -49,7 +49,7 @@ Read = tuple[int, int, int]
 
 
 def measure(turns: int, sizes: tuple[int, ...] = SIZES) -> Measures:
-    """Searches in trees of these SIZES, by what is installed of the extra `re2` and ripgrep, too.
+    """Searches in trees of these SIZES, and by ripgrep, where it is installed.
 
     A search that does not end within `LIMIT_SECONDS` takes `inf` seconds.
     """
@@ -64,15 +64,10 @@ def measure(turns: int, sizes: tuple[int, ...] = SIZES) -> Measures:
 
 
 def _measured(root: Path, files: int, turns: int) -> Iterator[tuple[str, dict[str, list[float]]]]:
-    has_rg, extra_python = shutil.which("rg"), servers.with_extra()
-    with (
-        servers.ours(root) as server,
-        servers.ours(root, python=extra_python or servers.PYTHON) as extra,
-    ):
+    has_rg = shutil.which("rg")
+    with servers.ours(root) as server:
         for name, pattern in PATTERNS.items():
             read = {"ours": partial(ours, server, pattern)}
-            if extra_python and name == "no-literal":
-                read["extra"] = partial(ours, extra, pattern)
             ways: dict[str, Callable[[], object]] = {**read}
             if has_rg:
                 read["rg"] = partial(read_by_rg, root, pattern)

@@ -27,7 +27,6 @@ class Promise(StrEnum):
     MCP = "MCP, start to the list of tools"
     SEARCH = "search of 125,000 files"
     CONTENT = "regexp_search, both read all of 3,000 / 125,000 files"
-    EXTRA = "the same search with the extra re2"
     MEMORY = "memory and growth"
 
 
@@ -200,8 +199,6 @@ ROWS = (
     Row(Promise.SEARCH, "one letter : a bare walk", "search", "one-letter", "walk", 1.0),
     *_content(0, "3,000"),
     *_content(1, "125,000"),
-    Row(Promise.EXTRA, "3,000, no literal : without it", "content/0/no-literal", "extra", "ours"),
-    Row(Promise.EXTRA, "125,000, no literal : without it", "content/1/no-literal", "extra", "ours"),
     Row(Promise.START, "spawn to answer : python3 -c pass", "start", "ours", "python", 8),
     Row(Promise.START, "spawn to answer : MCP server", "start", "ours", "mcp", 0.3),
     Row(Promise.MCP, "the same tools : an MCP server of the SDK", "mcp-start", "ours", "sdk", 0.25),

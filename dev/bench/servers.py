@@ -33,16 +33,6 @@ def ours(root: Path, program: Path = MAIN, python: Sequence[str] = PYTHON) -> Ep
     return Epc([*python, str(program), "serve", "--stdio", "--root", str(root)])
 
 
-def with_extra() -> Sequence[str]:
-    """A Python that has what the extra `re2` installs; empty if there is none."""
-    python = [str(REPOSITORY / ".venv" / "bin" / "python"), "-I"]
-    try:
-        subprocess.run([*python, "-c", "import re2"], check=True, capture_output=True)  # noqa: S603
-    except (OSError, subprocess.CalledProcessError):
-        return ()
-    return python
-
-
 def mcp_command(cache: Path) -> list[str] | str:
     """How the MCP server starts, installed in CACHE if it is not there; or why it cannot."""
     node, npm = shutil.which("node"), shutil.which("npm")

@@ -83,15 +83,18 @@ class Search:
         self.regexp = re.compile(pattern, flags)
         self.ignore_case = bool(self.regexp.flags & re.IGNORECASE)
         found = Required(parsed)
-        literals = found.literals
+        literals, self._run = found.literals, None
+        # A run has more to look for than a single character.
+        if min(map(len, literals), default=0) <= 1 and (
+            run := in_bytes(found.runs, self.regexp.flags)
+        ):
+            literals, self._run = [], re.compile(run)
         if self.ignore_case:
             literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
         self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
         self._has_folded = any(not set("iks").isdisjoint(one) for one in literals)
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
         self._literal = re.compile(b"|".join(map(re.escape, self.literals)), folding)
-        run = in_bytes(found.runs, self.regexp.flags)
-        self._run = re.compile(run) if run else None
 
     def has_literals(self, text: bytes) -> bool:
         """Whether each match in TEXT holds one of `literals`, in ASCII if case is ignored."""

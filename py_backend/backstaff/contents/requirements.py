@@ -5,8 +5,9 @@ code alone, so it imports only the standard library.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from math import prod
 from re import _compiler as compiler  # type: ignore[attr-defined]
 from re import _constants as op  # type: ignore[attr-defined]  # the only way to a pattern's parts
 from re import _parser as parser  # type: ignore[attr-defined]
@@ -17,8 +18,8 @@ LONGEST_RUN = 16
 """Maximum number of classes in a run. More leave hardly a line out, and each has to be made."""
 
 _NEWLINE = 10
-_BEYOND = r"[\xc2-\xf4][\x80-\xbf]+"
-"""One character that is not ASCII, in UTF-8."""
+_FIRST, _OTHERS = r"\xc2-\xf4", r"[\x80-\xbf]*"
+"""The first and the other bytes of a character that is not ASCII, in UTF-8."""
 _FOLDED = "\u0130\u0131\u017f\u212a"
 """What differs from the letters i, k, s only by its case, and is not ASCII."""
 _ONE_CHARACTER = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.ANY_ALL, op.IN)
@@ -74,7 +75,7 @@ class Required:
             else:
                 self._end_literal()
             return
-        repeated = value[2] if kind in _REPEATS and value[0] else ()
+        repeated: Sequence[Part] = value[2] if kind in _REPEATS and value[0] else ()
         if len(repeated) == 1 and repeated[0][0] in _ONE_CHARACTER:
             # `a+` ends one run and begins another.
             self._add(*repeated[0])
@@ -96,21 +97,20 @@ class Required:
         self.runs += inner.runs
 
 
-def in_bytes(runs: Iterable[Iterable[Part]], flags: int) -> bytes:
+def in_bytes(runs: Iterable[Sequence[Part]], flags: int) -> bytes:
     """A pattern of bytes for the rarest of RUNS under FLAGS in a line of UTF-8; b"" is none.
 
-    It matches in each line that holds the run. A class of few characters is held to be rare, and
-    the pattern begins with the rarest, because `re` finds that quickly.
+    It matches in each line that holds the run. A class of few characters without the blank is held
+    to be rare, and the pattern begins with the rarest, because `re` finds that quickly.
     """
     best, least = "", 1.0
     for run in runs:
-        classes = [_class(kind, value, flags) for kind, value in [*run][:LONGEST_RUN]]
-        sizes = [len(codes) / 128 if not beyond else 1.0 for codes, beyond in classes]
-        first = sizes.index(min(sizes))
-        share = 1.0
-        for size in sizes[first:]:
-            share *= size
-        if share < least:
+        if len(run) == 1 and run[0][0] is op.LITERAL:
+            continue  # it is found faster as a literal
+        classes = [_class(kind, value, flags) for kind, value in run[:LONGEST_RUN]]
+        shares = [1.0 if ord(" ") in codes else len(codes) / 128 for codes, _ in classes]
+        first = shares.index(min(shares))
+        if (share := prod(shares[first:])) < least:
             best, least = "".join(map(_expression, classes[first:])), share
     return best.encode()
 
@@ -130,8 +130,9 @@ def _expression(characters: tuple[list[int], bool]) -> str:
     for _, run in groupby(enumerate(codes), lambda item: item[1] - item[0]):
         (_, first), *_, (_, last) = [*run] * 2
         ranges.append(rf"\x{first:02x}-\x{last:02x}")
-    within = f"[{''.join(ranges)}]" if ranges else "(?!)"
-    return f"(?:{within}|{_BEYOND})" if beyond else within
+    if beyond:
+        return f"[{''.join(ranges)}{_FIRST}]{_OTHERS}"
+    return f"[{''.join(ranges)}]" if ranges else "(?!)"
 
 
 def _names_beyond(kind: object, value: Any) -> bool:  # noqa: ANN401 - as `re` has it

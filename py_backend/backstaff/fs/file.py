@@ -61,8 +61,7 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
     try:
         try:
             size = os.lseek(descriptor, 0, os.SEEK_END)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            if 0 < size <= most and len(data := os.read(descriptor, size)) == size:
+            if 0 < size <= most and len(data := os.pread(descriptor, size, 0)) == size:
                 return data
             os.lseek(descriptor, 0, os.SEEK_SET)
         except OSError:

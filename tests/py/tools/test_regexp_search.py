@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -128,7 +127,7 @@ WORDS = (
 PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
 
 
-@pytest.mark.parametrize("engine", ["re2", "re", "without shared memory"])
+@pytest.mark.parametrize("has_shared_memory", [True, False])
 @examples(1)
 @given(
     parts=st.lists(PARTS, min_size=1, max_size=4),
@@ -136,7 +135,7 @@ PARTS = st.sampled_from([*WORDS.split(), "\u017f"])
     ignore=st.booleans(),
 )
 def test_no_shortcut_leaves_a_match_out(
-    engine: str,
+    has_shared_memory: bool,  # noqa: FBT001
     parts: list[str],
     text: str,
     ignore: bool,  # noqa: FBT001
@@ -150,9 +149,7 @@ def test_no_shortcut_leaves_a_match_out(
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = [(n, *m.span()) for n, one in enumerate(lines, 1) for m in compiled.finditer(one)]
     with pytest.MonkeyPatch.context() as patch:
-        if engine == "re":
-            patch.setattr(regexp, "_library", str)
-        elif engine != "re2":
+        if not has_shared_memory:
             patch.setattr(regexp._Worker, "share", lambda _, data: data)  # noqa: SLF001
         assert places_of(pattern, text, ignore_case=ignore) == wanted
 
@@ -506,21 +503,13 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return taken
 
 
-@pytest.mark.parametrize("engine", ["re2", "re"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_patterns_that_take_for_ever_end_with_their_process(
-    tree: Plant,
-    monkeypatch: pytest.MonkeyPatch,
-    workers: list[Any],
-    loop: str,
-    engine: str,
+    tree: Plant, workers: list[Any], loop: str
 ) -> None:  # search 5
-    if engine == "re":
-        monkeypatch.setattr(regexp, "_library", str)
     root = tree({"a": "nothing", "b": f"c {'a' * 40}!"})
     for pattern in CATASTROPHIC:
-        # RE2 knows all ends but the one that looks ahead, and needs no time for them.
-        if not pattern.startswith(loop) or (engine == "re2" and not pattern.endswith("(?=c)")):
+        if not pattern.startswith(loop):
             continue
         reply = search(root, pattern, timeout_ms=MILLISECONDS)
         assert (reply.error or {})["code"] == "TIMEOUT", (pattern, reply.text)
@@ -528,13 +517,6 @@ def test_patterns_that_take_for_ever_end_with_their_process(
         if workers[-1].owes:
             workers[-1].process.wait(20)  # it does not go on
     assert found(root, "nothing"), "the next call has no process"
-
-
-def test_re2_needs_no_deadline_for_them(tree: Plant) -> None:
-    pytest.importorskip("re2", reason="needs google-re2")
-    root = tree({"b": f"c {'a' * 40}!"})
-    assert found(root, "(a+)+$") == []
-    assert found(root, "(a|aa)+!") == [("b", 1, 3, "a" * 40 + "!")]
 
 
 def test_error_of_the_deadline_names_the_file_that_takes_long_and_those_that_match(
@@ -714,23 +696,29 @@ def test_two_processes_stay_for_the_next_calls(monkeypatch: pytest.MonkeyPatch) 
             worker.end()
 
 
-@pytest.mark.parametrize(("seconds", "asked_again"), [(0.01, True), (0.25, False)])
-def test_re2_is_not_asked_again_after_it_was_slow(
-    monkeypatch: pytest.MonkeyPatch,
-    seconds: float,
-    asked_again: bool,  # noqa: FBT001
+@pytest.mark.parametrize(
+    ("pattern", "likely"),
+    [
+        (r"[a-z]+[-_]\d\d+", ["ab-12", "é_34"]),
+        (r"(?:[a-z]+)[0-9]", ["a1 b", "ab-12", "é_34"]),
+        (r"[a-z]_\d", ["é_34"]),
+        (r"\s\w", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),
+        (r"\w\d", ["a1 b", "ab-12", "é_34", "éb", "\u212a"]),
+        (r".\.", []),
+        ("[é]b", ["éb"]),
+        ("ab+c", ["ab-12", "ab c"]),
+        ("(?i)K", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),
+        (r"(?i)K\Z|1\s", ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]),
+        (r"(?i)AB\b", ["ab-12", "ab c"]),
+    ],
+)
+def test_only_lines_that_hold_what_a_pattern_requires_are_searched(
+    pattern: str, likely: list[str]
 ) -> None:
-    clock = [0.0]
-
-    class Engine:
-        def search(self, _text: bytes, _at: int) -> None:
-            clock[0] += seconds
-
-    monkeypatch.setattr(regexp_worker, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    searching = regexp_worker.Search(r"\w", ignore_case=False, library="")
-    searching.loose = Engine()
-    searching.likely([b"text"])
-    assert (searching.loose is not None) is asked_again
+    lines = ["a1 b", "ab-12", "é_34", "éb", "\u212a", "ab c"]
+    searching = regexp_worker.Search(pattern, ignore_case=False)
+    found = [number for number, _, _ in searching.lines("\n".join(lines).encode())]
+    assert [lines[number - 1] for number in found] == likely
 
 
 def _runs(pid: int) -> bool:
