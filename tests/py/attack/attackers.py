@@ -34,7 +34,7 @@ MARKS = tuple(
 BUG = "failed unexpectedly"
 """What a reply says of a bug."""
 PATHS = ("d", "d/sub", "d/same", ".", "d/sub/../same", "d/./", "l", "d/sub/../sub")
-PATH_NAMES = ("path", "directory", "folder", "file", "root", "root_path", "start")
+PATH_NAMES = ("path", "cwd", "directory", "folder", "file", "root", "root_path", "start")
 
 
 def with_a_secret(folder: Path) -> Path:
