@@ -18,7 +18,8 @@
   "The folder of the package.")
 
 (defun autoloads--of-form (form library)
-  "Return the autoload for FORM, a definition in LIBRARY; return other forms as they are."
+  "Return the autoload for FORM, a definition in LIBRARY.
+Return any other FORM as it is."
   (pcase form
     (`(define-derived-mode ,name . ,_) `(autoload ',name ,library))
     (`(,(or 'defun 'cl-defun) ,name ,_ . ,body)

@@ -38,7 +38,8 @@
     (backstaff-command-mode-map "One command")
     (backstaff-inspector-mode-map "A tool's reply")
     (backstaff-doctor-mode-map "The doctor")
-    (backstaff-search-mode-map "Lines that match"))
+    (backstaff-search-mode-map "Lines that match")
+    (backstaff-changes-mode-map "Changes"))
   "The keymaps, each with the heading of its table.")
 
 

@@ -1,4 +1,4 @@
-"""`make manual`: writes the tables of the tools into the README and the manual, and the manifest.
+"""`make manual`: writes the tools into the README and the manual, and the manifest.
 
 A file has room for it between two lines of its own, `BEGIN tools` and `END tools`, each within a
 comment. What stands between them is never written by hand.
@@ -14,6 +14,7 @@ from textwrap import wrap
 
 from backstaff.command_line import main
 from backstaff.registry import discover
+from backstaff.tool import ESSENTIAL
 
 PROJECT = Path(__file__).parents[1]
 README, MANUAL = PROJECT / "README.md", PROJECT / "docs" / "backstaff.org"
@@ -37,8 +38,13 @@ def summaries() -> Iterator[tuple[str, str]]:
 
 
 def table() -> str:
-    """The tools as a table of Markdown."""
-    rows = (f"| `{tool_id}` | {summary} |" for tool_id, summary in summaries())
+    """The tools that a model needs, as a table of Markdown."""
+    tools = discover().by_id
+    rows = (
+        f"| `{tool_id}` | {summary} |"
+        for tool_id, summary in summaries()
+        if ESSENTIAL in tools[tool_id].categories
+    )
     return "\n".join(("| tool | answers with |", "|---|---|", *rows))
 
 

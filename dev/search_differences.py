@@ -24,7 +24,7 @@ from backstaff.contents.regexp_worker import judged
 from backstaff.registry import discover
 from backstaff.server import Server
 from backstaff.settings import Settings
-from backstaff.tools.workspace.regexp_search import EXCLUDED, MAX_FILE_BYTES
+from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES
 
 PATTERNS = 200
 FORMS = (

@@ -41,15 +41,16 @@ count."
 No two have the same `:name', whichever of them an agent gets: where toolsets
 share a name it is agent-q's, and the others go by their ids, as in
 \"forge_list_directory\".  Descriptions call the tools by these names, and
-that of an argument tells its default and limits."
+that of an argument tells its default and limits.  Arguments that few calls
+need are left out."
   (cl-loop for tool in (backstaff-tools)
            for model = (plist-get tool :model)
            collect `(:name ,(plist-get model :name)
                      :description ,(plist-get model :description)
-                     :arguments ,(cl-mapcar (lambda (parameter text)
-                                              `(:description ,text ,@parameter))
-                                            (plist-get tool :arguments)
-                                            (plist-get model :arguments))
+                     :arguments ,(cl-loop for parameter in (plist-get tool :arguments)
+                                          for text in (plist-get model :arguments)
+                                          unless (plist-get parameter :hidden)
+                                          collect `(:description ,text ,@parameter))
                      ,@tool)))
 
 (defun backstaff-agent-tools (&optional toolsets)

@@ -59,21 +59,11 @@ POSITION is the start of the next frame in BUFFER.  PENDING has the calls by
 their uids, and HELD-BACK the uids of those that are not sent yet.  SENT and
 READ count the bytes of requests that were sent, and that the peer has surely
 read.  CLOSED is nil, t while the connection breaks, or the condition that broke it."
-  (process nil :read-only t)
-  (name nil :read-only t)
-  (buffer nil :read-only t)
+  process name buffer remote log-function stderr-function
   (position 1)
   (pending (make-hash-table) :read-only t)
-  (last-uid 0)
-  (in-flight 0)
-  (held-back nil)
-  (sent 0)
-  (read 0)
-  (silent-timeouts 0)
-  (closed nil)
-  (remote nil :read-only t)
-  (log-function nil :read-only t)
-  (stderr-function nil :read-only t))
+  (last-uid 0) (in-flight 0) held-back (sent 0) (read 0) (silent-timeouts 0)
+  closed)
 
 (cl-defstruct (backstaff-epc--call
                (:constructor backstaff-epc--make-call)
@@ -82,13 +72,7 @@ read.  CLOSED is nil, t while the connection breaks, or the condition that broke
 FRAME is the encoded request until it is sent.  END is the number of bytes
 that were sent up to its end.  TIMER ends the call if nobody waits for it.
 COMPLETE is called when the call ends, and is nil from then on."
-  (method nil :read-only t)
-  (complete nil)
-  (timeout nil :read-only t)
-  (deadline nil)
-  (timer nil)
-  (frame nil)
-  (end 0))
+  method complete timeout deadline timer frame (end 0))
 
 (cl-defun backstaff-epc-connect
     (process &key (name "the server") (log-function #'ignore) stderr-function
@@ -187,7 +171,7 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
 ;;; Frames from the peer
 
 (defconst backstaff-epc--keep-bytes (* 1024 1024)
-  "How many bytes of old frames may stay, as deleting moves all behind them.")
+  "Maximum bytes of old frames that stay, as deleting moves all behind them.")
 
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver the complete messages."
@@ -277,14 +261,14 @@ An error in the caller's function goes to the log and the echo area."
 ;;; Requests to the peer
 
 (defconst backstaff-epc--max-remote-request (* 64 1024)
-  "The largest size of a request that goes over a network.")
+  "Maximum bytes of a request that goes over a network.")
 
 (defvar backstaff-epc--most-in-flight 200
-  "How many calls may be in flight at once; more are held back.
+  "Maximum number of calls in flight; more are held back.
 A server refuses calls when 256 of them wait.")
 
 (defconst backstaff-epc--pipe-size 16384
-  "How many bytes surely fit in a pipe that nobody reads.")
+  "Bytes that surely fit in a pipe that nobody reads.")
 
 (defun backstaff-epc--unread (connection)
   "Return how many bytes the peer of CONNECTION may not have read yet."
@@ -415,16 +399,16 @@ A peer that does not read gets no message, as that would have to wait."
 ;;; Calls
 
 (defconst backstaff-epc--slice 0.05
-  "How many seconds to wait between two looks at the clock and the peer.")
+  "Seconds between two looks at the clock and the peer.")
 
 (defconst backstaff-epc--grace 0.5
-  "How many seconds after its limit a call that waits ends in any case.")
+  "Seconds after its limit at which a call that waits ends in any case.")
 
 (defconst backstaff-epc--undisturbed 0.1
-  "For how many seconds a call that waits keeps other processes waiting, too.")
+  "Seconds for which a call that waits keeps other processes waiting, too.")
 
 (defconst backstaff-epc--gc-cons-threshold (* 16 1024 1024)
-  "How much may be allocated in a wait before garbage is collected.
+  "Bytes that are allocated in a wait before garbage is collected.
 With the usual 800 kB an answer of 13 MB brings on 16 collections.  With
 128 MB a single one took Emacs 28 half a minute.")
 
@@ -460,9 +444,12 @@ caller gets a `quit', once."
                  (setq outcome (cons value condition)))
                timeout))
          (late 0)
-         ;; `accept-process-output' does not return while there is always
-         ;; something to read, as from a peer that floods, or in Emacs 28 from
-         ;; one that has closed its output and lives on.  Timers run in it.
+         (end (lambda (what)
+                (backstaff-epc-close connection (format "%s %s, but kept Emacs reading"
+                                                        (backstaff-epc--name connection) what))))
+         ;; `accept-process-output' does not return while there is always something to
+         ;; read, as from a peer that floods, or in Emacs 28 from one that has closed its
+         ;; output and lives on.  Timers run in it.
          (guard (run-at-time
                  backstaff-epc--guard-seconds backstaff-epc--guard-seconds
                  (lambda ()
@@ -470,15 +457,10 @@ caller gets a `quit', once."
                     (outcome
                      ;; Not if the wait of an inner call keeps this one from returning.
                      (when (and (eq backstaff-epc--waits uid) (> (cl-incf late) 3))
-                       (backstaff-epc-close
-                        connection (format "%s answered, but kept Emacs reading"
-                                           (backstaff-epc--name connection)))))
+                       (funcall end "answered")))
                     ((and timeout
                           (> (- (float-time) start) (+ timeout backstaff-epc--grace)))
-                     (backstaff-epc-close
-                      connection
-                      (format "%s sent no answer within %s seconds, but kept\
- Emacs reading" (backstaff-epc--name connection) timeout))))))))
+                     (funcall end (format "sent no answer within %s seconds" timeout))))))))
     (unwind-protect
         (while (not outcome)
           (let ((now (float-time)))

@@ -36,13 +36,13 @@
 ;;; From bytes
 
 (defconst backstaff-message-header-size 6
-  "How many hex digits say the length of a frame.")
+  "Number of hex digits that say the length of a frame.")
 
 (defconst backstaff-message-largest-frame #xffffff
   "The largest length a header can say.")
 
 (defconst backstaff-message--gc-cons-threshold (* 128 1024 1024)
-  "How much may be allocated around an answer before garbage is collected.
+  "Bytes that are allocated around an answer before garbage is collected.
 With the usual 800 kB a big answer costs half its time in collections.
 The largest that there can be takes some 100 MB until it is read.")
 
@@ -98,21 +98,21 @@ and then it is not `equal' to the name of the file, as Emacs has it."
         (t value)))
 
 (defconst backstaff-message--max-depth 100
-  "How deep a message may nest.  An honest one needs no more than thirty.")
+  "Maximum depth of a message.  An honest one needs no more than thirty.")
 
 (defconst backstaff-message--max-tokens 2000000
-  "How many strings and parentheses a message may hold.
+  "Maximum number of strings and parentheses in a message.
 The largest honest one has a third of that.  Five million empty lists in
 one message would keep `read' for eight seconds.")
 
 (defconst backstaff-message--atom-characters
   " \t\r\n!$%&*+./0-9:<=>@A-Z^_a-z{|}~-"
-  "What may stand between parentheses and strings, for `skip-chars-forward'.
+  "Characters between parentheses and strings, for `skip-chars-forward'.
 No character here means more to `read' than a part of a number or a symbol.")
 
 (defconst backstaff-message--string-escapes
   (append "\"\\/abdefnrtvxuU01234567" nil)
-  "What may follow a backslash in a string.
+  "Characters that may follow a backslash in a string.
 Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
 
 (defun backstaff-message--scan ()
@@ -176,10 +176,10 @@ what `read' costs afterwards."
 (defvar print-integers-as-characters)
 
 (defvar backstaff-message--nodes-left nil
-  "How many objects may still be found in the argument at hand.")
+  "Number of objects that may still be found in the argument at hand.")
 
 (defconst backstaff-message--max-nodes 500000
-  "How many objects an argument may hold; a circular list has more.")
+  "Maximum number of objects in an argument; a circular list has more.")
 
 (defun backstaff-message--plain (object &optional depth)
   "Return OBJECT, found DEPTH lists deep, without any text property.

@@ -15,10 +15,10 @@
 (require 'backstaff-ui-prompt)
 (require 'backstaff-ui-search)
 
-(declare-function consult--dynamic-collection "ext:consult" (fun &rest arguments))
-(declare-function consult--grep-state "ext:consult" ())
-(declare-function consult--lookup-member "ext:consult" (selected candidates &rest _))
-(declare-function consult--read "ext:consult" (table &rest options))
+(declare-function consult--dynamic-collection "ext:consult" t t)
+(declare-function consult--grep-state "ext:consult" t)
+(declare-function consult--lookup-member "ext:consult" t)
+(declare-function consult--read "ext:consult" t)
 
 (defconst backstaff-consult--most 200
   "Maximum number of matches that are shown.")

@@ -145,7 +145,9 @@ STATE is `ok', `note', `failed' or `heading'; that one is about what follows."
       (re-search-forward "^FAILED ")
       (forward-line 0)
       (dolist (window (get-buffer-window-list nil nil t))
-        (set-window-point window (point))))))
+        (set-window-point window (point))
+        (with-selected-window window
+          (recenter 2))))))
 
 (defun backstaff-doctor--file (name)
   "Return NAME, of a file, as the report has it."

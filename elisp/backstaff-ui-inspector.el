@@ -6,7 +6,8 @@
 
 ;; `backstaff-run-tool' asks for a tool and for its arguments.  It shows the reply as
 ;; text, plist and JSON, with the bytes and an estimate of the tokens that each costs
-;; an agent.  A long form is cut on the screen but measured in full.
+;; an agent.  A long form is cut on the screen but measured in full.  The state of the
+;; view names the forms; where that is the text alone, nothing else is shown.
 ;;
 ;; The questions come from the tool's definition, as `backstaff-tools' returns it.  The
 ;; value of an argument is a string, a number, t or `:false', or a list of strings; nil
@@ -73,11 +74,14 @@
 
 (defun backstaff-inspector--read-arguments (tool root &optional current)
   "Read the arguments of TOOL, a definition, and return them as a plist.
-Paths are below ROOT.  CURRENT is a plist of values to edit."
+Paths are below ROOT.  CURRENT is a plist of values to edit.  Lists of objects
+are not asked for."
   (cl-loop for definition in (plist-get tool :arguments)
            for keyword = (intern (concat ":" (plist-get definition :name)))
-           for value = (backstaff-inspector--read-argument
-                        definition root (plist-get current keyword))
+           for value = (if (eq (plist-get definition :items) :object)
+                           (plist-get current keyword)
+                         (backstaff-inspector--read-argument
+                          definition root (plist-get current keyword)))
            when value append (list keyword value)))
 
 (defun backstaff-inspector--read-argument (definition root current)
@@ -150,7 +154,6 @@ If TOOL tells what a file is or holds, that is the path of the visited file,
 below ROOT."
   (when-let* ((definition (cl-find-if #'backstaff-inspector--path-p
                                       (plist-get tool :arguments)))
-              ((plist-get definition :required))
               ((or (eq (plist-get tool :result-kind) :file-info)
                    (plist-get tool :reads-content)))
               (file buffer-file-name)
@@ -172,16 +175,10 @@ omitted.  Tools see the project of the current directory."
      (list (plist-get tool :id)
            (backstaff-inspector--read-arguments
             tool root (backstaff-inspector--suggestion tool root)))))
-  (backstaff-inspector-show id arguments '(text plist json)))
-
-(defun backstaff-inspector-show (id arguments forms &optional root)
-  "Run the tool ID with ARGUMENTS and show its reply in FORMS.
-FORMS is a list of `text', `plist' and `json'; of (text) nothing else is shown.
-Paths are below ROOT, by default the root for the current directory."
   (pop-to-buffer-same-window
    (backstaff-view-buffer 'backstaff-inspector-mode
-                          (list :root (or root (backstaff-command-root)) :path "."
-                                :tool id :arguments arguments :forms forms))))
+                          (list :root (backstaff-command-root) :path "." :tool id
+                                :arguments arguments :forms '(text plist json)))))
 
 (defun backstaff-inspector-edit ()
   "Edit the arguments of the call and run it again."

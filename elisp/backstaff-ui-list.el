@@ -30,13 +30,16 @@
 (defconst backstaff-list--page 1000
   "Number of rows that are drawn at once.")
 
+(defconst backstaff-list--gc-cons-threshold (* 32 1024 1024)
+  "Bytes that a page may take before Emacs collects garbage.")
+
 (defconst backstaff-list--most-sought 50000
   "Maximum number of rows that are drawn to reach the file that point goes to.")
 
-(defconst backstaff-list--bytes '(:page #x18000 :whole #x60000 :forge #xc00000)
+(defconst backstaff-list--bytes '(:page #x18000 :whole #x30000 :forge #x60000)
   "Maximum bytes of text of a reply.
 A page by name has about 2,800 entries, and the next page follows it.  In
-another order there is one reply, with at most about 11,000 entries.")
+another order there is one reply, with at most about 5,500 entries.")
 
 (defvar backstaff-list-mode-map
   (let ((map (make-sparse-keymap)))
@@ -225,7 +228,9 @@ server's settings limit their number and depth."
 (defun backstaff-list--go-on (focus)
   "Draw the rows that wait, at most a page, and see to it that enough come.
 If FOCUS is non-nil, these include its row."
-  (let ((start (point)) (inhibit-read-only t) (wanted (backstaff-view-get :rows)))
+  (let ((start (point)) (end (point-max)) (inhibit-read-only t) (wanted (backstaff-view-get :rows))
+        ;; Else collecting garbage takes most of the time.
+        (gc-cons-threshold (max gc-cons-threshold backstaff-list--gc-cons-threshold)))
     (with-silent-modifications
       (save-excursion
         (goto-char (point-max))
@@ -238,7 +243,7 @@ If FOCUS is non-nil, these include its row."
                    (cl-incf backstaff-list--links))
                  (when (equal (plist-get entry :path) focus)
                    (setq focus nil)))))
-    (backstaff-view-seek start)
+    (backstaff-view-seek start end)
     (setq backstaff-view-state
           (map-merge 'plist backstaff-view-state
                      (list :rows (max wanted backstaff-list--shown))))

@@ -33,6 +33,7 @@
    ["Look around"
     ("o" "Overview on a page" backstaff-overview)
     ("t" "Tree" backstaff-tree)
+    ("g" "Changes since the last commit" backstaff-changes)
     ("l" "List a directory" backstaff-list-directory)
     ("e" "List as the agent Forge does" backstaff-list-entries)
     ("i" "A file's type, size, times" backstaff-file-info)]

@@ -71,6 +71,7 @@ Wait for the reply until \\[keyboard-quit]; under `while-no-input', until the us
               (setq late nil)
               (message "Waiting for an answer… (C-g cancels)"))
             (accept-process-output nil 0.02))
+          (unless late (message nil))
           reply)
       (unless reply (backstaff-cancel call)))))
 

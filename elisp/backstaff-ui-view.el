@@ -152,11 +152,11 @@ or file below the root.")
     (evil-make-overriding-map (current-local-map) 'motion))
   ;; A user who does something wants point to stay.
   (add-hook 'pre-command-hook (lambda () (setq backstaff-view--sought nil)) nil t)
-  (add-hook 'file-name-at-point-functions #'backstaff-view-file-name nil t)
-  (setq-local ffap-alist (list (cons major-mode (lambda (_) (backstaff-view-file-name))))
+  (add-hook 'file-name-at-point-functions #'backstaff-view--file-name nil t)
+  (setq-local ffap-alist (list (cons major-mode (lambda (_) (backstaff-view--file-name))))
               thing-at-point-provider-alist
-              '((filename . backstaff-view-file-name)
-                (existing-filename . backstaff-view-file-name))
+              '((filename . backstaff-view--file-name)
+                (existing-filename . backstaff-view--file-name))
               revert-buffer-function (lambda (&rest _) (backstaff-view-change))
               bookmark-make-record-function #'backstaff-view--bookmark))
 
@@ -184,7 +184,7 @@ Point goes to the file that the user comes from."
   (let* ((directory (file-name-as-directory directory))
          (root (backstaff-command-root directory))
          (name (cond (buffer-file-name)
-                     (backstaff-view--functions (backstaff-view-file-name))
+                     (backstaff-view--functions (backstaff-view--file-name))
                      ((derived-mode-p 'dired-mode) (dired-get-filename nil t))))
          ;; To resolve the links of another host takes round trips.
          (path (and name (not (file-remote-p root)) (backstaff-path-relative root name))))
@@ -222,7 +222,7 @@ A buffer with the same mode, root, path and tool is used again."
                                                   (backstaff-view-get key)))))))
               (buffer-list)))
 
-(defun backstaff-view-move (&rest changes)
+(defun backstaff-view--move (&rest changes)
   "Let the window show the state with CHANGES, which are of another place.
 If another buffer shows this place, the window gets it, and the current buffer
 is killed.  So moving about makes no buffers."
@@ -423,7 +423,7 @@ For example \"*backstaff tree: project/src*\"."
       (goto-char (previous-single-char-property-change (point) 'invisible)))
     (or (get-text-property (point) 'backstaff-entry) (tabulated-list-get-id))))
 
-(defun backstaff-view-entry ()
+(defun backstaff-view--entry ()
   "Return the entry at point, or nil."
   (or (get-text-property (point) 'backstaff-place)
       (backstaff-view--line-entry)
@@ -431,21 +431,21 @@ For example \"*backstaff tree: project/src*\"."
 
 (defun backstaff-view-entry-at-point ()
   "Return the entry at point, or signal a `user-error' if there is none."
-  (or (backstaff-view-entry)
+  (or (backstaff-view--entry)
       (user-error "There is nothing on this line")))
 
-(defun backstaff-view-file-name ()
+(defun backstaff-view--file-name ()
   "Return the absolute name of the file at point, or nil."
-  (when-let ((path (plist-get (backstaff-view-entry) :path)))
+  (when-let ((path (plist-get (backstaff-view--entry) :path)))
     (backstaff-path-file-name (backstaff-view--absolute path) (backstaff-view-get :root))))
 
 (defun backstaff-view--path ()
   "Return the path of the file at point, or else of the buffer's state."
-  (or (plist-get (backstaff-view-entry) :path) (backstaff-view-get :path)))
+  (or (plist-get (backstaff-view--entry) :path) (backstaff-view-get :path)))
 
 (defun backstaff-view-directory ()
   "Return the path of the directory at point, or the one of the file at point."
-  (if (memq (plist-get (backstaff-view-entry) :kind) '(nil :directory))
+  (if (memq (plist-get (backstaff-view--entry) :kind) '(nil :directory))
       (backstaff-view--path)
     (or (backstaff-path-parent (backstaff-view--path)) ".")))
 
@@ -457,10 +457,11 @@ For example \"*backstaff tree: project/src*\"."
         (t (goto-char (next-single-property-change
                        (point) 'backstaff-name nil (line-end-position))))))
 
-(defun backstaff-view-go-to (path)
-  "Go to the line of PATH and return non-nil, or stay if there is none."
+(defun backstaff-view-go-to (path &optional from)
+  "Go to the line of PATH and return non-nil, or stay if there is none.
+Look from the position FROM on, by default everywhere."
   (let ((start (point)) (found nil))
-    (goto-char (point-min))
+    (goto-char (or from (point-min)))
     (while (not (or (setq found (equal path (plist-get (backstaff-view--line-entry) :path)))
                     (eobp)))
       (forward-line))
@@ -479,10 +480,11 @@ For example \"*backstaff tree: project/src*\"."
       (forward-line)))
   (if (eobp) (goto-char (point-min)) (backstaff-view-go-to-name)))
 
-(defun backstaff-view-seek (start)
+(defun backstaff-view-seek (start &optional from)
   "Go to the path that point waits for, if its line is drawn by now.
-START is the position of point before lines were drawn."
-  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought))
+START is the position of point before lines were drawn, and FROM is that of the
+first of these lines."
+  (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought from))
     (setq backstaff-view--sought nil)
     (dolist (window (get-buffer-window-list nil t t))
       (when (= (window-point window) start)
@@ -535,7 +537,7 @@ If DIRECTORY is non-nil, the name ends with a slash."
   (let* ((state (or backstaff-view-state (user-error "There is nothing to bookmark yet")))
          (name (backstaff-names-show
                 (backstaff-view--absolute (plist-get state :path) 'directory)))
-         (focus (list :focus (plist-get (backstaff-view-entry) :path))))
+         (focus (list :focus (plist-get (backstaff-view--entry) :path))))
     `(,name (location . ,name)
             (backstaff-mode . ,major-mode)
             (backstaff-state . ,(map-merge 'plist state focus))
@@ -564,7 +566,7 @@ Do so in another window if OTHER-WINDOW is non-nil."
                             `(:root ,root ,@changes))))
         (cond (other-window
                (switch-to-buffer-other-window (backstaff-view-buffer mode state)))
-              ((eq mode major-mode) (apply #'backstaff-view-move changes))
+              ((eq mode major-mode) (apply #'backstaff-view--move changes))
               (t (backstaff-view-open mode state)))))))
 
 (defun backstaff-view-visit-other-window ()
@@ -580,11 +582,11 @@ A directory without a project is its own root, and has a parent, too."
          (root (backstaff-view-get :root))
          (name (directory-file-name root))
          (parent (backstaff-path-parent path)))
-    (cond (parent (backstaff-view-move :path parent :focus path))
+    (cond (parent (backstaff-view--move :path parent :focus path))
           ((or (file-remote-p root) (backstaff-project-p root))
            (user-error "This is the root of the project, %s" (abbreviate-file-name root)))
           ((equal name "/") (user-error "This is the root of the file system"))
-          (t (backstaff-view-move :root (file-name-directory name) :path "."
+          (t (backstaff-view--move :root (file-name-directory name) :path "."
                                   :focus (file-name-nondirectory name))))))
 
 (defun backstaff-view-toggle-hidden ()

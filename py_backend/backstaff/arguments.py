@@ -5,8 +5,8 @@ Lisp's nil, which means false, empty or absent: the parameter's type decides.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from enum import Enum, StrEnum
 from functools import cache
 from sys import float_info
@@ -69,16 +69,17 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a tool. An array's items are strings.
+    """One parameter of a tool. An array's items are strings, or objects of the dataclass `items`.
 
     An omitted argument gets its value from the field `setting` of the tool's settings, or from
     `default`, or from `absent`, a default that the schema does not publish. The schema publishes
     `minimum` and `maximum`, but not `limits` (lowest, highest), which some contracts write in
     prose. `whole` refuses 2.5 for a `number`. `code` is the error code for a value that does not
     fit, where the contract has one; else the tool's own is used. `help` describes the parameter
-    where the contract has no description of it. `several` takes a list of strings, too, which only
-    settings have. `form` reads a value that none of the types fits, which only a context has; it
-    may raise `ToolError`.
+    where the contract has no description of it. Models are not told of a `hidden` one: few calls
+    need it, and each word costs tokens in every turn. `several` takes a list of strings, too, which
+    only settings have. `form` reads a value that none of the types fits, which only a context has;
+    it may raise `ToolError`.
     """
 
     name: str
@@ -96,12 +97,14 @@ class Parameter:
     whole: bool = False
     several: bool = False
     code: str = ""
+    hidden: bool = False
+    items: Any = None
     form: Callable[[object], object] | None = None
 
     def schema(self) -> dict[str, object]:
         """Return the JSON Schema of this parameter, keys in the order of the contracts."""
         optional = {
-            "items": {"type": "string"} if self.type is ParameterType.ARRAY else None,
+            "items": self.of_items(),
             "enum": [str(choice) for choice in self.choices] or None,
             "default": self.default,
             "minimum": self.minimum,
@@ -109,6 +112,13 @@ class Parameter:
             "description": self.description or None,
         }
         return {"type": self.type.value} | {k: v for k, v in optional.items() if v is not None}
+
+    def of_items(self) -> dict[str, object] | None:
+        """Return the JSON Schema of an array's items."""
+        if self.items:
+            parameters = {one.name: {"type": one.type.value} for one in parameters_of(self.items)}
+            return {"type": "object", "properties": Verbatim(parameters)}
+        return {"type": "string"} if self.type is ParameterType.ARRAY else None
 
     def bounds(self) -> tuple[int | None, int | None]:
         """Return the lowest and the highest number that fits; None is no limit."""
@@ -121,9 +131,13 @@ class Parameter:
         return self.schema() | limits | {"description": self.description or self.help}
 
     def in_words(self) -> str:
-        """Return the description with default and limits: some agents' libraries keep no others."""
+        """Return the description with default and limits: some agents' libraries keep no others.
+
+        That a switch is off by default goes without saying.
+        """
         text = self.description or self.help
-        facts = [] if self.default is None else [f"default {json.dumps(self.default)}"]
+        facts = [f"default {json.dumps(self.default)}"]
+        facts = [] if self.default is None or self.default is False else facts
         facts = [] if "default" in text else facts
         facts += filter(None, [limits_in_words(*self.bounds())])
         if not facts:
@@ -161,7 +175,13 @@ def parameter_of(one: "Field[Any]") -> Parameter:
     """Return the parameter for the field ONE: its type, and the facts in its metadata."""
     choices, facts = get_args(one.type), one.metadata
     optional = NoneType in choices
-    base = {} if "form" in facts else _OF_PYTHON[choices[0] if optional else one.type]
+    of = choices[0] if choices else one.type
+    if "form" in facts:
+        base = {}
+    elif is_dataclass(of):  # tuple[Class, ...]
+        base = {"type": ParameterType.ARRAY, "items": of}
+    else:
+        base = _OF_PYTHON[of if optional else one.type]
     required = not optional and facts.keys().isdisjoint(("default", "absent", "setting"))
     return Parameter(**{"name": one.name, "required": required, **base, **facts})
 
@@ -239,20 +259,40 @@ def checked(parameter: Parameter, value: object, subject: str) -> object:
         case ParameterType.STRING, list() if parameter.several and _are_strings(value):
             one = replace(parameter, several=False)
             return tuple(checked(one, item, subject) for item in value)
-        case ParameterType.ARRAY, list() if _are_strings(value):
+        case ParameterType.ARRAY, list() if parameter.items or _are_strings(value):
             if len(value) > MAX_ITEMS:
                 problem = f"has {len(value)} items, more than the {MAX_ITEMS} allowed"
                 raise _refusal(parameter, f"{subject} {problem}")
-            return tuple(value)
-    expected = "a whole number" if parameter.whole else _EXPECTED[kind]
-    expected += " or a list of strings" * parameter.several
+            return tuple(_items(parameter, value) if parameter.items else value)
+    expected = _expected(parameter)
     mixed = (kind is ParameterType.ARRAY or parameter.several) and isinstance(value, list)
     found = "a list of other things" if mixed else _shown(value)
     raise _refusal(parameter, f"{subject} must be {expected}, not {found}")
 
 
+def _expected(parameter: Parameter) -> str:
+    if parameter.items:
+        return "a list of objects"
+    expected = "a whole number" if parameter.whole else _EXPECTED[parameter.type]
+    return expected + " or a list of strings" * parameter.several
+
+
 def _are_strings(items: Sequence[object]) -> bool:
     return all(isinstance(item, str) for item in items)
+
+
+def _items(parameter: Parameter, values: Sequence[object]) -> Iterator[Any]:
+    """Yield an instance of the parameter's `items` for each of VALUES, objects in any form."""
+    for number, value in enumerate(values, 1):
+        try:
+            arguments, unknown = decode(parameters_of(parameter.items), value)
+        except ToolError as error:
+            where = f"Item {number} of '{parameter.name}'"
+            raise _refusal(parameter, f"{where}: {error.message}") from error
+        if unknown:
+            name = unknown[0].removeprefix(UNKNOWN_ARGUMENT)
+            raise _refusal(parameter, f"Item {number} of '{parameter.name}' has an unknown {name}")
+        yield parameter.items(**arguments)
 
 
 def _fits(parameter: Parameter, value: float) -> bool:

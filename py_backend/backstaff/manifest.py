@@ -5,6 +5,9 @@
 
 READS_CONTENT = (
     "agent-q/read_file",
+    "workspace/git_diff",
+    "workspace/git_status_summary",
+    "workspace/outline",
     "workspace/read_file",
     "workspace/regexp_search",
 )
@@ -14,6 +17,9 @@ PRESET = (
     "workspace/search_files",
     "workspace/read_file",
     "workspace/regexp_search",
+    "workspace/outline",
+    "workspace/git_status_summary",
+    "workspace/git_diff",
     "commands/list_commands",
     "commands/get_command",
 )

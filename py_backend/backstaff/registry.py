@@ -78,12 +78,14 @@ class Registry:
         properties = {}
         for parameter in tool.parameters:
             low, high = parameter.bounds()
-            if low is not None and low == high:
-                continue  # a number that has one value is accepted, but worth no tokens
+            if parameter.hidden or (low is not None and low == high):
+                continue  # accepted, but worth no tokens
             told = parameter.schema_for_models()
             text = self._named(parameter.description or parameter.help, self.by_id)
-            if "default" in text:
-                told.pop("default", None)  # to say it twice would cost tokens
+            if "default" in text or parameter.default is False:
+                told.pop("default", None)  # to say what everybody expects would cost tokens
+            if parameter.items:
+                told["items"] = {"type": "object"}  # the description names its keys
             told["description"] = text
             properties[parameter.name] = told
         required = schema(tool.parameters)["required"]

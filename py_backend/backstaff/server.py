@@ -351,7 +351,7 @@ def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, .
         return ("",)
     names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in warnings)
     ignored = shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)
-    known = ", ".join(parameter.name for parameter in tool.parameters) or "none"
+    known = ", ".join(one.name for one in tool.parameters if not one.hidden) or "none"
     return f"\n[{ignored}; there are: {known}]\n", f"\n[{ignored}]\n"
 
 

@@ -184,14 +184,15 @@ class _Document:
     def table(self, name: str, values: object, make: Callable[..., Any]) -> Any:  # noqa: ANN401  # MAKE's
         known = {field.name: field for field in fields(make)}  # type: ignore[arg-type]  # a dataclass
         given = self.mapping(values, name, known)
-        try:
-            fitting = {
-                key: checked(parameter_of(known[key]), one, key) for key, one in given.items()
-            }
-        except ToolError as error:
-            key, _, problem = error.message.partition(" ")
-            raise self.refusal(f"{name}.{key}", problem) from error
-        return make(**fitting)
+        fits = {}
+        for key, one in given.items():
+            if known[key].type is int and isinstance(one, float):  # TOML tells 1.0 from 1
+                raise self.refusal(f"{name}.{key}", "must be a whole number, not a float")
+            try:
+                fits[key] = checked(parameter_of(known[key]), one, "")
+            except ToolError as error:
+                raise self.refusal(f"{name}.{key}", error.message.strip()) from error
+        return make(**fits)
 
     def refusal(self, name: str, problem: str) -> SettingsError:
         """Return the error for the dotted NAME, with its line, which tomllib does not give."""

@@ -169,9 +169,11 @@ class Tool(Generic[Arguments]):
         # Adapters that call by position want a list, with each type as a keyword.
         arguments = []
         for one in self.parameters:
-            items = {"items": Keyword("string")} if one.type is ParameterType.ARRAY else {}
-            required = {"required": True} if one.required else {}
-            keywords = {"type": one.type} | items | required
+            keywords: dict[str, object] = {"type": one.type}
+            if one.type is ParameterType.ARRAY:
+                keywords["items"] = Keyword("object" if one.items else "string")
+            marks = {"required": one.required, "hidden": one.hidden}
+            keywords |= {key: True for key, holds in marks.items() if holds}
             arguments.append({"name": one.name} | one.schema_for_models() | keywords)
         return {
             "id": tool_id,

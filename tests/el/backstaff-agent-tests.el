@@ -139,7 +139,7 @@
                for text = (plist-get told :description)
                do (ert-info ((format "%s %s" (plist-get tool :id) told))
                     (should (string-match-p "[a-z]" text))
-                    (when (plist-member parameter :default)
+                    (when (plist-get parameter :default)
                       (should (string-match-p "\\<default\\>" text)))
                     (dolist (key '(:minimum :maximum))
                       (when-let ((limit (plist-get parameter key)))

@@ -64,16 +64,6 @@
       (unless (equal (buffer-string) written)
         (ert-fail "docs/backstaff.org is out of date: make manual")))))
 
-(ert-deftest backstaff-docs-readme-names-each-tool-in-lisp ()
-  (require 'backstaff-emacs)
-  (with-temp-buffer
-    (insert-file-contents (expand-file-name "README.md" backstaff-test-repository))
-    (should (search-forward "In Emacs there are four more" nil t))
-    (let ((ids (mapcar #'car backstaff-lisp-tools)))
-      (should (= (length ids) 4))
-      (dolist (id ids)
-        (should (save-excursion (search-forward (format "`%s`" id) nil t)))))))
-
 (ert-deftest backstaff-docs-texinfo-is-that-of-the-manual ()
   (with-temp-buffer
     (insert-file-contents (manual-file "backstaff.texi"))

@@ -252,7 +252,7 @@
              (backstaff-emacs-tests-end-eglot)))))))
 
 (defun backstaff-emacs-checkers-tests-tell-changes ()
-  "Let eglot tell of changes as it does when Emacs is idle, which is never in batch."
+  "Let eglot tell of changes, as it does in an idle Emacs, which batch is not."
   (timer-event-handler (backstaff-test-wait-for eglot--change-idle-timer)))
 
 (ert-deftest backstaff-emacs-eglot-with-a-real-server ()

@@ -53,7 +53,7 @@
           (should (string-match-p
                    "(backstaff-call \"workspace/read_file\" '(:path \"a.el\"))"
                    (backstaff-inspector-tests-type
-                    "M-x backstaff-run-tool RET workspace/read_file RET RET RET RET RET RET RET")))
+                    "M-x backstaff-run-tool RET workspace/read_file RET RET RET RET RET RET RET RET RET")))
         (kill-buffer buffer)))))
 
 (ert-deftest backstaff-run-tool-asks-and-shows-all-forms ()

@@ -76,10 +76,10 @@
       (dolist (open (list #'backstaff-list-directory #'backstaff-list-entries #'backstaff-tree))
         (find-file (expand-file-name "a/b/c/d/zz" root))
         (backstaff-view-test-open open (if (eq open #'backstaff-tree) root default-directory))
-        (should (equal (plist-get (backstaff-view-entry) :path) "a/b/c/d/zz"))
+        (should (equal (plist-get (backstaff-view--entry) :path) "a/b/c/d/zz"))
         ;; So it is from one view to the next, and from Dired.
         (backstaff-view-test-open #'backstaff-tree root)
-        (should (equal (plist-get (backstaff-view-entry) :path) "a/b/c/d/zz"))
+        (should (equal (plist-get (backstaff-view--entry) :path) "a/b/c/d/zz"))
         (dired-jump nil (expand-file-name "a/b/c/d/deep" root))
         (backstaff-view-test-open #'backstaff-list-directory default-directory)
         (should (equal (backstaff-view-test-name) "deep"))))))
@@ -529,7 +529,7 @@
     ;; Sort by size.
     (move-to-column 30)
     (backstaff-view-test-press "S")
-    (should (equal (plist-get (backstaff-view-entry) :name) "m"))))
+    (should (equal (plist-get (backstaff-view--entry) :name) "m"))))
 
 (declare-function evil-mode "ext:evil-core" (&optional argument))
 

@@ -101,7 +101,7 @@
       (should (equal (cl-find "include_hidden" args :test #'equal
                               :key (lambda (arg) (plist-get arg :name)))
                      '(:name "include_hidden" :type boolean
-                       :description "List names that start with a dot (default false)"
+                       :description "List names that start with a dot."
                        :optional t))))
     (dolist (value '(nil :null t "true"))
       (should (string-match-p "a.txt" (backstaff-llm-tests-call "forge_list_directory"

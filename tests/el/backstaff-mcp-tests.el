@@ -71,8 +71,8 @@
             (setq command (list shell-file-name shell-command-switch entry)))
           (should (equal (backstaff-mcp-tests--names command)
                          '("project_overview" "tree" "workspace_search_files"
-                           "workspace_read_file" "regexp_search" "list_commands"
-                           "get_command"))))))))
+                           "workspace_read_file" "regexp_search" "outline" "git_status_summary"
+                           "git_diff" "list_commands" "get_command"))))))))
 
 (ert-deftest backstaff-mcp-entries-have-the-form-of-their-client ()
   (let* ((backstaff-server-command '("/bin/echo" "x"))

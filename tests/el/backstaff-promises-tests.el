@@ -16,6 +16,8 @@
 (require 'backstaff-ui-tree)
 (require 'bookmark)
 
+(declare-function ffap-file-at-point "ffap" ())
+
 (defconst backstaff-promises-tests-tree
   '(("src" ("deep" ("er" ("d.c" . ""))) ("a.c" . "a") ("b.c" . "b")) (".hidden" . "")
     (".claude" ("commands" ("go.md" . "Go"))) ("README" . "read me"))
@@ -89,7 +91,7 @@
     (let ((here (current-buffer)) (window (selected-window)))
       (goto-char (point-max))
       (search-backward (plist-get view :directory))
-      (let ((path (directory-file-name (backstaff-view-file-name))))
+      (let ((path (directory-file-name (backstaff-view--file-name))))
         (backstaff-view-test-press "o")
         (should-not (eq (selected-window) window))
         (should (eq (window-buffer window) here))

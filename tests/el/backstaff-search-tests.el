@@ -286,6 +286,7 @@
 
 ;;; Consult
 
+(declare-function consult--grep-state "ext:consult" t)
 (declare-function backstaff-consult--candidates "backstaff-ui-consult" (input root arguments))
 
 (ert-deftest backstaff-search-shows-matches-as-one-types-with-consult ()

@@ -105,7 +105,7 @@ It runs in a project that holds TREE."
                        ;; Emacs writes it from the right, and nothing else.
                        "└─ םולש"))))
     (backstaff-terminal-tests-press "n" "Tab")
-    (let ((screen (backstaff-terminal-tests-wait-for "src/\\.\\.\\.$")))
+    (let ((screen (backstaff-terminal-tests-wait-for "src/ … 2$")))
       (should (equal (nth 4 screen) "├─ \"new\\nline\\u001b[31m\"")))))
 
 (ert-deftest backstaff-terminal-has-room-for-the-whole-menu ()
@@ -124,7 +124,7 @@ It runs in a project that holds TREE."
       ;; The window of the overview has four lines, which end above the map.
       80 14 '(("README.md" . "") ("Makefile" . "") ("src" ("main.c" . "")))
       '(backstaff-overview default-directory)
-    (backstaff-terminal-tests-wait-for "no git ")
+    (backstaff-terminal-tests-wait-for "no git, ")
     (let ((screen (backstaff-terminal-tests-wait-for "*backstaff overview")))
       (should (cl-find "types:" screen :test #'string-prefix-p))
       (should-not (cl-find "./ " screen :test #'string-prefix-p)))))
@@ -139,7 +139,7 @@ It runs in a project that holds TREE."
   (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . "")) backstaff-terminal-tests-without-server
     (backstaff-terminal-tests-wait-for "^Here$")
     (backstaff-terminal-tests-press "C-c" "b" "f" "a" "Tab")
-    (backstaff-terminal-tests-wait-for "Find file.*: a \\[Error: Backstaff cannot start its server")))
+    (backstaff-terminal-tests-wait-for "Find file.*: a \\[Backstaff cannot start its server")))
 
 (ert-deftest backstaff-terminal-shows-what-to-do-in-a-small-report ()
   (backstaff-terminal-tests-in-emacs 80 24 '(("a.txt" . "")) backstaff-terminal-tests-without-server
@@ -163,17 +163,17 @@ It runs in a project that holds TREE."
               ("日本語" . "123"))
       '(progn (backstaff-list-directory default-directory) (delete-other-windows))
     (let ((screen (backstaff-terminal-tests-wait-for "日本語")))
-      (should (string-match-p "3 files, 1 directory · hidden off" (nth 1 screen)))
-      (should (string-match-p "^ Name.* Type +Size +Modified" (nth 2 screen)))
-      (should (string-match-p "^ sub/ +dir +[0-9]" (nth 3 screen)))
+      ;; The headings stay where they are when the rows scroll.
+      (should (string-match-p "^ Name.* Type +Size +Modified" (nth 1 screen)))
+      (should (string-match-p "^ sub/ +dir +[0-9]" (nth 2 screen)))
       (should (string-match-p "^ \"e\\\\u001b\\[31mvil\" +file +0  [-0-9]+ [:0-9]+$"
-                              (nth 4 screen)))
-      (should (string-match-p "^ n+… file" (nth 5 screen)))
+                              (nth 3 screen)))
+      (should (string-match-p "^ n+… file" (nth 4 screen)))
       ;; The columns stand below each other, however wide a glyph is.
-      (should (= (string-width (substring (nth 4 screen)
-                                          0 (string-match "  [-0-9]+ [:0-9]+$" (nth 4 screen))))
-                 (string-width (substring (nth 6 screen)
-                                          0 (string-match "  [-0-9]+ [:0-9]+$" (nth 6 screen)))))))
+      (should (= (string-width (substring (nth 3 screen)
+                                          0 (string-match "  [-0-9]+ [:0-9]+$" (nth 3 screen))))
+                 (string-width (substring (nth 5 screen)
+                                          0 (string-match "  [-0-9]+ [:0-9]+$" (nth 5 screen)))))))
     (backstaff-terminal-tests-press "Enter")
     (backstaff-terminal-tests-wait-for "^ in.txt +file")))
 

@@ -373,7 +373,9 @@ argument-hint: <file>\n---\n"))))
 
 (defun backstaff-test-fitting-arguments (tool)
   "Return arguments with which TOOL, a definition, answers."
-  (cl-loop for name in (plist-get tool :required)
+  (cl-loop for name in (if (equal (plist-get tool :id) "workspace/read_file")
+                           '("path")    ; or a symbol, or ranges
+                         (plist-get tool :required))
            for keyword = (intern (concat ":" name))
            append (list keyword
                         (or (and (eq keyword :path) (plist-get tool :reads-content)

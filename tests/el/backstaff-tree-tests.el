@@ -154,7 +154,7 @@
       (should (equal (current-kill 0) path)))
     (should (= (length (backstaff-view-test-lines)) 1))
     (backstaff-view-test-press "g")
-    (should (equal (plist-get (backstaff-view-entry) :path) "."))
+    (should (equal (plist-get (backstaff-view--entry) :path) "."))
     (should (= (length (backstaff-view-test-lines)) 1))
     (goto-char (point-max))
     (backstaff-view-test-press "TAB")
@@ -244,7 +244,7 @@
     (backstaff-view-test-press "TAB")
     (goto-char (point-max))
     (backstaff-view-test-press "TAB")
-    (should (equal (plist-get (backstaff-view-entry) :path) "."))
+    (should (equal (plist-get (backstaff-view--entry) :path) "."))
     (should (> (length (backstaff-view-test-lines)) 1))))
 
 

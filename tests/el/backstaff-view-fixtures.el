@@ -108,14 +108,14 @@
     (save-excursion
       (goto-char (point-min))
       (while (not (eobp))
-        (when-let ((entry (backstaff-view-entry)))
+        (when-let ((entry (backstaff-view--entry)))
           (push (plist-get entry :name) names))
         (forward-line)))
     (nreverse names)))
 
 (defun backstaff-view-test-name ()
   "Return the name of the entry at point."
-  (plist-get (backstaff-view-entry) :name))
+  (plist-get (backstaff-view--entry) :name))
 
 (defmacro backstaff-view-test-messages (&rest body)
   "Run BODY and return the messages it shows, the first first."

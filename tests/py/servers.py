@@ -62,5 +62,7 @@ def fitting(tool: Tool[Any]) -> dict[str, object]:
     # The pattern of most tools is a glob.
     known |= {"pattern": ".*"} if "regular expression" in tool.description else {}
     return {
-        p.name: known.get(p.name, BY_TYPE.get(p.type, 1)) for p in tool.parameters if p.required
+        p.name: known.get(p.name, BY_TYPE.get(p.type, 1))
+        for p in tool.parameters
+        if p.required or p.name == "path"
     }

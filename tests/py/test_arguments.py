@@ -337,7 +337,7 @@ def test_schema_publishes_what_is_enforced() -> None:
         ({"description": "Depth (default: 3).", "default": 3}, "Depth (default: 3)."),
         ({"description": "Where.", "default": "."}, 'Where (default ".")'),
         ({"description": "Deep.", "default": True}, "Deep (default true)"),
-        ({"description": "Deep.", "default": False}, "Deep (default false)"),
+        ({"description": "Deep.", "default": False}, "Deep."),
         (
             {"description": "Skip.", "default": 0, "minimum": 0, "maximum": 9},
             "Skip (default 0; from 0 to 9)",

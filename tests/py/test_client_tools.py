@@ -71,7 +71,7 @@ def test_a_clients_tool_is_described_as_the_others_are(tmp_path: Path) -> None:
         "arguments": [
             "A name.",
             "How many (default 100; from 1 to 500)",
-            "The last (default false)",
+            "The last.",
             'Of it (default "a")',
             "A path.",
         ],

@@ -255,7 +255,7 @@ def test_configuration_that_cannot_be_used_stops_the_start(tmp_path: Path, comma
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"backstaff: {config}:2: tools.agent-q/list_directory.max_output_bytes"
-        " must be a whole number from 256 to 15728640\n"
+        " must be a whole number, not true\n"
     )
 
 

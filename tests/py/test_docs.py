@@ -98,9 +98,9 @@ def test_manifest_has_the_facts_of_the_tools() -> None:
     assert written == reference.manifest(), "the manifest is out of date: make manual"
 
 
-def test_readme_has_at_most_150_lines_of_120_characters() -> None:
+def test_readme_has_at_most_120_lines_of_120_characters() -> None:
     lines = reference.README.read_text("utf-8").splitlines()
-    assert len(lines) <= 150
+    assert len(lines) <= 120
     assert [line for line in lines if len(line) > 120] == []
 
 

@@ -26,7 +26,8 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate, islice
+from itertools import accumulate, groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from backstaff.contents.requirements import Required, in_bytes, parsed_by_re
@@ -171,12 +172,14 @@ def found_in(
     """For each of TEXTS, a number and the matches that are wanted.
 
     For the OUTPUT "content" these are at most MOST in all after the first SKIPPED; the number is
-    how many of a text were skipped. For "count" it is that of all matches, for "files" 0 or 1, and
-    MOST and SKIPPED count texts.
+    how many of a text were skipped. "lines" is the same with the first match of each line. For
+    "count" it is that of all matches, for "files" 0 or 1, and MOST and SKIPPED count texts.
     """
     for text in texts:
         matches = search.matches(text)
-        if output == "content":
+        if output == "lines":
+            matches = (next(those) for _, those in groupby(matches, itemgetter(0)))
+        if output in {"content", "lines"}:
             passed = sum(1 for _ in islice(matches, skipped))
             wanted = [match_of(*match) for match in islice(matches, most)]
             skipped -= passed

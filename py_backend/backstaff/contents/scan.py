@@ -1,7 +1,7 @@
 """The scan of many files for a regular expression, in their order, as far as matches are wanted."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,8 +14,12 @@ BYTES = 1 << 18
 FIRST_FILES, FILES = 8, 64
 """Bytes and files that are searched at once, while the next are read. The first are few, as many a
 search ends with them."""
-AUTOMATIC, FEW = 15, 3
-"""Lines around a match that are kept unasked, and how many matches have such."""
+MOST_AT_ONCE = 20_000
+"""Matches of the files searched at once, where some are chosen among them."""
+MOST_KEPT = 32 << 20
+"""Bytes of the texts that are kept of files with matches."""
+Choose = Callable[[str, bytes, Sequence[Match]], Sequence[Match]]
+"""Chooses among the matches of a file, of which it gets the path and the text."""
 
 
 class Batch(NamedTuple):
@@ -29,13 +33,13 @@ class Batch(NamedTuple):
 class Found:
     """A file with matches. `count` is their number for the output "count".
 
-    `lines` are those around the matches, by number, where any are wanted.
+    `text` is all of it, where matches are wanted and there is room.
     """
 
     path: str
     count: int
     matches: Sequence[Match]
-    lines: Mapping[int, str]
+    text: bytes = b""
 
 
 @dataclass(slots=True)
@@ -44,15 +48,16 @@ class Scan:
 
     `output` is as in `regexp_worker.found_in`. `looked_at` counts the files up to the one with the
     last match, and `unread` has the numbers of those that are no text, with the reason. `waits_for`
-    counts the files up to the one that the process searches; 0 is none. So many lines `around` a
-    match are kept; None is for `AUTOMATIC` ones, as long as there are at most `FEW` matches.
+    counts the files up to the one that the process searches; 0 is none.
+    Where the matches are `chosen`, only these count, and of a line with `one_a_line` the first.
     """
 
     files: Sequence[str]
     output: str = "files"
     skipped: int = 0
     most: int = 1
-    around: int | None = 0
+    chosen: Choose | None = None
+    one_a_line: bool = False
     codings: Mapping[str, str] = field(default_factory=dict)
     """The encodings that are known of files that are not UTF-8, by path."""
     found: list[Found] = field(default_factory=list)
@@ -61,6 +66,7 @@ class Scan:
     waits_for: int = 0
     matches: int = 0
     """How many matches were found, or files for other outputs than "content"."""
+    _kept: int = 0
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
         """Search. Raises `BadRegexp`, `DeadlineExceeded` and `Cancelled`."""
@@ -68,7 +74,11 @@ class Scan:
         for batch in self.batches(contents, budget):
             if self._is_enough(regexp, sent):
                 return
-            regexp.search(batch.texts, self.output, self.skipped, self.most - self.matches)
+            if self.chosen:
+                output = "lines" if self.one_a_line else "content"
+                regexp.search(batch.texts, output, 0, MOST_AT_ONCE)
+            else:
+                regexp.search(batch.texts, self.output, self.skipped, self.most - self.matches)
             sent = batch
             if batch.first == 0:  # nothing is read that need not be
                 if self._is_enough(regexp, sent):
@@ -122,6 +132,13 @@ class Scan:
             count, matches = regexp.answer()
             if is_enough:
                 continue  # after what is wanted, nothing is searched
+            text, path = sent.texts[number], self.files[sent.first + number]
+            if self.chosen and matches:
+                matches = self.chosen(path, text, matches)
+                count = len(matches)
+                if self.output == "content":
+                    count = min(self.skipped, count)
+                    matches = matches[count : count + self.most - self.matches]
             if self.output == "content":
                 self.skipped -= count
             elif count and self.skipped:
@@ -129,30 +146,14 @@ class Scan:
                 continue
             if matches or (count and self.output != "content"):
                 self.matches += len(matches) if self.output == "content" else 1
-                lines = self._lines(sent.texts[number], matches)
-                path = self.files[sent.first + number]
-                self.found.append(Found(path, count, matches, lines))
+                has_room = self.output == "content" and self._kept + len(text) <= MOST_KEPT
+                self._kept += len(text) * has_room
+                self.found.append(Found(path, count, matches, text if has_room else b""))
             if self.matches >= self.most:
                 self.looked_at = self.waits_for
                 is_enough = True
         self.waits_for = 0
         return is_enough
-
-    def _lines(self, data: bytes, matches: Sequence[Match]) -> Mapping[int, str]:
-        around = self.around
-        if around is None:
-            around = AUTOMATIC if self.matches <= FEW else 0
-        if not around or not matches:
-            return {}
-        text = text_of(data)
-        lines = [] if isinstance(text, Unread) else text.decode().removesuffix("\n").split("\n")
-        numbers = {
-            number
-            for match in matches
-            for number in range(match[0] - around, match[0] + around + 1)
-            if 0 < number <= len(lines)
-        }
-        return {number: lines[number - 1] for number in numbers}
 
 
 def text_of(data: bytes, *codings: str) -> bytes | Unread:

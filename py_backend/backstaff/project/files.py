@@ -64,6 +64,8 @@ class ProjectFiles:
     tracked_unknown: bool = False
     rules_cut: bool = False
     _closed: Sequence[Directory] = ()
+    locks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The links in each directory by which Emacs locks files, as far as no rule ignores them."""
 
     @property
     def directories(self) -> Sequence[Directory]:
@@ -222,6 +224,7 @@ class _ProjectWalk:
     """Files and links so far."""
     ignored: int = 0
     rules_cut: bool = False
+    locks: dict[str, Sequence[str]] = field(default_factory=dict)
     _tracked: TrackedFiles = field(init=False)
     _ahead: list[tuple[Ignore, bool, _Watch]] = field(init=False)
     """For each directory ahead, the next one last: the rules from above, whether these ignore all
@@ -256,9 +259,10 @@ class _ProjectWalk:
             isinstance(self.tracked_or_not, NoGit),
             self.rules_cut,
             self.closed,
+            self.locks,
         )
 
-    def _arrange(self, directory: int, path: str) -> Sequence[Named]:
+    def _arrange(self, directory: int, path: str) -> Sequence[Named]:  # noqa: C901  # one thought
         """Note the files in the open DIRECTORY; return the directories to enter."""
         ignore, all_ignored, above = self._ahead[-1]
         prefix = f"{path}/" if path else ""
@@ -283,9 +287,13 @@ class _ProjectWalk:
             ignore = Ignore()  # the rules start anew in a repository that is entered
         kept: frozenset[str] = frozenset()
         if not self.sources.include_ignored:
-            links = self._without_locks(links, prefix) if links else links
             own = has_rules or self._tracked.left_out
             ignore = self._with_own_rules(ignore, directory, path, files, above) if own else ignore
+            if locks := self._locks(links, prefix) if links else []:
+                links = [name for name in links if name not in locks]
+                if not all_ignored:
+                    shown = [one for one in locks if not ignore.ignores(one, directory=False)]
+                    self.locks[path] = shown
             if all_ignored or ignore.layers:
                 named: Grouped = files, directories, links, []
                 kept = self._leave_out(named, ignore, prefix, all_ignored=all_ignored)
@@ -308,10 +316,10 @@ class _ProjectWalk:
         self.found += len(files)
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
-    def _without_locks(self, links: list[str], prefix: str) -> list[str]:
-        """LINKS but for those such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
+    def _locks(self, links: list[str], prefix: str) -> list[str]:
+        """Those of LINKS such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
         tracked = self._tracked
-        return [one for one in links if not one.startswith(_LOCK) or tracked.has(prefix + one)]
+        return [one for one in links if one.startswith(_LOCK) and not tracked.has(prefix + one)]
 
     def _close(self, path: str, why: Closed) -> None:
         """Note the directory PATH, which is not entered because of WHY."""

@@ -13,13 +13,13 @@ import os
 import re
 import stat
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Self
 
 from backstaff.budget import Budget
 
@@ -39,6 +39,9 @@ _PLACES = ("/usr/bin", "/usr/local/bin", "/bin", "/opt/homebrew/bin")
 _HELD = "/proc/self/fd/%d"
 _TIMEOUTS = ("/usr/bin/timeout", "/bin/timeout")
 _CHUNK = 1 << 16
+_NOWHERE = "/proc"
+"""A directory in which nobody can make a file."""
+_NO_INDEX = {"GIT_INDEX_FILE": f"{_NOWHERE}/none"}
 _KEPT = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 """Variables that say where the user's own configuration is. No other variable reaches git."""
 _ENVIRONMENT = {
@@ -53,15 +56,21 @@ _ENVIRONMENT = {
     "GIT_SSH_COMMAND": "/bin/false",
     "GIT_PAGER": "cat",
     "GIT_ATTR_NOSYSTEM": "1",
+    # A small object can be made of a huge one, and git holds both in memory.
+    "GIT_ALLOC_LIMIT": "256m",
     "LC_ALL": "C",  # `_meaning` reads git's messages
     "PATH": "/usr/bin:/bin",
 }
+NO_MORE: Mapping[str, str] = {}
 _OVERRIDES = (
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
     "core.untrackedCache=false",
     "log.showSignature=false",
+    "blame.ignoreRevsFile=",
+    "mailmap.file=",
+    "mailmap.blob=",
     "protocol.allow=never",
     "safe.bareRepository=explicit",
     "submodule.recurse=false",
@@ -185,6 +194,47 @@ class Repository:
         answer = _ask(inner, budget, "rev-parse", "--resolve-git-dir", ".git")
         return not isinstance(answer, NoGit)
 
+    def start(self, budget: Budget, *words: str, given: bytes = b"") -> "RunningGit | NoGit":
+        """Start git with WORDS and the input GIVEN. Take its answer, or end it.
+
+        The WORDS must make git read its objects, references or configuration alone. What git reads
+        in the work tree can make it run something. It gets no index: whoever reads a split one
+        sets the time of a file.
+        """
+        return _started(self, budget, words, given, _NO_INDEX)
+
+    def ask(
+        self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,), given: bytes = b""
+    ) -> bytes | NoGit:
+        """The output of git with WORDS (`start`), if the exit status is among FINE."""
+        asked = self.start(budget, *words, given=given)
+        return asked if isinstance(asked, NoGit) else asked.answer(fine)
+
+    def listed(self, budget: Budget) -> bytes | NoGit:
+        """The mode, blob, stage and path of all files, by git, in an index that is not split."""
+        return _ask(self, budget, "ls-files", "-z", "--stage", "--full-name")
+
+    def blame(self, commit: str, first: int, last: int, path: str, budget: Budget) -> bytes | NoGit:
+        """Who wrote lines FIRST to LAST of PATH, a path from the top, as of COMMIT (porcelain).
+
+        Git reads attributes and names of authors in the work tree. So it gets another one, in which
+        nobody can put a file.
+        """
+        at = os.path.join(_HELD % self.directory, os.path.dirname(self.index))
+        apart = {"GIT_DIR": os.path.realpath(at), "GIT_WORK_TREE": _NOWHERE, **_NO_INDEX}
+        options = ("--porcelain", "--no-textconv", f"-L{first},{last}")
+        words = ("-C", _NOWHERE, "blame", *options, commit, "--", path)
+        asked = _started(self, budget, words, environment=apart)
+        return asked if isinstance(asked, NoGit) else asked.answer((0,))
+
+    def version(self, budget: Budget) -> tuple[int, ...]:
+        """The version of git, such as (2, 39); all zero if it does not tell."""
+        if self.program not in _VERSIONS:
+            told = _ask(self, budget, "version")
+            found = _VERSION.search(told) if isinstance(told, bytes) else None
+            _VERSIONS[self.program] = tuple(map(int, found.groups())) if found else (0, 0)
+        return _VERSIONS[self.program]
+
     def content(self, path: str, budget: Budget) -> bytes:
         """The content of the file PATH in the index; empty if git does not tell."""
         content = _ask(self, budget, "cat-file", "blob", f":./{path}")
@@ -232,9 +282,11 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
     if isinstance(facts, NoGit):
         return facts
     # A git from before 2020 has no --show-scope, and fails.
-    return _described(
-        bare, os.fsdecode(facts), "" if isinstance(values, NoGit) else os.fsdecode(values)
-    )
+    told = "" if isinstance(values, NoGit) else os.fsdecode(values)
+    try:
+        return _described(bare, os.fsdecode(facts), told)
+    except OSError:
+        return NoGit.BROKEN
 
 
 def _git_directory(directory: int) -> str | None:
@@ -294,6 +346,9 @@ def _is_split(index: str) -> bool:
     return any(name in content for name in shared)
 
 
+_VERSION = re.compile(rb"(\d+)\.(\d+)")
+_VERSIONS: dict[str, tuple[int, ...]] = {}
+"""By the path of the program."""
 _FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/grafts", "objects/info/alternates"),
@@ -412,10 +467,9 @@ def _is_within(path: str, project: str) -> bool:
 
 def _is_program(path: str) -> bool:
     try:
-        mode = os.stat(path).st_mode
+        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.X_OK)
     except OSError:
         return False
-    return stat.S_ISREG(mode) and os.access(path, os.X_OK)
 
 
 def _commits(answer: bytes) -> Iterator[list[str]]:
@@ -451,6 +505,8 @@ class RunningGit:
         output, complaint = printed.values()
         try:
             trouble = self._read(printed, output, complaint) or self._wait()
+        except OSError:
+            trouble = NoGit.BROKEN
         finally:
             self.end()
         if trouble is not None:
@@ -513,7 +569,13 @@ def _ask(
     return asked if isinstance(asked, NoGit) else asked.answer(fine)
 
 
-def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> RunningGit | NoGit:
+def _started(
+    repository: Repository,
+    budget: Budget,
+    words: tuple[str, ...],
+    given: bytes = b"",
+    environment: Mapping[str, str] = NO_MORE,
+) -> RunningGit | NoGit:
     import subprocess  # it takes long to load, and nobody waits for git at the start
 
     overrides = [word for override in _OVERRIDES for word in ("-c", override)]
@@ -528,13 +590,12 @@ def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> 
     )
     kept = {key: os.environ[key] for key in _KEPT if key in os.environ}
     try:
-        # Not DEVNULL, which is opened for writing, too.
-        with open(os.devnull, "rb") as nothing:
+        with _input(given) as source:
             process = subprocess.Popen(  # noqa: S603 - no shell, and no word comes from a caller
                 [*guard, repository.program, "--no-pager", *overrides, *words],
                 cwd=_HELD % repository.directory,
-                env=_ENVIRONMENT | kept,
-                stdin=nothing,
+                env={**_ENVIRONMENT, **kept, **environment},
+                stdin=source,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
@@ -542,6 +603,16 @@ def _started(repository: Repository, budget: Budget, words: tuple[str, ...]) -> 
     except OSError:
         return NoGit.BROKEN
     return RunningGit(process, budget)
+
+
+def _input(given: bytes) -> IO[bytes]:
+    """A file with the bytes GIVEN. It is in memory: git may answer before it has read all."""
+    if not given:
+        return open(os.devnull, "rb")  # not DEVNULL, which is opened for writing, too
+    file = os.fdopen(os.memfd_create("git"), "w+b")
+    file.write(given)
+    file.seek(0)
+    return file
 
 
 _NO_WORK_TREE = (b"not a git repository", b"in a work tree", b"cannot use bare repository")

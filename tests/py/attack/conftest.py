@@ -1,5 +1,6 @@
 """Fixtures of the attacks."""
 
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -13,3 +14,12 @@ def transport(request: pytest.FixtureRequest) -> Iterator[str]:
     transports.choose(request.param)
     yield request.param
     transports.choose("direct")
+
+
+@pytest.fixture(autouse=True)
+def _repository(request: pytest.FixtureRequest) -> None:
+    """For a tool that asks git, the test's folder, which holds the root, is a repository."""
+    parameters = getattr(getattr(request.node, "callspec", None), "params", {})
+    if "/git_" in str(parameters.get("tool_id")) and "folder" in request.fixturenames:
+        folder = request.getfixturevalue("folder")
+        subprocess.run(["git", "init", "-q", folder], check=True)  # noqa: S603, S607

@@ -14,7 +14,8 @@ from tests.py.mcp.session import Session
 from tests.py.servers import server_at
 
 DOCS = Path(__file__).parents[3] / "docs"
-MAX_TOKENS = 1500
+MAX_BYTES = 6500
+"""Of the essential tools' definitions as they are sent: about 1,500 tokens."""
 BYTES_A_TOKEN = 4
 """Of English in JSON. A real tokenizer (o200k) counts a tenth fewer tokens in these definitions."""
 EVERY_CLIENT_TAKES = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -35,10 +36,11 @@ def sizes_told(*ids: str) -> dict[str, int]:
     return {tool["name"]: len(json.dumps(tool, separators=(",", ":"))) for tool in told}
 
 
-def test_default_tools_cost_a_model_fewer_than_1500_tokens() -> None:
-    sizes = sizes_told(*PRESET)
-    assert len(sizes) == 7
-    assert sum(sizes.values()) / BYTES_A_TOKEN < MAX_TOKENS, sizes
+def test_essential_tools_cost_a_model_at_most_6500_bytes() -> None:
+    # Those about changes are ten percent more, and a client may leave them out.
+    sizes = sizes_told(*(i for i in PRESET if not re.search(r"^commands/|/git_", i)))
+    assert len(sizes) == 6
+    assert sum(sizes.values()) <= MAX_BYTES, sizes
 
 
 def test_pages_tell_what_the_tools_cost() -> None:
@@ -94,13 +96,7 @@ def test_schema_tells_every_argument_its_limits_and_default(tool: dict[str, Any]
     schema = tool["inputSchema"]
     assert schema["type"] == "object"
     parameters = {one.name: one for one in registry.by_id[tool_id].parameters}
-    # A number that has one value is accepted, but not told.
-    fixed = {
-        name
-        for name, one in parameters.items()
-        if None not in one.bounds() and len(set(one.bounds())) == 1
-    }
-    assert set(schema["properties"]) == parameters.keys() - fixed
+    assert set(schema["properties"]) == {name for name, one in parameters.items() if not one.hidden}
     required = [name for name, one in parameters.items() if one.required]
     assert schema.get("required", []) == required
     for name, told in schema["properties"].items():
@@ -109,5 +105,5 @@ def test_schema_tells_every_argument_its_limits_and_default(tool: dict[str, Any]
         assert told["type"] == one.type
         assert (told.get("minimum"), told.get("maximum")) == one.bounds()
         assert told.get("enum", []) == [str(choice) for choice in one.choices]
-        if one.default is not None:
+        if one.default is not None and one.default is not False:
             assert told.get("default") == one.default or "default" in told["description"]

@@ -173,7 +173,7 @@ def test_truncated_only_where_one_more_match_is_known(tree: Plant, total: int) -
     root = tree({"a": "x\n" * (total - 1), "b": "x"})
     reply = search(root, "x", max_results=5)
     assert reply.truncated is data_of(reply)["truncated"] is (total > 5)
-    assert ("[more: offset=5]" in reply.text) is (total > 5)
+    assert ("[more: offset=5; left: b 1]\n" in reply.text) is (total > 5)
     assert len(data_of(reply)["items"]) == min(total, 5)
 
 

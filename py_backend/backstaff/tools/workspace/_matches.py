@@ -1,25 +1,44 @@
 """Matches of a search as text for a model: each file's path once, then its lines.
 
     src/a.py
+    in Server.run 30-60:
     40- before it
     41: the line
     57:5120: …a long line, cut around the match in column 5120…
+    at top level:
+    70-75: def stop(
 
 A path that looks like one of these lines is quoted. A line with several matches stands once, unless
-it was cut.
+it was cut. Matches in a definition stand below its name and lines, which neighbours share. The line
+of a definition has its last line, too, and stands below the definition around it.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from backstaff.contents.regexp_worker import Match
-from backstaff.contents.scan import Found
+from backstaff.contents.scan import Found, text_of
 from backstaff.render.lines import shortened, size
 from backstaff.render.names import literal, show, visible
+from backstaff.structure.language import CONTAINERS
+from backstaff.structure.outline import Definition, Outline
 
-_LIKE_A_ROW = re.compile(r"\d+[:-]|--")
+_LIKE_A_ROW = re.compile(r"\d+[:-]|--|\+\d|(?:in .*|at top level):\Z")
 MOST = 300
 """Bytes of a line; a longer one is cut around its match."""
+SHORT = 30
+"""Lines of a class, or the like, that is shown whole around a match in it."""
+MOST_IN_ONE = 8
+"""Matches in one definition that are shown without the lines around them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The lines to show beside a match: so many, or those of the definition it is in."""
+
+    lines: int = 0
+    to_ends: bool = False
 
 
 def path_in_text(path: str) -> str:
@@ -27,44 +46,101 @@ def path_in_text(path: str) -> str:
     return literal(path) if _LIKE_A_ROW.match(path) else show(path)
 
 
-def rows(found: Sequence[Found], around: int) -> list[str]:
-    """The text of each match, with its file's path before the first, and AROUND lines beside it.
+def rows(found: Sequence[Found], around: Around, outlines: Mapping[str, Outline]) -> list[str]:
+    """The text of each match, with its file's path before the first, and lines AROUND it.
 
-    It is "" for a match that the text of the one before shows.
+    It is "" for a match that the text of the one before shows. OUTLINES are by path.
     """
-    return [row for one in found for row in _rows_of(one, around)]
+    return [row for one in found for row in _rows_of(one, around, outlines.get(one.path))]
 
 
-def _rows_of(found: Found, around: int) -> Iterator[str]:
-    last, numbers = 0, [match[0] for match in found.matches]
-    shown = range(0)  # what of the last line stands in text
+def _rows_of(found: Found, around: Around, outline: Outline | None) -> Iterator[str]:
+    lines = _lines(found) if around.lines or around.to_ends else []
+    numbers = [match[0] for match in found.matches]
+    holders = [_holder(number, outline) for number in numbers]
+    last = 0  # the last line that was shown
+    shown = range(0)  # what of the last line with a match stands in text
     head = f"{path_in_text(found.path)}\n"
+    said: Definition | None = None
+    begun: Definition | None = None  # the last whose own line is shown, with its lines
+    rows_in_one = 0
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
+        holder, own = holders[position]
+        rows_in_one = rows_in_one + 1 if holder is said else 1
+        if not lines and holder and rows_in_one > MOST_IN_ONE:
+            more = sum(one is holder for one, _ in holders[position:])
+            is_last = position + 1 == len(numbers) or holders[position + 1][0] is not holder
+            yield f"+{rows_in_one - MOST_IN_ONE} more in it\n" if is_last and more else ""
+            continue
         if number == last and start >= shown.start and end <= shown.stop:
             yield ""
             continue
-        text, shown = line(match)
-        before = range(max(last + 1, number - around), number)
-        later = numbers[position + 1] if position + 1 < len(numbers) else number + around + 1
-        after = range(number + 1, min(number + around + 1, later))
-        gap = "--\n" if around and last and before.start > last + 1 else ""
-        pieces = [head, gap, *_context(found, before), text, *_context(found, after)]
+        if holder is not said and not (holder and holder is begun):
+            head += f"in {_named(holder)}:\n" if holder else "at top level:\n"
+            said = holder
+        begun = own or begun
+        text, shown = line(match, own.last_line if own else 0)
+        first, final = number - around.lines, number + around.lines
+        inner = own or holder
+        if around.to_ends and inner and (inner.kind not in CONTAINERS or _is_short(inner)):
+            first, final = inner.first_line, inner.last_line
+        before = range(max(last + 1, first, 1), number)
+        later = numbers[position + 1] if position + 1 < len(numbers) else final + 1
+        after = range(number + 1, min(final + 1, later, len(lines) + 1))
+        gap = "--\n" if lines and last and before.start > last + 1 else ""
+        pieces = [head, gap, *_context(lines, before), text, *_context(lines, after)]
         yield "".join(pieces)
         head, last = "", max(number, after.stop - 1)
 
 
-def _context(found: Found, numbers: range) -> Iterator[str]:
+def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, Definition | None]:
+    """The definition whose name stands above line NUMBER, and the one that begins there, if any."""
+    inner = outline.around(number) if outline else None
+    if outline is None or inner is None or inner.line != number:
+        return inner, None
+    above = outline.above(inner)
+    return above[-1] if above else None, inner
+
+
+def _is_short(definition: Definition) -> bool:
+    return definition.last_line - definition.first_line < SHORT
+
+
+def _named(definition: Definition) -> str:
+    return f"{visible(definition.qualified)} {definition.line}-{definition.last_line}"
+
+
+def _lines(found: Found) -> Sequence[str]:
+    text = text_of(found.text)
+    return text.decode().removesuffix("\n").split("\n") if isinstance(text, bytes) else []
+
+
+def lines_near(found: Found, width: int) -> dict[int, str]:
+    """The lines at most WIDTH away from a match of FOUND, by number."""
+    lines = _lines(found)
+    numbers = {
+        number
+        for match in found.matches
+        for number in range(max(1, match[0] - width), min(len(lines), match[0] + width) + 1)
+    }
+    return {number: shortened(lines[number - 1], MOST) for number in sorted(numbers)}
+
+
+def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:
     for number in numbers:
-        if number in found.lines:
-            yield f"{number}- {shortened(visible(found.lines[number]), MOST)}".rstrip() + "\n"
+        yield f"{number}- {shortened(visible(lines[number - 1]), MOST)}".rstrip() + "\n"
 
 
-def line(match: Match) -> tuple[str, range]:
-    """The row of MATCH, and the columns from 0 that it shows."""
+def line(match: Match, to: int = 0) -> tuple[str, range]:
+    """The row of MATCH, and the columns from 0 that it shows.
+
+    The line begins a definition that goes on up to the line TO, unless it is 0.
+    """
     number, start, end, left, length, part, _ = match
+    lines = f"{number}-{to}" if to > number else f"{number}"
     if len(part) == length and size(part) <= MOST:
-        return f"{number}: {visible(part)}\n", range(length + 1)
+        return f"{lines}: {visible(part)}\n", range(length + 1)
     # The match comes first, then half of the room is for what is before it.
     middle = _first(part[start - left : end - left], MOST)
     room = MOST - size(middle)
@@ -75,7 +151,7 @@ def line(match: Match) -> tuple[str, range]:
     first = "…" if shown.start else ""
     last = "…" if shown.stop < length else ""
     cut = visible(f"{before}{middle}{after}")
-    return f"{number}:{start + 1}: {first}{cut}{last}\n", shown
+    return f"{lines}:{start + 1}: {first}{cut}{last}\n", shown
 
 
 def _first(text: str, most: int) -> str:

@@ -12,52 +12,90 @@ A line of more than `LINE_BYTES` is cut, and its end names the window of one lin
 page of one line gets the whole limit. If that is too little as well, the line's end names the byte
 of it, in UTF-8, at which the next page begins: `start_byte` is beyond the contract.
 
+With `symbol` the lines are those of a definition with that name, comments and decorators above it
+included; with `around`, of the innermost definition that holds a line. `ranges` asks for several
+parts at once, which are answered in order: where the limit cuts one, it is the last that is shown.
+Then the data have a list `ranges`, with what a call for each would have, or its `error`.
+
 `content` has the lines as the text has them, but without escapes; `cut_lines` names those of which
 it has only a part.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from backstaff.errors import ErrorCode, Fault, NotAFile, PathError, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, ContentError, Origin, Settings, Source, opened
 from backstaff.reading.text import LineSink, TextFacts, read
-from backstaff.render.lines import fitting, plural, size
-from backstaff.render.names import CONTROLS, escaped, labels, quote, show
+from backstaff.render.lines import fitting, plural, shortened, size, some_of
+from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
 from backstaff.render.refusals import READ_FILE, refused
+from backstaff.structure.outline import MAX_CHARACTERS, outline
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._matches import path_in_text
+from backstaff.tools.workspace._ranges import (
+    DEFAULT_LINES,
+    MAX_LINES,
+    MAX_RANGES,
+    File,
+    Part,
+    Range,
+    Several,
+    head,
+    merged,
+    parts,
+)
 from backstaff.tools.workspace._refusals import nearest, nearest_names
+from backstaff.tools.workspace._symbols import Defined, definition_data, lines_of
 
 MAX_TEXT_BYTES = 4 << 20
 """No limit makes a page larger: it comes as text, data and output, and a frame holds 16 MiB."""
 LINE_BYTES = 2_000
-MAX_LINES = 500
+MAX_LEFT_OUT, MAX_NAME, MAX_NAMES = 5, 60, 500
+"""Definitions that the end of a cut part names, the bytes of each name, and those of all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """The contract's table of parameters."""
 
-    path: str = argument('Workspace-root-relative file path to read (e.g., "src/main.ts").')
+    path: str = argument(
+        'Workspace-root-relative file path to read (e.g., "src/main.ts").', absent=""
+    )
     start_line: int = argument(
         "1-based start line of the returned window (default: 1).", default=1, minimum=1
     )
     max_lines: int = argument(
         "Maximum number of lines to return (default: 200).",
-        default=200,
+        default=DEFAULT_LINES,
         minimum=1,
         maximum=MAX_LINES,
+    )
+    symbol: str = argument(
+        'Read the definition of this name, such as "Server.run"; without path, wherever it is.',
+        absent="",
+    )
+    around: int | None = argument(
+        "Read the definition that holds this line.", minimum=1, whole=True
+    )
+    ranges: tuple[Range, ...] = argument(
+        'Read up to 20 parts at once: objects with "symbol", "around", or "start_line" and'
+        ' "max_lines", and "path" where that is another file.',
+        absent=(),
     )
     start_byte: int = argument(
         "Where in its first line the window starts: only where an answer asked for it.",
         default=0,
         minimum=0,
+        hidden=True,
     )
-    line_numbers: bool = argument("Put its number before each line of the text.", default=True)
+    line_numbers: bool = argument(
+        "Put its number before each line of the text.", default=True, hidden=True
+    )
     encoding: str | None = argument(
-        "How to decode a file that is not UTF-8: only where an answer asked for it."
+        "How to decode a file that is not UTF-8: only where an answer asked for it.", hidden=True
     )
 
 
@@ -95,7 +133,7 @@ class Window:
     """Takes a text in pieces, and keeps the lines from START on, as many as COUNT.
 
     The first `skip` bytes of the first line are left out. It may be shown alone, so all of it is
-    kept that a text of LIMIT bytes can show.
+    kept that a text of LIMIT bytes can show. Where `all_text` is a list, it gets all of the text.
     """
 
     start: int
@@ -103,9 +141,12 @@ class Window:
     count: int
     limit: int
     lines: list[Line] = field(default_factory=list)
+    all_text: list[str] | None = None
 
     def take(self, text: str, first: int, last: int) -> bool:
         """Take the next piece of the text; return whether more is wanted."""
+        if self.all_text is not None:
+            self.all_text.append(text)
         if last < self.start:
             return True
         for number, piece in enumerate(text.split("\n"), first):
@@ -115,41 +156,180 @@ class Window:
                     self.lines.append(Line())
                 if self.skip and not position:
                     whole = piece.encode()
-                    piece = whole[self.skip :].decode(errors="ignore")  # noqa: PLW2901  # its rest
+                    piece = whole[self.skip :].decode(errors="ignore")  # its rest  # noqa: PLW2901  # its rest
                     self.lines[0].before += len(whole) - size(piece)
                     self.skip = max(0, self.skip - len(whole))
                 self.lines[position].add(piece, LINE_BYTES if position else self.limit)
-        return last < self.start + self.count
+        return self.all_text is not None or last < self.start + self.count
 
 
 def run(arguments: Arguments, context: Context) -> Result:
     """Read the window. Raises `ToolError` with the codes of read 6."""
-    given = arguments.encoding
-    if not arguments.path.strip():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
+    _check(arguments)
+    limit = min(context.text_limit(2 << 20), MAX_TEXT_BYTES)
+    files: dict[str, tuple[File, Sequence[Line]]] = {}
+    of = Range(
+        arguments.path,
+        arguments.start_line,
+        arguments.max_lines,
+        arguments.symbol,
+        arguments.around,
+    )
+
+    def page(part: Part, lines: Sequence[Line], room: int) -> Page:
+        asked = replace(arguments, start_line=part.start)
+        return Page(asked, part, part.file.source, part.file.whole, lines, room)
+
+    def read_whole(path: str) -> File:
+        """Read the file PATH once for all parts of it."""
+        if path not in files:
+            start, count = arguments.start_line, arguments.max_lines
+            window = Window(start, arguments.start_byte, count, max(limit, LINE_BYTES))
+            is_plain = not (arguments.ranges or of.symbol or of.around)
+            given = arguments.encoding or ""
+            files[path] = read_text(
+                path, window, context, encoding=given, whole=not is_plain or start > 1
+            )
+        return files[path][0]
+
+    def lines_of_part(part: Part) -> Sequence[Line]:
+        window = Window(part.start, 0, part.last - part.start + 1, max(limit, LINE_BYTES))
+        window.take(part.file.text, 1, part.file.whole.line_count)
+        return window.lines
+
+    if not arguments.ranges:
+        try:
+            found = parts(of, read_whole, context)
+        except Several as error:
+            return _list(error.head, error.found)
+        if len(found) == 1:
+            is_plain = not (of.symbol.strip() or of.around)
+            lines = files[of.path][1] if is_plain else lines_of_part(found[0])
+            return page(found[0], lines, limit).result()
+        several = [Defined(one.file.source.path, one.definition) for one in found if one.definition]
+        answers: list[Part | ToolError] = list(merged(found))
+    else:
+        several = []
+        answers = list(_answers(arguments, read_whole, context))
+    return _together(
+        answers, lambda part, room: page(part, lines_of_part(part), room), limit, several
+    )
+
+
+def _together(
+    answers: Sequence[Part | ToolError],
+    page: Callable[[Part, int], "Page"],
+    limit: int,
+    several: Sequence[Defined],
+) -> Result:
+    """The pages of ANSWERS, one after the other, in LIMIT bytes together.
+
+    PAGE makes one that has some room. If SEVERAL definitions of one name do not fit, they are told.
+    """
+    texts, data, truncated, left = list[str](), list[dict[str, object]](), False, limit
+
+    def end(left_out: int) -> str:
+        parts = f": {plural(left_out, 'part')} left out, ask for them again" if left_out else ""
+        return f"[cut at {limit:,} bytes{parts}]\n"
+
+    for number, answer in enumerate(answers):
+        room = max(left - size(end(len(answers))), 0)
+        is_cut = False
+        if isinstance(answer, ToolError):
+            text = f"[{answer.message}]\n"
+            one: dict[str, object] = {"error": {"code": answer.code, "message": answer.message}}
+        else:
+            result = page(answer, room).result()
+            text, one, is_cut = result.text, dict(result.data), bool(result.data["truncated"])
+            truncated = truncated or result.truncated
+        has_room = not texts or size(text) <= room
+        if has_room:
+            left -= size(text)
+            texts.append(text)
+            data.append(one)
+        if is_cut or not has_room:
+            texts.append(end(len(answers) - number - has_room))
+            truncated = True
+            break
+    if truncated and several:
+        return _list(f"{len(several)} definitions have that name", several)
+    paths = [one.file.source.path for one in answers if isinstance(one, Part)]
+    return Result(
+        text="".join(texts),
+        data={"ranges": data, "truncated": truncated},
+        truncated=truncated,
+        labels=lambda: labels(show, paths),
+    )
+
+
+def _list(head: str, found: Sequence[Defined]) -> Result:
+    """Where the definitions FOUND are, which are too many or too large to be read at once."""
+    rows = [f"{path_in_text(one.path)} {lines_of(one.definition)}\n" for one in found]
+    data = [{"path": one.path} | definition_data(one.definition) for one in found]
+    return Result(
+        text=f"{head}; give path and the whole name, or start_line:\n" + "".join(rows),
+        data={"definitions": data},
+        labels=lambda: labels(show, [one.path for one in found]),
+    )
+
+
+def _check(arguments: Arguments) -> None:
+    given, asked = arguments.encoding, arguments
     if given is not None and not encodings.codec(given):
         problem = f"is no encoding that is known here: {quote(given)}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'encoding' {problem}")
-    limit = min(context.text_limit(2 << 20), MAX_TEXT_BYTES)
+    ways = [bool(asked.symbol.strip()), asked.around is not None, bool(asked.ranges)]
+    if sum(ways) > 1:
+        message = "Of the arguments 'symbol', 'around' and 'ranges' one call takes one"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, message)
+    if len(asked.ranges) > MAX_RANGES:
+        problem = f"has {len(asked.ranges)} items, more than the {MAX_RANGES} allowed"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'ranges' {problem}")
+
+
+def _answers(
+    arguments: Arguments, read_whole: Callable[[str], File], context: Context
+) -> Iterator[Part | ToolError]:
+    """Yield the parts that the ranges mean, those that touch as one, or why there is none."""
+    found: list[Part] = []
+    for asked in arguments.ranges:
+        try:
+            one = replace(asked, path=asked.path or arguments.path)
+            found += parts(one, read_whole, context)
+        except ToolError as error:
+            yield from merged(found)
+            found = []
+            yield error
+    yield from merged(found)
+
+
+def read_text(
+    path: str, window: Window, context: Context, *, encoding: str = "", whole: bool = True
+) -> tuple[File, Sequence[Line]]:
+    """Read the file PATH, and the lines of WINDOW; all of its text, too, where WHOLE.
+
+    No text is kept that is too large for an outline. Raises `ToolError` with the codes of read 6.
+    """
     windows: list[Window] = []
 
     def taker() -> LineSink:
-        start, skip, count = arguments.start_line, arguments.start_byte, arguments.max_lines
-        windows[:] = [Window(start, skip, count, max(limit, LINE_BYTES))]
+        kept = list[str]() if whole and source.size <= MAX_CHARACTERS else None
+        windows[:] = [replace(window, lines=[], all_text=kept)]
         return windows[0]
 
     try:
-        with opened(arguments.path, context) as source:
-            whole = read(source, given or "", taker)
+        with opened(path, context) as source:
+            read_of = read(source, encoding, taker)
     except ContentError as error:
         likely = " or ".join(f'encoding="{name}"' for name in error.suggestions)
         remedy = f"; call again with encoding, perhaps {likely}" if likely else ""
-        message = f"Path {quote(arguments.path)} cannot be read: {error.message}{remedy}"
+        message = f"Path {quote(path)} cannot be read: {error.message}{remedy}"
         raise ToolError(error.code, message, **error.details) from error
     except PathError as error:
-        raise _refusal(error, arguments.path, context) from error
-    lines = windows[0].lines if whole.line_count else []
-    return Page(arguments, source, whole, lines, limit).result()
+        raise _refusal(error, path, context) from error
+    text = "".join(windows[0].all_text or ())
+    made = outline(text, source.path, context.budget) if text else None
+    return File(source, read_of, text, made), windows[0].lines if read_of.line_count else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +337,7 @@ class Page:
     """The LINES of a window, to be shown in LIMIT bytes."""
 
     arguments: Arguments
+    part: Part
     source: Source
     whole: TextFacts
     lines: Sequence[Line]
@@ -169,8 +350,8 @@ class Page:
         if len(lines) > 1 and size(text) > self.limit:
             # The longest head and last line there can be, as both have numbers of what is shown.
             controls = any(CONTROLS.search(line.text) for line in lines)
-            head = self._head(len(lines), controls=controls)
-            around = size(head + self._more(self.whole.line_count))
+            first = self._head(len(lines), controls=controls)
+            around = size(first + self._more(self.whole.line_count)) + self._room_for_names()
             sizes = (size(self._row(at, line)) for at, line in enumerate(lines))
             lines = lines[: max(1, fitting(sizes, self.limit - around))]
             text = self._text(lines)
@@ -209,17 +390,20 @@ class Page:
             window = f"line {first} of {count}"
         else:
             window = f"lines {first}-{first + shown - 1} of {count}"
+        if shown and self.part.inside:
+            window += f" (in {lines_of(self.part.inside)})"
         if shown and self.arguments.start_byte:
             window += f" from byte {self.arguments.start_byte}"
         eol = {"crlf": "CRLF", "cr": "CR only", "mixed": "mixed line ends"}.get(self.whole.eol)
         facts = [
-            f"{show(self.source.path)}: {window}",
+            f"{show(self.source.path)}: {head(self.part)}{window}",
             "not saved yet in Emacs" if self.source.origin is Origin.BUFFER else None,
             self.whole.encoding if self.whole.encoding != "utf-8" else None,
             eol,
             "control characters as escapes" if controls else None,
         ]
-        return ", ".join(filter(None, facts)) + "\n"
+        above = "".join(f"{one.line}- {visible(one.text)}\n" for one in self.part.around)
+        return ", ".join(filter(None, facts)) + "\n" + above
 
     def _row(self, at: int, line: Line, *, alone: bool = False) -> str:
         number = self.arguments.start_line + at
@@ -238,11 +422,38 @@ class Page:
         return f"{mark}{CONTROLS.sub(escaped, line.text)}{end}\n"
 
     def _more(self, after: int) -> str:
-        return f"[more: start_line={after}]\n" if after <= self.whole.line_count else ""
+        if after > self._last():
+            return ""
+        return f"[more: start_line={after}{self._names(after)}]\n"
+
+    def _is_part(self) -> bool:
+        """Whether no line after the last that was asked for is wanted."""
+        return bool(self.arguments.ranges or self.part.definition)
+
+    def _last(self) -> int:
+        """The last line that can follow."""
+        return self.part.last if self._is_part() else self.whole.line_count
+
+    def _room_for_names(self) -> int:
+        """The bytes for the definitions that are left out of a part."""
+        return min(MAX_NAMES, self.limit // 4) * self._is_part()
+
+    def _names(self, after: int) -> str:
+        """The definitions from line AFTER on that are left out of a part: `; run 40-97, ...`."""
+        if not self._is_part() or not self.part.file.outline:
+            return ""
+        left = [
+            f"{shortened(visible(one.name), MAX_NAME)} {one.line}-{one.last_line}"
+            for one in self.part.file.outline.definitions
+            if after <= one.line <= self.part.last
+        ]
+        return f"; left out: {some_of(left, len(left), between=', ', most=MAX_LEFT_OUT)}" * bool(
+            left
+        )
 
     def _result(self, lines: Sequence[Line], text: str) -> Result:
         first, count = self.arguments.start_line, self.whole.line_count
-        after = first + len(lines) if first + len(lines) <= count else None
+        after = first + len(lines) if first + len(lines) <= self._last() else None
         cut = [
             first + at
             for at, line in enumerate(lines)
@@ -266,7 +477,12 @@ class Page:
                 "eol": Keyword(self.whole.eol),
                 "revision": self.whole.revision,
                 "cut_lines": cut,
-            },
+            }
+            | (
+                {"definition": definition_data(self.part.definition)}
+                if self.part.definition
+                else {}
+            ),
             truncated=after is not None or any(line.left for line in lines),
             labels=lambda: labels(show, [self.source.path]),
         )

@@ -16,52 +16,60 @@ names that git ignores, where a directory is one name, and files else.
 The contract's `took_ms` is in the JSON only: a reply has its own. Columns count UTF-16 units in the
 JSON, and characters in the data. Of a line with more than 1,000 characters `line_text` is a part.
 Lines around a match are in the text only, and unasked only if they have room: else the reply, but
-not its data, is truncated. For the output `files`, an item is a path, and for `count` a path and
-the number of its matches; max_results and offset then count files.
+not its data, is truncated. Matches in a definition stand below its name and lines (`_matches`);
+where the time is up, without them. For the output `files`, an item is a path, and for `count` a
+path and the number of its matches; max_results and offset then count files.
 """
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeVar
 
 from backstaff.budget import Budget
 from backstaff.contents.choice import Choice, Rules, above_excluded, choose, first_of
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.near import WALK_SHARE, Near, about_include, shallow_include
 from backstaff.contents.regexp import NoMatcher, Regexp
-from backstaff.contents.scan import AUTOMATIC, FEW, Found, Scan, text_of
+from backstaff.contents.scan import Found, Scan, text_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
-from backstaff.fs.contents import Contents, Unread
+from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.names import suggestions
 from backstaff.project.files import ProjectFiles, project_files
 from backstaff.project.packed import Closed
-from backstaff.reading.encoding import codec
 from backstaff.render.lines import bracketed, counted, fitting, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
+from backstaff.structure.outline import Outline, outline
 from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
-from backstaff.tools.workspace._matches import path_in_text
+from backstaff.tools.workspace._matches import Around, lines_near, path_in_text
 from backstaff.tools.workspace._matches import rows as matches_in_text
 from backstaff.tools.workspace._not_searched import not_searched, skipped
 from backstaff.tools.workspace._refusals import refusal
-from backstaff.unsaved import UnsavedText
+from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, unsaved_texts
+from backstaff.tools.workspace._wanted import Wanted
 
-EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
 MAX_PATTERN_BYTES = 1000
-MAX_FILE_BYTES = 1 << 20
 MAX_RESULTS, MAX_OFFSET, MAX_TIMEOUT_MS = 500, 1_000_000, 30_000
-SOME = 5
-"""Lines around each of two or three matches; around a single one there are `AUTOMATIC`."""
+AUTOMATIC, SOME, FEW, ROWS = 15, 5, 10, 20
+"""Lines beside the only match; beside each of at most `FEW`, where all get some `ROWS` together."""
+TO_ENDS = 3
+"""Matches that are shown with all of the definition around them, if there is room for that."""
+ENDS_SHARE = 2
+"""The part of the limit that these may take: a half."""
+MAX_LEFT, LEFT_SHARE, LEFT_SECONDS = 20, 0.5, 1.0
+"""Files with matches after a page that are counted, and the time for that."""
+MAX_LEFT_BYTES, LEFT_PART = 400, 16
+"""Bytes that tell of them at most, also as a part of the limit."""
+LATE = "the time was up before all definitions around matches were found"
 TIMEOUT, INVALID_REGEX = "TIMEOUT", "INVALID_REGEX"
-Value = TypeVar("Value")
 
 
 class Output(StrEnum):
@@ -103,9 +111,13 @@ class Arguments:
         "Per-file size limit in bytes (fixed: 1048576).",
         limits=(MAX_FILE_BYTES, MAX_FILE_BYTES),
         default=MAX_FILE_BYTES,
+        hidden=True,
     )
     timeout_ms: int = argument(
-        "Search timeout in milliseconds (default: 5000).", limits=(1, MAX_TIMEOUT_MS), default=5000
+        "Search timeout in milliseconds (default: 5000).",
+        limits=(1, MAX_TIMEOUT_MS),
+        default=5000,
+        hidden=True,
     )
     literal: bool = argument("The pattern is text, and no character is special.", default=False)
     output: str = argument(
@@ -118,11 +130,18 @@ class Arguments:
         limits=(0, 10),
         whole=True,
     )
+    enclosing: bool = argument(
+        "Name the definition around each match, with its lines.", default=True, hidden=True
+    )
+    definitions: bool = argument(
+        "Only lines that define something: finds a function by its name.", default=False
+    )
+    exclude_tests: bool = argument("Leave out tests, also those inside sources.", default=False)
     include_ignored: bool = argument(
         "Search what git ignores, too, and repositories within.", default=False
     )
     offset: int = argument(
-        "How many of the first to skip: the next page's offset is in the answer.",
+        "How many of the first to skip: an answer names the next page's.",
         default=0,
         minimum=0,
         maximum=MAX_OFFSET,
@@ -151,21 +170,40 @@ def run(arguments: Arguments, context: Context) -> Result:
         with Regexp(pattern, "i" in asked.flags, budget) as regexp, _place(asked, context) as place:
             prefix, rules = place.prefix, Rules(EXCLUDED, place.prefix, *globs)
             project = project_files(place, budget.share(WALK_SHARE), include_ignored=everything)
-            texts = {path: _text(one) for path, one in _below(prefix, context.unsaved)}
+            texts = unsaved_texts(prefix, context)
             with Contents(place, MAX_FILE_BYTES, texts) as contents:
-                scan.codings = {path: codec(one) for path, one in _below(prefix, context.codings)}
+                scan.codings = codings(prefix, context)
                 new = [path for path in texts if not contents.exists(path)]
                 choice = choose(project, rules, budget, new)
-                scan.files, scan.output = choice.files, str(asked.output)
+                scan.output = str(asked.output)
                 scan.skipped, scan.most = asked.offset, asked.max_results + 1
-                scan.around = asked.context_lines
+                wanted = Wanted(asked.definitions, asked.exclude_tests, budget)
+                scan.files = wanted.some_of(choice.files)
+                choice = replace(choice, files=scan.files)
+                if asked.definitions or asked.exclude_tests:
+                    scan.chosen, scan.one_a_line = wanted.choose, asked.definitions
                 scan.run(regexp, contents, budget)
                 words = asked.pattern, asked.flags, asked.literal
                 near = Near(*words, scan, regexp, contents, budget)
                 reasons = [] if scan.found else list(_reasons(asked, near, place, project, rules))
                 reasons += _about_exclude(asked.exclude, choice, project, rules, budget)
                 unsaved = {path for path in texts if isinstance(contents.data(path), bytes)}
-            found = Answer(asked, place.relative, prefix, project, choice, scan, reasons, unsaved)
+                outlines, late = _outlines(scan.found, asked, prefix, budget)
+                has_more = scan.matches > asked.max_results
+                left = _left(scan, regexp, contents, budget) if has_more else Counter[str]()
+                reasons += [Note(NoteKind.TIME, LATE)] * late + wanted.told()
+            found = Answer(
+                asked,
+                place.relative,
+                prefix,
+                project,
+                choice,
+                scan,
+                reasons,
+                unsaved,
+                outlines,
+                left,
+            )
     except BadRegexp as error:
         raise _invalid_regex(asked, pattern, error) from error
     except PathError as error:
@@ -175,6 +213,38 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise _timeout(asked, scan, prefix, had * 1000, passed * 1000) from error
     took_ms = round((time.monotonic() - start) * 1000)
     return found.result(context.text_limit(), took_ms)
+
+
+def _outlines(
+    found: Sequence[Found], asked: Arguments, prefix: str, budget: Budget
+) -> tuple[dict[str, Outline], bool]:
+    """The outlines of the files FOUND, by path, and whether the time was up before the last."""
+    outlines = dict[str, Outline]()
+    try:
+        for one in found if asked.enclosing and asked.output == Output.CONTENT else ():
+            text = text_of(one.text)
+            made = outline(text.decode(), one.path, budget) if isinstance(text, bytes) else None
+            if made:
+                outlines[prefix + one.path] = made
+    except DeadlineExceeded:
+        return outlines, True
+    return outlines, False
+
+
+def _left(scan: Scan, regexp: Regexp, contents: Contents, budget: Budget) -> Counter[str]:
+    """How many matches the files have that SCAN did not come to, as far as that costs little."""
+    if scan.output != Output.CONTENT or scan.chosen or not scan.found:
+        return Counter()
+    last = scan.found[-1]
+    first = scan.looked_at - 1
+    rest = Scan(scan.files[first:], "count", most=MAX_LEFT, codings=scan.codings)
+    regexp.budget = budget.share(LEFT_SHARE).at_most(LEFT_SECONDS)
+    with suppress(DeadlineExceeded, NoMatcher, BadRegexp):
+        rest.run(regexp, contents, regexp.budget)
+    counts = Counter({one.path: one.count for one in rest.found})
+    # The last of those found is on no page yet.
+    counts[last.path] -= last.count + len(last.matches) - 1
+    return +counts
 
 
 def _check(asked: Arguments) -> None:
@@ -254,18 +324,6 @@ def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: floa
     return ToolError(TIMEOUT, f"{problem}; {remedy}", problem=problem, remedy=remedy)
 
 
-def _below(prefix: str, named: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-    """What is NAMED by paths below the directory with this PREFIX, with the paths from there."""
-    return ((one[len(prefix) :], named[one]) for one in named if one.startswith(prefix))
-
-
-def _text(unsaved: UnsavedText) -> bytes | Unread:
-    """What takes the place of a file."""
-    if len(unsaved.data) > MAX_FILE_BYTES:
-        return Unread.TOO_LARGE
-    return text_of(unsaved.data, *filter(None, [codec(unsaved.coding)]))
-
-
 # ------------------------------------------------------------------ the answer
 
 
@@ -313,6 +371,8 @@ class Answer:
     scan: Scan
     reasons: Sequence[Note]
     unsaved: AbstractSet[str]
+    outlines: Mapping[str, Outline]
+    left: Counter[str]
 
     def result(self, limit: int, took_ms: int) -> Result:
         """The page in LIMIT bytes. The data hold no more than the text.
@@ -329,11 +389,10 @@ class Answer:
             notes.append(Note(NoteKind.UNSAVED, f"not saved, searched as in Emacs: {told}"))
         counts = skipped(self.project, self.choice, self.scan.unread_by_reason())
         notes.append(not_searched(counts, self.project, self.choice, self.prefix, self.scan))
-        longest = self._head(found, len(items), more=True) + _more(MAX_OFFSET) + bracketed(notes)
-        room = limit - size(longest)
-        rows = self._rows(found, self._around(len(items), more=more))
-        is_bare = asked.context_lines is None and sum(map(size, rows)) > room
-        rows = self._rows(found, 0) if is_bare else rows
+        longest = self._head(found, len(items), more=True) + self._more(MAX_OFFSET, (), 0)
+        room = limit - size(longest) - size(bracketed(notes))
+        room -= min(MAX_LEFT_BYTES, limit // LEFT_PART) * (len(items) > FEW)
+        rows, is_bare = self._fitting_rows(found, len(items), room, limit, more=more)
         shown = done = fitting(map(size, rows), room)
         left_out = ""
         if rows and not shown:
@@ -342,7 +401,9 @@ class Answer:
         more = more or done < len(rows)
         next_offset = asked.offset + done if more else None
         head = self._head(found, shown, more=more)
-        end = left_out + (_more(next_offset) if next_offset is not None else "") + bracketed(notes)
+        end = left_out + bracketed(notes)
+        if next_offset is not None:
+            end = left_out + self._more(next_offset, items[done:], limit) + bracketed(notes)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
             "root_path": self.base,
@@ -366,10 +427,10 @@ class Answer:
         around = [
             {
                 "path": one.path,
-                "lines": [{"line": n, "text": text} for n, text in sorted(one.lines.items())],
+                "lines": [{"line": n, "text": text} for n, text in lines_near(one, width).items()],
             }
             for one in found
-            if asked.context_lines and one.path in there
+            if (width := asked.context_lines) and one.path in there
         ]
         return Result(
             text="".join((head, *rows[:shown], end)),
@@ -401,31 +462,58 @@ class Answer:
                 case Output.COUNT:
                     yield {"path": one.path, "count": one.count}, {}
             for number, start, end, left, _, part, units in one.matches:
-                item = {
+                item: dict[str, object] = {
                     "path": one.path,
                     "line": number,
                     "column": start + 1,
                     "match": part[start - left : end - left],
                     "line_text": part,
                 }
+                if self.asked.enclosing:
+                    made = self.outlines.get(one.path)
+                    inner = made.around(number) if made else None
+                    item["enclosing"] = inner and {
+                        "qualified": inner.qualified,
+                        "line": inner.line,
+                        "last_line": inner.last_line,
+                    }
                 yield item, {"column": units + 1}
 
-    def _around(self, count: int, *, more: bool) -> int:
-        """How many lines to show around each of COUNT matches."""
-        if self.asked.context_lines is not None:
-            return self.asked.context_lines
-        if more or self.asked.offset or count > FEW:
-            return 0
-        return AUTOMATIC if count == 1 else SOME
+    def _fitting_rows(
+        self, found: Sequence[Found], count: int, room: int, limit: int, *, more: bool
+    ) -> tuple[Sequence[str], bool]:
+        """The text of each of COUNT items, and whether lines around them have no ROOM."""
+        asked, outlines = self.asked, self.outlines
+        if asked.output == Output.FILES:
+            return [f"{path_in_text(one.path)}\n" for one in found], False
+        if asked.output == Output.COUNT:
+            return [f"{path_in_text(one.path)}: {one.count}\n" for one in found], False
+        bare = matches_in_text(found, Around(asked.context_lines or 0), outlines)
+        if asked.context_lines is not None or more or asked.offset or not 0 < count <= FEW:
+            return bare, False
+        lines = AUTOMATIC if count == 1 else min(SOME, ROWS // count)
+        whole = matches_in_text(found, Around(lines, to_ends=count <= TO_ENDS), outlines)
+        if sum(map(size, whole)) <= min(room, limit // ENDS_SHARE):
+            return whole, False
+        rows = matches_in_text(found, Around(lines), outlines)
+        has_room = sum(map(size, rows)) <= room
+        return rows if has_room else bare, not has_room
 
-    def _rows(self, found: Sequence[Found], around: int) -> Sequence[str]:
-        """The text of each item."""
-        match self.asked.output:
-            case Output.FILES:
-                return [f"{path_in_text(one.path)}\n" for one in found]
-            case Output.COUNT:
-                return [f"{path_in_text(one.path)}: {one.count}\n" for one in found]
-        return matches_in_text(found, around)
+    def _more(
+        self, offset: int, items: Sequence[tuple[dict[str, object], object]], limit: int
+    ) -> str:
+        """How to go on at OFFSET, and the files that are left, with the number of their matches.
+
+        ITEMS are those of this page for which there is no room. LIMIT is that of the text.
+        """
+        left = Counter(str(item["path"]) for item, _ in items)
+        left += Counter({self.prefix + path: count for path, count in self.left.items()})
+        counts = [f"{word(path)} {count}" for path, count in left.items()]
+        is_told = self.asked.output == Output.CONTENT
+        told = some_of(counts, len(counts), between=", ") if is_told else ""
+        room = min(MAX_LEFT_BYTES, limit // LEFT_PART) - len("; left: ")
+        told = f"; left: {told}" if told and size(told) <= room else ""
+        return f"[more: offset={offset}{told}]\n"
 
     def _head(self, found: Sequence[Found], shown: int, *, more: bool) -> str:
         asked, scan = self.asked, self.scan
@@ -453,10 +541,6 @@ class Answer:
         """The paths that were searched as Emacs's unsaved text."""
         searched = self.scan.files[: self.scan.looked_at] if self.unsaved else ()
         return [self.prefix + path for path in searched if path in self.unsaved]
-
-
-def _more(offset: int) -> str:
-    return f"[more: offset={offset}]\n"
 
 
 TOOL = Tool(

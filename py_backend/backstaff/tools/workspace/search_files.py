@@ -88,7 +88,7 @@ class Arguments:
     )
     max_results: int = argument("Paths to return.", default=50, minimum=1, maximum=MAX_RESULTS)
     offset: int = argument(
-        "How many of the first to skip: the next page's offset is in the answer.",
+        "How many of the first to skip: an answer names the next page's.",
         default=0,
         minimum=0,
         maximum=MAX_OFFSET,

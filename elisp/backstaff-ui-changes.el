@@ -1,0 +1,223 @@
+;;; backstaff-ui-changes.el --- What has changed since the last commit  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Commentary:
+
+;; `backstaff-changes' shows the status of a project's work tree, and below it all
+;; changes as a diff, with the text of buffers that are not saved.  RET visits the
+;; line at point, g asks again.  The server reads git's files itself: no program that
+;; a repository names is run, and no command here changes anything.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'diff-mode)
+(require 'subr-x)
+(require 'backstaff-names)
+(require 'backstaff-ui-path)
+(require 'backstaff-ui-prompt)
+(require 'backstaff-ui-request)
+
+(defvar backstaff-changes--history nil
+  "The commits that `backstaff-changes' has compared with.")
+
+(defvar-local backstaff-changes--base "HEAD"
+  "The commit with which the buffer compares, or \"index\".")
+
+(defvar-local backstaff-changes--next nil
+  "How many files the buffer shows if there are more, or nil.")
+
+(defvar backstaff-changes-mode-map
+  (let ((map (make-sparse-keymap)))
+    ;; The keys of `diff-mode' can change files.
+    (set-keymap-parent map special-mode-map)
+    (define-key map [remap keyboard-quit] #'backstaff-request-quit)
+    (define-key map (kbd "RET") #'backstaff-changes-visit)
+    (define-key map (kbd "o") #'backstaff-changes-visit-other-window)
+    (define-key map (kbd "n") #'diff-hunk-next)
+    (define-key map (kbd "p") #'diff-hunk-prev)
+    (define-key map (kbd "N") #'diff-file-next)
+    (define-key map (kbd "P") #'diff-file-prev)
+    (define-key map (kbd "+") #'backstaff-changes-more)
+    (define-key map (kbd "b") #'backstaff-changes-from)
+    map)
+  "Keymap of `backstaff-changes-mode'.")
+
+(define-derived-mode backstaff-changes-mode diff-mode "Changes"
+  "Major mode for the changes of a work tree.
+
+\\{backstaff-changes-mode-map}"
+  :group 'backstaff
+  (setq buffer-read-only t
+        buffer-undo-list t)
+  (setq-local minor-mode-overriding-map-alist nil ; more keys of `diff-mode'
+              ;; To highlight as in the files, or within lines, would run programs.
+              diff-font-lock-syntax nil
+              diff-refine nil
+              mode-line-process '("" backstaff-request-indicator)
+              next-error-function #'backstaff-changes--next-hunk
+              revert-buffer-function (lambda (&rest _) (backstaff-changes--ask))
+              backstaff-request-cancelled-function
+              (lambda ()
+                (when (zerop (buffer-size))
+                  (backstaff-changes--insert "Cancelled\n")))))
+
+;;;###autoload
+(defun backstaff-changes (&optional base)
+  "Show what has changed in the project since its last commit.
+Text that is not saved counts.  With a prefix argument, ask for another commit,
+branch or tag, BASE, to compare with; \"index\" stands for what is staged."
+  (interactive (list (and current-prefix-arg (backstaff-changes--read))))
+  (let* ((root (file-name-as-directory (backstaff-command-project)))
+         (name (format "*backstaff changes: %s*"
+                       (backstaff-names-show
+                        (file-name-nondirectory (directory-file-name root)))))
+         (buffer (or (cl-find-if (lambda (buffer)
+                                   (and (string-prefix-p name (buffer-name buffer))
+                                        (equal root (buffer-local-value 'default-directory
+                                                                        buffer))))
+                                 (buffer-list))
+                     (generate-new-buffer name))))
+    (with-current-buffer buffer
+      (setq default-directory root)
+      (unless (derived-mode-p 'backstaff-changes-mode)
+        (backstaff-changes-mode))
+      (setq backstaff-changes--base (or base "HEAD")
+            next-error-last-buffer buffer)
+      (backstaff-changes--ask))
+    (pop-to-buffer buffer)))
+
+(defun backstaff-changes--read ()
+  "Read the commit to compare with."
+  (let ((base (read-string (format-prompt "Changes since commit, or \"index\"" "HEAD")
+                           nil 'backstaff-changes--history "HEAD")))
+    (if (string-blank-p base) "HEAD" base)))
+
+(defun backstaff-changes-from (base)
+  "Show the changes since BASE, a commit, branch or tag, or \"index\"."
+  (interactive (list (backstaff-changes--read)) backstaff-changes-mode)
+  (setq backstaff-changes--base base)
+  (backstaff-changes--ask))
+
+(defun backstaff-changes--ask ()
+  "Ask for status and changes anew, and draw both when they come."
+  (backstaff-request-cancel)
+  (backstaff-request
+   "workspace/git_status_summary" nil
+   (lambda (status)
+     (backstaff-changes--ask-for-files
+      0 (lambda (diff) (backstaff-changes--draw status diff))))
+   (list :root default-directory)))
+
+(defun backstaff-changes--ask-for-files (offset callback)
+  "Ask for the changed files from OFFSET on, and call CALLBACK with the reply."
+  (backstaff-request "workspace/git_diff"
+                     (list :base backstaff-changes--base :offset offset)
+                     callback (list :root default-directory)))
+
+(defun backstaff-changes--draw (status diff)
+  "Show the replies STATUS and DIFF in place of the old text."
+  (let ((inhibit-read-only t)
+        (line (line-number-at-pos)))
+    (erase-buffer)
+    ;; The last line of a status names a tool for models.
+    (backstaff-changes--insert
+     (concat (replace-regexp-in-string "^\\[.*\\]\n\\'" "" (plist-get status :text)) "\n"))
+    (when (or (plist-get diff :ok) (plist-get status :ok))
+      (backstaff-changes--insert-files diff))
+    (goto-char (point-min))
+    (forward-line (1- line))))
+
+(defun backstaff-changes--insert-files (reply)
+  "Insert the files of REPLY, and say how to see those that have no room."
+  (let ((data (plist-get reply :data)))
+    (unless (plist-get reply :ok)
+      (backstaff-changes--insert (concat (plist-get reply :text) "\n")))
+    (when (plist-get reply :ok)
+      (backstaff-changes--insert
+       (format "%s since %s:\n" (if (plist-get data :files) "Changes" "No changes")
+               backstaff-changes--base)))
+    (dolist (file (plist-get data :files))
+      (let ((start (point-max))
+            (patch (plist-get file :patch)))
+        (backstaff-changes--insert
+         (or patch
+             (format "[%s: no lines are shown: they may be secret, too many, or no text]\n"
+                     (backstaff-names-show (plist-get file :path)))))
+        (let ((inhibit-read-only t))
+          (put-text-property start (point-max) 'backstaff-file file))))
+    (setq backstaff-changes--next (plist-get data :next-offset))
+    (when backstaff-changes--next
+      (backstaff-changes--insert
+       (substitute-command-keys "[more files: \\[backstaff-changes-more]]\n")))))
+
+(defun backstaff-changes--insert (text)
+  "Insert TEXT at the end, and leave point where it is."
+  (save-excursion
+    (goto-char (point-max))
+    (let ((inhibit-read-only t))
+      ;; A carriage return before each line end would hide the lines.
+      (insert (backstaff-names-text (replace-regexp-in-string "\r$" "" text))))))
+
+(defun backstaff-changes-more ()
+  "Show more files below those that are shown."
+  (interactive nil backstaff-changes-mode)
+  (unless backstaff-changes--next
+    (user-error "All files are shown"))
+  (backstaff-changes--ask-for-files backstaff-changes--next #'backstaff-changes--insert-files))
+
+(defun backstaff-changes--place ()
+  "Return the path of the file at point and the number of the line there, or nil."
+  (when-let ((file (get-text-property (line-beginning-position) 'backstaff-file)))
+    (save-excursion
+      (forward-line 0)
+      (let* ((here (point))
+             (start (previous-single-property-change
+                     (min (point-max) (1+ here)) 'backstaff-file nil (point-min)))
+             (line (if (and (not (looking-at-p "@@ "))
+                            (re-search-backward "^@@ -[0-9,]+ \\+\\([0-9]+\\)" start t))
+                       (string-to-number (match-string 1))
+                     (and (re-search-forward "^@@ -[0-9,]+ \\+\\([0-9]+\\)" (line-end-position) t)
+                          (string-to-number (match-string 1))))))
+        (when line
+          (forward-line 1)
+          (while (< (point) here)
+            ;; What was removed is on no line any more.
+            (unless (memq (char-after) '(?- ?\\))
+              (cl-incf line))
+            (forward-line 1)))
+        (cons (plist-get file :path) (max 1 (or line 1)))))))
+
+(defun backstaff-changes-visit (&optional other-window)
+  "Visit the line at point in its file, as it is now.
+Visit it in another window if OTHER-WINDOW is non-nil."
+  (interactive nil backstaff-changes-mode)
+  (pcase-let* ((`(,path . ,line) (or (backstaff-changes--place)
+                                     (user-error "No file is on this line")))
+               (root default-directory)
+               (file (concat root path)))
+    (if-let ((buffer (get-file-buffer file)))
+        ;; It need not be on the disk yet.
+        (if other-window (switch-to-buffer-other-window buffer) (switch-to-buffer buffer))
+      (unless (backstaff-path-visit file root other-window)
+        (user-error "%s is a directory" (backstaff-names-show path))))
+    (save-restriction
+      (widen)
+      (goto-char (point-min))
+      (forward-line (1- line)))))
+
+(defun backstaff-changes-visit-other-window ()
+  "Visit the line at point in another window."
+  (interactive nil backstaff-changes-mode)
+  (backstaff-changes-visit t))
+
+(defun backstaff-changes--next-hunk (count &optional reset)
+  "Visit the hunk that is COUNT ahead; begin with the first if RESET is non-nil."
+  (when reset
+    (goto-char (point-min)))
+  (diff-hunk-next count)
+  (backstaff-changes-visit-other-window))
+
+(provide 'backstaff-ui-changes)
+;;; backstaff-ui-changes.el ends here

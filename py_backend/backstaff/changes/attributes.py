@@ -1,0 +1,134 @@
+"""Git's attributes of a path, from the files in which gitattributes(5) has them.
+
+They decide whether the content of a file is compared as it is. Git itself would read these files in
+the work tree, where they may be pipes, so they are read here, as rules of ignored files are.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from backstaff.project.ignore_pattern import IgnorePattern, as_bytes
+
+FILE = ".gitattributes"
+MAX_BYTES = 1 << 20
+MAX_LINE_BYTES = 2048
+"""Git passes over longer lines."""
+
+State = str | bool | None
+"""A value, True for `name`, False for `-name`, None for `!name`."""
+
+_BLANK = re.compile(r"[ \t\r\n]+")
+_NAME = re.compile(r"(?!-)[-A-Za-z0-9_.]+")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_ESCAPE = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_MACRO = "[attr]"
+_BINARY: Sequence[tuple[str, State]] = (("diff", False), ("merge", False), ("text", False))
+
+
+class Line(NamedTuple):
+    """A line such as `*.png -text diff=image`; a macro's has a `macro` and no `pattern`."""
+
+    pattern: IgnorePattern | None
+    macro: str
+    states: Sequence[tuple[str, State]]
+
+
+@lru_cache(maxsize=64)
+def lines_of(content: bytes, *, ignore_case: bool) -> Sequence[Line]:
+    """The lines of a file with this CONTENT; those that git passes over are left out."""
+    texts = content[:MAX_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n")
+    lines = (_line(text, ignore_case=ignore_case) for text in texts if len(text) < MAX_LINE_BYTES)
+    return [line for line in lines if line]
+
+
+def _line(text: str, *, ignore_case: bool) -> Line | None:
+    text = text.strip(" \t\r\n")
+    if not text or text.startswith("#"):
+        return None
+    if quoted := _QUOTED.match(text):
+        name, rest = _ESCAPE.sub(_unescaped, quoted[1]), text[quoted.end() :]
+    else:
+        name, _, rest = _BLANK.sub(" ", text, count=1).partition(" ")
+    states = []
+    for word in filter(None, _BLANK.split(rest)):
+        attribute, is_valued, value = word.lstrip("-!").partition("=")
+        if not _NAME.fullmatch(attribute) or len(word) - len(word.lstrip("-!")) > 1:
+            return None
+        plain: State = value if is_valued else True
+        states.append((attribute, {"-": False, "!": None}.get(word[0], plain)))
+    if name.startswith(_MACRO):
+        return Line(None, name.removeprefix(_MACRO), states)
+    if not name or name.startswith("!"):
+        return None
+    return Line(IgnorePattern(name, ignore_case=ignore_case), "", states)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1]
+    return chr(int(code, 8) & 0xFF) if code.isdigit() else _ESCAPES.get(code, code)
+
+
+class Attributes:
+    """The attributes of all paths in a work tree.
+
+    READ returns the content of a file by its path from the top. GENERAL are the contents of the
+    system's and the user's files, and INFO is that of info/attributes, which goes before all.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[str], bytes],
+        general: Sequence[bytes],
+        info: bytes,
+        *,
+        ignore_case: bool,
+    ) -> None:
+        """Read the files that are for all paths."""
+        self._read = read
+        self._ignore_case = ignore_case
+        self._general = [self._lines(content) for content in general]
+        self._info = self._lines(info)
+        self._files: dict[str, Sequence[Line]] = {}
+        self._macros: dict[str, Sequence[tuple[str, State]]] = {"binary": _BINARY}
+        for lines in (*self._general, self._of(""), self._info):
+            self._macros |= {line.macro: line.states for line in lines if line.macro}
+
+    def of(self, path: str) -> Mapping[str, State]:
+        """The attributes of the file PATH, a path from the top."""
+        found: dict[str, State] = {}
+        for relative, lines in self._by_precedence(path):
+            text = as_bytes(relative)
+            for line in reversed(lines):
+                if line.pattern and line.pattern.match_file(text):
+                    for name, state in reversed(line.states):
+                        self._fill(found, name, state)
+        return found
+
+    def _by_precedence(self, path: str) -> Iterator[tuple[str, Sequence[Line]]]:
+        yield path, self._info
+        directory, _, name = path.rpartition("/")
+        while directory:
+            yield name, self._of(f"{directory}/")
+            directory, _, above = directory.rpartition("/")
+            name = f"{above}/{name}"
+        yield path, self._of("")
+        for lines in reversed(self._general):
+            yield path, lines
+
+    def _fill(self, found: dict[str, State], name: str, state: State) -> None:
+        """Note the STATE of NAME, and of those that it stands for, unless a nearer line did."""
+        if name not in found:
+            found[name] = state
+            for inner, inner_state in reversed(self._macros.get(name, ()) if state is True else ()):
+                self._fill(found, inner, inner_state)
+
+    def _of(self, directory: str) -> Sequence[Line]:
+        if directory not in self._files:
+            self._files[directory] = self._lines(self._read(directory + FILE))
+        return self._files[directory]
+
+    def _lines(self, content: bytes) -> Sequence[Line]:
+        return lines_of(content, ignore_case=self._ignore_case)

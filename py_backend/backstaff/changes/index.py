@@ -1,0 +1,289 @@
+"""Git's index as a file: its entries, with the status of each file when git last compared it.
+
+Git has no command that prints this status quickly, and a git that reads a split index sets the time
+of a file. So the file is read here, in the formats 2 to 4 of gitformat-index(5). Nothing in it is
+trusted: an index that does not fit its format raises `BadIndex`.
+
+An entry takes about 150 bytes: the file is kept as it is, and the names by directory.
+"""
+
+import hashlib
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
+from struct import Struct, error
+from typing import NamedTuple
+
+from backstaff.budget import Budget
+
+LINK, GITLINK, SPARSE_DIRECTORY = 0o120000, 0o160000, 0o040000
+NANO = 10**9
+stamp_of = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino")
+"""The columns of `Names.stamps`. A file with other stamps is looked at more closely."""
+COLUMNS = 4
+
+_HEADER = Struct(">4s2I")
+_STATUS = Struct(">10I")
+_FLAGS = Struct(">H")
+_WORD = Struct(">I")
+_LENGTH = 0xFFF
+_VALID, _EXTENDED, _STAGE = 0x8000, 0x4000, 12
+_SKIPPED, _INTENDED = 0x4000, 0x2000
+_NO_STAMP = (0,) * COLUMNS
+
+
+class BadIndex(Exception):
+    """The file is no index that git would read."""
+
+
+class Entry(NamedTuple):
+    """One entry: the mode and hash of its content, and the file that git compared with it.
+
+    `stamp` is that of the file, in the columns of `stamp_of`. A `racy` file may have been written
+    once more within the same second as the index. A `valid` entry counts as unchanged, as
+    the user has said. A `skipped` one need not be on the disk, as in a sparse checkout. Of an
+    `intended` one, only the name is in the index (`git add --intent-to-add`).
+    """
+
+    mode: int
+    oid: bytes
+    stage: int
+    stamp: tuple[int, int, int, int]
+    racy: bool
+    valid: bool
+    skipped: bool
+    intended: bool
+
+    @property
+    def kind(self) -> int:
+        """The mode without permissions: a file's, `LINK` or `GITLINK`."""
+        return self.mode & 0o170000
+
+
+@dataclass(slots=True)
+class Names:
+    """The entries in one directory: their names, where they stand in the file, and their stamps.
+
+    `modes` are those of the entries. `directories` are the names of the directories in it that have
+    entries below.
+    """
+
+    names: list[str] = field(default_factory=list)
+    places: "array[int]" = field(default_factory=lambda: array("L"))
+    stamps: "array[int]" = field(default_factory=lambda: array("q"))
+    modes: set[int] = field(default_factory=set)
+    directories: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Index:
+    """The entries by directory, "" for the top, and the conflicts by path and stage."""
+
+    data: bytes
+    oid_bytes: int
+    racy_from: int
+    directories: dict[str, Names] = field(default_factory=lambda: {"": Names()})
+    conflicts: dict[str, dict[int, Entry]] = field(default_factory=dict)
+    sparse: bool = False
+    """Whether it has entries for whole directories (`git sparse-checkout --sparse-index`)."""
+
+    def entry(self, place: int) -> Entry:
+        """The entry at PLACE of the file."""
+        after = place + _STATUS.size + self.oid_bytes
+        flags = _FLAGS.unpack_from(self.data, after)[0]
+        more = _FLAGS.unpack_from(self.data, after + 2)[0] if flags & _EXTENDED else 0
+        changed_s, changed_ns, modified_s, modified_ns, _, inode, mode, _, _, size = (
+            _STATUS.unpack_from(self.data, place)
+        )
+        modified = modified_s * NANO + modified_ns
+        return Entry(
+            mode,
+            self.data[place + _STATUS.size : after],
+            flags >> _STAGE & 3,
+            (modified, changed_s * NANO + changed_ns, size, inode),
+            modified >= self.racy_from,
+            bool(flags & _VALID),
+            bool(more & _SKIPPED),
+            bool(more & _INTENDED),
+        )
+
+    def entries(self) -> Iterator[tuple[str, Entry]]:
+        """Yield path and entry of all that is not in conflict, by directory."""
+        for directory, found in self.directories.items():
+            prefix = f"{directory}/" if directory else ""
+            for name, place in zip(found.names, found.places, strict=True):
+                yield prefix + name, self.entry(place)
+
+    def get(self, path: str) -> Entry | None:
+        """The entry of PATH, if there is one and no conflict."""
+        directory, _, name = path.rpartition("/")
+        found = self.directories.get(directory)
+        if found is None or name not in found.names:
+            return None
+        return self.entry(found.places[found.names.index(name)])
+
+    def add(self, path: str, place: int) -> None:
+        """Add the entry of PATH at PLACE."""
+        entry = self.entry(place)
+        if entry.kind == SPARSE_DIRECTORY:
+            self.sparse = True
+            return
+        directory, _, name = path.rpartition("/")
+        if not name or not {"", ".", "..", ".git"}.isdisjoint(path.split("/")):
+            raise BadIndex(path)
+        found = self.directories.get(directory) or self._directory(directory)
+        if entry.stage:
+            self.conflicts.setdefault(path, {})[entry.stage] = entry
+            return
+        found.names.append(name)
+        found.places.append(place)
+        found.modes.add(entry.mode)
+        doubtful = entry.racy or entry.valid or entry.skipped or entry.intended
+        found.stamps.extend(_NO_STAMP if doubtful else entry.stamp)
+
+    def expand(self, lines: Iterable[bytes], inside: str) -> None:
+        r"""Add the files of directories that have one entry for all of theirs (a sparse index).
+
+        LINES are all files by git, such as b"100644 6d3c... 0\ta/b.c".
+        """
+        added, place = dict[str, bytes](), len(self.data)
+        for line in lines:
+            facts, _, name = line.partition(b"\t")
+            path = os.fsdecode(name)
+            inner = path.removeprefix(inside)
+            if path.startswith(inside) and facts.endswith(b" 0") and self.get(inner) is None:
+                mode, oid, _ = facts.decode().split(" ")
+                status = _STATUS.pack(*_NO_STAMP, 0, 0, int(mode, 8), 0, 0, 0)
+                flags = _FLAGS.pack(_EXTENDED) + _FLAGS.pack(_SKIPPED)
+                added[inner] = status + bytes.fromhex(oid) + flags
+        self.data += b"".join(added.values())
+        for path, record in added.items():
+            self.add(path, place)
+            place += len(record)
+
+    def _directory(self, path: str) -> Names:
+        """Make the directory PATH, and those above."""
+        found = self.directories[path] = Names()
+        above, _, name = path.rpartition("/")
+        (self.directories.get(above) or self._directory(above)).directories.append(name)
+        return found
+
+
+def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and what is read of it
+    data: bytes,
+    oid_bytes: int,
+    modified_ns: int,
+    inside: str,
+    shared: Callable[[str], bytes],
+    budget: Budget,
+) -> Index:
+    """Read DATA, an index of which MODIFIED_NS is the time: the entries below INSIDE, "" or `a/b/`.
+
+    OID_BYTES is the length of a hash: 20 for SHA-1. SHARED returns the index beside it with a
+    hash, which a split one names. Raises `BadIndex`, `DeadlineExceeded` and `Cancelled`.
+    """
+    try:
+        places, extensions = _parse(data, oid_bytes, budget)
+        if link := extensions.get(b"link"):
+            base = shared(link[:oid_bytes].hex())
+            data, places = _joined(data, places, base, link[oid_bytes:], oid_bytes, budget)
+        index = Index(data, oid_bytes, modified_ns // NANO * NANO)  # git compares seconds
+        start = os.fsencode(inside)
+        for path, place in budget.checked(places):
+            if path.startswith(start):
+                index.add(os.fsdecode(path[len(start) :]), place)
+    except (error, IndexError, ValueError, OverflowError) as problem:
+        raise BadIndex(str(problem)) from problem
+    return index
+
+
+_Places = list[tuple[bytes, int]]
+"""The path of each entry and its place in the file."""
+
+
+def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[bytes, bytes]]:
+    signature, version, count = _HEADER.unpack_from(data)
+    if signature != b"DIRC" or version not in (2, 3, 4):
+        raise BadIndex("it is in no format that is known here")
+    end = len(data) - oid_bytes
+    checksum = data[end:]
+    algorithm = hashlib.sha1 if oid_bytes == 20 else hashlib.sha256  # noqa: PLR2004
+    if any(checksum) and algorithm(data[:end]).digest() != checksum:  # index.skipHash leaves zeros
+        raise BadIndex("its checksum is wrong")
+    at, path, places = _HEADER.size, b"", list[tuple[bytes, int]]()
+    fixed = _STATUS.size + oid_bytes + _FLAGS.size
+    for _ in budget.checked(range(count)):
+        start, at = at, at + fixed
+        flags = _FLAGS.unpack_from(data, at - _FLAGS.size)[0]
+        at += 2 if flags & _EXTENDED else 0
+        if version == 4:  # noqa: PLR2004
+            dropped, at = _number(data, at)
+            stop = data.index(b"\0", at, end)
+            path = path[: len(path) - dropped] + data[at:stop]
+            at = stop + 1
+        else:
+            length = flags & _LENGTH
+            stop = data.index(b"\0", at + length, end)
+            path = data[at:stop]
+            at = stop + 8 - (stop - start) % 8
+        places.append((path, start))
+    extensions = {}
+    while at < end:
+        name, size = data[at : at + 4], _WORD.unpack_from(data, at + 4)[0]
+        if at + 8 + size > end or not (name[:1].isupper() or name in (b"link", b"sdir")):
+            raise BadIndex("it has an extension that is not known here")
+        extensions[name] = data[at + 8 : at + 8 + size]
+        at += 8 + size
+    return places, extensions
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """The number of variable length at AT, as in a pack, and the place behind it."""
+    value = data[at] & 0x7F
+    while data[at] & 0x80:
+        at += 1
+        value = (value + 1 << 7) + (data[at] & 0x7F)
+    return value, at + 1
+
+
+def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
+    data: bytes, places: _Places, base: bytes, link: bytes, oid_bytes: int, budget: Budget
+) -> tuple[bytes, _Places]:
+    """The entries of a split index: those of BASE, less some, with some replaced, and its own."""
+    deleted, at = _bits(link, 0) if link else (set[int](), 0)
+    replaced, _ = _bits(link, at) if link else (set[int](), 0)
+    shared, _ = _parse(base, oid_bytes, budget)
+    # The replacements come first in the index, in order, and have no names.
+    own = iter(places)
+    kept = []
+    for number, (path, place) in budget.checked(enumerate(shared)):
+        if number in replaced:
+            name, new = next(own, (b"?", 0))
+            if name:
+                raise BadIndex("a replacement is not there")
+            kept.append((path, new))
+        elif number not in deleted:
+            kept.append((path, len(data) + place))
+    return data + base, sorted([*kept, *own])
+
+
+def _bits(data: bytes, at: int) -> tuple[set[int], int]:
+    """The numbers of the bits that are set in an EWAH bitmap at AT, and the place behind it."""
+    size, words = Struct(">2I").unpack_from(data, at)
+    values = Struct(f">{words}Q").unpack_from(data, at + 8)
+    bits, number, position = set[int](), 0, 0
+    while position < words:
+        run = values[position]
+        repeated, literals = run >> 1 & 0xFFFFFFFF, run >> 33
+        if number + 64 * (repeated + literals) > size + 64:
+            raise BadIndex("a bitmap is too long")
+        if run & 1:
+            bits.update(range(number, number + 64 * repeated))
+        number += 64 * repeated
+        for word in values[position + 1 : position + 1 + literals]:
+            bits.update(number + bit for bit in range(64) if word >> bit & 1)
+            number += 64
+        position += 1 + literals
+    return bits, at + 12 + 8 * words

@@ -1,0 +1,151 @@
+"""Git's objects, asked for by their hashes: blobs, trees, and what two commits differ in.
+
+A repository can hold objects that are not as long as they say, or of which a small one is made of a
+huge one. Git ends when it needs too much memory or time (`project.git`), and then the objects are
+as if they were missing.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from backstaff.budget import Budget
+from backstaff.project.git import NoGit, Repository
+
+MAX_BYTES = 4 << 20
+"""Bytes of the largest file of which the content is compared or shown."""
+
+
+MAX_BROKEN = 8
+"""Objects that may be broken before git is asked for no more: it ends at each."""
+_EVEN_BROKEN = (0, 128)
+
+
+class Side(NamedTuple):
+    """A file on one side of a comparison. The hash is empty where only its content tells it."""
+
+    mode: int
+    oid: bytes = b""
+
+    @property
+    def kind(self) -> int:
+        """The mode without permissions."""
+        return self.mode & 0o170000
+
+
+class Unanswered(Exception):
+    """Git did not answer, for the reason `why`."""
+
+    def __init__(self, why: NoGit) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+def answered(answer: bytes | NoGit) -> bytes:
+    """ANSWER, if git gave one. Raises `Unanswered`."""
+    if isinstance(answer, NoGit):
+        raise Unanswered(answer)
+    return answer
+
+
+def commit_of(repository: Repository, name: str, budget: Budget) -> str:
+    """The hash of the commit that NAME, such as `main~2`, stands for; "" if there is none."""
+    words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return os.fsdecode(answered(repository.ask(budget, *words, fine=(0, 1, 128)))).strip()
+
+
+def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapping[bytes, bytes]:
+    """The contents of the blobs OIDS that are there and no longer than `MAX_BYTES`."""
+    names = {oid.hex(): oid for oid in oids if any(oid)}
+    if not names:
+        return {}
+    found: dict[bytes, bytes] = {}
+    pending = list(names)
+    for _ in range(MAX_BROKEN):
+        answer = repository.ask(
+            budget, "cat-file", "--batch", fine=_EVEN_BROKEN, given=_lines(pending)
+        )
+        if isinstance(answer, NoGit):  # one of them is too much
+            pending = _small(repository, pending, budget)
+            answer = repository.ask(
+                budget, "cat-file", "--batch", fine=_EVEN_BROKEN, given=_lines(pending)
+            )
+        done = _take(b"" if isinstance(answer, NoGit) else answer, names, found)
+        pending = pending[done + 1 :]  # git ended at the next one, which is broken
+        if not pending:
+            break
+    return found
+
+
+def _take(answer: bytes, names: Mapping[str, bytes], found: dict[bytes, bytes]) -> int:
+    """Put the blobs in ANSWER, by their NAMES, into FOUND; return how many objects are whole."""
+    at, done = 0, 0
+    while (end := answer.find(b"\n", at)) >= 0:
+        name, *facts = answer[at:end].split(b" ")
+        at = end + 1
+        if len(facts) == 2:  # noqa: PLR2004  # else it says "missing"
+            size = int(facts[1])
+            if at + size >= len(answer):
+                break
+            if facts[0] == b"blob" and size <= MAX_BYTES:
+                found[names[name.decode()]] = answer[at : at + size]
+            at += size + 1
+        done += 1
+    return done
+
+
+def _small(repository: Repository, names: list[str], budget: Budget) -> list[str]:
+    """The blobs among NAMES that are no longer than `MAX_BYTES`, as far as git knows."""
+    answer = repository.ask(
+        budget, "cat-file", "--batch-check", fine=_EVEN_BROKEN, given=_lines(names)
+    )
+    told = answered(answer).decode("ascii", "replace")
+    sizes = [line.split(" ") for line in told.splitlines()]
+    return [one[0] for one in sizes if one[1:2] == ["blob"] and int(one[2]) <= MAX_BYTES]
+
+
+def _lines(names: Iterable[str]) -> bytes:
+    return "".join(f"{name}\n" for name in names).encode()
+
+
+def tree(repository: Repository, commit: str, inside: str, budget: Budget) -> set[bytes]:
+    r"""The files of COMMIT below the directory INSIDE, such as b"100644 blob 6d3c...\ta/b.c"."""
+    below = ("--", inside) if inside else ()
+    words = ("ls-tree", "-r", "-z", "--full-tree", commit, *below)
+    found = set(answered(repository.ask(budget, *words)).split(b"\0"))
+    found.discard(b"")
+    return found
+
+
+def side_of(line: bytes, inside: str) -> tuple[str, Side]:
+    """Path and side of a LINE of `tree`. The path starts at INSIDE."""
+    facts, _, path = line.partition(b"\t")
+    mode, _, oid = facts.split(b" ")
+    return os.fsdecode(path).removeprefix(inside), Side(int(mode, 8), bytes.fromhex(oid.decode()))
+
+
+def between(
+    repository: Repository, old: str, new: str, inside: str, budget: Budget
+) -> dict[str, tuple[Side | None, Side | None]]:
+    """The files below INSIDE in which the commits OLD and NEW differ, by path."""
+    below = ("--", f":(top,literal){inside}") if inside else ()
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--full-index")
+    quiet = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--no-relative")
+    told = answered(repository.ask(budget, *words, *quiet, old, new, *below))
+    return dict(raw_pairs(told.split(b"\0"), inside))
+
+
+def raw_pairs(
+    parts: list[bytes], inside: str
+) -> Iterable[tuple[str, tuple[Side | None, Side | None]]]:
+    """Yield path and sides from the PARTS of git's raw format with `-z` and no renames."""
+    for facts, path in zip(parts[0::2], parts[1::2], strict=False):
+        old_mode, new_mode, old, new, _ = facts.lstrip(b":").decode().split(" ")
+        yield (
+            os.fsdecode(path).removeprefix(inside),
+            (_side(old_mode, old), _side(new_mode, new)),
+        )
+
+
+def _side(mode: str, oid: str) -> Side | None:
+    return Side(int(mode, 8), bytes.fromhex(oid)) if int(mode, 8) else None

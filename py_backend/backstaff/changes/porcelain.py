@@ -1,0 +1,95 @@
+"""A status as `git status --porcelain=v1 --branch` prints it, and names as git quotes them."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backstaff.budget import Budget
+from backstaff.changes.objects import answered
+from backstaff.changes.work_tree import Change, Status, WorkTree, in_order
+
+_UNSAFE = re.compile('[\0-\x1f\x7f"\\\\]')
+_ESCAPES = dict(zip('\a\b\t\n\v\f\r"\\', 'abtnvfr"\\', strict=True))
+_FORMAT = "--format=%(HEAD)%00%(refname:lstrip=2)%00%(upstream:short)%00%(upstream:track)"
+_HEADS = "refs/heads/"
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The branch: its name, None for a detached HEAD, the one it follows, and how they differ.
+
+    `track` is such as "[ahead 1, behind 2]", "[gone]" or "". The first commit may not be there yet.
+    """
+
+    name: str | None
+    upstream: str
+    track: str
+    begun: bool
+
+    def line(self) -> str:
+        """The line of the branch: `## main...origin/main [ahead 1]`."""
+        start = "## " if self.begun else "## No commits yet on "
+        if self.name is None:
+            return f"{start}HEAD (no branch)\n"
+        behind = f"...{self.upstream}" if self.upstream else ""
+        return f"{start}{self.name}{behind}{self.track and ' '}{self.track}\n"
+
+
+def branch_of(work_tree: WorkTree, budget: Budget) -> Branch:
+    """The branch of WORK_TREE. Raises `Unanswered`."""
+    repository, begun = work_tree.repository, bool(work_tree.repository.head)
+    if begun:
+        # Only branches at HEAD are asked for: to compare each with its upstream takes time.
+        words = ("for-each-ref", "--points-at=HEAD", _FORMAT, _HEADS)
+        told = os.fsdecode(answered(repository.ask(budget, *words)))
+        for line in told.splitlines():
+            mark, name, upstream, track = line.split("\0")
+            if mark == "*":
+                return Branch(name, upstream, track, begun)
+    answer = repository.ask(budget, "symbolic-ref", "--quiet", "HEAD", fine=(0, 1))
+    told = os.fsdecode(answered(answer)).removesuffix("\n")
+    if not told:
+        return Branch(None, "", "", begun)
+    name = told.removeprefix(_HEADS)
+    upstream = work_tree.settings.upstream(name)
+    return Branch(name, upstream, "[gone]" if upstream else "", begun)
+
+
+def raw(branch: Branch, status: Status, inside: str) -> str:
+    """The whole text. INSIDE stands before each path."""
+    rows = dict(_rows(status))
+    lines = [
+        f"{letters} {_renamed(source, inside)}{quoted(inside + path, blanks=True)}\n"
+        for path in in_order(rows)
+        for letters, source in [rows[path]]
+    ]
+    lines += [f"?? {quoted(inside + path, blanks=True)}\n" for path in status.untracked]
+    return branch.line() + "".join(lines)
+
+
+def _renamed(source: str, inside: str) -> str:
+    return f"{quoted(inside + source, blanks=True)} -> " if source else ""
+
+
+def _rows(status: Status) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield each path with its two letters, and the path that it had before."""
+    nothing = Change(None, None)
+    for path in status.staged | status.changed:
+        one, other = status.staged.get(path), status.changed.get(path)
+        letters = "".join(change.letter if change else " " for change in (one, other))
+        yield path, (letters, (one or nothing).source or (other or nothing).source)
+    for path, letters in status.conflicts.items():
+        yield path, (letters, "")
+
+
+def quoted(path: str, *, blanks: bool = False) -> str:
+    r"""PATH as git prints it with core.quotePath=false: `"a\tb"`; with BLANKS, `"a b"`, too."""
+    if not _UNSAFE.search(path):
+        return f'"{path}"' if blanks and " " in path else path
+    return f'"{_UNSAFE.sub(_escaped, path)}"'
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
+    return f"\\{_ESCAPES[character]}" if character in _ESCAPES else f"\\{ord(character):03o}"

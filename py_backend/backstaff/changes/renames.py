@@ -1,0 +1,147 @@
+"""Renamed files: a file that is gone and a new one with the same content, or most of it.
+
+The rules are git's: the same content first; then a name that only one file of each kind has, with
+three quarters of the content; then whatever pairs are most alike, from a half on.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from stat import S_ISREG
+from typing import NamedTuple
+
+from backstaff.budget import Budget
+from backstaff.changes.objects import Side
+
+MOST = 60_000
+HALF, MOSTLY = MOST // 2, MOST * 3 // 4
+MAX_PAIRS = 20_000
+"""Pairs that are compared by content; with more, only the same content counts."""
+_CANDIDATES = 4
+"""Old files that are considered for each new one."""
+_PIECE = 64
+_SAMPLE = 8000
+
+
+class Rename(NamedTuple):
+    """The old path, and how alike both are, of `MOST`."""
+
+    source: str
+    score: int
+
+
+def renames(
+    gone: Mapping[str, Side],
+    new: Mapping[str, Side],
+    content: Callable[[Iterable[tuple[str, Side]]], Mapping[str, bytes]],
+    budget: Budget,
+    *,
+    to_the_end: bool,
+) -> dict[str, Rename]:
+    """The files among NEW that were renamed, by path, from those that are GONE.
+
+    Both are in git's order. CONTENT returns those contents of sides that are known, by path. Git
+    before 2.44 does not count a last line without a newline: then TO_THE_END is false.
+    """
+    found = _same(gone, new)
+    used = {one.source for one in found.values()}
+    sources = {p: s for p, s in gone.items() if p not in used and S_ISREG(s.mode)}
+    targets = {p: s for p, s in new.items() if p not in found and S_ISREG(s.mode)}
+    if not sources or not targets or len(sources) * len(targets) > MAX_PAIRS:
+        return found
+    old = {p: _Pieces(text, to_the_end) for p, text in content(sources.items()).items()}
+    fresh = {p: _Pieces(text, to_the_end) for p, text in content(targets.items()).items()}
+    found |= _by_name(old, fresh)
+    for path, rename in found.items():
+        old.pop(rename.source, None)
+        fresh.pop(path, None)
+    candidates: list[tuple[int, bool, str, str]] = []
+    for path in budget.checked(fresh, 8):
+        best: list[tuple[int, bool, str]] = []
+        for source, pieces in old.items():
+            score = pieces.likeness(fresh[path])
+            if score >= HALF:
+                _take(best, (score, _name(source) == _name(path), source))
+        candidates += [(*one, path) for one in best]
+    used = set()
+    for score, _, source, path in sorted(candidates, key=lambda one: (-one[0], -one[1])):
+        if path not in found and source not in used:
+            used.add(source)
+            found[path] = Rename(source, score)
+    return found
+
+
+def _take(best: list[tuple[int, bool, str]], one: tuple[int, bool, str]) -> None:
+    """Put ONE among the few that are BEST, in the place of the worst."""
+    if len(best) < _CANDIDATES:
+        best.append(one)
+        return
+    worst = min(range(len(best)), key=lambda at: best[at][:2])
+    if one[:2] > best[worst][:2]:
+        best[worst] = one
+
+
+def _same(gone: Mapping[str, Side], new: Mapping[str, Side]) -> dict[str, Rename]:
+    """The files that have the very content of one that is gone, if possible of the same name."""
+    by_oid: dict[bytes, list[str]] = defaultdict(list)
+    for path, side in gone.items():
+        by_oid[side.oid].append(path)
+    found = {}
+    for path, side in new.items():
+        sources = [
+            source
+            for source in by_oid.get(side.oid, ())
+            if gone[source].mode == side.mode or (S_ISREG(gone[source].mode) and S_ISREG(side.mode))
+        ]
+        if sources and side.oid:
+            source = next((one for one in sources if _name(one) == _name(path)), sources[0])
+            by_oid[side.oid].remove(source)
+            found[path] = Rename(source, MOST)
+    return found
+
+
+def _by_name(old: Mapping[str, "_Pieces"], new: Mapping[str, "_Pieces"]) -> dict[str, Rename]:
+    """The files whose name only one old and one new file have."""
+    sources, targets = _unique(old), _unique(new)
+    found = {}
+    for name, source in sources.items():
+        if name in targets:
+            score = old[source].likeness(new[targets[name]])
+            if score >= MOSTLY:
+                found[targets[name]] = Rename(source, score)
+    return found
+
+
+def _unique(paths: Iterable[str]) -> dict[str, str]:
+    """The PATHS by name, where only one has it."""
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        by_name[_name(path)].append(path)
+    return {name: found[0] for name, found in by_name.items() if len(found) == 1}
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+class _Pieces:
+    """A content in pieces: its lines, cut at 64 bytes; counted by their bytes."""
+
+    def __init__(self, content: bytes, to_the_end: bool) -> None:  # noqa: FBT001  # as of `renames`
+        self.size = len(content)
+        if b"\0" not in content[:_SAMPLE]:
+            content = content.replace(b"\r\n", b"\n")
+        self.counts: Counter[bytes] = Counter()
+        *lines, last = content.split(b"\n")
+        for line in (*(line + b"\n" for line in lines), last):
+            for start in range(0, len(line), _PIECE):
+                piece = line[start : start + _PIECE]
+                if to_the_end or len(piece) == _PIECE or piece.endswith(b"\n"):
+                    self.counts[piece] += len(piece)
+
+    def likeness(self, new: "_Pieces") -> int:
+        """How much of the larger of both is in the other, of `MOST`."""
+        largest, smallest = max(self.size, new.size), min(self.size, new.size)
+        if largest * (MOST - HALF) < (largest - smallest) * MOST or not new.size:
+            return 0
+        common = (self.counts & new.counts).total()
+        return common * MOST // largest

@@ -1,0 +1,85 @@
+"""The sections of Markdown, Org and reStructuredText: a heading and all that is under it."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from backstaff.structure.blocks import Block
+from backstaff.structure.language import LONGEST
+
+Heading = tuple[int, int, str]
+"""The line of a heading, its level, and its text."""
+_HASHES = re.compile(r" {0,3}+(#{1,6}+)(?:[ \t]++(.*+))?$")
+_FENCE = re.compile(r"\s*+(`{3,}+(?!.*`)|~{3,}+)(.*+)")
+_UNDERLINE = re.compile(r"(?:==+|--+)$")
+_NO_TITLE = " \t>-*#|`"
+"""How a line begins that has no underline; an empty one begins like any."""
+_STARS = re.compile(r"(\*++) (.*+)")
+_ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_<>])\1*+$")
+
+
+def sections(text: str, language: str) -> list[Block]:
+    """The sections of TEXT, in the order of their lines."""
+    lines = [line[:LONGEST].rstrip() for line in text.split("\n")]
+    result: list[Block] = []
+    above: list[tuple[int, Block]] = []
+    for number, level, name in [*_KINDS[language](lines), (len(lines) + 1, 0, "")]:
+        last = number - 1
+        while above and above[-1][0] >= level:
+            block = above.pop()[1]
+            while last > block.line and not lines[last - 1]:
+                last -= 1
+            block.last = last
+        result.append(Block(name, "heading", number, number, number, 0, name, opened=number))
+        above.append((level, result[-1]))
+    return result[:-1]
+
+
+def _markdown(lines: Sequence[str]) -> Iterator[Heading]:
+    fence = before = ""
+    in_front_matter = False
+    for number, line in enumerate(lines, 1):
+        mark = _FENCE.match(line)
+        if line == "---" and (number == 1 or in_front_matter):
+            in_front_matter = not in_front_matter
+        elif in_front_matter:
+            pass
+        elif mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence) and not mark[2]:
+            fence = ""
+        elif not fence and (found := _HASHES.match(line)):
+            yield number, len(found[1]), (found[2] or "").strip().rstrip("#").rstrip()
+        elif not fence and before[:1] not in _NO_TITLE and _UNDERLINE.match(line):
+            yield number - 1, 1 if line[0] == "=" else 2, before.strip()
+        before = "" if fence or mark else line
+
+
+def _org(lines: Sequence[str]) -> Iterator[Heading]:
+    for number, line in enumerate(lines, 1):
+        if found := _STARS.match(line):
+            yield number, len(found[1]), found[2].strip()
+
+
+def _rst(lines: Sequence[str]) -> Iterator[Heading]:
+    """A line of marks is below a title, and may be above it, too; their order tells the level."""
+    styles: list[tuple[str, bool]] = []
+    for number in range(2, len(lines) + 1):
+        line, title = lines[number - 1], lines[number - 2]
+        if len(line) < 2 or not title.strip() or not _ADORNMENT.match(line):  # noqa: PLR2004
+            continue
+        over = number > 2 and lines[number - 3] == line  # noqa: PLR2004
+        if _ADORNMENT.match(title) or not (
+            over or (not title[0].isspace() and len(line) >= len(title) - 1)
+        ):
+            continue
+        style = line[0], over
+        if style not in styles:
+            styles.append(style)
+        yield number - 1, styles.index(style) + 1, title.strip()
+
+
+_KINDS: dict[str, Callable[[Sequence[str]], Iterator[Heading]]] = {
+    "markdown": _markdown,
+    "org": _org,
+    "rst": _rst,
+}

@@ -1,0 +1,135 @@
+"""The outline of a text: its definitions, each with its lines, the names around it and its depth.
+
+Nothing is said of a text in an unknown language, nor of one over the limits.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from backstaff.budget import Budget
+from backstaff.cache import LRUCache
+from backstaff.structure.blocks import Block, blocks, nested
+from backstaff.structure.headings import sections
+from backstaff.structure.languages import LANGUAGES, language_of
+
+MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
+MAX_KEPT = 64
+"""Outlines that are kept, each some 5 kB."""
+_MARKUP = ("markdown", "org", "rst")
+_TEST = re.compile(
+    r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
+    r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
+)
+"""What the head of a test holds."""
+_JOINTS = re.compile(r"::|[.#/:]")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A definition, with lines from 1. `kind` is the language's own word, or "function".
+
+    `line` has the name; comments and decorators above are from `first_line` on. `qualified` has the
+    names around it, too: `Server.run`. `parent` is the number of the one around it, or -1. `text`
+    is its own line, without a comment.
+    """
+
+    name: str
+    kind: str
+    line: int
+    first_line: int
+    last_line: int
+    depth: int
+    parent: int
+    qualified: str
+    text: str
+    is_test: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The definitions of a text, in the order of their lines, and the name of its language."""
+
+    language: str
+    definitions: Sequence[Definition]
+
+    def around(self, line: int) -> Definition | None:
+        """The innermost definition that LINE is in."""
+        at = bisect_right(self.definitions, line, key=attrgetter("first_line")) - 1
+        while at >= 0 and self.definitions[at].last_line < line:
+            at = self.definitions[at].parent
+        return self.definitions[at] if at >= 0 else None
+
+    def above(self, definition: Definition) -> list[Definition]:
+        """The definitions around DEFINITION, the outermost first."""
+        result = []
+        while definition.parent >= 0:
+            definition = self.definitions[definition.parent]
+            result.append(definition)
+        return result[::-1]
+
+    def named(self, symbol: str) -> list[Definition]:
+        """The definitions whose qualified name is SYMBOL or ends with it, as in `Server.run`."""
+        parts = names_in(symbol)
+        most = len(parts)
+        ends = (one for one in self.definitions if names_in(one.qualified)[-most:] == parts)
+        return [one for one in ends if parts] or [
+            one for one in self.definitions if symbol in (one.name, one.qualified)
+        ]
+
+
+def names_in(symbol: str) -> list[str]:
+    """The names that SYMBOL joins by `.`, `::`, `#` or `/`."""
+    return [part for part in _JOINTS.split(symbol) if part]
+
+
+_KEPT: LRUCache[tuple[int, int, str], Outline] = LRUCache(MAX_KEPT)
+
+
+def outline(text: str, path: str, budget: Budget) -> Outline | None:
+    """The outline of TEXT, the file PATH; None if nothing is known. Raises what BUDGET does."""
+    if len(text) > MAX_CHARACTERS or not (language := language_of(path, text)):
+        return None
+    if text.count("\n") > MAX_LINES:
+        return None
+    key = hash(text), len(text), language
+    if known := _KEPT.get(key):
+        return known
+    text = text.removeprefix("\ufeff")
+    if language in _MARKUP:
+        found = sections(text, language)
+    else:
+        found = blocks(text, LANGUAGES[language], budget)
+    made = Outline(language, _definitions(found, language, text.split("\n")))
+    _KEPT.put(key, made)
+    return made
+
+
+def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) -> list[Definition]:
+    result: list[Definition] = []
+    owner = re.compile(LANGUAGES[language].owner or r"(?!)").match
+    for block, depth, parent in nested(found):
+        around = result[parent].qualified if parent >= 0 else ""
+        name, owned = block.name, owner(block.text)
+        if owned and block.kind == "impl":
+            name = owned[1]
+        elif owned:  # a method of Go names its receiver in its own line
+            around = owned[1]
+        qualified = f"{around}.{name}" if around else name
+        result.append(
+            Definition(
+                name=block.name,
+                kind=block.kind,
+                line=block.line,
+                first_line=block.first,
+                last_line=block.last,
+                depth=depth,
+                parent=parent,
+                qualified=qualified,
+                text=block.text,
+                is_test=any(map(_TEST.search, lines[block.first - 1 : block.line])),
+            )
+        )
+    return result

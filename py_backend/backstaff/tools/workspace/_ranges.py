@@ -1,0 +1,167 @@
+"""The parts of files that a read asks for, by lines, by the name of a definition, around a line."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from backstaff.errors import ErrorCode, ToolError
+from backstaff.reading.source import Source
+from backstaff.reading.text import TextFacts
+from backstaff.render.names import quote
+from backstaff.structure.outline import Definition, Outline
+from backstaff.tool import Context, argument
+from backstaff.tools.workspace._symbols import (
+    MAX_FOUND,
+    Defined,
+    in_project,
+    lines_of,
+    listed,
+    near,
+)
+
+MAX_RANGES = 20
+MAX_TOGETHER = 3
+"""Definitions with one name that are read at once; of more there is a list."""
+GAP = 3
+"""Lines between two parts of a file that make one."""
+DEFAULT_LINES, MAX_LINES = 200, 500
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """An item of `ranges`, and what a call without ranges asks for."""
+
+    path: str = argument("A file.", absent="")
+    start_line: int = argument("Its first line.", absent=1, minimum=1)
+    max_lines: int = argument("Its lines.", absent=DEFAULT_LINES, limits=(1, MAX_LINES))
+    symbol: str = argument("A definition.", absent="")
+    around: int | None = argument("A line of one.", minimum=1, whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that was read: all of its text, and its outline if that is known and wanted."""
+
+    source: Source
+    whole: TextFacts
+    text: str
+    outline: Outline | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The lines of FILE from `start` to `last`.
+
+    They are those of `definition`, or a window, at whose first line the definition `inside` goes
+    on. `around` are definitions that begin above them.
+    """
+
+    file: File
+    start: int
+    last: int
+    definition: Definition | None = None
+    inside: Definition | None = None
+    around: Sequence[Definition] = ()
+
+
+class Several(ToolError):
+    """More definitions were FOUND with the name SYMBOL than are read at once."""
+
+    def __init__(self, symbol: str, found: Sequence[Defined]) -> None:
+        least = "At least " if len(found) == MAX_FOUND else ""
+        self.head = f"{least}{len(found)} definitions have the name {quote(symbol)}"
+        message = f"{self.head}: {listed(found)}; give path and the whole name"
+        super().__init__(ErrorCode.INVALID_ARGUMENT, message)
+        self.found = found
+
+
+def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
+    """The parts that ASKED means; READ reads a file. Raises `ToolError`."""
+    if not (asked.symbol.strip() or asked.path.strip()):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
+    if asked.symbol.strip() and not asked.path:
+        found = in_project(asked.symbol, context)
+        if not found:
+            message = f"No file of the project defines {quote(asked.symbol)}"
+            raise ToolError(ErrorCode.NOT_FOUND, f"{message}, in the languages that are known")
+        if len(found) > 1:
+            raise Several(asked.symbol, found)
+        # With the whole name: the file may define others whose names end alike.
+        asked = replace(asked, path=found[0].path, symbol=found[0].definition.qualified)
+    file = read(asked.path)
+    if asked.symbol.strip():
+        return [_of(file, one) for one in _named(asked.symbol, file, context)]
+    if asked.around is not None:
+        return [_around(asked.around, asked.max_lines, file, asked.path)]
+    last = min(asked.start_line + asked.max_lines - 1, file.whole.line_count)
+    return [Part(file, asked.start_line, last, inside=_going_on(file, asked.start_line, last))]
+
+
+def _of(file: File, definition: Definition) -> Part:
+    return Part(file, definition.first_line, definition.last_line, definition)
+
+
+def _named(symbol: str, file: File, context: Context) -> Sequence[Definition]:
+    path = file.source.path
+    if file.outline is None or not file.outline.definitions:
+        problem = "has no definitions that are known here: give start_line and max_lines"
+        raise ToolError(ErrorCode.NOT_FOUND, f"Path {quote(path)} {problem}")
+    found = file.outline.named(symbol)
+    if not found:
+        message = f"Path {quote(path)} defines no {quote(symbol)}"
+        likely = near(file.outline, symbol, context.budget)
+        elsewhere = listed(in_project(symbol, context))
+        message += f"; the nearest names: {likely}" if likely else ""
+        message += f"; it is defined in {elsewhere}" if elsewhere else ""
+        raise ToolError(ErrorCode.NOT_FOUND, message)
+    if len(found) > MAX_TOGETHER:
+        raise Several(symbol, [Defined(path, one) for one in found])
+    return found
+
+
+def _around(line: int, most: int, file: File, path: str) -> Part:
+    count = file.whole.line_count
+    if line > count:
+        problem = f"has no line {line}, as it has {count}"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Path {quote(path)} {problem}")
+    found = file.outline.around(line) if file.outline else None
+    if found and found.last_line - found.first_line < most:
+        return _of(file, found)
+    start = max(1, min(line - most // 2, count - most + 1))
+    above = (*file.outline.above(found), found) if file.outline and found else ()
+    return Part(
+        file, start, min(count, start + most - 1), around=[one for one in above if one.line < start]
+    )
+
+
+def _going_on(file: File, start: int, last: int) -> Definition | None:
+    """The definition that goes on at the line START and fills most of the lines up to LAST."""
+    found = file.outline.around(start) if file.outline and start > 1 else None
+    if found is None or found.line >= start:
+        return None
+    within = min(found.last_line, last) - start + 1
+    return found if within * 2 > last - start + 1 else None
+
+
+def merged(found: Sequence[Part]) -> Iterator[Part]:
+    """FOUND, with those of a file that touch as one, in the place of the first of them."""
+    left = list(found)
+    while left:
+        part = left.pop(0)
+        path, joined = part.file.source.path, True
+        while joined:
+            joined = False
+            for other in left:
+                touches = other.start <= part.last + GAP + 1 and part.start <= other.last + GAP + 1
+                if touches and other.file.source.path == path and part.file.text:
+                    start, last = min(part.start, other.start), max(part.last, other.last)
+                    within = part.definition if (start, last) == (part.start, part.last) else None
+                    part = Part(part.file, start, last, within, _going_on(part.file, start, last))
+                    left.remove(other)
+                    joined = True
+                    break
+        yield part
+
+
+def head(part: Part) -> str:
+    """What goes before the lines of PART in its head: `Server.run, `."""
+    return f"{lines_of(part.definition).rpartition(' ')[0]}, " if part.definition else ""

@@ -1,0 +1,111 @@
+"""The work tree around the path that a tool of git's was given, or the refusal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from backstaff.changes.objects import Unanswered, commit_of
+from backstaff.changes.work_tree import WorkTree, opened
+from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, NotFound, ToolError
+from backstaff.fs.entry import Kind
+from backstaff.fs.root import Place
+from backstaff.project.git import NoGit, Repository, find_repository
+from backstaff.render.lines import some_of
+from backstaff.render.names import quote, word
+from backstaff.tool import Context
+
+NOT_GIT_REPOSITORY = "NOT_GIT_REPOSITORY"
+MAX_NAME = 500
+"""Characters of the name of a commit."""
+_NEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The directory in which git is asked, and the path that was given, from the base."""
+
+    place: Place
+    repository: Repository
+
+
+@contextmanager
+def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
+    """Open the work tree around PATH; yield it, and PATH from its base: "" for all of it.
+
+    PATH may be gone. Raises `PathError`, and `ToolError` where git does not answer.
+    """
+    relative = path_from_root(path, context)
+    directory = relative
+    while True:
+        try:
+            place = context.root.directory(directory)
+            break
+        except (NotFound, NotADirectory):
+            directory = directory.rpartition("/")[0]
+    with place:
+        repository = find_repository(place.listing(), context.root.path, context.budget)
+        if isinstance(repository, NoGit):
+            raise no_repository(path, repository)
+        with answering(path), opened(place, repository, context.budget) as work_tree:
+            below = "" if relative == "." else relative
+            yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
+
+
+def path_from_root(path: str, context: Context) -> str:
+    """PATH from the root, with all links resolved, also where nothing is there any more."""
+    try:
+        with context.root.resolve(path) as place:
+            if place.kind is not Kind.DIRECTORY and path.endswith("/"):
+                raise NotADirectory("it is not a directory", last=True)
+            return place.relative
+    except NotFound as error:
+        if not error.relative:
+            raise
+        return error.relative
+
+
+@contextmanager
+def answering(path: str) -> Iterator[None]:
+    """Turn git's silence about the repository of PATH into a `ToolError`."""
+    try:
+        yield
+    except Unanswered as error:
+        if error.why is NoGit.ELSEWHERE:
+            raise no_repository(path, error.why) from error
+        if error.why in (NoGit.SLOW, NoGit.TOO_MUCH):
+            message = f"{error.why.capitalize()}: give a path, or ask for less"
+            raise DeadlineExceeded(message) from error
+        message = f"The repository of {quote(path)} cannot be read: {error.why}"
+        raise ToolError(ErrorCode.INTERNAL, message) from error
+
+
+def no_repository(path: str, why: NoGit) -> ToolError:
+    """The error for a PATH in no repository that git can be asked about."""
+    return ToolError(NOT_GIT_REPOSITORY, f"Path {quote(path)} has no git repository: {why}")
+
+
+def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context) -> str:
+    """The hash of the commit NAME, the value of ARGUMENT; "" for HEAD before the first commit."""
+    problem = "names no commit"
+    if ".." in name:
+        problem = "names a range: give its ends as base and target"
+    elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
+        if found := commit_of(work_tree.repository, name, context.budget):
+            return found
+        if name == "HEAD":
+            return ""
+        near = _near(name, work_tree, context)
+        problem += f"; there are {near}" if near else ""
+    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")
+
+
+def _near(name: str, work_tree: WorkTree, context: Context) -> str:
+    """Some branches and tags with a name like NAME."""
+    import difflib
+
+    words = ("for-each-ref", "--count=1000", "--format=%(refname:short)")
+    told = work_tree.repository.ask(context.budget, *words)
+    if isinstance(told, NoGit):
+        return ""
+    names = difflib.get_close_matches(name, told.decode("utf-8", "replace").split("\n"), _NEAR)
+    return some_of(map(word, names), len(names), between=", ")

@@ -1,0 +1,118 @@
+"""Definitions by their names: what a caller may have meant, and where the project has them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from backstaff.budget import Budget
+from backstaff.contents.choice import Rules, choose
+from backstaff.contents.regexp import NoMatcher, Regexp
+from backstaff.contents.scan import Scan
+from backstaff.errors import DeadlineExceeded
+from backstaff.fs.contents import Contents
+from backstaff.names.suggestions import similar
+from backstaff.project.files import project_files
+from backstaff.render.lines import some_of
+from backstaff.render.names import visible, word
+from backstaff.structure.outline import Definition, Outline, names_in, outline
+from backstaff.tool import Context
+from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, text, unsaved_texts
+
+MAX_NEAR = 6
+MAX_FOUND = 20
+"""Definitions in the project that are told."""
+MAX_FILES = 200
+"""Files with the name that are looked at, in the order of their paths."""
+TIME_SHARE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """A definition in the file `path`."""
+
+    path: str
+    definition: Definition
+
+
+def lines_of(definition: Definition) -> str:
+    """Its name and its lines: `Server.run 33-97`."""
+    first, last = definition.first_line, definition.last_line
+    lines = f"{first}-{last}" if last > first else f"{first}"
+    return f"{visible(definition.qualified)} {lines}"
+
+
+def definition_data(definition: Definition) -> dict[str, object]:
+    """What the data of an answer hold of DEFINITION."""
+    return {
+        "name": definition.name,
+        "qualified": definition.qualified,
+        "kind": definition.kind,
+        "line": definition.line,
+        "first_line": definition.first_line,
+        "last_line": definition.last_line,
+        "depth": definition.depth,
+    }
+
+
+def near(made: Outline, symbol: str, budget: Budget) -> str:
+    """The names in MADE most like SYMBOL, with their lines; "" if none is."""
+    parts = names_in(symbol)
+    wanted = parts[-1].lower() if parts else ""
+    by_name = {one.name: one for one in reversed(made.definitions)}
+    part_of = [
+        one for one in by_name if wanted and (wanted in one.lower() or one.lower() in wanted)
+    ]
+    likely = [one for one in part_of if len(one) * 3 > len(wanted)]
+    with suppress(DeadlineExceeded):
+        likely += similar(wanted, list(by_name), budget)
+    found = [by_name[name] for name in dict.fromkeys(likely)][:MAX_NEAR]
+    return some_of(map(lines_of, found), len(found), between=", ", most=MAX_NEAR)
+
+
+def listed(found: Sequence[Defined]) -> str:
+    """Where the definitions FOUND are: `src/a.py Server.run 33-97, src/b.py run 4`."""
+    words = (f"{word(one.path)} {lines_of(one.definition)}" for one in found)
+    return some_of(words, len(found), between=", ", most=MAX_FOUND)
+
+
+def in_project(symbol: str, context: Context) -> list[Defined]:
+    """The definitions that SYMBOL names below the root, at most `MAX_FOUND`.
+
+    They come from files that have a line on which no value is before the name. Files that git
+    ignores, and those that may hold secrets, are left out; what was found is told when the time is
+    up.
+    """
+    found: list[Defined] = []
+    budget = context.budget.share(TIME_SHARE)
+    with suppress(DeadlineExceeded, NoMatcher):
+        for one in _in_project(symbol, context, budget):
+            found.append(one)
+            if len(found) == MAX_FOUND:
+                break
+    return found
+
+
+def _in_project(symbol: str, context: Context, budget: Budget) -> Iterator[Defined]:
+    parts = names_in(symbol)
+    if not parts:
+        return
+    pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
+    texts, known = unsaved_texts("", context), codings("", context)
+    with (
+        Regexp(pattern, ignore_case=False, budget=budget) as regexp,
+        context.root.directory(".") as place,
+    ):
+        project = project_files(place, budget)
+        with Contents(place, MAX_FILE_BYTES, texts) as contents:
+            new = [path for path in texts if not contents.exists(path)]
+            files = choose(project, Rules(EXCLUDED, "", None, None), budget, new).files
+            scan = Scan(files, most=MAX_FILES, codings=known)
+            scan.run(regexp, contents, budget)
+            for one in scan.found:
+                budget.check()
+                found = text(one.path, contents, known)
+                made = outline(found, one.path, budget) if found else None
+                yield from (
+                    Defined(one.path, each) for each in (made.named(symbol) if made else ())
+                )

@@ -1,0 +1,42 @@
+"""The texts of a directory's files, with those that Emacs has not saved in the place of files."""
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+from backstaff.contents.scan import text_of
+from backstaff.fs.contents import Contents, Unread
+from backstaff.reading.encoding import codec
+from backstaff.tool import Context
+
+EXCLUDED = frozenset((".git", "node_modules", "dist", "build", "target", ".vscode"))
+"""Names of directories and files that no search looks into, as its contract has it."""
+MAX_FILE_BYTES = 1 << 20
+Value = TypeVar("Value")
+
+
+def unsaved_texts(prefix: str, context: Context) -> dict[str, bytes | Unread]:
+    """What takes the place of files, by the path from the directory with this PREFIX."""
+    return {
+        path: Unread.TOO_LARGE
+        if len(one.data) > MAX_FILE_BYTES
+        else text_of(one.data, *filter(None, [codec(one.coding)]))
+        for path, one in _below(prefix, context.unsaved)
+    }
+
+
+def codings(prefix: str, context: Context) -> dict[str, str]:
+    """The encodings that are known of files that are not UTF-8, by the same path."""
+    return {path: codec(one) for path, one in _below(prefix, context.codings)}
+
+
+def text(path: str, contents: Contents, codings: Mapping[str, str]) -> str | None:
+    """The text of the file PATH; None if it is not to be had."""
+    data = contents.data(path)
+    if isinstance(data, bytes):
+        data = text_of(data, *filter(None, ["utf-8", codings.get(path, "")]))
+    return data.decode() if isinstance(data, bytes) else None
+
+
+def _below(prefix: str, named: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+    """What is NAMED by paths below the directory with this PREFIX, with the paths from there."""
+    return ((one[len(prefix) :], named[one]) for one in named if one.startswith(prefix))

@@ -1,0 +1,264 @@
+"""workspace/outline: the definitions of a file, or of each file below a directory.
+
+A file's text has a row for each definition, nested by two blanks, with the lines it takes:
+
+    src/app.py: 812 lines, 73 definitions
+    34-605 class Base
+      60-62 def corrected(self, node)
+
+A directory's has a line for each file, with the names that it defines and those of members:
+
+    src/errors.py 141: ErrorCode, ToolError(__init__), refusal
+
+Either is cut to fit into `DEFAULT_TEXT_BYTES`, or the caller's limit where that is less: by shorter
+rows first, then by names alone, then by fewer levels; the last line says what is left out, and how
+to see it. Nothing is said of a file in a language that is not known.
+
+The files are those of a search of contents: without what git ignores, with what Emacs has not
+saved. Those that may hold secrets are left out.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from backstaff.contents.choice import Rules, choose
+from backstaff.errors import (
+    DeadlineExceeded,
+    ErrorCode,
+    NotADirectory,
+    NotFound,
+    PathError,
+    ToolError,
+)
+from backstaff.fs.contents import Contents
+from backstaff.fs.entry import Kind
+from backstaff.fs.root import Place
+from backstaff.globs.globs import BadGlob, compile_globs
+from backstaff.project.files import project_files
+from backstaff.reading.source import TABLE, Settings
+from backstaff.render.lines import bracketed, counted, fitting, shortened, size
+from backstaff.render.names import labels, show, visible
+from backstaff.structure.language import CONTAINERS
+from backstaff.structure.outline import Definition, outline
+from backstaff.tool import ESSENTIAL, Context, Result, ResultKind, Tool, argument
+from backstaff.tools.workspace._matches import path_in_text
+from backstaff.tools.workspace._refusals import refusal
+from backstaff.tools.workspace._symbols import definition_data
+from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, text, unsaved_texts
+from backstaff.tools.workspace.read_file import Window, read_text
+
+DEFAULT_TEXT_BYTES = 4096
+MAX_DEFINITIONS = 20_000
+"""Definitions of all files together in the data."""
+WIDTHS = (100, 60, 0)
+"""Bytes of a definition's line in a row; 0 is for its name alone."""
+NAMES = ((30, 12), (20, 6), (12, 3), (12, 0), (6, 0), (3, 0))
+"""Names of a file in its line, and of the members of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The contract's parameters."""
+
+    path: str = argument("A file, or a directory to look below.")
+    include: tuple[str, ...] = argument("Globs of files, for a directory.", absent=())
+    depth: int | None = argument("Levels of nesting to show.", minimum=1, whole=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """A file: its definitions, but for those that are deeper than was asked for."""
+
+    path: str
+    line_count: int
+    definitions: Sequence[Definition]
+    deeper: int
+
+    def data(self) -> dict[str, object]:
+        """What the data hold of it."""
+        definitions = [definition_data(one) for one in self.definitions]
+        return {"path": self.path, "line_count": self.line_count, "definitions": definitions}
+
+
+def run(arguments: Arguments, context: Context) -> Result:
+    """Find the definitions. Raises `ToolError`."""
+    limit = min(context.text_limit(DEFAULT_TEXT_BYTES), DEFAULT_TEXT_BYTES)
+    try:
+        globs = compile_globs(arguments.include) if arguments.include else None
+        with context.root.resolve(arguments.path) as place:
+            if place.kind is Kind.DIRECTORY:
+                rules = Rules(EXCLUDED, place.prefix, globs, None)
+                return _of_directory(place, rules, limit, arguments, context)
+    except BadGlob as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument 'include': {error}") from error
+    except (NotFound, NotADirectory):
+        pass  # the text may be a buffer's that has no file yet
+    except PathError as error:
+        raise refusal(error, arguments.path, context) from error
+    file, _ = read_text(arguments.path, Window(1, 0, 0, 0), context)
+    found = _outlined(file.source.path, file.text, arguments.depth, context)
+    found = found or Outlined(file.source.path, file.whole.line_count, (), 0)
+    written, is_cut = _rows(found, limit)
+    return _result([found], written, truncated=is_cut)
+
+
+def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Result:
+    kept, room = list[Outlined](), MAX_DEFINITIONS
+    for one in found:
+        room -= len(one.definitions)
+        if room >= 0:
+            kept.append(one)
+    truncated = truncated or len(kept) < len(found)
+    return Result(
+        text=written,
+        data={"files": [one.data() for one in kept], "truncated": truncated},
+        truncated=truncated,
+        labels=lambda: labels(show, [one.path for one in found]),
+    )
+
+
+# ------------------------------------------------------------------ reading
+
+
+def _outlined(path: str, content: str, depth: int | None, context: Context) -> Outlined | None:
+    """The outline of the file PATH with this CONTENT; None if nothing is known."""
+    made = outline(content, path, context.budget)
+    if made is None:
+        return None
+    kept = [one for one in made.definitions if depth is None or one.depth < depth]
+    count = content.count("\n") + 1 if content else 0  # as workspace/read_file counts
+    return Outlined(path, count, kept, len(made.definitions) - len(kept))
+
+
+def _of_directory(
+    place: Place, rules: Rules, limit: int, arguments: Arguments, context: Context
+) -> Result:
+    found, others, late, prefix = list[Outlined](), 0, list[str](), place.prefix
+    texts, known = unsaved_texts(prefix, context), codings(prefix, context)
+    budget = context.budget
+    with Contents(place, MAX_FILE_BYTES, texts) as contents:
+        new = [path for path in texts if not contents.exists(path)]
+        try:
+            files = choose(project_files(place, budget), rules, budget, new).files
+            for path in budget.checked(files, stride=8):
+                content = text(path, contents, known)
+                one = _outlined(prefix + path, content or "", arguments.depth, context)
+                if one and one.definitions:
+                    found.append(one)
+                else:
+                    others += 1
+        except DeadlineExceeded:
+            late = ["the time was up before all files were read: give a deeper path or include"]
+    notes = [f"{counted(others, 'file')} without known definitions"] * (others > 0) + late
+    total = sum(len(one.definitions) for one in found)
+    below = "" if place.relative == "." else f" in {show(f'{place.relative}/')}"
+    head = f"{counted(total, 'definition')} in {counted(len(found), 'file')}{below}\n"
+    room = limit - size(head) - size(bracketed(notes))
+    written, is_cut = _lines(found, len(prefix), room)
+    return _result(found, head + written + bracketed(notes), truncated=is_cut or bool(late))
+
+
+# ------------------------------------------------------------------ the text
+
+
+def _rows(found: Outlined, limit: int) -> tuple[str, bool]:
+    """The text of a file in LIMIT bytes, and whether more is left out of it than parts of rows."""
+    total = len(found.definitions) + found.deeper
+    lines = counted(found.line_count, "line")
+    known = counted(total, "definition") if total else "no definitions that are known here"
+    head = f"{path_in_text(found.path)}: {lines}, {known}\n"
+    deepest = max((one.depth for one in found.definitions), default=0)
+    for level in range(deepest, -1, -1):
+        shown = [one for one in found.definitions if one.depth <= level]
+        left = total - len(shown)
+        note = bracketed([f"{left:,} deeper ones left out: read one by its name"] * (left > 0))
+        for width in WIDTHS:
+            rows = [_row(one, width) for one in shown]
+            if sum(map(size, rows)) + size(head) + size(note) <= limit:
+                return "".join((head, *rows, note)), left > found.deeper
+    return _merged(head, shown, total, limit), True
+
+
+def _row(one: Definition, width: int) -> str:
+    lines = f"{one.line}-{one.last_line}" if one.last_line > one.line else f"{one.line}"
+    kind = f"{one.kind} " if one.kind in CONTAINERS else ""
+    what = f"{kind}{one.name}"
+    if width:
+        what = " ".join(one.text.split()).removesuffix("{").removesuffix(":").rstrip()
+        what = shortened(what, width)
+    return f"{'  ' * one.depth}{lines} {visible(what)}\n"
+
+
+def _short(one: Definition) -> str:
+    return shortened(visible(one.name), WIDTHS[1])
+
+
+def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> str:
+    """A row for as many neighbours as it takes: `59-104 create … delete (4)`."""
+    several = 2
+    note = bracketed([f"{total:,} rows have no room: read one by its name"])
+    while True:
+        groups = [shown[at : at + several] for at in range(0, len(shown), several)]
+        rows = [
+            f"{those[0].line}-{those[-1].last_line} {_short(those[0])} … {_short(those[-1])}"
+            f" ({len(those)})\n"
+            for those in groups
+        ]
+        if sum(map(size, rows)) + size(head) + size(note) <= limit or several > len(shown):
+            return "".join((head, *rows[: fitting(map(size, rows), limit - size(head))], note))
+        several *= 2
+
+
+def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, bool]:
+    """The text of files in LIMIT bytes, and whether any name is left out.
+
+    The first PREFIX characters of a path are those of the directory.
+    """
+    for names, members in NAMES:
+        lines = [_line(one, prefix, names, members) for one in found]
+        if sum(map(size, lines)) <= limit:
+            is_cut = any("…" in line for line in lines)
+            return "".join(lines), is_cut
+    shown = fitting(map(size, lines), limit - 100)
+    counts = Counter(one.path.rpartition("/")[0] or "." for one in found[shown:])
+    where = f"{len(counts)} directories" if len(counts) > 1 else f"{next(iter(counts), '.')}/"
+    more = f"{counted(len(found) - shown, 'more file')} in {where}: give a deeper path or include"
+    return "".join(lines[:shown]) + bracketed([more]), True
+
+
+def _line(found: Outlined, prefix: int, names: int, members: int) -> str:
+    """`errors.py 141: ErrorCode, ToolError(__init__)`, with so many NAMES, MEMBERS of each."""
+    parts = list(_parts(found.definitions, names, members))
+    left = sum(not one.depth for one in found.definitions) - len(parts)
+    told = ", ".join(parts) + (f", … {left} more" if left else "")
+    return f"{path_in_text(found.path[prefix:])} {found.line_count}: {told}\n"
+
+
+def _parts(definitions: Sequence[Definition], names: int, members: int) -> Iterator[str]:
+    tops = [at for at, one in enumerate(definitions) if not one.depth][:names]
+    for at in tops:
+        one, inner = definitions[at], list[str]()
+        if members and one.kind in CONTAINERS:
+            for after in definitions[at + 1 :]:
+                if not after.depth:
+                    break
+                if after.depth == 1:
+                    inner.append(visible(after.name))
+        shown = " ".join(inner[:members]) + " …" * (len(inner) > members)
+        yield _short(one) + (f"({shown})" if inner else "")
+
+
+TOOL = Tool(
+    description=(
+        "Lists the definitions of a file, or of each file in a directory, with their line ranges."
+    ),
+    arguments=Arguments,
+    run=run,
+    result_kind=ResultKind.TEXT,
+    categories=(ESSENTIAL, "filesystem", "navigation"),
+    reads_content=True,
+    preset=6,
+    settings=Settings,
+    table=TABLE,
+)

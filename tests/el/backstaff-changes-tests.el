@@ -1,0 +1,156 @@
+;;; backstaff-changes-tests.el --- Tests of backstaff-ui-changes.el  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: GPL-3.0-or-later
+
+;;; Code:
+
+(require 'backstaff-view-fixtures)
+(require 'backstaff-ui-changes)
+
+(defun backstaff-changes-tests-git (&rest words)
+  "Run git with WORDS in `default-directory'."
+  (should (zerop (apply #'call-process "git" nil nil nil
+                        "-c" "user.name=a" "-c" "user.email=a@example.org" words))))
+
+(defconst backstaff-changes-tests-lines
+  (mapconcat (lambda (number) (format "line %d\n" number)) (number-sequence 1 30) "")
+  "The text of a file.")
+
+(defmacro backstaff-changes-tests-with (&rest body)
+  "Run BODY in a project with a commit of the files a.txt and gone.txt."
+  (declare (indent 0) (debug t))
+  `(progn
+     (backstaff-test-needs "git" (executable-find "git"))
+     (backstaff-view-test-project `(("a.txt" . ,backstaff-changes-tests-lines) ("gone.txt" . "gone\n"))
+       (let ((create-lockfiles nil))
+         (backstaff-changes-tests-git "init" "-q" "-b" "main")
+         (backstaff-changes-tests-git "add" "-A")
+         (backstaff-changes-tests-git "commit" "-qm" "one")
+         (unwind-protect (progn ,@body)
+           (dolist (buffer (buffer-list))
+             (when (string-prefix-p "*backstaff changes" (buffer-name buffer))
+               (kill-buffer buffer))))))))
+
+(defun backstaff-changes-tests-edit (line text)
+  "Insert TEXT before LINE of a.txt, and do not save it."
+  (with-current-buffer (find-file-noselect (expand-file-name "a.txt" backstaff-root-directory))
+    (goto-char (point-min))
+    (forward-line (1- line))
+    (insert text)))
+
+(defun backstaff-changes-tests-go-to (text)
+  "Go to the first line that begins with TEXT."
+  (goto-char (point-min))
+  (re-search-forward (concat "^" (regexp-quote text)))
+  (beginning-of-line))
+
+(ert-deftest backstaff-changes-show-status-and-unsaved-text ()
+  (backstaff-changes-tests-with
+    (backstaff-changes-tests-edit 20 "new\n")
+    (write-region "u" nil (concat root "untracked.txt") nil 'quiet)
+    (backstaff-view-test-open #'backstaff-changes)
+    (should (equal (buffer-name) (format "*backstaff changes: %s*"
+                                         (file-name-nondirectory (directory-file-name root)))))
+    (should (derived-mode-p 'diff-mode))
+    (should (equal (cl-subseq (backstaff-view-test-lines) 0 5)
+                   '("On main" "untracked: 1" "  untracked.txt"
+                     "changed in Emacs, not saved: 1" "  a.txt")))
+    (should (string-match-p "^@@ -17,6 \\+17,7 @@.*\n\\( line.*\n\\)\\{3\\}\\+new\n"
+                            (buffer-string)))
+    ;; The last line of the status is for models.
+    (should-not (string-match-p "git_diff" (buffer-string)))))
+
+(ert-deftest backstaff-changes-ret-visits-the-line-as-it-is-in-emacs ()
+  (backstaff-changes-tests-with
+    (backstaff-changes-tests-edit 25 "second\n")
+    (backstaff-changes-tests-edit 5 "first\nmore\n")
+    (dolist (text '("first" "more" "second"))
+      (ert-info (text)
+        (backstaff-view-test-open #'backstaff-changes)
+        (backstaff-changes-tests-go-to (concat "+" text))
+        (backstaff-view-test-press "RET")
+        (should (equal (buffer-name) "a.txt"))
+        (should (looking-at-p (concat text "$")))))
+    ;; Context and the head of a hunk have lines, too.
+    (backstaff-view-test-open #'backstaff-changes)
+    (backstaff-changes-tests-go-to " line 27")
+    (backstaff-view-test-press "RET")
+    (should (looking-at-p "line 27$"))))
+
+(ert-deftest backstaff-changes-ret-on-a-removed-line-visits-its-place ()
+  (backstaff-changes-tests-with
+    (with-current-buffer (find-file-noselect "a.txt")
+      (goto-char (point-min))
+      (forward-line 9)
+      (delete-region (point) (progn (forward-line 2) (point))))
+    (backstaff-view-test-open #'backstaff-changes)
+    (backstaff-changes-tests-go-to "-line 11")
+    (backstaff-view-test-press "RET")
+    (should (looking-at-p "line 12$"))))
+
+(ert-deftest backstaff-changes-ret-elsewhere-says-so ()
+  (backstaff-changes-tests-with
+    (delete-file (concat root "gone.txt"))
+    (backstaff-view-test-open #'backstaff-changes)
+    (goto-char (point-min))
+    (should-error (backstaff-changes-visit) :type 'user-error)
+    (backstaff-changes-tests-go-to "-gone")
+    (should-error (backstaff-changes-visit) :type 'user-error)))
+
+(ert-deftest backstaff-changes-g-asks-again-and-stays-on-the-line ()
+  (backstaff-changes-tests-with
+    (backstaff-view-test-open #'backstaff-changes)
+    (should (equal (backstaff-view-test-lines)
+                   '("On main, nothing changed"
+                     "No changes since HEAD:")))
+    (backstaff-changes-tests-edit 3 "new\n")
+    (forward-line 1)
+    (backstaff-view-test-press "g")
+    (should (= (line-number-at-pos) 2))
+    (should (string-match-p "^\\+new$" (buffer-string)))))
+
+(ert-deftest backstaff-changes-b-compares-with-another-commit ()
+  (backstaff-changes-tests-with
+    (write-region "b\n" nil (concat root "b.txt") nil 'quiet)
+    (backstaff-changes-tests-git "add" "b.txt")
+    (backstaff-view-test-open #'backstaff-changes)
+    (should (string-match-p "^\\+b$" (buffer-string)))
+    (backstaff-view-test-press "b index RET")
+    (should-not (string-match-p "^\\+b$" (buffer-string)))
+    (should (string-match-p "since index" (buffer-string)))))
+
+(ert-deftest backstaff-changes-keys-change-nothing ()
+  "`diff-mode' itself has keys that apply a hunk to its file."
+  (with-temp-buffer
+    (backstaff-changes-mode)
+    (dolist (command '(diff-apply-hunk diff-hunk-kill diff-file-kill diff-ediff-patch
+                       diff-reverse-direction))
+      (should-not (where-is-internal command)))
+    (should buffer-read-only)))
+
+(ert-deftest backstaff-changes-of-no-repository-are-told ()
+  (backstaff-view-test-project '(("a.txt" . ""))
+    (backstaff-view-test-open #'backstaff-changes)
+    (should (string-match-p "no git repository" (buffer-string)))))
+
+(ert-deftest backstaff-changes-next-error-visits-hunk-after-hunk ()
+  (backstaff-changes-tests-with
+    (backstaff-changes-tests-edit 25 "second\n")
+    (backstaff-changes-tests-edit 5 "first\n")
+    (backstaff-view-test-open #'backstaff-changes)
+    (goto-char (point-min))
+    (dolist (line '(2 23))
+      (next-error)
+      (with-current-buffer (window-buffer)
+        (should (equal (list (buffer-name) (line-number-at-pos)) (list "a.txt" line)))))))
+
+(ert-deftest backstaff-changes-do-not-wait ()
+  (backstaff-changes-tests-with
+    (backstaff-changes)
+    (should (derived-mode-p 'backstaff-changes-mode))
+    (should (zerop (buffer-size)))
+    (backstaff-view-test-settle)
+    (should-not (zerop (buffer-size)))))
+
+(provide 'backstaff-changes-tests)
+;;; backstaff-changes-tests.el ends here

@@ -1,0 +1,128 @@
+"""Status and diff of random states of repositories, beside what git itself says of them.
+
+BACKSTAFF_STATES="0 10000" tries the states of these seeds; by default there are a few.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backstaff.budget import Budget
+from backstaff.changes.comparison import INDEX, compared
+from backstaff.changes.patch import Patch
+from backstaff.changes.porcelain import branch_of, quoted, raw
+from backstaff.changes.work_tree import WorkTree, opened
+from backstaff.fs.root import Root
+from backstaff.project.files import project_files
+from backstaff.project.git import Repository
+from tests.py.changes.random_states import State, git, status_of
+from tests.py.project.repositories import alone
+
+pytestmark = pytest.mark.slow
+
+SEEDS = range(*map(int, os.environ.get("BACKSTAFF_STATES", "0 60").split()))
+NO_STATES = {4071: "git itself writes an index in which one file stands five times"}
+
+
+@pytest.fixture(autouse=True)
+def _alone(folder: Path) -> Iterator[None]:
+    with alone(folder / "home"):
+        yield
+
+
+@pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed not in NO_STATES])
+def test_state_is_what_git_says(folder: Path, seed: int) -> None:
+    root = State(folder / "R", seed).root
+    told = status_of(root)
+    if not told:  # git refuses this state itself
+        return
+    with Root(str(root)) as opened_root, opened_root.directory(".") as place:
+        project = project_files(place, Budget())
+        assert isinstance(project.repository, Repository)
+        with opened(place, project.repository, Budget()) as work_tree:
+            status = work_tree.status(project)
+            ours = raw(branch_of(work_tree, Budget()), status, work_tree.inside)
+            assert ours == told
+            for base, target, words in _comparisons(root):
+                _compare(work_tree, base, target, words)
+    shutil.rmtree(root)
+
+
+def _comparisons(root: Path) -> Iterator[tuple[str, str | None, list[str]]]:
+    """Yield base and target of each comparison, with git's words for it."""
+    yield INDEX, None, []
+    told = git(root, "rev-list", "HEAD", fine=True).decode().split()
+    if told:
+        head, first = told[0], told[-1]
+        yield head, None, ["HEAD"]
+        yield head, INDEX, ["--cached", "HEAD"]
+        if first != head:
+            yield first, head, [first, head]
+            yield first, None, [first]
+            yield INDEX, first, ["-R", "--src-prefix=b/", "--dst-prefix=a/", "--cached", first]
+
+
+def _compare(work_tree: WorkTree, base: str, target: str | None, words: list[str]) -> None:
+    root = Path(work_tree.base.path)
+    quiet = ("-c", "core.quotePath=false", "-c", "diff.renames=true")
+    form = ("--minimal", "--no-color", "--no-ext-diff", "--no-textconv")
+    theirs = git(root, *quiet, "diff", *form, *words, fine=True)
+    if b"\ndiff --cc" in b"\n" + theirs or b"* Unmerged" in theirs:
+        return  # a conflict is told in another form
+    found = compared(work_tree, base, target, "", {})
+    patches = found.patches(found.files, 3, Budget())
+    mine = b"".join(patch.text for patch in patches if isinstance(patch, Patch))
+    assert _heads(mine) == _heads(theirs), words
+    if mine and b"Binary files" not in mine and b"Subproject" not in mine:
+        _apply(work_tree, base, mine, {one.path: one.change.new for one in found.files})
+
+
+def _heads(patch: bytes) -> list[tuple[bytes, int, int]]:
+    """The head of each file, and how many lines it adds and removes."""
+    heads = []
+    for part in re.split(rb"(?m)^(?=diff --git )", patch)[1:]:
+        head, _, body = re.sub(
+            rb"(?m)^index (\w{7})\w*\.\.(\w{7})\w*", rb"index \1..\2", part
+        ).partition(b"\n@@ ")
+        lines = body.split(b"\n")
+        added, removed = (sum(line[:1] == sign for line in lines) for sign in (b"+", b"-"))
+        heads.append((head.rstrip(b"\n"), added, removed))
+    return heads
+
+
+def _apply(work_tree: WorkTree, base: str, patch: bytes, sides: dict[str, object]) -> None:
+    """Apply PATCH to BASE in an index of its own: git has to take it, and to come to SIDES."""
+    root = Path(work_tree.base.path)
+    if base == INDEX and work_tree.index.conflicts:
+        return
+    tree = git(root, "write-tree", fine=True).decode().strip() if base == INDEX else base
+    if not tree or b".gitmodules" in patch:  # git takes no link of this name
+        return
+    index = root.parent / "index"
+    index.unlink(missing_ok=True)
+    environment = os.environ | {"GIT_INDEX_FILE": str(index)}
+
+    def ask(*words: str, given: bytes = b"") -> bytes:
+        done = subprocess.run(  # noqa: S603
+            ["git", *words],  # noqa: S607
+            cwd=root,
+            env=environment,
+            input=given,
+            capture_output=True,
+            check=False,
+        )
+        assert not done.returncode, (done.stderr, patch)
+        return done.stdout
+
+    ask("read-tree", tree)
+    ask("apply", "--check", "--cached", "-", given=patch)
+    ask("apply", "--cached", "--whitespace=nowarn", "-", given=patch)
+    listed = os.fsdecode(ask("-c", "core.quotePath=false", "ls-files", "--stage"))
+    oids = {line.partition("\t")[2]: line.split(" ")[1] for line in listed.splitlines()}
+    for path, side in sides.items():
+        assert oids.get(quoted(path)) == (side.oid.hex() if side else None)  # type: ignore[attr-defined]

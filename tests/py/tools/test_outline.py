@@ -1,0 +1,203 @@
+"""workspace/outline, and what reads and searches say of definitions: beyond golden cases."""
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backstaff.budget import Budget
+from backstaff.structure.outline import outline
+from backstaff.tools.workspace import regexp_search
+from tests.py.servers import server_at
+from tests.py.trees import Plant
+
+OUTLINE, READ, SEARCH = "workspace/outline", "workspace/read_file", "workspace/regexp_search"
+SAVED = "def saved():\n    pass\n"
+UNSAVED = "x = 1\n\n\nclass New:\n    def method(self):\n        return x\n"
+SHAPES = "".join(
+    f"class Shape{n}:\n    def area(self, scale: float = {n}) -> float:\n        return scale\n\n"
+    for n in range(120)
+)
+
+
+def unsaved(name: str, text: str) -> dict[str, Any]:
+    """A context with TEXT in the buffer of the file NAME."""
+    data = text.encode()
+    item = [name, hashlib.sha256(data).hexdigest(), "utf-8-unix", base64.b64encode(data).decode()]
+    return {"unsaved": [item]}
+
+
+# ---------------------------------------------------------------------------- unsaved text
+
+
+def test_outline_is_of_the_text_that_is_not_saved(tree: Plant) -> None:
+    server = server_at(tree({"src/a.py": SAVED}))
+    for path in ("src/a.py", "src"):
+        reply = server.call(OUTLINE, {"path": path}, unsaved("src/a.py", UNSAVED))
+        assert "New" in reply.text, reply.text
+        assert "saved" not in reply.text
+
+
+def test_outline_of_a_file_that_is_in_emacs_alone(tree: Plant) -> None:
+    server = server_at(tree({"src/b.txt": ""}))
+    reply = server.call(OUTLINE, {"path": "src/a.py"}, unsaved("src/a.py", UNSAVED))
+    assert reply.text == "src/a.py: 7 lines, 2 definitions\n4-6 class New\n  5-6 def method(self)\n"
+
+
+@pytest.mark.parametrize("arguments", [{"symbol": "New.method"}, {"around": 6, "path": "a.py"}])
+def test_read_by_structure_is_of_the_text_that_is_not_saved(
+    tree: Plant, arguments: dict[str, object]
+) -> None:
+    server = server_at(tree({"a.py": SAVED}))
+    reply = server.call(READ, arguments, unsaved("a.py", UNSAVED))
+    head = "a.py: New.method, lines 5-6 of 7, not saved yet in Emacs\n"
+    assert reply.text == head + "5\t    def method(self):\n6\t        return x\n"
+
+
+def test_search_names_definitions_of_the_text_that_is_not_saved(tree: Plant) -> None:
+    server = server_at(tree({"a.py": SAVED}))
+    given = {"pattern": "return", "context_lines": 0}
+    assert "in New.method 5-6:\n6: " in server.call(SEARCH, given, unsaved("a.py", UNSAVED)).text
+
+
+# ---------------------------------------------------------------------------- secrets
+
+
+def test_secret_file_is_not_outlined_nor_read_by_name_nor_found_by_name(tree: Plant) -> None:
+    secret = "#!/usr/bin/python3\n" + SAVED
+    root = tree({"keys/deploy.key": secret, "b.py": "def other(): pass\n"})
+    server, model = server_at(root), {"for_model": True}
+    for tool, arguments in (
+        (OUTLINE, {"path": "keys/deploy.key"}),
+        (READ, {"path": "keys/deploy.key", "symbol": "saved"}),
+        (READ, {"ranges": [{"path": "keys/deploy.key"}]}),
+    ):
+        reply = server.call(tool, arguments, model)
+        assert "def saved" not in reply.text
+        assert "saved()" not in reply.text
+    assert "saved" not in server.call(OUTLINE, {"path": "keys"}, model).text
+    found = server.call(READ, {"symbol": "saved", "path": "b.py"}, model)
+    assert "deploy" not in found.text
+
+
+# ---------------------------------------------------------------------------- limits
+
+
+@given(limit=st.integers(200, 6000), directory=st.booleans())
+def test_outline_keeps_to_its_limit(
+    tmp_path_factory: pytest.TempPathFactory,
+    limit: int,
+    directory: bool,  # noqa: FBT001
+) -> None:
+    root = tmp_path_factory.mktemp("outline")
+    (root / "a.py").write_text(SHAPES)
+    for number in range(40):
+        (root / f"b{number}.py").write_text("def f(): pass\n")
+    given = {"path": "." if directory else "a.py"}
+    reply = server_at(root).call(OUTLINE, given, {"max_output_bytes": limit})
+    assert len(reply.text.encode()) <= min(limit, 4096), reply.text
+
+
+@given(limit=st.integers(200, 3000))
+def test_parts_keep_to_their_limit_together_and_the_last_shown_is_the_one_cut(
+    tmp_path_factory: pytest.TempPathFactory, limit: int
+) -> None:
+    root = tmp_path_factory.mktemp("parts")
+    (root / "a.py").write_text(SHAPES)
+    ranges = [{"path": "a.py", "symbol": f"Shape{n}"} for n in range(0, 20, 3)]
+    reply = server_at(root).call(READ, {"ranges": ranges}, {"max_output_bytes": limit})
+    assert len(reply.text.encode()) <= limit, reply.text
+    assert reply.data is not None
+    *whole, _ = list(reply.data["ranges"])  # type: ignore[call-overload]
+    assert not [one for one in whole if one["truncated"]]
+    assert reply.truncated is (f"[cut at {limit:,} bytes" in reply.text)
+
+
+def test_outline_of_1500_lines_takes_about_a_thousand_tokens(tree: Plant) -> None:
+    from backstaff.render.tokens import tokens
+
+    text = SHAPES + "\n" * (1500 - SHAPES.count("\n"))
+    reply = server_at(tree({"a.py": text})).call(OUTLINE, {"path": "a.py"})
+    assert 500 < tokens(reply.text) <= 2000, reply.text
+
+
+def test_more_ranges_than_allowed_are_refused(tree: Plant) -> None:
+    server = server_at(tree({"a.py": SAVED}))
+    reply = server.call(READ, {"path": "a.py", "ranges": [{}] * 21})
+    assert "Argument 'ranges' has 21 items, more than the 20 allowed" in reply.text
+
+
+def test_ranges_come_in_every_form_that_arguments_have(tree: Plant) -> None:
+    server = server_at(tree({"a.py": SAVED}))
+    json = server.call(READ, '{"ranges": [{"path": "a.py", "symbol": "saved"}]}')
+    assert json.text == "a.py: saved, lines 1-2 of 3\n1\tdef saved():\n2\t    pass\n"
+    plain = server.call(READ, {"ranges": [{"path": "a.py", "symbol": "saved"}]})
+    assert plain.text == json.text
+    assert "must be a list of objects" in server.call(READ, {"ranges": "a.py"}).text
+
+
+# ---------------------------------------------------------------------------- searches
+
+
+def test_name_in_many_files_is_listed(tree: Plant) -> None:
+    server = server_at(tree({f"{n:02}.py": SAVED for n in range(30)}))
+    reply = server.call(READ, {"symbol": "saved"})
+    assert reply.ok
+    assert reply.text.startswith("At least 20 definitions have the name 'saved'")
+    assert reply.data is not None
+    assert len(list(reply.data["definitions"])) == 20  # type: ignore[call-overload]
+
+
+def test_names_around_matches_are_left_out_when_the_time_is_up(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(text: str, path: str, _: Budget) -> object:
+        return outline(text, path, Budget(deadline=0))
+
+    monkeypatch.setattr(regexp_search, "outline", late)
+    server = server_at(tree({"late.py": "def late():\n    return 'late'\n"}))
+    reply = server.call(SEARCH, {"pattern": "return"})
+    assert "2:     return 'late'" in reply.text
+    assert reply.text.count("[the time was up before all definitions") == 1, reply.text
+
+
+def test_offset_counts_only_matches_that_define_something(tree: Plant) -> None:
+    server = server_at(tree({f"{n}.py": "x = saved()\n" + SAVED for n in range(9)}))
+    given = {"pattern": "saved", "definitions": True, "max_results": 2, "offset": 4}
+    reply = server.call(SEARCH, given)
+    assert reply.data is not None
+    items = list(reply.data["items"])  # type: ignore[call-overload]
+    assert [(one["path"], one["line"]) for one in items] == [("4.py", 2), ("5.py", 2)]
+    assert reply.data["next_offset"] == 6
+
+
+def test_output_files_and_count_heed_definitions_and_tests(tree: Plant) -> None:
+    files = {"a.py": SAVED * 2, "b.py": "saved()\n", "tests/c.py": SAVED}
+    server = server_at(tree(files))
+    given = {"pattern": "saved", "definitions": True, "exclude_tests": True}
+    files_of = server.call(SEARCH, given | {"output": "files"})
+    assert files_of.data is not None
+    assert files_of.data["items"] == [{"path": "a.py"}]
+    count = server.call(SEARCH, given | {"output": "count"})
+    assert count.data is not None
+    assert count.data["items"] == [{"path": "a.py", "count": 2}]
+
+
+def test_path_that_looks_like_a_heading_is_quoted(tree: Plant) -> None:
+    server = server_at(tree({"in f 1-9:": "x\n", "at top level:": "x\n", "+1": "x\n"}))
+    text = server.call(SEARCH, {"pattern": "x", "context_lines": 0}).text
+    assert all(f'"{name}"\n' in text for name in ("in f 1-9:", "at top level:", "+1")), text
+
+
+def test_file_of_many_kinds_of_bytes_is_outlined_or_refused_as_read_file_does(folder: Path) -> None:
+    (folder / "a.py").write_bytes(b"def f():\r\n    pass\r\n")
+    (folder / "b.py").write_bytes(b"\0" * 9)
+    server = server_at(folder)
+    assert "1-2 def f()" in server.call(OUTLINE, {"path": "a.py"}).text
+    refused = server.call(OUTLINE, {"path": "b.py"})
+    assert refused.error is not None
+    assert refused.error["code"] == "BINARY_NOT_SUPPORTED"
