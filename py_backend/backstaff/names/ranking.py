@@ -1,21 +1,22 @@
 """Ranking: which of the paths that match some words are the best, and how they match.
 
-Each word of a query scores a path by the best of these classes that applies:
+A word that a path holds whole scores by the best of these classes that applies:
 
-    WHOLE_NAME   `tree` in `src/tree.py`      the name, with or without its extension
+    WHOLE_NAME   `tree` in `src/tree.py`    the name, with or without its extension
     NAME_PREFIX  `tree` in `treenode.py`
-    WORD_START   `tree` in `my_tree.py`       after a character that is no letter or digit
+    WORD_START   `tree` in `my_tree.py`     after a character that is no letter or digit
     IN_NAME      `tree` in `subtree.py`
     IN_PATH      `tree` in `trees/leaf.py`
-    INITIALS     `tree` in `testReeds.py`     in pieces that begin all words: te-st, Ree-ds
-    GLUED        `srctree` in `src/tree.py`   the beginnings of a directory and of the name
-    PIECES       `hdrs` in `src/headers.py`   in runs, each in a word of the path that it has begun
-    SCATTERED    `tree` in `atom/refs.el`     its characters in order, others between them
 
-INITIALS and GLUED are for a query of one word. The kind comes first (`MatchKind`): a path where one
-word has gaps stands after all where none has. Then the sum of the classes decides, or for gaps the
-sum of the costs (`_cost`): fewer and longer runs are better. Then come the edits of late, the
-length of the path, and its position.
+Other paths have gaps. A query of one word may be initials, as `tree` in `testReeds.py`, in pieces
+that begin all words of the name: te-st, Ree-ds; or glued together, as `srctree` in `src/tree.py`,
+the beginnings of a directory and of the name. Else each word has a cost: it is read in runs, and
+each run begins at the start of a word of the path, or further on in the word of the run before, as
+`hdrs` in `src/headers.py`. Where that is impossible, the path has the letters only in this order.
+
+The kind comes first (`MatchKind`): a path where one word has gaps stands after all where none has.
+Then the sum of the classes or of the costs decides, the edits of late, the length of the path, and
+its position.
 """
 
 import re
@@ -30,7 +31,6 @@ from typing import Self
 from backstaff.budget import Budget
 
 WHOLE_NAME, NAME_PREFIX, WORD_START, IN_NAME, IN_PATH = range(5)
-INITIALS, GLUED, PIECES, SCATTERED = range(5, 9)
 
 MOST_INITIALS = 32
 """The longest word that is looked for in pieces. The time grows with the square of its length."""
@@ -79,14 +79,6 @@ class MatchKind(StrEnum):
         return member
 
 
-KINDS = (
-    *[MatchKind.NAME] * 4,
-    MatchKind.PATH,
-    *[MatchKind.INITIALS] * 2,
-    MatchKind.PIECES,
-    MatchKind.LETTERS,
-)
-"""The kind of each class. That of a path is the one of its worst word."""
 CLOSE = (MatchKind.NAME, MatchKind.PATH)
 """So surely found that nothing needs to be guessed."""
 _IN_ORDER = {kind: number for number, kind in enumerate(MatchKind)}
@@ -136,7 +128,7 @@ class Ranking:
         keys: list[Key] = []
         for at in budget.checked(whole):
             classes = [each(paths[at]) for each in classify]
-            keys.append(self._key(KINDS[max(classes)], sum(classes), at))
+            keys.append(self._key(CLOSE[max(classes) == IN_PATH], sum(classes), at))
         if len(keys) < count:
             left = sorted(set(range(len(paths))).difference(whole))
             if len(words) == 1:
@@ -200,10 +192,9 @@ def _classifier(word: str) -> Callable[[str], int]:
 
 
 def _cost(word: str, path: str, starts: Sequence[int]) -> int:
-    """How many runs of characters WORD takes in PATH, at the best; one more if not in its name.
+    """The least cost of reading WORD in PATH, where words begin at STARTS.
 
-    A run begins where a word of the path does, at one of STARTS, or further on in the word of the
-    run before. One that begins inside another word costs `SCATTER`.
+    For example `hdrs` in `headers.go` is `h`, `d` and `rs`: `BEGINS` and twice `WITHIN`.
     """
     name = path.rfind("/") + 1
     return min(_runs(word, path, starts, name), NOT_IN_NAME + _runs(word, path, starts, 0))

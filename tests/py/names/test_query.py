@@ -12,10 +12,14 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ToolError
 from backstaff.names import query as query_module
 from backstaff.names.query import Index, Query
-from backstaff.names.ranking import KINDS, MatchKind
+from backstaff.names.ranking import MatchKind
 from backstaff.project.packed import Directory, PackedPaths
 from tests.py.globs.glob_model import fits, segments_of
 
+MATCHES = (
+    *(MatchKind.NAME, MatchKind.PATH, MatchKind.INITIALS, MatchKind.PIECES, MatchKind.LETTERS),
+)
+"""The kinds that are no guess."""
 ENDLESS = Budget()
 LONG_WORD = "ab" * 20
 
@@ -230,10 +234,10 @@ def test_the_best_are_those_found_best(given: list[str], text: str, kind: str) -
     wanted = shown(text.split(), index.paths, kind, smart=smart)
     matching = query.match(index, ENDLESS)
     answer = [(how, path) for how, path in matching.best(len(given), ENDLESS) if path in wanted]
-    told = [path for how, path in answer if how in KINDS]
+    told = [path for how, path in answer if how in MATCHES]
     expected = sorted(wanted, key=lambda one: badness(text.split(), one, smart=smart))
     assert told == [path for path in expected if path in told]
-    guessed = [path for how, path in answer if how not in KINDS and how is not MatchKind.SAME]
+    guessed = [path for how, path in answer if how not in MATCHES and how is not MatchKind.SAME]
     assert all(badness(text.split(), one, smart=smart)[0] > 1 for one in guessed)
 
 
