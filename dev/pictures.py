@@ -6,8 +6,8 @@ dev/pictured_project.py. Names draw some pictures alone:
 
     python -m dev.pictures overview find
 
-In the picture `agent` the real gptel talks to the model below. The model's choices are written down
-here. Its calls go through backstaff, and what it says of lines it has read in the replies.
+In the picture `agent` the real gptel talks to a scripted model, which stands below. Its choice of
+tools is fixed. The calls go through backstaff, and the model's answer quotes the replies.
 """
 
 import argparse
@@ -110,7 +110,7 @@ class Model(BaseHTTPRequestHandler):
 
 
 def said(replies: list[str], names: list[str]) -> dict[str, object]:
-    """What the model says after REPLIES, with the tools NAMES."""
+    """Return the model's message after the REPLIES of tools. NAMES are the tools that it has."""
     if not replies:
         return _calls(names, "regexp_search", SEARCH)
     asks, repeats = ASKS.search(replies[0]), REPEATS.search(replies[0])

@@ -1,11 +1,12 @@
-"""Compare the definitions that backstaff finds with those that tree-sitter's grammars find.
+"""Compares the definitions of backstaff with those of tree-sitter's grammars.
 
     python -m pip install "tree-sitter-language-pack<1"
     python dev/structure_oracle.py record            the answers about the fixtures of the tests
     python dev/structure_oracle.py compare TREE...   a table of languages for the files of TREEs
 
-In a table, `inside` is the part of random lines inside a definition of which the innermost one is
-named alike. Files that tree-sitter cannot parse, and those over the limits, are left out.
+In the table, `inside` is the share of lines for which both name the same innermost definition; the
+lines are chosen at random inside definitions. Files that tree-sitter cannot parse are left out, and
+so are files over the limits.
 """
 
 import gzip
@@ -333,7 +334,7 @@ def innermost(lines: list[tuple[int, int]], line: int) -> int | None:
 
 
 def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> None:  # noqa: C901
-    """Count in COUNTS what is alike in TEXT, the file PATH; put what is not in WRONG."""
+    """Compare both for TEXT, the file PATH. Add to COUNTS, and append each difference to WRONG."""
     language = language_of(path, text)
     theirs = known(language, text, path)
     if theirs is None:
@@ -412,7 +413,7 @@ def files(trees: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the command `record` or `compare` of the command line."""
     match sys.argv[1:]:
         case ["record"]:
             answers = {

@@ -62,7 +62,7 @@ Never signal an error: where there are no tools, warn and return nil."
          (essential (cl-loop for (described . tool) in made
                              when (memq :essential (plist-get described :categories))
                              collect tool))
-         ;; A model that is told of skills has to read them.
+         ;; The system message lists skills, and `get_command' reads one.
          (reader (and made backstaff-gptel-skills
                       (cl-loop for described in (backstaff-agent-tools)
                                when (equal (plist-get described :id) "commands/get_command")

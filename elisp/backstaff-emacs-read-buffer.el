@@ -78,7 +78,7 @@ One that is asked for alone may fill the answer.")
 (defun backstaff-emacs-read-buffer--find (name roots)
   "Return the buffer called NAME, or that visits the file NAME below one of ROOTS.
 Fail if there is none, or if it belongs to no root."
-  ;; A name of a buffer need not be one of a file: what is no path below a root finds none.
+  ;; Errors about a path are ignored, because NAME may be a buffer's and no path at all.
   (let ((buffer (or (get-buffer name)
                     (cdr (assoc (ignore-errors (backstaff-emacs-argument-path name roots))
                                 (backstaff-emacs-buffers roots t)))))

@@ -57,7 +57,8 @@ The root itself is \"\", with a slash at the end of NAME or without."
 
 (defvar backstaff-emacs--secrets '(unknown)
   "Value of `backstaff-server-secrets', and its two regexps.
-What the first one matches may hold secrets, unless the second matches, too.")
+A file may hold secrets if the first regexp matches its path and the second,
+of the exceptions, does not.")
 
 (defun backstaff-emacs--globs-regexp (globs end)
   "Return a regexp for paths between slashes that GLOBS match, before END.

@@ -55,10 +55,10 @@ the text of a `backstaff-error'."
                (:conc-name backstaff-epc--)
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
-POSITION is the start of the next frame in BUFFER.  PENDING has the calls by
-their uids, and HELD-BACK the uids of those that are not sent yet.  SENT and
-READ count the bytes of requests that were sent, and that the peer has surely
-read.  CLOSED is nil, t while the connection breaks, or the condition that broke it."
+POSITION is the start of the next frame in BUFFER.  PENDING maps uids to calls.
+HELD-BACK lists the uids of the calls that are not sent yet.  SENT counts the
+bytes of requests that were sent, and READ those that the peer has surely read.
+CLOSED is nil, t while the connection breaks, or the condition that broke it."
   process name buffer remote log-function stderr-function
   (position 1)
   (pending (make-hash-table) :read-only t)
@@ -386,8 +386,8 @@ A peer that does not read gets no message, as that would have to wait."
              (< (backstaff-epc--unread connection)
                 (/ backstaff-epc--pipe-size 2)))
     (let ((inhibit-quit t))
-      ;; The call has ended here.  If this message cannot be sent either, the
-      ;; sentinel of the process or the next call tells why.
+      ;; An error is ignored, because the call has ended here already.  The process's
+      ;; sentinel or the next call says why nothing can be sent.
       (ignore-errors
         (backstaff-epc--start-call connection 'cancel (list uid) #'ignore nil)))))
 
@@ -447,9 +447,9 @@ caller gets a `quit', once."
          (end (lambda (what)
                 (backstaff-epc-close connection (format "%s %s, but kept Emacs reading"
                                                         (backstaff-epc--name connection) what))))
-         ;; `accept-process-output' does not return while there is always something to
-         ;; read, as from a peer that floods, or in Emacs 28 from one that has closed its
-         ;; output and lives on.  Timers run in it.
+         ;; `accept-process-output' does not return as long as there is something to read.
+         ;; A peer that floods has always something.  In Emacs 28 so has a peer that has
+         ;; closed its output and lives on.  Timers run meanwhile.
          (guard (run-at-time
                  backstaff-epc--guard-seconds backstaff-epc--guard-seconds
                  (lambda ()
@@ -493,7 +493,7 @@ End the call if it has had TIMEOUT seconds, or if the peer has died."
         (accept-process-output process 0 nil t))
       (backstaff-epc--time-out connection uid))
      ((eq (process-status process) 'stop)
-      ;; `accept-process-output' does not wait for a process that is stopped.
+      ;; Sleep, because `accept-process-output' returns at once if the process is stopped.
       (sleep-for backstaff-epc--slice))
      ((process-live-p process)
       (let ((backstaff-epc--waits uid))

@@ -9,7 +9,8 @@
 ;;
 ;; 1. the `.venv' beside the sources,
 ;; 2. python3, python3.14 and so on, on variable `exec-path',
-;; 3. one that uv, pyenv or Homebrew has installed, in its usual place.
+;; 3. a Python that uv, pyenv or Homebrew has installed, such as
+;;    ~/.pyenv/versions/3.12.1/bin/python3.
 ;;
 ;; No library has to be installed, because an archive with all of them is among
 ;; the sources.  The system's own libraries are not used, because they may have

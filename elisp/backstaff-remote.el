@@ -452,7 +452,7 @@ that is under way would lose that output.  If PROCESS has ended, do nothing."
         (progn
           (pcase-dolist (`(,process . ,_) filters)
             (set-process-filter process t))
-          ;; The sentinel of a process that has ended reports the end.
+          ;; An error means that the process has ended, which its sentinel reports.
           (ignore-errors
             (process-send-string process bytes)))
       (pcase-dolist (`(,process . ,filter) filters)

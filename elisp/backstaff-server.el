@@ -6,11 +6,11 @@
 
 ;; One server serves all of Emacs; each call names the root of its project.
 ;; The server starts with the first call, which waits behind the handshake, and
-;; lives until Emacs ends or `backstaff-stop' is typed.  The next call replaces
-;; one that has died; if the new one dies before it has answered a tool's call,
-;; calls fail for a minute.  A root on another host has a server there, which
-;; `backstaff-server-starters' start.  A host is a string as `file-remote-p'
-;; returns it; nil is this host.
+;; lives until Emacs ends or `backstaff-stop' is typed.  If the server has died,
+;; the next call starts another one.  If that one dies before it has answered a
+;; tool's call, calls fail for a minute.  A root on another host has a server
+;; there, which `backstaff-server-starters' start.  A host is a string such as
+;; "/ssh:host:", as `file-remote-p' returns it; nil is this host.
 ;;
 ;; The program is the first of these:
 ;;
@@ -185,8 +185,8 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                (:constructor backstaff-server--make)
                (:copier nil))
   "A server process.
-LAST-WORDS is the end of what it printed to its standard error, which comes
-from the process STDERR.  RESTARTED is non-nil if it took the place of one that
+LAST-WORDS is the end of its standard error, which comes from the process
+STDERR.  RESTARTED is non-nil if it took the place of one that
 had died.  ANSWERED is non-nil once it has answered a tool's call, and STUCK
 once too many of its calls hang in a dead file system.  DEFINITIONS describe
 its tools, once that was asked.  START-INFO, a plist, describes a start on
@@ -358,10 +358,10 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
 
 (defun backstaff-server--mismatch (identity)
   "Return why a server of IDENTITY is none for us, and what to do, as two strings."
-  ;; IDENTITY may be no plist, and its version may be anything.
-  (let* ((version (ignore-errors (plist-get identity :version)))
+  (let* ((version (plist-get identity :version))
          (protocol (and version (plist-get identity :protocol)))
          (newer (if (eql protocol backstaff-server--protocol)
+                    ;; The version of another program may have any form.
                     (ignore-errors (version< backstaff-server-version version))
                   (and (integerp protocol) (> protocol backstaff-server--protocol)))))
     (if (not (stringp version))
@@ -390,8 +390,8 @@ the second number, too.  IDENTITY may be anything, even no plist."
                   (and (stringp version)
                        (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
                        (match-string 0 version)))))
-    (and (eql (ignore-errors (plist-get identity :protocol)) backstaff-server--protocol)
-         (equal (funcall series (ignore-errors (plist-get identity :version)))
+    (and (eql (plist-get identity :protocol) backstaff-server--protocol)
+         (equal (funcall series (plist-get identity :version))
                 (funcall series backstaff-server-version)))))
 
 (defun backstaff-server--stop (reason)
@@ -475,8 +475,7 @@ Signal a `backstaff-connection-lost' if that fails."
   "Note that SERVER has answered, and whether its REPLY says that it is stuck.
 If so, the next call starts another server and does not wait for this one."
   (setf (backstaff-server-answered server) t)
-  (when (ignore-errors ; REPLY may be no plist at all
-          (plist-get (plist-get reply :error) :server-stuck))
+  (when (plist-get (plist-get reply :error) :server-stuck)
     (setf (backstaff-server-stuck server) t))
   reply)
 

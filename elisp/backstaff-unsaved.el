@@ -92,7 +92,8 @@ TRAMP, which did that, has noted the directory, so the host is not asked."
         ((and (string-match "\\`/[^/:]+:[^/~]*:\\(~\\)/" name)
               (fboundp 'tramp-get-connection-property))
          (let ((home (save-match-data
-                       (ignore-errors   ; as another package may use such names
+                       ;; Another package may use such names, which TRAMP then refuses.
+                       (ignore-errors
                          (tramp-get-connection-property (tramp-dissect-file-name name)
                                                         "~" nil)))))
            (if home (replace-match (string-remove-suffix "/" home) t t name 1) name)))

@@ -246,10 +246,11 @@ class Workers:
     def _watch(self) -> None:
         while True:
             self._awake.wait()
-            until = self._clock() + CHECK_S  # no event says that a call is stuck
+            # No event says that a call is stuck, or that a job is older than YOUNG_S.
+            until = self._clock() + CHECK_S
             while (left := until - self._clock()) > 0:
                 if self._crowded.wait(left):
-                    time.sleep(min(left, YOUNG_S))  # or that a job is not young any more
+                    time.sleep(min(left, YOUNG_S))
                     self.check_waiting()
             self.check_deadlines()
             with self._lock:

@@ -133,7 +133,7 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
                    (process-id (backstaff-epc--process
                                 (backstaff-server-connection
                                  backstaff-server--current))))
-          ;; It has nothing to do but to be there until it is killed.
+          ;; This Emacs lives until the test kills it; nothing waits for the sleep to end.
           (while t (sleep-for 1))))
 
 (defun backstaff-attack-tests-with-tcp ()
@@ -144,7 +144,7 @@ PROGRAM and ARGUMENTS, Lisp, make the child Emacs print the server's pid."
             (epc:call-sync manager 'ping nil)
             (message "emacs %d server %d" (emacs-pid)
                      (process-id (epc:manager-server-process manager))))
-          ;; It has nothing to do but to be there until it is killed.
+          ;; This Emacs lives until the test kills it; nothing waits for the sleep to end.
           (while t (sleep-for 1))))
 
 (ert-deftest backstaff-attack-killed-emacs-leaves-no-server-on-a-pipe ()

@@ -126,7 +126,7 @@
 (defun backstaff-llm-tests-needs-real ()
   "Skip the test unless this is the real llm, of which Debian has no package."
   (backstaff-test-require 'llm "BACKSTAFF_LLM_DIR")
-  ;; The fake has no such library, so loading it fails.
+  ;; Without the real llm, loading this library fails, and the test is skipped.
   (backstaff-test-needs "llm (BACKSTAFF_LLM_DIR)"
                         (ignore-errors (backstaff-test-require 'llm-openai "BACKSTAFF_LLM_DIR"))))
 

@@ -165,7 +165,7 @@
   "Check that COMMAND ends in SYMBOL and a text like REGEXP, in under 5 seconds."
   (backstaff-test-with-server command
     (let ((ends nil) (start (float-time)))
-      ;; It may fail at once or later; the call that follows is what counts.
+      ;; This call may fail at once or later, so its error is ignored; the next call counts.
       (ignore-errors
         (backstaff-server-call-async 'reply nil
                                      :error-fn (lambda (problem) (push problem ends))))

@@ -70,7 +70,7 @@ It runs in a project that holds TREE."
          (unwind-protect
              (progn (backstaff-terminal-tests-start root ,width ,height ,form)
                     ,@body)
-           ;; It has ended by itself if its Emacs has.
+           ;; tmux fails if it has ended already, together with its Emacs.
            (ignore-errors (backstaff-terminal-tests-tmux "kill-server")))))))
 
 (defun backstaff-terminal-tests-start (root width height form)

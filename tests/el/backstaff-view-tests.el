@@ -316,6 +316,7 @@
                                                  (backstaff-view-test-press "g"))))))
             (should (equal (list (buffer-string) (buffer-name) (backstaff-view-test-header))
                            before)))
+        ;; The timeout may have ended the server, which is then no process any more.
         (ignore-errors (signal-process (backstaff-server-status) 'CONT))))
     ;; Of another place there is no text to keep.
     (backstaff-view-test-press "g" "RET")

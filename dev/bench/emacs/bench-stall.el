@@ -34,7 +34,8 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
                            busiest (max busiest (- used processor)) processor used))))))
     (unwind-protect
         (progn (funcall function)
-               ;; The screen is drawn in waits as of a user, and the last slices after the answer.
+               ;; `sit-for' waits as for a user's key, and only then is the screen drawn, which
+               ;; counts.  No event says that it is drawn, so three periods follow the reply.
                (while (progn (sit-for bench-stall-period) backstaff-request--pending))
                (sit-for (* 3 bench-stall-period)))
       (cancel-timer timer))

@@ -337,7 +337,7 @@ class Connection:
     def _tell_progress(self) -> None:
         """Say of each call that has a token how long it has run, as long as there is any."""
         while True:
-            time.sleep(PROGRESS_S)  # the time between two notifications
+            time.sleep(PROGRESS_S)  # a notification is due every PROGRESS_S seconds
             with self._telling:
                 told = [call for call in list(self._running) if call.token is not None]
                 self._tells_progress = bool(told)

@@ -57,4 +57,4 @@ def _finish(connection: Connection, outgoing: int) -> None:
         connection.close()
         until = time.monotonic() + GRACE_S
         while connection.busy() and time.monotonic() < until:
-            time.sleep(CHECK_MS / 1000)  # no event says that the last call has ended
+            time.sleep(CHECK_MS / 1000)  # polls, because no event says that the last call has ended

@@ -123,6 +123,5 @@ def test_every_tool_with_a_path_is_given_one_that_is_swapped() -> None:
     }
     # A tool with a string that may be a path under another name belongs into PATH_NAMES.
     assert all(
-        set(names) <= {"command_name", "query", "pattern", "name"}
-        for names in without.values()
+        set(names) <= {"command_name", "query", "pattern", "name"} for names in without.values()
     ), without

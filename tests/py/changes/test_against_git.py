@@ -21,18 +21,11 @@ from backstaff.fs.root import Root
 from backstaff.project.files import project_files
 from backstaff.project.git import Repository
 from tests.py.changes.random_states import State, git, status_of
-from tests.py.project.repositories import alone
 
 pytestmark = pytest.mark.slow
 
 SEEDS = range(*map(int, os.environ.get("BACKSTAFF_STATES", "0 60").split()))
 NO_STATES = {4071: "git itself writes an index in which one file stands five times"}
-
-
-@pytest.fixture(autouse=True)
-def _alone(folder: Path) -> Iterator[None]:
-    with alone(folder / "home"):
-        yield
 
 
 @pytest.mark.parametrize("seed", [seed for seed in SEEDS if seed not in NO_STATES])

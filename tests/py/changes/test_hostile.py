@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from tests.py.changes.random_states import git
-from tests.py.project.repositories import alone
 
 pytestmark = pytest.mark.slow
 
@@ -30,12 +28,6 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("workspace/git_log", {}),
     ("workspace/git_log", {"path": "a.txt", "lines": "1-1"}),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _alone(folder: Path) -> Iterator[None]:
-    with alone(folder / "home"):
-        yield
 
 
 @pytest.fixture
@@ -114,7 +106,7 @@ def test_nothing_is_written(root: Path, split: bool) -> None:  # noqa: FBT001  #
     assert times() == before
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
 def test_only_git_runs_and_no_file_is_opened_to_be_written(root: Path, folder: Path) -> None:
     import sys
 

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,8 @@ from backstaff.registry import discover
 from backstaff.server import Reply, Server
 from backstaff.settings import Settings
 from tests.py.changes.random_states import git, status_of
-from tests.py.project.repositories import alone
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def _alone(folder: Path) -> Iterator[None]:
-    with alone(folder / "home"):
-        yield
 
 
 @pytest.fixture
