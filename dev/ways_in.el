@@ -60,7 +60,7 @@ its manual must be found."
     (ways-in-check (search-forward "M-x backstaff-doctor" nil t) "Info shows the manual"))
   (with-current-buffer (backstaff-doctor)
     (with-timeout (30 (ways-in-check nil (concat "the doctor is done:\n" (buffer-string))))
-      (while (string-match-p "Still checking" (buffer-string))
+      (while (string-match-p "Still checking" (format "%s" header-line-format))
         (accept-process-output nil 0.05)))
     (ways-in-check (string-match-p "^All is well" (buffer-string)) (buffer-string)))
   (backstaff-stop))

@@ -17,6 +17,7 @@ from backstaff.fs.handles import Descriptors
 from backstaff.fs.root import Root
 from backstaff.registry import discover
 from backstaff.tool import Context, Result
+from tests.py.project.repositories import committed
 from tests.py.servers import fitting, server_at
 from tests.py.trees import Plant
 
@@ -189,7 +190,7 @@ def test_server_gives_each_call_the_default_deadline_or_the_callers(
 def test_time_that_is_up_at_any_moment_gives_an_answer_that_says_so(
     full: Path, tool_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = server_at(full)
+    server = server_at(committed(full) if "/git_" in tool_id else full)
     given = fitting(REGISTRY.by_id[tool_id])
     untimed = server.call(tool_id, given)
     for moment in range(1, 60):

@@ -17,6 +17,10 @@
 
 (ert-deftest backstaff-remote-every-tool-answers-as-it-does-here ()
   (backstaff-remote-test-both-ways
+    ;; Three tools are about a git repository.
+    (dolist (words '(("init" "-q") ("add" "-A")
+                     ("-c" "user.name=a" "-c" "user.email=a@b" "commit" "-qm" "All")))
+      (should (zerop (apply #'call-process "git" nil nil nil "-C" root words))))
     ;; The tools of Emacs itself answer from buffers, wherever the root is.
     (dolist (tool (cl-remove-if (lambda (tool) (backstaff-lisp-tools-find (plist-get tool :id)))
                                 (backstaff-tools)))

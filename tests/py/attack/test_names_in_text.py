@@ -153,7 +153,7 @@ WITH_NAMES = [tool for tool in TOOLS if takes_path(TOOLS[tool]) and "/git_" not 
 def test_data_and_json_carry_every_name_exactly(tool_id: str, names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = plant(Path(folder).resolve(), names)
-        if tool_id == "agent-q/get_file_info" or tool_id.endswith("/read_file"):
+        if tool_id == "agent-q/get_file_info" or tool_id.endswith(("/read_file", "/outline")):
             server = server_at(root)
             found = [server.call(tool_id, {"path": f"files/{name}"}) for name in names]
         else:

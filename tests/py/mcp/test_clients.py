@@ -27,6 +27,7 @@ from tests.py.mcp.session import (
     notification,
     request,
 )
+from tests.py.project.repositories import committed
 from tests.py.servers import fitting
 from tests.py.trees import Plant
 
@@ -43,7 +44,8 @@ TOOLSETS = ",".join(dict.fromkeys(tool_id.partition("/")[0] for tool_id in REGIS
 @pytest.fixture
 def root(tree: Plant) -> Path:
     """A project in which every tool finds something."""
-    return tree({"go": "go\n", ".claude/commands/go.md": "---\ndescription: go on\n---\ngo\n"})
+    command = "---\ndescription: go on\n---\ngo\n"
+    return committed(tree({"go": "go\n", ".claude/commands/go.md": command}))
 
 
 def server(root: Path) -> list[str]:

@@ -53,6 +53,14 @@ def git(root: Path, *words: str) -> str:
     return os.fsdecode(done.stdout)
 
 
+def committed(root: Path) -> Path:
+    """Return ROOT, now a git repository whose only commit has all of its files."""
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "All")
+    return root
+
+
 def commit_each(root: Path, commits: Sequence[Sequence[str]]) -> None:
     """Make a history of COMMITS on main, each of which writes some files, and check it out."""
     stream = [

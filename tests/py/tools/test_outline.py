@@ -31,6 +31,25 @@ def unsaved(name: str, text: str) -> dict[str, Any]:
     return {"unsaved": [item]}
 
 
+# ---------------------------------------------------------------------------- less room
+
+
+def test_outline_that_is_cut_names_the_calls_that_show_the_rest(tree: Plant) -> None:
+    many = "".join(f"def function_{n}():\n    pass\n\n" for n in range(300))
+    files = {f"{part}/{n:02}.py": SAVED for part in ("one", "two") for n in range(40)}
+    server, small = server_at(tree(files | {"many.py": many})), {"max_output_bytes": 700}
+    reply = server.call(OUTLINE, {"path": "."}, small)
+    assert reply.truncated
+    assert "more files in 2 directories: give a deeper path or include]" in reply.text
+    for more in ({"path": "two"}, {"include": ["two/*.py"]}):
+        assert "02.py" in server.call(OUTLINE, {"path": "."} | more, small).text
+    reply = server.call(OUTLINE, {"path": "many.py"}, small)
+    assert reply.truncated
+    assert "[300 rows have no room: read one by its name]" in reply.text
+    reply = server.call(READ, {"path": "many.py", "symbol": "function_150"})
+    assert "def function_150" in reply.text
+
+
 # ---------------------------------------------------------------------------- unsaved text
 
 

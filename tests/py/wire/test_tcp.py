@@ -79,7 +79,8 @@ def test_stock_client_calls_every_tool(stock: Stock) -> None:
         pairs = fitting(tool).items()
         arguments = [item for key, value in pairs for item in (Symbol(f":{key}"), value)]
         value = stock.call(name, arguments)
-        assert value[":ok"] is True, value
+        # Without a git repository nothing is known of changes.
+        assert (value[":ok"] is True) is ("/git_" not in name), value
         assert value[":tool"] == name
         assert value[":text"]
     assert {name for name, *_ in stock.methods()} >= {*tools, "list_directory", "ping"}

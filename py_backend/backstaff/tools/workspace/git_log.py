@@ -158,9 +158,13 @@ def _list(asked: Arguments, found: Sequence[Commit], context: Context) -> Result
     about += [f"with {quote(asked.grep)}"] if asked.grep else []
     head = "" if rows else " ".join([f"No {'more ' * bool(asked.offset)}commits", *about]) + "\n"
 
+    uncounted = sum(one.files is not None and one.added is None for one in shown_most)
+    late = f"[the time was up before the lines of {plural(uncounted, 'commit')} were counted]\n"
+    late *= uncounted > 0 and context.budget.expired()
+
     def end(shown: int) -> str:
         more = shown < len(found)
-        return f"[more: offset={asked.offset + shown}]\n" if more else ""
+        return late + (f"[more: offset={asked.offset + shown}]\n" if more else "")
 
     text, shown = cut(head, rows, end, limit, longest=True)
     more = shown < len(found)

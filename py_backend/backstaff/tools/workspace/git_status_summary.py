@@ -54,11 +54,11 @@ def run(arguments: Arguments, context: Context) -> Result:
     if not cwd.strip():
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'cwd' must not be blank")
     try:
-        with context.root.directory(cwd) as start:
+        with context.root.directory(cwd) as start, answering(cwd):
             project = project_files(start, context.budget)
             if isinstance(project.repository, NoGit):
                 raise no_repository(arguments.cwd, project.repository)
-            with answering(cwd), opened(start, project.repository, context.budget) as work_tree:
+            with opened(start, project.repository, context.budget) as work_tree:
                 base = work_tree.base
                 if base.relative != start.relative:
                     project = project_files(base, context.budget)
