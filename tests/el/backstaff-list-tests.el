@@ -450,12 +450,19 @@
 (ert-deftest backstaff-list-leaves-point-where-the-user-moved-it ()
   (backstaff-list-tests-long
     (find-file "f044")
-    (backstaff-list-directory root)
-    (set-buffer (window-buffer))
-    (backstaff-test-wait-for (> backstaff-list--shown 0))
-    (execute-kbd-macro "n")
-    (backstaff-list-tests-shown)
-    (should (equal (backstaff-view-test-name) "f001"))))
+    (let ((later (symbol-function 'backstaff-list--later)) (moved nil))
+      (cl-letf (((symbol-function 'backstaff-list--later)
+                 (lambda (&rest arguments)
+                   ;; The first rows are drawn, and that of f044 is not.
+                   (unless moved
+                     (setq moved t)
+                     (execute-kbd-macro "n"))
+                   (apply later arguments))))
+        (backstaff-list-directory root)
+        (set-buffer (window-buffer))
+        (backstaff-test-wait-for moved)
+        (backstaff-list-tests-shown)
+        (should (equal (backstaff-view-test-name) "f001"))))))
 
 (ert-deftest backstaff-list-in-another-order-says-that-the-one-by-name-has-all ()
   (backstaff-list-tests-long
