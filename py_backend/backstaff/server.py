@@ -213,6 +213,7 @@ class Server:
 
         `elapsed_ms` of the reply counts from the arrival of CALL.
         """
+        problem: ToolError | None = None
         try:
             reply = self._answer(call, cancelled or threading.Event())
         except ToolError as error:
@@ -221,7 +222,9 @@ class Server:
             problem = unexpected(error)
             if problem.code == ErrorCode.INTERNAL:
                 logger.exception("the tool %s failed", call.tool_id)
-            else:  # a traceback would take memory, which may be short
+        # Where memory was short, the rest waits until Python has freed the frames of the call.
+        if problem is not None:
+            if problem.code != ErrorCode.INTERNAL:
                 logger.warning("the tool %s failed: %s", call.tool_id, problem.message)
             reply = failure(call.tool_id, problem)
         elapsed = round((time.monotonic() - call.arrived) * 1000)
@@ -377,7 +380,9 @@ def unexpected(error: BaseException) -> ToolError:
             return ToolError(ErrorCode.IO_ERROR, message)
         # A library in C that finds no room is an `ImportError` with this text of the loader's.
         unmapped = isinstance(cause, ImportError) and "failed to map segment" in str(cause)
-        if isinstance(cause, MemoryError) or number == errno.ENOMEM or unmapped:
+        # Without memory for an exception, Python says "returned NULL without setting an exception".
+        unraised = isinstance(cause, SystemError) and "exception" in str(cause)
+        if isinstance(cause, MemoryError) or number == errno.ENOMEM or unmapped or unraised:
             message = (
                 "The server has too little memory for the call; ask for less, or raise the limit"
                 " (ulimit -v)"

@@ -253,6 +253,7 @@ def test_deadline_and_elapsed_time_count_from_the_arrival_of_a_call(folder: Path
         (MemoryError(), "too little memory"),
         (OSError(errno.ENOMEM, "x"), "too little memory"),
         (ImportError("libx.so: failed to map segment from shared object"), "too little memory"),
+        (SystemError("f returned NULL without setting an exception"), "too little memory"),
         (OSError(errno.EMFILE, "x"), "as many files open"),
     ],
 )
