@@ -43,7 +43,8 @@ def test_state_is_what_git_says(folder: Path, seed: int) -> None:
             assert ours == told
             for base, target, words in _comparisons(root):
                 _compare(work_tree, base, target, words)
-    shutil.rmtree(root)
+    # Thousands of states would fill the disk. Only root can empty a folder that nobody may enter.
+    shutil.rmtree(root, ignore_errors=True)
 
 
 def _comparisons(root: Path) -> Iterator[tuple[str, str | None, list[str]]]:
