@@ -49,6 +49,21 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
   "Return a function that types KEYS."
   (lambda () (execute-kbd-macro (kbd keys))))
 
+(defun bench-stall--measure ()
+  "Measure our listing, and Dired's."
+  (bench-serve (bench-folder "rows"))
+  (dotimes (_ (bench-turns 3))
+    (let ((stalls (list (bench-stall--longest
+                         (lambda () (backstaff-list-directory backstaff-root-directory))))))
+      (dolist (keys '("+" "g" "C-u 2 S" "C-u 0 S"))
+        (push (bench-stall--longest (lambda () (execute-kbd-macro (kbd keys)))) stalls))
+      (kill-buffer)
+      (bench-note "stall" "ours" (apply #'max (mapcar #'car stalls)))
+      (bench-note "stall" "ours-processor" (apply #'max (mapcar #'cdr stalls))))
+    (bench-note "stall" "dired"
+                (car (bench-stall--longest (lambda () (dired backstaff-root-directory)))))
+    (kill-buffer)))
+
 (defun bench-stall-batch ()
   "Measure, write, leave."
   (setq inhibit-startup-screen t)
@@ -56,18 +71,11 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
   (set (if (boundp 'native-comp-jit-compilation) 'native-comp-jit-compilation
          'native-comp-deferred-compilation)
        nil)
-  (bench-serve (bench-folder "rows"))
-  (dotimes (_ (bench-turns 3))
-    (let ((stalls (list (bench-stall--longest
-                         (lambda () (backstaff-list-directory backstaff-root-directory))))))
-      (dolist (keys '("g" "C-u 2 S" "C-u 2 S" "C-u 0 S"))
-        (push (bench-stall--longest (lambda () (execute-kbd-macro (kbd keys)))) stalls))
-      (kill-buffer)
-      (bench-note "stall" "ours" (apply #'max (mapcar #'car stalls)))
-      (bench-note "stall" "ours-processor" (apply #'max (mapcar #'cdr stalls))))
-    (bench-note "stall" "dired"
-                (car (bench-stall--longest (lambda () (dired backstaff-root-directory)))))
-    (kill-buffer))
+  (condition-case problem
+      (bench-stall--measure)
+    ;; An error would leave this Emacs waiting for a key.
+    (error (message "bench-stall: %s" (error-message-string problem))
+           (kill-emacs 1)))
   (bench-note "stall" "limit" bench-stall-limit)
   (bench-finish))
 
