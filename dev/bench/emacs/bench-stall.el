@@ -56,7 +56,11 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
     (let ((stalls (list (bench-stall--longest
                          (lambda () (backstaff-list-directory backstaff-root-directory))))))
       (dolist (keys '("+" "g" "C-u 2 S" "C-u 0 S"))
-        (push (bench-stall--longest (lambda () (execute-kbd-macro (kbd keys)))) stalls))
+        (push (bench-stall--longest (lambda ()
+                                      ;; A small folder has no more rows for +.
+                                      (ignore-error user-error
+                                        (execute-kbd-macro (kbd keys)))))
+              stalls))
       (kill-buffer)
       (bench-note "stall" "ours" (apply #'max (mapcar #'car stalls)))
       (bench-note "stall" "ours-processor" (apply #'max (mapcar #'cdr stalls))))
