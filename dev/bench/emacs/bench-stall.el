@@ -45,10 +45,6 @@ This is a pair of seconds: by the clock, and of the processor for Emacs."
   "Return how many seconds the processor has worked for this Emacs."
   (float-time (get-internal-run-time)))
 
-(defun bench-stall--keys (keys)
-  "Return a function that types KEYS."
-  (lambda () (execute-kbd-macro (kbd keys))))
-
 (defun bench-stall--measure ()
   "Measure our listing, and Dired's."
   (bench-serve (bench-folder "rows"))
