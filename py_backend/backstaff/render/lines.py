@@ -33,29 +33,33 @@ def counted(count: int, noun: str, nouns: str = "") -> str:
     return f"{count:,} {plural(count, noun, nouns).partition(' ')[2]}"
 
 
-def cut(
-    head: str,
-    rows: Sequence[str],
-    end: Callable[[int], str],
-    limit: int,
-    *,
-    longest: bool = False,
-) -> tuple[str, int]:
+def cut(head: str, rows: Sequence[str], end: Callable[[int], str], limit: int) -> tuple[str, int]:
     """Return `head`, the first of `rows` and an end in `limit` bytes, and the number of rows.
 
     `end` makes the end from that number. `head` and the end stay whole, even if they alone take
-    more than `limit` bytes. With `longest`, a cut leaves room for the longest end, whose numbers
-    have more digits, so a higher limit never shows less.
+    more than `limit` bytes.
     """
 
     def text(shown: int) -> str:
         return "".join((head, *rows[:shown], end(shown)))
 
-    whole = text(len(rows))
+    return fit(text, len(rows), map(size, rows), limit)
+
+
+def fit(
+    text: Callable[[int], str], count: int, sizes: Iterable[int], limit: int
+) -> tuple[str, int]:
+    """Return the text with the most rows, up to `count`, in `limit` bytes, and their number.
+
+    `text` makes the text from a number of rows. `sizes` are the bytes that each row adds to it.
+    """
+    whole = text(count)
     if size(whole) <= limit:
-        return whole, len(rows)
-    reserve = max(size(end(0)), size(end(min(1, len(rows))))) if longest else 0
-    shown = fitting(map(size, rows), limit - size(head) - reserve)
+        return whole, count
+    shown = fitting(sizes, limit - size(text(0)))
+    # The words about the rows left out are longer or shorter by a few bytes than without any row.
+    while shown + 1 < count and size(text(shown + 1)) <= limit:
+        shown += 1
     while size(part := text(shown)) > limit and shown:
         shown -= 1
     return part, shown

@@ -15,7 +15,7 @@ from math import inf
 
 from backstaff.budget import Budget
 from backstaff.fs.entry import MODIFIED_NS, SIZE, Facts, facts, groups_in
-from backstaff.render.lines import all_files, omitted, plural
+from backstaff.render.lines import all_files, fit, omitted, plural
 from backstaff.render.names import labels, quote, show
 from backstaff.result import Rows
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -73,7 +73,14 @@ def run(arguments: Arguments, context: Context) -> Result:
         relative = context.settings.header == "relative"
         path = show(f"{place.relative}/" if relative else place.path_as_directory)
         counts = f"{plural(files, 'file')}, {plural(directories, 'directory', 'directories')}"
-        shown, text = listed.cut(f"Directory: {path}\nTotal: {counts}\n\n", end, limit)
+        head = f"Directory: {path}\nTotal: {counts}\n\n"
+        text, count = fit(
+            lambda count: head + listed.first(count).text() + end(count),
+            len(listed),
+            listed.growth(),
+            limit,
+        )
+        shown = listed.first(count)
         entries = Rows({}) if context.text_only else shown.rows(directory)
     targets = (target for target in entries.columns.get("target", ()) if isinstance(target, str))
     return Result(

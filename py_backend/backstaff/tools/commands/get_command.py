@@ -24,7 +24,7 @@ from backstaff.budget import Budget
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotFound, PathError, ToolError
 from backstaff.fs.file import Content
 from backstaff.names import suggestions
-from backstaff.render.lines import fitting, plural, size
+from backstaff.render.lines import fit, plural, size
 from backstaff.render.names import prose, quote, show, visible
 from backstaff.render.sizes import show_size
 from backstaff.tool import Context, Result, ResultKind, Tool, argument
@@ -193,15 +193,16 @@ def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[st
         f"Description: {prose(command.description)}\n{warning}Content: "
     )
     rows = [f"{line}\n" for line in visible(content.replace("\r\n", "\n")).splitlines()]
-    count = plural(len(rows), "line")
     end = f"; {cut_note}\n\n" if cut_note else "\n\n"
-    whole = "".join((head, count, end, *rows))
-    if size(whole) <= limit:
-        return whole, True
-    part = f"the first {{}} of {count}, for a limit of {limit} bytes"
-    room = limit - size(head + part.format(len(rows)) + end)
-    kept = fitting(map(size, rows), room)
-    return "".join((head, part.format(kept), end, *rows[:kept])), False
+
+    def text(shown: int) -> str:
+        count = plural(len(rows), "line")
+        if shown < len(rows):
+            count = f"the first {shown} of {count}, for a limit of {limit} bytes"
+        return "".join((head, count, end, *rows[:shown]))
+
+    shown, kept = fit(text, len(rows), map(size, rows), limit)
+    return shown, kept == len(rows)
 
 
 TOOL = Tool(

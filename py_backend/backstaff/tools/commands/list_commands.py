@@ -79,7 +79,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         [f"{command.summary(several=several)}\n" for command in page],
         lambda shown: told + _next_page(pagination, shown, len(page) - shown, limit),
         limit,
-        longest=True,
     )
     return Result(
         text=text,

@@ -162,7 +162,6 @@ def run(arguments: Arguments, context: Context) -> Result:
         rows,
         lambda shown: told + left_out(len(rows) - shown, limit, TELLS_ALL),
         limit,
-        longest=True,
     )
     return Result(
         text=text,

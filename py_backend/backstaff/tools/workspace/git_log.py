@@ -126,7 +126,7 @@ def _writers(  # noqa: PLR0913, PLR0917  # the answer is made from all of it
     def end(shown: int) -> str:
         return f"[more: lines={found[shown].first}-{last}]\n" if shown < len(found) else ""
 
-    text, shown = cut(head, rows, end, limit, longest=True)
+    text, shown = cut(head, rows, end, limit)
     data = [
         {"start_line": one.first, "end_line": one.last, **asdict(one.commit)}
         for one in found[:shown]
@@ -166,7 +166,7 @@ def _list(asked: Arguments, found: Sequence[Commit], context: Context) -> Result
         more = shown < len(found)
         return late + (f"[more: offset={asked.offset + shown}]\n" if more else "")
 
-    text, shown = cut(head, rows, end, limit, longest=True)
+    text, shown = cut(head, rows, end, limit)
     more = shown < len(found)
     return Result(
         text=text,

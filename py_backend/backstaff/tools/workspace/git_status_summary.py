@@ -158,7 +158,7 @@ def _result(found: Found, inside: str, context: Context) -> Result:
         return f'[{plural(left, "more line")}: {diff} with output="files" and a path]\n'
 
     head += "\n" if lines else ", nothing changed\n"
-    text, shown = cut(head, lines, last, limit, longest=True)
+    text, shown = cut(head, lines, last, limit)
     paths = [*status.staged, *status.changed, *status.conflicts, *status.untracked, *found.unsaved]
     return Result(
         text=text,

@@ -21,7 +21,7 @@ nothing, as paths are relative to the workspace: a warning says so. `./x` is `x`
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import nsmallest
@@ -40,7 +40,7 @@ from backstaff.render.lines import (
     all_files,
     bracketed,
     directories_in_a_note,
-    fitting,
+    fit,
     omitted,
     plural,
     size,
@@ -159,7 +159,27 @@ def run(arguments: Arguments, context: Context) -> Result:
         raise refusal(error, arguments.path, context, TREE) from error
     lines = list(_lines(tree.root, tree))
     notes = list(_notes(tree, arguments, context, lines, None))
-    text, is_whole = _text(tree, arguments, context, lines, notes)
+    counts = [(tree.counts[kind], kind) for kind in SUFFIXES if tree.counts[kind]]
+    plurals = {Kind.DIRECTORY: "directories"}
+    totals = ", ".join(plural(n, kind, plurals.get(kind, "")) for n, kind in counts)
+    head = f"Tree of {show(tree.root['path'] + '/')} with {totals}, itself included\n"
+
+    def text_with(count: int) -> str:
+        """The text with the first `count` names."""
+        shown: list[_Line] = []
+        left = count
+        for line in lines:
+            if not left:
+                break
+            shown.append(line.with_first(left))
+            left -= len(shown[-1].words)
+        left_out = len(lines) - len(shown) if count < most else None
+        told = _notes(tree, arguments, context, shown, left_out)
+        return "".join((head, *map(_Line.text, shown), bracketed(told)))
+
+    most = sum(len(line.words) for line in lines)
+    sizes = (one for line in lines for one in line.sizes())
+    text, count = fit(text_with, most, sizes, context.text_limit())
     warnings = [
         f"Directory {quote(path)} cannot be read: its children are missing"
         for path in tree.unreadable
@@ -186,7 +206,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         | {"left_out": nsmallest(MAX_LEFT_OUT, {path.split("/")[-1] for path in tree.left_out})}
         | {"missing": missing, "closed": closed, "notes": [note.data() for note in notes]},
         output=output,
-        truncated=tree.limit_reached or tree.expired or not is_whole,
+        truncated=tree.limit_reached or tree.expired or count < most,
         warnings=(*warnings, *tree.useless),
         labels=lambda: _labels(tree.root),
     )
@@ -339,16 +359,18 @@ class _Line(NamedTuple):
         """The line."""
         return " ".join([f"{word(self.path)}/", *self.words, *self.end()]) + "\n"
 
-    def within(self, room: int) -> "_Line":
-        """The line, which is too long for `room` bytes, with as many words as they can hold."""
-        bare = self.with_first(0)  # its end is the longest
-        shown = fitting((size(one) + 1 for one in self.words), room - size(bare.text()))
-        return self.with_first(shown)
+    def sizes(self) -> Iterator[int]:
+        """Yield the bytes that each of the words adds to the text."""
+        first = size(self.text()) - sum(size(one) + 1 for one in self.words)
+        for one in self.words:
+            yield first + size(one) + 1
+            first = 0
 
     def with_first(self, shown: int) -> "_Line":
         """The line with the first `shown` words."""
-        missing = None if self.missing is None else self.missing + len(self.words) - shown
-        return _Line(self.path, self.words[:shown], missing)
+        words = self.words[:shown]
+        missing = None if self.missing is None else self.missing + len(self.words) - len(words)
+        return _Line(self.path, words, missing)
 
 
 def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
@@ -370,41 +392,6 @@ def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
     for child in children:
         if "children" in child:  # a generator for each file would double the time
             yield from _lines(child, tree)
-
-
-def _text(
-    tree: Tree, asked: Arguments, context: Context, lines: Sequence[_Line], notes: Sequence[Note]
-) -> tuple[str, bool]:
-    """The head, the `lines` and the `notes` within the limit, and whether they are whole.
-
-    A cut text has as many of the lines, and of the names in the last one, as have room.
-    """
-    limit = context.text_limit()
-    counts = [(tree.counts[kind], kind) for kind in SUFFIXES if tree.counts[kind]]
-    plurals = {Kind.DIRECTORY: "directories"}
-    totals = ", ".join(plural(n, kind, plurals.get(kind, "")) for n, kind in counts)
-    head = f"Tree of {show(tree.root['path'] + '/')} with {totals}, itself included\n"
-
-    def text(shown: Sequence[_Line], notes: Iterable[Note]) -> str:
-        return "".join((head, *map(_Line.text, shown), bracketed(notes)))
-
-    whole = text(lines, notes)
-    if size(whole) <= limit:
-        return whole, True
-    # The notes are longest where only a part of the first line has room.
-    first = [line.within(0) for line in lines[:1]]
-    longest = text(first, _notes(tree, asked, context, first, len(lines)))
-    room = limit - size(longest) + sum(size(line.text()) for line in first)
-    shown: list[_Line] = []
-    for line in lines:
-        length = size(line.text())
-        shown.append(line if length <= room else line.within(room))
-        room -= length
-        if room < 0:
-            break
-    shown = [line for line in shown if line.words]
-    notes = list(_notes(tree, asked, context, shown, len(lines) - len(shown)))
-    return text(shown, notes), False
 
 
 def _notes(
