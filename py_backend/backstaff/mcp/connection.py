@@ -24,7 +24,7 @@ from backstaff.render.names import MAX_ECHO, lossy, quote
 from backstaff.running import RunningCall
 from backstaff.server import Reply, Server, failure, unexpected
 from backstaff.settings import Verdict
-from backstaff.workers import Workers
+from backstaff.workers import Workers, started
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,6 @@ class _RunningCall(RunningCall):
 
     stateless: bool
     token: int | str | None
-    since: float
 
 
 class Connection:
@@ -111,6 +110,7 @@ class Connection:
         self._unsent: set[_RunningCall] = set()
         self._telling = threading.Lock()
         self._tells_progress = False
+        self._has_tokens = threading.Event()
         both: dict[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
             "tools/list": self._list
         }
@@ -262,19 +262,19 @@ class Connection:
             uid=uid,
             call=self._server.prepare(tool_id, arguments, context),
             server=self._server,
-            workers=self._workers,
             answer=self._finish,
             stateless=stateless,
             token=_name(meta.get("progressToken")),
-            since=time.monotonic(),
         )
         self._unsent.add(running)
         self._running.add(running)
         if self._offer.problem:
             error = ToolError(ErrorCode.INVALID_ARGUMENT, self._offer.problem)
             self._finish(running, failure(tool_id, error))
-        elif running.start() and running.token is not None:
-            self._start_telling()
+        elif self._workers.submit(running) and running.token is not None:
+            self._has_tokens.set()
+            # Where the system allows no more threads, a call does without.
+            self._tells_progress = self._tells_progress or started(self._tell_progress, "progress")
 
     def _finish(self, running: _RunningCall, reply: Reply) -> None:
         """Send the `reply`. Both a worker and its watcher may try: the first one does."""
@@ -323,31 +323,21 @@ class Connection:
 
     # ------------------------------------------------------------------------ progress
 
-    def _start_telling(self) -> None:
-        with self._telling:
-            if self._tells_progress:
-                return
-            self._tells_progress = True
-        try:
-            threading.Thread(target=self._tell_progress, name="progress", daemon=True).start()
-        except RuntimeError as error:  # the system allows no more threads; a call does without
-            logger.warning("%s", error)
-            self._tells_progress = False
-
     def _tell_progress(self) -> None:
-        """Say of each call that has a token how long it has run, as long as there is any."""
-        while True:
-            time.sleep(PROGRESS_S)  # a notification is due every PROGRESS_S seconds
+        """Report every PROGRESS_S seconds how long each call that has a token has run."""
+        while self._has_tokens.wait():
+            time.sleep(PROGRESS_S)  # a notification is due then
             with self._telling:
-                told = [call for call in list(self._running) if call.token is not None]
-                self._tells_progress = bool(told)
-                try:
-                    for call in told:
-                        self._send(method="notifications/progress", params=_progress(call))
-                except OSError:  # the client is gone
-                    return
-            if not told:
-                return
+                self._has_tokens.clear()
+                for call in [one for one in list(self._running) if one.token is not None]:
+                    self._has_tokens.set()
+                    seconds = round(time.monotonic() - call.call.arrived, 3)
+                    message = f"{call.tool_id} has run for {seconds:.0f} s"
+                    params = {"progressToken": call.token, "progress": seconds, "message": message}
+                    try:
+                        self._send(method="notifications/progress", params=params)
+                    except OSError:  # the client is gone
+                        return
 
     def _refuse(self, uid: int | str | None, code: int, message: str, data: object = None) -> None:
         logger.info("refused: %s", message)
@@ -384,9 +374,3 @@ def _check_version(meta: Mapping[str, object]) -> None:
 def _whole(result: Mapping[str, object]) -> dict[str, object]:
     """Return `result` with the fields that `STATELESS_VERSION` wants in each."""
     return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": _SERVER}}
-
-
-def _progress(call: _RunningCall) -> dict[str, object]:
-    seconds = round(time.monotonic() - call.since, 3)
-    message = f"{call.call.tool_id} has run for {seconds:.0f} s"
-    return {"progressToken": call.token, "progress": seconds, "message": message}

@@ -120,15 +120,9 @@ class Connection:
                 else:
                     self._reply(uid, "return", failure(method, error).fields())
                 return
-            running = RunningCall(
-                uid=uid,
-                call=call,
-                server=self._server,
-                workers=self._workers,
-                answer=self._finish,
-            )
+            running = RunningCall(uid=uid, call=call, server=self._server, answer=self._finish)
             self._running.add(running)
-            running.start()
+            self._workers.submit(running)
 
     def _answer(
         self, uid: int, answer: Callable[[Sequence[object]], object], arguments: Sequence[object]
