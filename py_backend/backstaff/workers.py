@@ -1,7 +1,7 @@
 """A few threads that run calls, so that a slow one never holds up a quick one.
 
-Nobody knows before which call is slow. So a job holds one of `MAX_WORKERS` places only while it is
-young, and then another job may start. A tool of which no job runs does not wait for a place at all.
+Nobody knows in advance which call is slow. So a job holds one of `MAX_WORKERS` places only while it
+is young, and then another job may start. A tool of which no job runs does not wait for a place.
 """
 
 import logging
@@ -30,7 +30,7 @@ The first job of each tool runs beyond this and beyond `MAX_COMPUTING`.
 """
 MAX_WAITING = 256
 MAX_STUCK = 4
-"""Stuck workers with which a server takes no more calls: each may hold a file system's locks."""
+"""A server refuses calls once so many workers are stuck: each may hold a file system's locks."""
 MAX_THREADS = 48
 """Maximum number of threads, including those that still work on abandoned jobs."""
 CHECK_S = 0.25
@@ -83,7 +83,7 @@ class _Run:
     abandoned: bool = False
 
     def measure(self) -> None:
-        """Find out whether the thread works."""
+        """Measure whether the thread works."""
         if self.cpu_clock is None:
             return
         with suppress(OSError):  # the thread has ended meanwhile
