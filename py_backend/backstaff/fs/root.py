@@ -386,7 +386,7 @@ def _listed_link(path: str, name: str) -> str | None:
 
 
 def _checked(text: str) -> str:
-    """TEXT in the spelling of the operating system. Raises `InvalidPath`."""
+    """Return `text` in the spelling of the operating system. Raises `InvalidPath`."""
     try:
         name = os.fsencode(text)
     except UnicodeEncodeError as error:

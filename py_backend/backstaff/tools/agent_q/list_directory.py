@@ -102,7 +102,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _read(
     directory: int, arguments: Arguments, most: int, context: Context
 ) -> tuple[Listed, int, int, int, bool]:
-    """Return at most `most` entries, how many there are, how many precede, if all were read."""
+    """Return `most` entries, the counts of directories, files, entries before, and completeness."""
     budget, before = context.budget, 0
     reading = budget.share(READING_SHARE)
     others, inner, links, special = groups_in(directory, reading)
@@ -116,7 +116,7 @@ def _read(
         fact, reading = SIZE if sort_by == "size" else MODIFIED_NS, budget.share(READING_SHARE)
 
         def late(one: tuple[str, Facts | None]) -> float:
-            """The largest or newest comes first, an entry without facts last."""
+            # The largest or newest comes first, an entry without facts last.
             return -one[1][fact] if one[1] else inf
 
         def ordered(names: list[str]) -> list[tuple[str, Facts | None]]:
@@ -131,10 +131,16 @@ def _read(
             [name for name, _ in first_inner], [name for name, _ in first_others], statuses
         ).first(most)
     else:  # the names alone decide which entries are shown, and no other is statted
-        left = _behind(context.view.after, inner, others) if context.view.after else (inner, others)
-        before = len(inner) + len(others) - len(left[0]) - len(left[1])
-        first = by_name(left[0], budget, most)
-        then = by_name(left[1], budget, most - len(first))
+        later_inner, later_others = inner, others
+        if after := context.view.after:  # an entry that may be gone by now
+            key = name_key(after.removesuffix("/"))
+            if after.endswith("/"):
+                later_inner = [name for name in inner if name_key(name) > key]
+            else:
+                later_inner, later_others = [], [n for n in others if name_key(n) > key]
+        before = len(inner) + len(others) - len(later_inner) - len(later_others)
+        first = by_name(later_inner, budget, most)
+        then = by_name(later_others, budget, most - len(first))
         listed = Listed(first, then, facts((*first, *then), directory, budget))
     return listed, len(inner), len(others), before, complete and not budget.expired()
 
@@ -146,14 +152,6 @@ def _with_facts(
     for first in range(0, len(names), budget.STRIDE):
         chunk = names[first : first + budget.STRIDE]
         yield from zip(chunk, facts(chunk, directory, budget), strict=True)
-
-
-def _behind(last: str, inner: list[str], others: list[str]) -> tuple[list[str], list[str]]:
-    """The names that come behind `last` in the order by name; `last` may be gone by now."""
-    key = name_key(last.removesuffix("/"))
-    if last.endswith("/"):
-        return [name for name in inner if name_key(name) > key], others
-    return [], [name for name in others if name_key(name) > key]
 
 
 TOOL = Tool(

@@ -112,7 +112,7 @@ def kind_of_name(name: str) -> str:
 
 
 def map_word(name: str) -> str:
-    """NAME as a word that does not look like a count."""
+    """Return `name` as a word that does not look like a count."""
     return literal(name) if name[0] == "+" and name[1:].isdigit() else word(name)
 
 
