@@ -64,14 +64,16 @@ class Catalog:
     """All commands but dependencies, in the contract's order; `everything` has these, too.
 
     `skipped` holds a warning for each file or directory that could not be read. `complete` is
-    false if the time was up before all were read. `seen` are the real paths of the folders that
-    were walked, and `empty` counts those that held no command.
+    false if the time was up before all were read. `first` has the command that counts for each
+    name. `seen` are the real paths of the folders that were walked, and `empty` counts those that
+    held no command.
     """
 
     commands: list[Command] = field(default_factory=list)
     everything: list[Command] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     complete: bool = True
+    first: dict[str, Command] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     empty: int = 0
 
@@ -93,13 +95,7 @@ def read_catalog(
     The catalog keeps the `warnings` about directories that could not be opened.
     """
     catalog = Catalog(skipped=list(warnings))
-    if any(directory.folder.source for directory in directories):
-        commands = _walked(directories, catalog, budget)
-    else:
-        contract: dict[str, Command] = {}
-        for directory in directories:
-            contract |= _read_directory(directory, contract, catalog, budget)
-        commands = list(contract.values())
+    commands = _walked(directories, catalog, budget)
     catalog.complete = not budget.expired()
     # By name without regard to case; the first sort decides between `Go` and `go`.
     commands.sort(key=itemgetter(0))
@@ -163,35 +159,6 @@ def nested_note(counts: Mapping[str, object]) -> Iterator[str]:
         )
 
 
-def _read_directory(
-    directory: CommandDirectory, taken: Mapping[str, Command], catalog: Catalog, budget: Budget
-) -> dict[str, Command]:
-    """Read the commands by file, except files `taken` by an earlier directory; in any order."""
-    try:
-        files = sorted(directory.files(budget))  # warnings stand in this order
-    except PathError as error:
-        label = quote(directory.label)
-        catalog.skipped.append(f"Directory {label} cannot be read: {error.message}")
-        return {}
-    start = time.time_ns()
-    key = directory.cache_key()
-    cached, found = CACHE.get(key) or {}, dict[str, tuple[Stamp, Command]]()
-    for file in files:
-        if file in taken:
-            continue
-        if budget.expired():  # reading one file can take 50 milliseconds
-            break
-        try:
-            _read_file(directory, file, cached, found, start)
-        except PathError as error:
-            name = file_label(directory.label, file)
-            catalog.skipped.append(f"{name} is skipped: {error.message}")
-    if found != cached:
-        # Keep the heads of the files for which there was no time.
-        CACHE.put(key, {**cached, **found} if budget.expired() else found)
-    return {file: command for file, (_, command) in found.items()}
-
-
 def _read_file(
     directory: CommandDirectory,
     file: str,
@@ -233,6 +200,11 @@ class _FolderWalk:
     listings: dict[str, tuple[Stamp, Sequence[Named]]] = field(default_factory=dict)
     cached: Cached = field(default_factory=dict)
     listed: Listed = field(default_factory=dict)
+
+    @property
+    def contract(self) -> bool:
+        """Whether the folder is read as the contract has it: without sources in the settings."""
+        return not self.top.folder.source
 
     def run(self) -> None:
         """Walk the folder, and keep the findings for the next call."""
@@ -290,10 +262,15 @@ class _FolderWalk:
             files = set[str]()
             entries = self.changed(entries, here)
         else:
-            names = (name for name, kind in entries if kind is not EntryKind.DIRECTORY)
+            # A directory `a.md` in one of the contract's folders gets a warning.
+            contract = self.contract
+            names = (name for name, kind in entries if contract or kind is not EntryKind.DIRECTORY)
             files = set(filter(folder.wants, names))
+            # Of the contract's folders, the first that has a command counts.
+            earlier = catalog.first if contract else ()
             for name in sorted(files):
-                if not self.budget.expired():  # reading one file can take 50 milliseconds
+                # Reading one file can take 50 milliseconds.
+                if name.removesuffix(folder.suffix) not in earlier and not self.budget.expired():
                     self.read(here, name)
         catalog.empty += not files
         # A link may lead to a directory; only opening it shows that.
@@ -358,9 +335,12 @@ class _FolderWalk:
             _read_file(here, file, self.cached, self.found, self.start)
         except PathError as error:
             status = lstat_or_none(file, here.descriptor)
-            if status is None and isinstance(error, NotFound):
+            if self.contract:
+                self.skip(file, error)
+            elif status is None and isinstance(error, NotFound):
                 return False
-            self.broken.append(unreadable(file, here, status, error))
+            else:
+                self.broken.append(unreadable(file, here, status, error))
         return True
 
     def skip(self, path: str, error: PathError) -> None:
@@ -379,15 +359,14 @@ def _walked(
     """
     commands: list[Command] = []
     broken: list[Command] = []
-    first: dict[str, Command] = {}
     for directory in directories:
         walk = _FolderWalk(directory, catalog, budget)
         walk.run()
         broken += walk.broken
         # The order of `found` depends on the cache that the last call left.
-        for path in sorted(walk.found, key=lambda path: (path.count("/"), path)):
+        for path in sorted(sorted(walk.found), key=lambda path: path.count("/")):
             _, command = walk.found[path]
-            counts = first.setdefault(command.name, command)
+            counts = catalog.first.setdefault(command.name, command)
             shadowed = counts is not command
             commands.append(command._replace(shadowed_by=counts.path) if shadowed else command)
     if catalog.empty > MAX_EMPTY:
