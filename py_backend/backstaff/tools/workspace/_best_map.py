@@ -243,15 +243,6 @@ def _has_line(here: Directory, start: Directory) -> bool:
     return len(here.below) >= LINE and (here.below[LINE - 1].heat > 0 or not start.heat)
 
 
-@dataclass(slots=True)
-class _Left:
-    """The `labels` that wait for a line above them, and the folders and files below that count."""
-
-    labels: list[Directory] = field(default_factory=list)
-    folders: int = 0
-    files: int = 0
-
-
 def _lines(
     start: Directory,
     shown: Mapping[Directory, Sequence[str]],
@@ -259,35 +250,35 @@ def _lines(
     prefix: str,
 ) -> list[Line]:
     """The lines of the directories `shown`, with the names in each; that of `start` has `first`."""
-    # The directories shown and all above them, the deepest first.
-    left: dict[Directory, _Left] = {start: _Left()}
+    # The directories shown and all above them, each with the labels that wait for a line there.
+    waiting: dict[Directory, list[Directory]] = {start: []}
     for one in (*first, *shown):
         here: Directory | None = one
-        while here and here not in left:
-            left[here] = _Left()
+        while here and here not in waiting:
+            waiting[here] = []
             here = here.above
+    # The folders and files below each that the map shows or counts.
+    folders, files = Counter[Directory](), Counter[Directory]()
     lines: list[Line] = []
-    for here in sorted(left, key=lambda one: -one.level):
-        labels, folders, files = left[here].labels, left[here].folders, left[here].files
-        names, above = shown.get(here), here.above
+    for here in sorted(waiting, key=lambda one: -one.level):
+        labels, names, above = waiting[here], shown.get(here), here.above
         least = 1 if above in (None, start) else LINE - (names is not None)
         if has_line := not above or bool(names) or len(labels) >= least:
-            folded = here.folders - folders, here.total - len(here.names) - files
+            folded = here.folders - folders[here], here.total - len(here.names) - files[here]
             inner = labels if above else {*labels, *first}
             lines.append(_line(here, sorted(names or ()), inner, folded, prefix))
-        if above:
-            upper = left[above]
-            upper.folders += here.level - above.level
-            if has_line or names is not None or here in first:
-                if not has_line:
-                    labels.append(here)
-                upper.folders += here.folders
-                upper.files += here.total
-            else:
-                upper.folders += folders - bool(here.names)
-                upper.files += files
-            if not has_line:
-                upper.labels += labels
+        if not above:
+            continue
+        is_named = has_line or names is not None or here in first
+        folders[above] += here.level - above.level
+        if is_named:
+            folders[above] += here.folders
+            files[above] += here.total
+        else:
+            folders[above] += folders[here] - bool(here.names)
+            files[above] += files[here]
+        if not has_line:
+            waiting[above] += [*labels, here] if is_named else labels
     return sorted(lines, key=lambda line: line.directory.path)
 
 
