@@ -31,7 +31,7 @@ def pytest_testnodedown(node: Any) -> None:  # noqa: ANN401  # of pytest-xdist
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """Say how much was attacked, where anything was; before the closing line, what is missing."""
+    """Print the figures of the attacks, if any, and above the closing line the skipped tests."""
     if figures.FIGURES:
         terminalreporter.section("attacks")
         for line in figures.lines():

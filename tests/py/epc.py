@@ -142,13 +142,13 @@ class Client:
             pytest.fail(f"the server goes on without its client\n{self.log()}")
 
     def rest(self) -> bytes:
-        """What else there is on stdout, once the server has ended."""
+        """The rest of stdout, once the server has ended."""
         assert self.process.stdout
         rest: bytes = self.process.stdout.read()
         return bytes(self._buffer) + rest
 
     def log(self) -> str:
-        """What the server wrote to stderr."""
+        """The server's output on stderr."""
         self._log.seek(0)
         return self._log.read().decode(errors="replace")
 

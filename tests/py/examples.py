@@ -1,4 +1,4 @@
-"""How many examples a test of Hypothesis tries: a share of what the profile says.
+"""The number of examples that a test of Hypothesis tries: a share of the profile's.
 
 A number of its own would keep a deeper profile from deepening the test.
 """

@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 def in_child(function: Callable[[], Value]) -> Value:
-    """What `function` returns in a forked child; what it raises fails the test."""
+    """Return the value of `function` in a forked child; an exception there fails the test."""
     reading, writing = os.pipe()
     child = fork()
     if not child:
@@ -45,7 +45,7 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 
 
 def unprivileged(function: Callable[[], Value]) -> Value:
-    """What `function` returns where the modes of files count, as they do for everyone but root."""
+    """Return the value of `function` if the modes of files count, as they do except for root."""
 
     def bound_by_modes() -> Value:
         give_up_privileges()
@@ -55,7 +55,7 @@ def unprivileged(function: Callable[[], Value]) -> Value:
 
 
 def as_nobody(function: Callable[[], Value]) -> Value:
-    """What `function` returns as another user than root.
+    """Return the value of `function` as another user than root.
 
     It must import nothing: that user may not enter a checkout in the home of root.
     """
@@ -70,9 +70,9 @@ def as_nobody(function: Callable[[], Value]) -> Value:
 
 
 def give_up_privileges() -> None:
-    """Become an owner of files with no rights beyond their modes, nor do children have any.
+    """Become an owner of files, like all children, with no rights beyond their modes.
 
-    For root, give up all capabilities. A change of user would do as well, but for a checkout that
+    For root, give up all capabilities. A change of user would do as well, except in a checkout that
     other users cannot enter.
     """
     if os.getuid() == 0:

@@ -1,4 +1,4 @@
-"""What tests ask of any reply."""
+"""Parts of replies that tests look at."""
 
 from backstaff.server import Reply
 

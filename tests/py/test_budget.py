@@ -124,7 +124,7 @@ def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def ran(tool_id: str, root: Path, budget: Budget) -> Result | ToolError:
-    """What the tool answers."""
+    """The tool's answer."""
     tool = REGISTRY.by_id[tool_id]
     settings = tool.settings()
     given = fitting(tool)

@@ -151,7 +151,7 @@ ESCAPED_NAME = "a\\u009b31m\\u202eb\\u200b\\udb40\\udc41\U0001f469\u200d\U0001f4
 
 
 def on_terminal(*arguments: str) -> str:
-    """What a command prints on a terminal."""
+    """The output of a command on a terminal."""
     screen, terminal = pty.openpty()
     done = subprocess.Popen((*ISOLATED, *arguments), stdout=terminal, stdin=subprocess.DEVNULL)  # noqa: S603
     os.close(terminal)

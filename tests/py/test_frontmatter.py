@@ -1,4 +1,4 @@
-"""Front matter: what counts as what, and that no file can hurt."""
+"""Front matter: the values it means, and that no file can do harm."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ often = examples(2)
 
 
 def fields(text: str) -> dict[str, Any]:
-    """What the front matter `text` says."""
+    """The fields of the front matter `text`."""
     return dict(parse(f"---\n{text}\n---\nbody\n".encode()).fields)
 
 

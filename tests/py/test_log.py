@@ -84,10 +84,7 @@ def test_record_that_cannot_be_formatted_is_no_failure(
 
 
 def log(file: Path, line: str) -> str:
-    """Log `line` to `file` as a process does that has just started.
-
-    What the system said against it.
-    """
+    """Log `line` to `file` as a process that has just started, and return the error if any."""
     logging.getLogger().handlers.clear()
     try:
         start(str(file), "warning")

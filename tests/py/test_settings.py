@@ -193,7 +193,7 @@ def test_file_of_another_user_is_refused_and_root_s_is_taken(folder: Path) -> No
 
 
 def told(config: Path) -> str:
-    """What is said of the file `config`."""
+    """The message about the file `config`."""
     try:
         load(config, TABLES)
     except SettingsError as error:

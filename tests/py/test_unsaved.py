@@ -40,7 +40,7 @@ def answer(_: Nothing, context: Context) -> Result:
 
 @pytest.fixture
 def server(folder: Path) -> Server:
-    """A server of a tool that reads what files hold, and of one that does not."""
+    """A server of a tool that reads the content of files, and of one that does not."""
     reader: Tool[Any] = replace(tool(answer, "reader"), reads_content=True)
     registry = Registry({"test/reader": reader, "test/other": tool(answer, "other")})
     return server_at(folder, registry)

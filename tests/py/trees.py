@@ -1,4 +1,4 @@
-"""Directory trees for tests: what stands in them, and who may reach them."""
+"""Directory trees for tests: their entries, and who may reach them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from backstaff.project.packed import Directory, PackedPaths
 from tests.golden.cases import make
 
 Content = Mapping[str, object]
-"""Paths and what is at each: a string, None for a directory, `{"link": TARGET}`, ...; see
+"""Paths and the entry at each: a string, None for a directory, `{"link": TARGET}`, ...; see
 `tests.golden.cases.make`."""
 
 

@@ -1,4 +1,4 @@
-"""What the attacks share: a project with a secret beside it, all tools, and how to tell a leak.
+"""Shared by the attacks: a project with a secret beside it, all tools, and the test for a leak.
 
 Whatever is outside carries the secret: in names, in contents, in sizes and in times. The tools come
 from the registry, so one that is added later is attacked without a word being said.
@@ -23,7 +23,7 @@ from tests.py.servers import FITTING, fitting
 from tests.py.trees import plant
 
 TOOLS: Mapping[str, Tool[Any]] = discover().by_id
-SECRET = "top-secret"  # noqa: S105  # it is what must not be seen
+SECRET = "top-secret"  # noqa: S105  # the secret that must not be seen
 SECRET_SIZE = 7_654_321
 SECRET_TIME = 1_111_111_111
 """2005-03-18 UTC, which no clock shows here; nothing else has this size or this time."""
@@ -32,7 +32,7 @@ MARKS = tuple(
     for mark in (SECRET, str(SECRET_SIZE), "7.3 MB", str(SECRET_TIME), "2005-03-18", "2005-03-17")
 )
 BUG = "failed unexpectedly"
-"""What a reply says of a bug."""
+"""The words of a reply about a bug."""
 PATHS = ("d", "d/sub", "d/same", ".", "d/sub/../same", "d/./", "l", "d/sub/../sub")
 PATH_NAMES = ("path", "cwd", "directory", "folder", "file", "root", "root_path", "start")
 
@@ -144,6 +144,6 @@ def _random_value(
         case ParameterType.STRING:
             return known.get(parameter.name, "name")
         case _:
-            # What a millisecond is enough for differs from call to call.
+            # How far a call gets in a millisecond differs from call to call.
             few = [] if parameter.name == "timeout_ms" else [low, min(high, low + 3)]
             return random.choice([high, *few])

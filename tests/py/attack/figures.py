@@ -1,4 +1,4 @@
-"""How much was attacked, for how long, and what came of it; printed when the suite is over.
+"""Counts and durations of the attacks, and their results; printed when the suite is over.
 
 `BACKSTAFF_MINUTES` in the environment (`dev/torture MINUTES`) says how long it may all take;
 without it each attack is as short as it can be and still mean something.

@@ -1,7 +1,7 @@
-"""A reader of answers who does what their notes tell, to the letter, and knows nothing else.
+"""A reader of answers who follows their notes to the letter, and knows nothing else.
 
-What it has seen are the paths of files that stood in some text, and the names of commands. A note
-that it does not understand is a fault: whoever words a new one has to teach it here.
+It has seen the paths of files that stood in some text, and the names of commands. A note that it
+does not understand is a fault: whoever words a new one has to teach it here.
 """
 
 import json
@@ -23,7 +23,7 @@ _BARE = re.compile(r'("(?:[^"\\]|\\.)*"|[^"]*?)(/…|/\(\S+\)|/|@|)')
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call was answered, and its text: the lines of its body, and its notes."""
+    """The answer to a call, and its text: the lines of its body, and its notes."""
 
     tool: str
     given: dict[str, object]
@@ -73,7 +73,7 @@ def joined(above: str, name: str) -> str:
     return name if above == "." else f"{above}/{name}"
 
 
-# ---------------------------------------------------------------------------- what is seen
+# ---------------------------------------------------------------------------- things seen
 
 
 def seen_in(answer: Answer) -> Iterator[str]:
@@ -94,7 +94,7 @@ def seen_in(answer: Answer) -> Iterator[str]:
 
 
 def _on_lines(answer: Answer) -> Iterator[str]:
-    """Of a tree or a map: what is neither a directory nor a count, such as `+9 .py` of a map."""
+    """The words of a tree or map other than directories and counts, such as `+9 .py` of a map."""
     for path, words in answer.lines():
         is_map = answer.tool == "workspace/project_overview"
         counts = [at for at, word in enumerate(words) if re.fullmatch(r"\+\d+", word)]
@@ -131,7 +131,7 @@ def paths_in(answer: Answer) -> Iterator[tuple[str, bool]]:
         yield path, directory
 
 
-# ---------------------------------------------------------------------------- what is told to do
+# ---------------------------------------------------------------------------- notes to follow
 
 Rule = Callable[[Answer, re.Match[str]], Iterator[Call]]
 
@@ -348,7 +348,7 @@ class Follower:
     calls: list[Call] = field(default_factory=list)
 
     def follow(self, tool: str, given: dict[str, object], wanted: set[str]) -> set[str]:
-        """Make this call and all that are told, until `wanted` was seen; what of it was not."""
+        """Make this call and all that notes name, until `wanted` was seen; return the rest."""
         waiting: deque[Call] = deque([(tool, given)])
         made: set[str] = set()
         while waiting and not wanted <= self.seen:

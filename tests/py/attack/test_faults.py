@@ -60,7 +60,7 @@ def everything(tool_id: str) -> dict[str, object]:
 
 
 def called(server: Server, tool_id: str) -> Reply:
-    """The reply, without what is new each time."""
+    """The reply, without the parts that are new each time."""
     reply = server.call(tool_id, everything(tool_id), {"json": True})
     json = re.sub('"took_ms":[0-9]+', "", reply.json) if reply.json else None
     return replace(reply, elapsed_ms=0, json=json)
@@ -70,7 +70,7 @@ def called(server: Server, tool_id: str) -> Reply:
 def failing_at(step: int, number: int) -> Iterator[list[str]]:
     """Let the `step`-th question to the system fail with error `number`.
 
-    Yields what failed, if any.
+    Yields the question that failed, if any.
     """
     left, failed = [step], list[str]()
     real = {name: getattr(os, name) for name in STEPS}
@@ -142,8 +142,8 @@ def test_fault_at_any_step_is_an_answer_and_leaves_nothing_open(
 @pytest.mark.parametrize("tool_id", TOOLS)
 def test_few_descriptors_are_enough_and_fewer_are_an_answer(server: Server, tool_id: str) -> None:
     def within(spare: int) -> tuple[bool, str]:
-        called(server, tool_id)  # what is imported late is read now
-        # What is open stays so. A limit is about numbers, and free ones may stand among the others.
+        called(server, tool_id)  # makes late imports now
+        # Open descriptors stay open. A limit is about numbers, and free ones may stand among them.
         *free, limit = [os.dup(0) for _ in range(spare + 1)]
         for number in (*free, limit):
             os.close(number)

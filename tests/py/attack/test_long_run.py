@@ -63,7 +63,7 @@ def churn(root: Path) -> None:
 
 
 def steady(value: Mapping[str, Any]) -> str:
-    """A reply without what is new each time: how long it took, and when a thing was last read."""
+    """A reply without the parts that are new each time: its duration, and times of last access."""
     return re.sub(r"':(elapsed-ms|accessed[a-z-]*)': [^,}]*|Accessed: [-0-9 :]*", "", repr(value))
 
 
@@ -78,7 +78,7 @@ class Talker:
         self.failure: BaseException | None = None
 
     def run(self, until: float) -> None:
-        """Call until it is time; what fails is kept for the thread that waits."""
+        """Call until it is time; a failure is kept for the thread that waits."""
         try:
             while time.monotonic() < until:
                 self.call_some()

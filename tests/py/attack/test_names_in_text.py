@@ -1,4 +1,4 @@
-"""What a name can do in the text of every tool: nothing. A row is an entry, whatever its name."""
+"""No name has an effect in the text of any tool: a row is an entry, whatever its name."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def plant(folder: Path, names: list[str]) -> Path:
 
 
 def arguments(tool_id: str) -> Iterator[dict[str, object]]:
-    """Arguments that have the tool name what was planted."""
+    """Arguments with which the tool names the planted files."""
     tool = TOOLS[tool_id]
     known = {p.name for p in tool.parameters}
     wide = {"entry_kind": "all", "show_hidden": True, "page_size": 100, "max_results": 100}
@@ -104,7 +104,7 @@ def strings(value: object) -> Iterator[str]:
 
 
 def replies(tool_id: str, root: Path) -> list[Reply]:
-    """What the tool says of all that was planted."""
+    """The tool's answer about all planted files."""
     server = server_at(root)
     return [server.call(tool_id, given, {"json": True}) for given in arguments(tool_id)]
 
@@ -142,7 +142,7 @@ def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names:
             assert lines(found) == lines(wanted), f"{found.text}\n--- but\n{wanted.text}"
 
 
-# What git does not know is in no diff and no history.
+# Files unknown to git are in no diff and no history.
 WITH_NAMES = [tool for tool in TOOLS if takes_path(TOOLS[tool]) and "/git_" not in tool]
 
 

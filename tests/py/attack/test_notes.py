@@ -1,4 +1,4 @@
-"""What an answer that was cut tells to do works when it is done to the letter: all is seen then."""
+"""Whoever follows the notes of a cut answer to the letter sees everything."""
 
 import re
 from pathlib import Path
@@ -268,7 +268,7 @@ READ_ELSEWHERE |= {"workspace/outline"}  # in tests/py/tools/test_outline.py
 
 @pytest.mark.parametrize("tool_id", [one for one in TOOLS if one not in READ_ELSEWHERE])
 def test_answer_that_is_cut_tells_of_calls_that_show_more(tree: Plant, tool_id: str) -> None:
-    # Whoever adds a tool that cuts its answers has to teach the follower what its notes mean.
+    # Whoever adds a tool that cuts its answers has to teach the follower its notes.
     content = {f".claude/commands/go-{number:02}.md": "go " * 900 for number in range(50)}
     content |= {f"folder-{number:02}/go{number}": "go" for number in range(90)}
     server = server_at(tree(content | {".claude/commands/go.md": "go on\n" * 900}))

@@ -1,4 +1,4 @@
-"""A process swaps what is inside for links to a secret, as fast as it can, under every tool."""
+"""A process swaps files inside for links to a secret, as fast as it can, under every tool."""
 
 import os
 import time

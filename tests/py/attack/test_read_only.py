@@ -45,7 +45,7 @@ CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)")
 
 
 def strace(folder: Path) -> tuple[tuple[str, ...], Path]:
-    """A command that notes what another does, and where it does; skips the test without one."""
+    """A command that traces the calls of another; skips the test if there is none."""
     program = shutil.which("strace")
     if not program:
         pytest.skip("needs strace")
@@ -94,7 +94,7 @@ TRANSPORTS: Mapping[str, tuple[type[Client], tuple[str, ...], Callable[..., str]
         b'not JSON\n{"jsonrpc": "2.0", "id": 999, "method": "nothing"}\n',
     ),
 }
-"""For each: its client, how the server starts, a call of a tool, and what no client should send."""
+"""For each: its client, the start of the server, a call of a tool, and input that is malformed."""
 
 
 def call_every_tool(client: Client, call: Callable[..., str]) -> None:
@@ -119,7 +119,7 @@ def test_every_tool_changes_nothing_but_the_log(folder: Path, transport: str) ->
     options = ("--root", str(root), "--log-file", str(log), "--log-level", "debug")
     clients = []
     try:
-        # Once before, as the interpreter keeps what it compiled beside our own sources.
+        # Once before, because the interpreter keeps compiled files beside our own sources.
         clients.append(client_of((*ISOLATED, *serve, *options)))
         call_every_tool(clients[0], call)
         command, notes = strace(folder)

@@ -63,7 +63,7 @@ class Tree(RuleBasedStateMachine):
         if there.is_symlink() or not there.is_dir():
             try_to(there.unlink)
         elif inside(there, self.folder):
-            shutil.rmtree(there.resolve())  # the path may lead through what is removed
+            shutil.rmtree(there.resolve())  # the path may lead through the removed directory
 
     @precondition(lambda self: hasattr(self, "root"))
     @rule(texts=st.lists(TEXT, min_size=1, max_size=6))
@@ -89,7 +89,7 @@ def try_to(change: Callable[[], object]) -> None:
 
 
 def inside(there: Path, folder: Path) -> bool:
-    """Whether what is to be removed really is below `folder`, also through links."""
+    """Whether the path to remove really is below `folder`, also through links."""
     return str(there.resolve()).startswith(f"{folder}/")
 
 

@@ -1,4 +1,4 @@
-"""No tool tells a model what a file with secrets holds, by whatever name and over any transport."""
+"""No tool shows a model the content of a file with secrets, by any name, over any transport."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ LINKS = {
     ".claude/commands/go.md": "../../.env",
     ".claude/commands/in.md": "../../hop",
 }
-"""Links to it, but for one whose own name is that of a secret."""
+"""Links to it, except one whose own name is that of a secret."""
 
 
 @pytest.fixture

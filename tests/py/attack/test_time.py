@@ -41,7 +41,7 @@ LISTS = [
 
 
 class Clock(SimpleNamespace):
-    """A clock that stands still but for what is worked."""
+    """A clock that moves only with the work that is done."""
 
     now: float
 
@@ -79,7 +79,7 @@ def number_of(reply: Reply, key: str) -> int:
     return number
 
 
-# ---------------------------------------------------------------------------- what a model sends
+# ---------------------------------------------------------------------------- a model's arguments
 
 
 @pytest.mark.parametrize(("tool_id", "name"), LISTS)
@@ -140,7 +140,7 @@ def test_globs_that_are_compared_hear_that_the_call_is_taken_back(
     assert len(matched) == STRIDE
 
 
-# ---------------------------------------------------------------------------- what a project holds
+# ---------------------------------------------------------------------------- a project's content
 
 
 def test_files_are_counted_in_a_part_of_the_time_and_the_map_is_drawn_in_the_rest(
@@ -239,7 +239,7 @@ def test_run_of_combining_marks_is_normalized_in_no_time() -> None:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
-    """So many items as are sorted at once."""
+    """The number of items that are sorted at once."""
     monkeypatch.setattr(Budget, "AT_ONCE", 5000)
     return Budget.AT_ONCE
 

@@ -1,4 +1,4 @@
-"""Every way in and out, through every tool that takes a path: what leaves the root is refused."""
+"""Every way in and out, through every tool that takes a path: a path out of the root is refused."""
 
 import os
 import time
@@ -21,7 +21,7 @@ OUTSIDE = {"SANDBOXVIOLATION"}
 INVALID = {"INVALIDARGUMENT", "BADARGS"}
 STATUS = "workspace/git_status_summary"
 ABSENT = ({"NOTFOUND", "EXECUTIONFAILED"}, {"NOTDIRECTORY"})
-"""The codes for what does not exist; the second are those of `STATUS`, by its contract."""
+"""The codes for a missing path; the second are those of `STATUS`, by its contract."""
 every_tool = pytest.mark.parametrize("tool_id", WITH_PATH)
 
 
@@ -57,7 +57,7 @@ def server(root: Path) -> Attacked:
 
 
 def asked(server: Attacked, tool_id: str, path: str) -> Reply:
-    """What the tool says of `path`; it may not tell the secret, whatever it says."""
+    """The tool's answer about `path`, which must not hold the secret."""
     tool = TOOLS[tool_id]
     arguments = fitting(tool) | {takes_path(tool): path}
     reply = server.call(tool_id, arguments, {"json": True})
@@ -119,7 +119,7 @@ def test_link_that_ends_inside_is_followed(server: Attacked, tool_id: str) -> No
     for path in ("in", "in/", "abs", "in/sub", "round"):
         reply = asked(server, tool_id, to_answer(tool_id, path))
         assert reply.ok or tool_id in NO_LINK, path
-    # The contracts of two tools refuse what others follow; neither may find something else.
+    # The contracts of two tools refuse links that others follow; neither may find another file.
     assert code(asked(server, tool_id, to_answer(tool_id, "../R/d"))) in {"", *OUTSIDE}
 
 
@@ -173,7 +173,7 @@ def test_links_in_a_circle_end_at_once(server: Attacked, root: Path, tool_id: st
 def test_path_too_long_for_the_system_is_no_way_out(
     server: Attacked, root: Path, tool_id: str
 ) -> None:
-    # `long` is a link whose words are as long as the system takes; what follows makes it too long.
+    # `long` is a link of the greatest length that the system takes; the rest makes it too long.
     steps = "/".join(["d/.."] * 700)
     (root / "long").symlink_to(f"{steps[:4000]}/d")
     for path in (f"long/{'./' * 140}../../outside", f"{steps}/../outside", f"{'d/../' * 800}../x"):

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 fuzzing = examples(1, least=MINUTES * 300)
 
-# Read syntax of Lisps, and what sexpdata, Emacs and Python each take for something of their own.
+# Read syntax of Lisps, and pieces with a special meaning for sexpdata, Emacs or Python.
 PIECES = (
     *(b"(", b")", b"[", b"]", b'"', b"\\", b"'", b"`", b",", b",@", b"#", b"#.", b"#s(", b"#["),
     *(b".", b"#1=", b"#1#", b"#@9 ", b"#&3", b"?a", b"?\\C-a", b";x\n", b"|", b"\n", b" ", b"\0"),

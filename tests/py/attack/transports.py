@@ -21,7 +21,7 @@ WHOLE = 1 << 20
 
 
 class Attacked(Protocol):
-    """What answers the calls of an attack."""
+    """A server that answers the calls of an attack."""
 
     def call(
         self, tool_id: str, arguments: object = None, context: Mapping[str, object] | None = None

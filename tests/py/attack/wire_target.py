@@ -1,4 +1,4 @@
-"""What a fuzzer throws at the wire, and what must hold whatever that is.
+"""Input of a fuzzer for the wire, and the properties that must always hold.
 
 `fed` is given any bytes. The connection answers every call whose number can be read, once, in a
 frame that a reader understands; or it gives the connection up. It raises nothing else, keeps
@@ -35,7 +35,7 @@ class AtOnce(Workers):
 
 
 class Outcome(NamedTuple):
-    """What came of a stream: how many answers, and if the connection was given up."""
+    """The result of a stream: the number of answers, and whether the connection was given up."""
 
     answers: int
     given_up: bool
@@ -67,7 +67,7 @@ def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
 
 def kept(connection: Connection) -> int:
     """The bytes that the connection keeps for later."""
-    return len(connection._frames._buffer)  # noqa: SLF001  # what a client cannot see must not grow
+    return len(connection._frames._buffer)  # noqa: SLF001  # a buffer that no client sees must not grow
 
 
 def answer_to(data: bytes) -> int:
@@ -94,7 +94,7 @@ def expected(stream: bytes) -> tuple[Counter[int], Counter[int], bool | None]:
 
 
 def bodies(stream: bytes) -> Iterator[bytes | None]:
-    """The frames in `stream`; of one that is too large its beginning; None for what is no frame."""
+    """The frames in `stream`; the beginning of one too large; None for bytes that are no frame."""
     while len(stream) >= HEADER_BYTES:
         if not HEADER.fullmatch(stream[:HEADER_BYTES]):
             yield None

@@ -1,4 +1,4 @@
-"""What stands in an open directory: names, kinds, statuses and link targets."""
+"""The entries of an open directory: names, kinds, statuses and link targets."""
 
 import errno
 import os

@@ -22,7 +22,7 @@ def directory(tmp_path: Path) -> Iterator[int]:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of what is opened."""
+    """The names of the files that are opened."""
     names: list[str] = []
     system_open = os.open
 

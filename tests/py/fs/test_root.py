@@ -1,4 +1,4 @@
-"""The sandbox: which paths lead where, and which are refused with what."""
+"""The sandbox: which paths lead where, and which are refused with which error."""
 
 import errno
 import os
@@ -27,13 +27,13 @@ from tests.py.trees import Plant
 
 
 def look(root: Path, text: str) -> str:
-    """The real path of what `text` names below `root`."""
+    """The real path that `text` names below `root`."""
     with Root(str(root)) as opened, opened.resolve(text) as place:
         return place.path
 
 
 def names(root: Path, text: str) -> list[str]:
-    """What is in the directory that `text` names below `root`."""
+    """The names in the directory that `text` names below `root`."""
     with Root(str(root)) as opened, opened.resolve(text) as place:
         return sorted(names_in(place.listing(), Budget()))
 

@@ -1,4 +1,4 @@
-"""The walk: its order, what it never enters, what it holds open, and how it ends."""
+"""The walk: its order, the directories it never enters or holds open, and its end."""
 
 import errno
 import os
@@ -52,7 +52,7 @@ def paths(root: Path, arrange: Arrange = by_name) -> list[str]:
 
 
 def descriptors() -> set[Path]:
-    """What this process holds open (the one by which this is listed is gone meanwhile)."""
+    """The descriptors that this process holds open, except the one that lists them."""
     return {path for path in Path("/proc/self/fd").iterdir() if path.exists()}
 
 
@@ -257,7 +257,7 @@ def test_directory_moved_away_while_it_is_walked_is_walked_to_its_end(tree: Plan
 
 
 def refusals(root: Path) -> list[tuple[str, str]]:
-    """The directories that could not be entered, and why; then what else was found."""
+    """The directories that could not be entered, with the reasons, and the other entries."""
     told = []
     with walk(root) as running:
         for step in running:
@@ -478,7 +478,7 @@ class Waning(Budget):
 
 
 def found_in_time(root: Path, looks: int) -> tuple[list[str], bool]:
-    """What is found until the budget is spent, and whether the walk tells so."""
+    """The entries found until the budget is spent, and whether the walk says that it is."""
     budget = Waning(looks=iter(range(looks)))
 
     def arrange(directory: int, _path: str) -> list[Named]:

@@ -112,7 +112,7 @@ class McpClient(Client):
         return dict(json.loads(self.line()))
 
     def ask(self, method: str, params: object = None) -> Message:
-        """The answer to a request; progress that is told meanwhile is passed over."""
+        """The answer to a request; notifications of progress are passed over."""
         self.say(request(method, params))
         while "id" not in (answer := self.heard()):
             pass

@@ -62,7 +62,7 @@ def python(version: int) -> str:
 
 
 def printed(*command: str, **options: Any) -> str:  # noqa: ANN401
-    """What `command` prints; it must not fail."""
+    """The output of `command`, which must not fail."""
     done = subprocess.run(  # noqa: S603
         command, capture_output=True, text=True, timeout=SECONDS, check=False, **options
     )
@@ -92,7 +92,7 @@ def test_python_sdk_lists_and_calls_every_tool(
     assert answers["errors"] == [False] * len(calls)
     assert all(len(texts) == 1 and texts[0] for texts in answers["texts"])
     assert answers["unknown"].startswith("No such tool: nothing (there are ")
-    if mode != STATELESS_VERSION:  # this one never asks what the server says of itself
+    if mode != STATELESS_VERSION:  # this one never asks the server to describe itself
         assert str(root) in answers["instructions"]
 
 
@@ -180,7 +180,7 @@ def conversation(client: McpClient, version: str) -> list[tuple[str, str, Messag
         name = REGISTRY.model_name(tool_id)
         for given in (fitting(tool), {"path": "../..", "nonsense": "x"}):
             ask("tools/call", {"name": name, "arguments": given, **more})
-    # What is ahead is nothing that RE2 could look for.
+    # No text helps to find this pattern quickly, so the call lasts and reports progress.
     slow = {"pattern": "(a+)+(?!.)", "timeout_ms": 1500}
     meta = {"_meta": more.get("_meta", {}) | {"progressToken": "p"}}
     ask("tools/call", {"name": "regexp_search", "arguments": slow, **meta})

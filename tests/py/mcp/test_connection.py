@@ -1,4 +1,4 @@
-"""One MCP connection: what each request is answered with, in both eras, and what on misuse."""
+"""One MCP connection: the answers to each request, in both eras, and to misuse."""
 
 import json
 import threading
@@ -321,7 +321,7 @@ def test_failure_of_a_tool_is_a_text_for_the_model(
 
 def test_unknown_tool_is_an_error_that_names_the_known_ones(folder: Path) -> None:
     session = Session(server_at(folder), ["workspace/tree"])
-    # What is not offered is unknown.
+    # A tool that is not offered is unknown.
     for name in ("nothing", "list_directory", "agent-q/list_directory", "", None, 7, ["tree"]):
         code, message = session.error("tools/call", {"name": name})
         assert code == INVALID_PARAMS
@@ -516,7 +516,7 @@ def test_progress_is_told_where_a_token_asks_and_never_after_the_answer(
         assert text(message["result"]) == "through"
         for uid in range(20):
             session.say(request("tools/call", {"name": "quick"}, uid=uid))
-            assert session.heard()["id"] == uid, "progress was told after the answer"
+            assert session.heard()["id"] == uid, "progress was reported after the answer"
 
 
 def test_no_progress_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:

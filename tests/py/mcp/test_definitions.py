@@ -1,4 +1,4 @@
-"""What models read of the tools before any call: few tokens, names that every client takes."""
+"""The definitions that models read before any call: few tokens, names that every client takes."""
 
 import json
 import re

@@ -61,7 +61,7 @@ command_line.main(["mcp", "--root", "/", "--toolsets", "test"])
 
 @pytest.fixture
 def made_up(serve: Serve) -> McpClient:
-    """A client of a server whose tools hang, or print what they like."""
+    """A client of a server whose tools hang, or print something."""
     return serve(command=(sys.executable, "-c", WITH_MADE_UP_TOOLS))
 
 
@@ -111,7 +111,7 @@ def test_server_ends_while_tools_hang_and_with_half_a_line(made_up: McpClient) -
 
 
 def answered(client: McpClient) -> dict[object, dict[str, object]]:
-    """What `client` is answered, by id, after it has ended its requests."""
+    """The answers to `client`, by id, after it has ended its requests."""
     assert client.close() == 0
     messages = [json.loads(line) for line in client.rest().splitlines()]
     return {message["id"]: message["result"] for message in messages}
@@ -153,7 +153,7 @@ def test_server_ends_when_nobody_reads_its_answers(serve: Serve) -> None:
 
 
 def test_interrupt_ends_the_server_without_a_traceback(serve: Serve) -> None:
-    # What runs in the background of a shell inherits that interrupts are ignored.
+    # A process in the background of a shell inherits that interrupts are ignored.
     client = serve(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     client.ask("ping")
     client.process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""The start on another host: what is kept there, what is trusted, and what is refused."""
+"""The start on another host: the files that are kept there, trusted there, and refused."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The estimate of tokens, against what the vocabularies o200k and cl100k make of texts."""
+"""The estimate of tokens, against the vocabularies o200k and cl100k."""
 
 import pytest
 

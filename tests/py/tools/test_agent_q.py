@@ -1,4 +1,4 @@
-"""Agent-Q's tools beyond what the golden cases show."""
+"""Agent-Q's tools beyond the golden cases."""
 
 import errno
 import os
@@ -299,7 +299,7 @@ def test_link_that_leads_nowhere_is_not_found(tree: Plant) -> None:
     assert "[FILE] l" in listing(root).text
 
 
-# ---------------------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------------------- refusals
 
 
 def test_unreadable_directory_is_told(tree: Plant) -> None:

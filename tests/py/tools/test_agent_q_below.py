@@ -32,7 +32,7 @@ RECURSIVE = ("directory_tree", "search_files")
 
 
 def asked(root: Path, name: str, context: object = None, **arguments: object) -> Reply:
-    """The reply of the tool `name` below `root`; search_files finds everything if not told what."""
+    """The reply of the tool `name` below `root`; search_files finds everything by default."""
     everything = {"pattern": "*"} if name == "search_files" else {}
     return server_at(root).call(f"agent-q/{name}", everything | arguments, context)
 
@@ -172,7 +172,7 @@ def walked(below: Below, exclude: list[str], above: str = "") -> Iterator[tuple[
 
 
 def tree_text(root: Path, below: Below, exclude: list[str]) -> str:
-    """What directory_tree answers."""
+    """The answer of directory_tree."""
     rows = [f"[DIR]  {root.name}/\n"]
     for path, what in walked(below, exclude):
         if ".git" in path.split("/")[:-1]:
@@ -186,7 +186,7 @@ def tree_text(root: Path, below: Below, exclude: list[str]) -> str:
 
 
 def excluding(exclude: list[str]) -> str:
-    """What is said of the patterns: all are echoed, and those that do nothing are told."""
+    """The lines about the patterns: all are echoed, and those without effect are named."""
     if not exclude:
         return ""
     idle = [pattern for pattern in exclude if pattern in ("*b*", "**", "", "x/y")]

@@ -1,4 +1,4 @@
-"""workspace/project_overview: what it shows is there, what it hides it counts, and it fits."""
+"""workspace/project_overview: all it shows exists, all it hides is counted, and it fits."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def repository(folder: Path) -> Iterator[Path]:
 
 @dataclass
 class Line:
-    """What a line of the map says."""
+    """The content of a line of the map."""
 
     path: str
     files: dict[str, bool]
@@ -73,7 +73,7 @@ class Line:
 
 @dataclass
 class Word:
-    """A word: a name that was quoted, None if it was not, and what follows it or stands alone."""
+    """A word: the name if it was quoted, else None, and the text behind it or alone."""
 
     name: str | None
     rest: str
@@ -95,7 +95,7 @@ def words(line: str) -> Iterator[Word]:
 
 
 def read(line: str) -> Line:
-    """What `line` of a map says, by its grammar alone."""
+    """The content of `line` of a map, by its grammar alone."""
     first, *rest = words(line)
     assert first.rest.endswith("/"), line
     found = Line(first.rest[:-1] if first.name is None else first.name, {}, {})
@@ -191,11 +191,11 @@ def check(reply: Reply, root: Path, files: set[str]) -> None:
     assert reply.truncated == (named(reply) != files)
 
 
-# ---------------------------------------------------------------------------- what always holds
+# ---------------------------------------------------------------------------- properties
 
 
 def files_in(below: Below, above: str = "") -> Iterator[str]:
-    """The paths of what is to be counted: no fifo, and nothing of git's."""
+    """The paths that count: no fifo, and nothing of git's."""
     for name, what in below.items():
         if name == ".git" or what is None:
             continue
@@ -769,7 +769,7 @@ def test_tree_as_deep_as_can_be_is_shown(tree: Plant) -> None:
 
 def test_what_is_too_deep_for_a_walk_is_told_and_can_be_given_as_path(tree: Plant) -> None:
     root = tree({"d/" * (DEEPEST + 20) + "f.py": ""})
-    for _ in range(2):  # the second time from what is kept
+    for _ in range(2):  # the second time from the cache
         reply = overview(root, max_tokens=4000)
         assert "\n./ " + "d/" * DEEPEST + "(?)\n" in reply.text
         assert "[dir/(?) cannot be read]\n" in reply.text

@@ -1,4 +1,4 @@
-"""The text and the data of workspace/tree beyond contract 001: what a model, or a person, reads."""
+"""The text and the data of workspace/tree beyond contract 001, for models and for people."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""One connection: what is answered, by whom, in which order, and with what on misuse."""
+"""One connection: its answers, who gives them, in which order, and the answers to misuse."""
 
 import json
 import logging
@@ -437,7 +437,7 @@ def test_many_calls_are_each_answered_once(tree: Plant) -> None:
     assert line.silent()
 
 
-# ---------------------------------------------------------------------------- what goes wrong
+# ---------------------------------------------------------------------------- failures
 
 
 def test_bug_in_a_tool_is_logged_and_not_sent(

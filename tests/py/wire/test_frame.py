@@ -1,4 +1,4 @@
-"""Frames: how a stream of bytes is cut, and what is no frame."""
+"""Frames: how a stream of bytes is cut, and which bytes are no frame."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What is written here is what Emacs reads, and what sexpdata reads: one truth, three readers."""
+"""Emacs and sexpdata read the values that are written here: one truth, three readers."""
 
 import os
 import subprocess
@@ -38,7 +38,7 @@ values = st.recursive(
 
 
 def read_by_emacs(bodies: Sequence[bytes]) -> list[object]:
-    """The plain form of what Emacs reads in each of `bodies`, all in one Emacs."""
+    """The plain form of the value that Emacs reads in each of `bodies`, all in one Emacs."""
     with tempfile.NamedTemporaryFile(suffix=".frames") as file:
         file.write(b"".join(map(frame, bodies)))
         file.flush()
@@ -64,7 +64,7 @@ def unquoted(item: object) -> object:
 
 
 def in_emacs(what: object) -> object:  # noqa: PLR0911  # a return a type
-    """The plain form of `what`, said without the writer."""
+    """The plain form of a value, made without the writer."""
     match what:
         case None | False:
             return ["l"]
@@ -96,7 +96,7 @@ def code(character: str) -> int:
 
 
 def in_sexpdata(what: object) -> object:  # noqa: PLR0911  # a return a type
-    """What sexpdata makes of `what`: strings without what is no Unicode."""
+    """The value as sexpdata reads it: strings without parts that are no Unicode."""
     match what:
         case None | False:
             return []

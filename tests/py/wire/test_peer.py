@@ -76,7 +76,7 @@ def test_peer_that_is_listed_twice_is_a_stranger(ends: Ends, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("state", ["02", "04", "05", "06", "08", "0B"])
 def test_peer_whose_end_is_not_open_is_a_stranger(ends: Ends, tmp_path: Path, state: str) -> None:
-    """The kernel tells the user 0 of a closed end, whoever had it."""
+    """For a closed end the kernel names the user 0, whoever its user was."""
     server, client = ends
     here, there = listed(server.getsockname()), listed(client.getsockname())
     row = (there, here, os.getuid())

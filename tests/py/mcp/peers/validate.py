@@ -1,4 +1,4 @@
-"""Says what is wrong with messages of a server, by the models that SDK 2.x makes of each schema.
+"""Prints the faults of a server's messages, by the models that SDK 2.x makes of each schema.
 
 Its stdin is a JSON list of `[version, method, message]`: the version that was spoken, the method
 that MESSAGE answers ("" for a notification), and MESSAGE. It prints a line for each wrong one.
@@ -24,7 +24,7 @@ RESULTS = {
     "tools/list": "ListToolsResult",
     "tools/call": "CallToolResult",
 }
-"""The name in the schemas of what each method answers."""
+"""The name in the schemas of each method's answer."""
 
 
 def check_by_models(version: str, method: str, message: dict[str, Any]) -> None:

@@ -166,7 +166,7 @@ def test_what_tells_may_lie_beyond_the_first_bytes(project: Project) -> None:
 
 @pytest.fixture
 def nested(project: Project) -> Project:
-    """Three commands in two sub-folders, one deeper than any client looks, and what is none."""
+    """Three commands in two sub-folders, one deeper than any client looks, and other files."""
     for path in ("git/commit.md", "git/push.md", "a/b/c/d/last.md", "a/b/c/d/e/deep.md"):
         (project.commands / path).parent.mkdir(parents=True, exist_ok=True)
         project.write(path, "Works.")

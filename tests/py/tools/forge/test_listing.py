@@ -1,4 +1,4 @@
-"""forge/list_directory: what is listed, and what is told of it.
+"""forge/list_directory: which entries are listed, and their facts.
 
 Each test names the requirements (FR-, NFR-, CFG-LD-...) and scenarios (T-LD-...) that it shows.
 """
@@ -85,7 +85,7 @@ def test_max_entries_truncates_only_when_something_is_left(
 
 
 def test_one_more_eligible_entry_is_looked_for_in_the_whole_tree(tree: Plant) -> None:
-    """FR-LD-LST-07: what is not wanted does not make a listing truncated."""
+    """FR-LD-LST-07: unwanted entries do not make a listing truncated."""
     root = tree({"a/f": "", "b/c/": None, "d/": None, "z": {"fifo": True}})
     arguments = {"recursive": True, "include_dirs": False, "max_entries": 1}
     assert output(listed(root, **arguments))["truncated"] is False
