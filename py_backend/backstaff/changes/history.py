@@ -115,7 +115,8 @@ def _counted(
     fresh = {path: new for path, old, new in pairs if new and not old}
     added = removed = 0
     try:
-        found = renames(gone, fresh, content, budget, to_the_end=to_the_end)
+        is_binary = lambda _, text: b"\0" in text[:8000]
+        found = renames(gone, fresh, content, is_binary, budget, to_the_end=to_the_end)
         sources = {rename.source for rename in found.values()}
         for path, old, new in pairs:
             if path in sources:

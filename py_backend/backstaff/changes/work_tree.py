@@ -43,7 +43,7 @@ from backstaff.changes.objects import (
 )
 from backstaff.changes.renames import renames
 from backstaff.changes.settings import QUESTION, Settings
-from backstaff.errors import DeadlineExceeded, NotFound, PathError
+from backstaff.errors import DeadlineExceeded, NotAFile, NotFound, PathError
 from backstaff.fs.entry import Kind, Named, link_target, lstat_or_none
 from backstaff.fs.file import read
 from backstaff.fs.handles import HANDLES
@@ -219,7 +219,9 @@ class WorkTree:
                 path = path.removeprefix(self.inside)
             try:
                 found = self._read(path, MAX_ATTRIBUTES)
-            except (OSError, PathError):
+            except (OSError, PathError) as error:
+                if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
+                    return b""  # git opens a directory of this name, and reads nothing
                 entry = self.index.get(path)
                 known = blobs(self.repository, [entry.oid] if entry else [], self.budget)
                 return next(iter(known.values()), b"")
@@ -296,7 +298,9 @@ class WorkTree:
             return changes
         new = {path: self.with_oid(path, side) for path, side in new.items()}
         to_the_end = self.repository.version(self.budget) >= COUNTS_LAST_LINES
-        found = renames(gone, new, self.contents, self.budget, to_the_end=to_the_end)
+        found = renames(
+            gone, new, self.contents, self.is_binary, self.budget, to_the_end=to_the_end
+        )
         sources = {rename.source for rename in found.values()}
         return {
             path: Change(gone[found[path].source], new[path], *found[path])
