@@ -10,9 +10,10 @@ from enum import StrEnum
 from backstaff.budget import Budget
 from backstaff.changes.conversion import oid_of
 from backstaff.changes.index import GITLINK, LINK
-from backstaff.changes.objects import Side, blobs
+from backstaff.changes.objects import Change, Changes, Side, blobs, in_order
 from backstaff.changes.patch import Patch, binary, of_lines, subproject
-from backstaff.changes.work_tree import Change, Changes, WorkTree, in_order
+from backstaff.changes.status import differences
+from backstaff.changes.work_tree import WorkTree
 
 INDEX = "index"
 AT_ONCE = 200
@@ -135,7 +136,11 @@ def compared(
     """
     if target is not None:
         changes = _of_git_alone(work_tree, base, target)
-        below_it = {path: one for path, one in changes.items() if _is_below(path, below)}
+        below_it = {
+            path: one
+            for path, one in changes.items()
+            if _is_below(path, below) and not work_tree.is_hidden(path, one)
+        }
         renamed = work_tree.with_renames(below_it)
         return Comparison(work_tree, [Different(p, one) for p, one in renamed.items()], {})
     mine = {path: text for path, text in texts.items() if _is_below(path, below)}
@@ -168,7 +173,7 @@ def _with_disk(
     """The changes from `base` to the files as they are, their origins, and undecided paths."""
     index = work_tree.index
     staged = {} if base == INDEX else work_tree.staged(base)
-    changed, undecided = work_tree.changed(below)
+    changed, undecided = differences(work_tree, below)
     conflicts = [path for path in index.conflicts if _is_below(path, below)]
     paths = {path for path in staged if _is_below(path, below)}
     paths |= {*changed, *conflicts, *(path for path in texts if _is_tracked(work_tree, path))}
@@ -198,12 +203,13 @@ def _with_disk(
         elif new and is_here:
             new = work_tree.with_oid(path, new)
             origins[path] = Origin.DISK
-            if not new.oid and work_tree.needs_program(path):
+            if not new.oid and work_tree.conversion(path).needs_program:
                 undecided.append(path)
                 continue
         dirty = path in changed and changed[path].dirty
-        if old != new or dirty:
-            found[path] = Change(old, new, dirty=dirty)
+        change = Change(old, new, dirty=dirty)
+        if (old != new or dirty) and not work_tree.is_hidden(path, change):
+            found[path] = change
     return found, origins, undecided
 
 

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from backstaff.budget import Budget
 from backstaff.changes.index import GITLINK
 from backstaff.changes.lines import Block, blocks
-from backstaff.changes.objects import Side
+from backstaff.changes.objects import Change, Side
 from backstaff.changes.porcelain import quoted
 from backstaff.changes.renames import MOST
-from backstaff.changes.work_tree import Change
 
 ABBREVIATED = 7
 _NAME_BYTES = 80

@@ -28,7 +28,7 @@ class Rename(NamedTuple):
     score: int
 
 
-def renames(
+def renames(  # noqa: PLR0913  # two sides, and how to read and compare them
     gone: Mapping[str, Side],
     new: Mapping[str, Side],
     content: Callable[[Iterable[tuple[str, Side]]], Mapping[str, bytes]],

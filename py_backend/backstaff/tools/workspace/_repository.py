@@ -9,7 +9,8 @@ from backstaff.changes.work_tree import WorkTree, opened
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, NotFound, ToolError
 from backstaff.fs.entry import Kind
 from backstaff.fs.root import Place
-from backstaff.project.git import NoGit, Repository, find_repository
+from backstaff.project.git import Repository, find_repository
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import some_of
 from backstaff.render.names import quote, word
 from backstaff.tool import Context
