@@ -8,6 +8,7 @@ as if they were missing.
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from stat import S_IFMT, S_ISDIR, S_ISLNK, S_IXUSR
 from typing import NamedTuple
 
@@ -38,28 +39,41 @@ class Side(NamedTuple):
         return self.mode & 0o170000
 
 
+class Origin(StrEnum):
+    """The place that the new text of a file comes from."""
+
+    DISK = "disk"
+    BUFFER = "buffer"
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A path that differs: its two sides, None where it is not there, and the path before."""
+    """A path that differs: its two sides, None where it is not there, and the path before.
+
+    A `dirty` submodule has changes of its own, beside untracked files. `origin` is None if both
+    sides are git's. The sides of an `undecided` file cannot be compared.
+    """
 
     old: Side | None
     new: Side | None
     source: str = ""
     score: int = 0
     dirty: bool = False
-    """Whether a submodule has changes of its own, beside untracked files."""
+    origin: Origin | None = None
+    undecided: bool = False
 
     @property
     def letter(self) -> str:
-        """Git's letter for it."""
-        if self.source:
-            return "R"
+        """Git's letter for it; "?" if it is undecided."""
+        if self.undecided or self.source:
+            return "?" if self.undecided else "R"
         if self.old is None or self.new is None:
             return "A" if self.old is None else "D"
         return "M" if S_IFMT(self.old.mode) == S_IFMT(self.new.mode) else "T"
 
 
 Changes = dict[str, Change]
+"""Changes by path, in git's order."""
 
 
 def in_order(paths: Iterable[str]) -> list[str]:

@@ -63,7 +63,7 @@ def status_of(tree: WorkTree, project: ProjectFiles) -> Status:
         lost = {
             path: Change(Side(one.mode, one.oid), None)
             for path, one in ours.items()
-            if tree.on_disk(path) is None
+            if tree.on_disk(path) in (None, Side(GITLINK))
         }
         changed = tree.with_renames(changed | lost)
         changed = {path: one for path, one in changed.items() if path not in conflicts}
@@ -204,13 +204,13 @@ class _Look:
             self._differ(path, old, None)
             return
         mode = mode_of(status.st_mode)
-        if entry.kind == GITLINK and not entry.intended:
+        if entry.kind == GITLINK:
             if mode == GITLINK:
-                self._compare_repository(path, old)
+                self._compare_repository(path, None if entry.intended else old)
             else:
                 self._differ(path, old, Side(mode))
             return
-        if mode == GITLINK != entry.kind:
+        if mode == GITLINK:
             self._differ(path, old, None)
             return
         if LINK not in (mode, entry.kind) and not configuration.flag("core.filemode", default=True):
@@ -247,7 +247,7 @@ class _Look:
         converted = self.tree.converted(path, content)
         return None if converted is None else oid_of(converted, oid_bytes) == entry.oid
 
-    def _compare_repository(self, path: str, old: Side) -> None:
+    def _compare_repository(self, path: str, old: Side | None) -> None:
         """Compare the submodule at `path`: its latest commit, and the files in it."""
         tree = self.tree
         ignored = tree.ignored_in(path)
@@ -256,6 +256,10 @@ class _Look:
         try:
             with tree.base.root.directory(tree.base.prefix + path) as place:
                 repository = find_repository(place.listing(), tree.base.root.path, tree.budget)
+                if old is None:  # only its name is in the index
+                    head = "" if isinstance(repository, NoGit) else repository.head
+                    self._differ(path, None, Side(GITLINK, bytes.fromhex(head)))
+                    return
                 if isinstance(repository, NoGit):
                     if repository is not NoGit.NO_WORK_TREE:
                         self.undecided.append(path)

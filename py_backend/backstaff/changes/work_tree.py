@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
@@ -128,12 +128,12 @@ class WorkTree:
             return None
         return found.to_git(content, lambda: self._in_index(path))
 
-    def is_binary(self, path: str, *contents: bytes) -> bool:
-        """Whether the `contents` of the file `path` are binary, by its attributes or a NUL."""
+    def is_binary(self, path: str, content: bytes) -> bool:
+        """Whether the `content` of the file `path` is binary, by its attributes or a NUL."""
         diff = self._attributes.of(self.inside + path).get("diff")
         if isinstance(diff, bool):
             return not diff
-        return any(b"\0" in content[:8000] for content in contents)
+        return b"\0" in content[:8000]
 
     def _all_attributes(self) -> Attributes:
         def of_tree(path: str) -> bytes:
@@ -162,7 +162,9 @@ class WorkTree:
         except (OSError, PathError) as error:
             if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:
                 return b""  # git opens a directory of this name, and reads nothing
-            return self._in_index(path)
+            entry = self.index.get(path)
+            is_cone = self.repository.configuration.flag("core.sparsecheckoutcone", default=False)
+            return b"" if entry and entry.skipped and is_cone else self._in_index(path)
 
     def _in_index(self, path: str) -> bytes:
         entry = self.index.get(path)
@@ -224,7 +226,9 @@ class WorkTree:
         )
         sources = {rename.source for rename in found.values()}
         return {
-            path: Change(gone[found[path].source], new[path], *found[path])
+            path: replace(
+                change, old=gone[found[path].source], new=new[path], **found[path]._asdict()
+            )
             if path in found
             else change
             for path, change in changes.items()
@@ -232,14 +236,13 @@ class WorkTree:
         }
 
     def on_disk(self, path: str) -> Side | None:
-        """The side of the file `path` as it is on the disk now; None if there is no file."""
+        """The side of `path` as it is on the disk now, without a hash; None if nothing is there."""
         try:
             with self._parent(path) as directory:
                 status = lstat_or_none(path.rpartition("/")[2], directory)
         except OSError:
             return None
-        mode = mode_of(status.st_mode) if status else GITLINK
-        return None if mode == GITLINK else Side(mode)
+        return Side(mode_of(status.st_mode)) if status else None
 
     def with_oid(self, path: str, side: Side) -> Side:
         """SIDE with its hash, for which the file `path` on the disk is read where need be."""
