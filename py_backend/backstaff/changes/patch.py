@@ -27,6 +27,8 @@ from backstaff.structure.outline import outline
 
 ABBREVIATED = 7
 _NAME_BYTES = 80
+_AHEAD = 150
+"""Number of lines behind the last change in which decorators and signatures can end."""
 _NAME = re.compile(rb"[A-Za-z_$]")
 _ENDLESS = b"\\ No newline at end of file\n"
 
@@ -97,7 +99,7 @@ def patch_of(  # noqa: PLR0913  # all that a patch is made of
         head += [f"--- {before}{next(tabs)}", f"+++ {after}{next(tabs)}"]
     hunks = list[bytes]()
     if context is not None:
-        names = _names(path, lines, texts[1], found, context, budget)
+        names = _names(path, lines, new_lines, found, context, budget)
         hunks = list(_hunks(lines, new_lines, found, context, names))
     removed = sum(end - start for start, end, _, _ in found)
     added = sum(end - start for _, _, start, end in found)
@@ -120,13 +122,17 @@ def _lines(text: bytes) -> list[bytes]:
 def _names(  # noqa: PLR0913, PLR0917  # both texts, and where they differ
     path: str,
     old: Sequence[bytes],
-    new: bytes,
+    new: Sequence[bytes],
     found: Sequence[Block],
     context: int,
     budget: Budget,
 ) -> Iterator[bytes]:
     """Yield the name of the definition around each block in `found`; empty if there is none."""
-    known = outline(new.decode("utf-8", "replace"), path, budget) if found else None
+    known = None
+    if old and new and found:
+        # To know the definitions before the last change takes little of the text behind it.
+        above = b"".join(new[: found[-1][3] + _AHEAD])
+        known = outline(above.decode("utf-8", "replace"), path, budget)
     at, above = 0, b""
     for start, _, new_start, new_end in found:
         if known:

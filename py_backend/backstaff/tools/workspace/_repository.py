@@ -94,14 +94,14 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
 
     "" for HEAD before the first commit.
     """
+    if name == "HEAD":
+        return work_tree.repository.head
     problem = "names no commit"
     if ".." in name:
         problem = "names a range: give its ends as base and target"
     elif name and not name.startswith("-") and len(name) <= MAX_NAME and name.isprintable():
         if found := commit_of(work_tree.repository, name, context.budget):
             return found
-        if name == "HEAD":
-            return ""
         near = _near(name, work_tree, context)
         problem += f"; there are {near}" if near else ""
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Argument '{argument}' {problem}: {quote(name)}")
