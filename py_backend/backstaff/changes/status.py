@@ -58,14 +58,15 @@ def status_of(tree: WorkTree, project: ProjectFiles) -> Status:
     changed, undecided = differences(tree)
     if tree.repository.configuration.renames:
         staged = tree.with_renames(staged)
-        # A file in conflict whose version of ours is not on the disk can be one that was renamed.
-        ours = {path: one[2] for path, one in conflicts.items() if 2 in one}  # noqa: PLR2004
-        lost = {
-            path: Change(Side(one.mode, one.oid), None)
-            for path, one in ours.items()
-            if tree.on_disk(path) in (None, Side(GITLINK))
-        }
-        changed = tree.with_renames(changed | lost)
+        # To git, a file in conflict can be either end of a rename: our version, if it is gone, or
+        # the file that is there.
+        for path, stages in conflicts.items():
+            here, ours = tree.on_disk(path), stages.get(2)
+            if here not in (None, Side(GITLINK)):
+                changed[path] = Change(None, here)
+            elif ours:
+                changed[path] = Change(Side(ours.mode, ours.oid), None)
+        changed = tree.with_renames({path: changed[path] for path in in_order(changed)})
         changed = {path: one for path, one in changed.items() if path not in conflicts}
     letters = {
         path: _CONFLICTS[sum(1 << stage - 1 for stage in conflicts[path])]
@@ -272,6 +273,7 @@ class _Look:
                         found = status_of(inner, project_files(place, tree.budget))
                     dirty = bool(found.staged or found.changed or found.conflicts)
                     untracked = bool(found.untracked) and ignored != "untracked"
+                    dirty |= untracked and ignored == "none"  # else a diff passes over them
         except (PathError, Unanswered):
             self.undecided.append(path)
             return

@@ -167,14 +167,15 @@ class WorkTree:
             return b"" if entry and entry.skipped and is_cone else self._in_index(path)
 
     def _in_index(self, path: str) -> bytes:
-        entry = self.index.get(path)
+        entry = self.index.get(path) or self.index.conflicts.get(path, {}).get(2)
         known = blobs(self.repository, [entry.oid] if entry else [], self.budget)
         return next(iter(known.values()), b"")
 
     def ignored_in(self, path: str) -> str:
         """The changes that do not count in the submodule `path`.
 
-        They are "none", "untracked" files, "dirty" for all but other commits, or "all".
+        They are "untracked" files, "dirty" for all but other commits, or "all"; "none" is such a
+        setting, and "" if there is none.
         """
         configuration = self.repository.configuration
         if self._ignored is None:
@@ -190,7 +191,7 @@ class WorkTree:
                 for key, place in values.items()
                 if key.endswith(".path") and (ignore := f"{key[:-5]}.ignore") in known
             }
-        general = configuration.values.get("diff.ignoresubmodules", "none")
+        general = configuration.values.get("diff.ignoresubmodules", "")
         return self._ignored.get(self.inside + path, general)
 
     @contextmanager
