@@ -151,6 +151,8 @@ def _node(node: Any, language: str, *, optional: bool) -> Known | None:  # noqa:
         name = _declared(node.child_by_field_name("declarator"))
     elif name is None:
         name = next((child for child in node.children if child.type in NAMES), None)
+    if kind == "singleton_class":
+        name = node.child_by_field_name("value")
     if "operator" in kind:
         name = node.child_by_field_name("operator") or next(
             one for one in node.children if one.type == "operator"
@@ -195,8 +197,8 @@ def _declared(node: Any) -> Any:  # noqa: ANN401
 def _assigned(node: Any) -> Known | None:  # noqa: ANN401
     """A function of JavaScript that a name gets: `const f = () => {`."""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if value is None or value.type not in FUNCTIONS:
-        return None
+    if value is None or value.type not in FUNCTIONS or node.type == "assignment_pattern":
+        return None  # such a pattern is the default of a parameter
     fields = ("key", "left", "name", "property")
     name = next(filter(None, map(node.child_by_field_name, fields)), None)
     if name is None or name.type in ("computed_property_name", "subscript_expression"):

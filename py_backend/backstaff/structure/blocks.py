@@ -206,6 +206,8 @@ class _Pass:
             return not (closes and language.shape is Shape.BARE) or tail.endswith(_OPENERS)
         if closes:
             return tail.endswith(_OPENERS) and len(tail) > 1
+        if language.braced and top.name and top.opened and not language.rule(line.body):
+            return True
         if top.kind in language.flat and top.opened and self.code == top.opened:
             top.flat = True
         return False

@@ -74,7 +74,7 @@ def _operator(head: str, rest: str) -> str:
 
 def _bare_name(text: str, language: Language, *, member: bool) -> str:
     """The name of a method without a type: `async load(path) {`."""
-    words = text.partition("(")[0].split(" ")
+    words = text.partition("(")[0].split()
     while len(words) > 1 and words[0] in language.words:
         text = text[len(words.pop(0)) :].lstrip()
     found = _BARE_NAME.match(text)

@@ -106,6 +106,8 @@ class Language:
     """What begins strings within a line."""
     long_quotes: Mapping[str, Long] = field(default_factory=dict)
     """Those of them that may go on over lines."""
+    braced: bool = False
+    """Only a closing bracket or a definition ends a body, however its lines are indented."""
     resumes: bool = False
     """A definition at the margin shows that such a quote was none, such as one in a comment."""
     here_document: str = ""

@@ -32,7 +32,7 @@ _JAVASCRIPT = Language(
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set",
     shape=Shape.BARE, long_strings={"`": Long("`", ESCAPED)},
-    opaque=r"[=(,:;!&|?\[{}]\s*+/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
+    opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
     above=r"@[\w.]", goes_on=r"(?:extends|implements)\b",
 )
 _C = Language(
@@ -150,8 +150,9 @@ LANGUAGES: dict[str, Language] = {
     "cpp": _CPP,
     "ruby": Language(
         rules=(
-            r"(def)\s++((?:\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
-            r"(class|module)\s++((?:::)?[A-Z][\w:]*+|<<\s*+\w++)",
+            r"(def)\s++(?:self\.)?((?:\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
+            # `class << self` has no name, and its methods are those of the class around it.
+            r"(class|module)\s++((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
         ),
         modifiers="private public protected module_function memoize private_class_method",
         ends=Ends.WORD, comments=("#",), comment_lines=("#",),
@@ -190,9 +191,15 @@ LANGUAGES: dict[str, Language] = {
             f"={word}": Long("\n=cut")
             for word in ("head", "pod", "over", "item", "begin", "encoding", "for ")
         },
-        last_line="__END__", here_document=r"<<~?+[\"']?+([A-Z_]\w*+)",
-        long_strings={f"{q}{a}": Long(b, ESCAPED) for q in ("q", "qq") for a, b in ("{}", "[]")},
-        opaque=r"\$[#'\"`]|\\.",
+        last_line="__END__", here_document=r"<<(?:~?+[\"']?+|\s*+[\"'])([A-Z_]\w*+)",
+        long_strings={
+            f"{q}{a}": Long(b, rf"{ESCAPED}|\{a}(?:\\.|[^\{a}\{b}]|\{a}[^\{a}\{b}]*+\{b})*\{b}")
+            for q in ("q", "qq", "qw") for a, b in ("{}", "[]", "()")
+        },
+        long_quotes=_QUOTED, resumes=True, braced=True,
+        opaque=r"\$[#'\"`]|\\.|\w'(?=\w)"
+        r"|(?<![\w$@%])(?:[msqy]|q[rqw]|tr)([/!|,#^~])(?:\\.|(?!\1)[^\\\n]){0,400}\1"
+        r"|(?:[=(,;&|{}~]|\b(?:split|if|unless|and|or|not|grep))\s*+/(?:\\.|[^/\\\n]){1,200}/",
     ),
     "swift": replace(
         _GENERIC,
