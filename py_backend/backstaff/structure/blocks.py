@@ -93,6 +93,8 @@ class _Pass:
         may_begin, beginnings, rule = spans.may_begin, spans.beginnings, language.rule
         comment_lines, is_neutral = language.comment_lines, language.neutral and language.is_neutral
         more, has_quotes = language.shape or language.group, bool(language.long_quotes)
+        is_bracket = language.ends is Ends.BRACKET
+        strings = (*language.long_strings, *language.long_quotes) if is_bracket else ()
         at, check_at, total, continued = 0, 0, len(lines), False
         while at < total:
             if at >= check_at:
@@ -120,6 +122,9 @@ class _Pass:
                 body = body.rpartition("*/")[2].lstrip() if at == number else ""
                 if not body or body.startswith(comment_lines):
                     continue
+            if at > number and body.startswith(strings):
+                self.code = at  # a string at the margin ends nothing
+                continue
             if continued or (is_neutral and is_neutral(body)):
                 # The lines of a macro end with a backslash.
                 continued = body[-1] == "\\" and (continued or body[0] == "#")

@@ -103,6 +103,7 @@ def test_names_around_belong_to_the_qualified_name() -> None:
     assert "Base.Inner.method" in names(of_fixture("tricky.py"))
     assert "Point.Move" in names(of_fixture("tricky.go"))
     assert "Stack.Push" in names(of_fixture("tricky.go"))
+    assert {"Shapes.Shape.made", "Shapes.Shape.parsed"} <= set(names(of_fixture("tricky.rb")))
     assert {"Wrapper.area", "Point.new", "Point.load.inner"} <= set(names(of_fixture("tricky.rs")))
 
 
