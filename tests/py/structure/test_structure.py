@@ -266,6 +266,7 @@ def hostile(size: int) -> Iterator[tuple[str, str]]:
         "public " * 50 + "\n",
         "impl " + "<a" * 90 + "\n",
         "x = /[" * 30 + "\n",
+        *("q{{}", "q({\n", "m/a", "= /a\n", "s!a\n", "x = "),
         "function a(b){return b.map(c=>({d:`g${h}`}))}",
     ):
         yield unit, unit * (size // len(unit))
