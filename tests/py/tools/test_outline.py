@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backstaff.budget import Budget
+from backstaff.contents import scan
 from backstaff.structure.outline import outline
 from backstaff.tools.workspace import regexp_search
 from tests.py.servers import server_at
@@ -204,6 +205,20 @@ def test_output_files_and_count_heed_definitions_and_tests(tree: Plant) -> None:
     count = server.call(SEARCH, given | {"output": "count"})
     assert count.data is not None
     assert count.data["items"] == [{"path": "a.py", "count": 2}]
+
+
+@pytest.mark.parametrize("given", [{"definitions": True}, {"exclude_tests": True}])
+def test_files_with_more_matches_than_are_chosen_among_are_counted(
+    tree: Plant, monkeypatch: pytest.MonkeyPatch, given: dict[str, object]
+) -> None:
+    monkeypatch.setattr(scan, "MOST_AT_ONCE", 5)
+    files = {"a.py": SAVED, "b.py": SAVED * 4, "c.py": SAVED}
+    server = server_at(tree(files))
+    told = "more matches than the 20,000 that were looked at: give a longer pattern, or include]"
+    text = server.call(SEARCH, {"pattern": "saved"} | given).text
+    assert f"[2 files may have {told}\n" in text, text
+    text = server.call(SEARCH, {"pattern": "saved", "include": ["a.py"]} | given).text
+    assert "looked at" not in text, text
 
 
 def test_path_that_looks_like_a_heading_is_quoted(tree: Plant) -> None:
