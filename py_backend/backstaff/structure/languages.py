@@ -114,7 +114,7 @@ LANGUAGES: dict[str, Language] = {
             r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
             r"(macro_rules!)\s*+(\w++)",
         ),
-        owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*)?$",
+        owner=r"impl\b.*?(?:\bfor\s+)?(?:dyn\s+)?((?:\w+::)*\w+)(?:<[^{]*>)?\s*(?:where\b.*|\{.*)?$",
         modifiers=r"pub(?:\([^)]*+\))? default const async unsafe auto extern(?:\s*+\"[^\"]*+\")?",
         long_strings={"r" + "#" * n + '"': Long('"' + "#" * n) for n in range(3)}, quotes='"',
         long_quotes={'"': _QUOTED['"']}, opaque=r"'(?:\\.|[^\\'\n])'", above=r"#!?+\[",

@@ -114,6 +114,15 @@ def test_end_of_the_qualified_name_finds_it_in_any_spelling(symbol: str, joint: 
     assert one.qualified == "Base.Inner.method"
 
 
+@pytest.mark.parametrize(
+    "head",
+    ["impl Next for Work {", "impl<'a> Next for Work<'a>\nwhere\n{", "impl Work {"],
+)
+def test_functions_of_an_impl_belong_to_its_type(head: str) -> None:
+    text = f"{head}\n    fn next() {{\n    }}\n}}\n"
+    assert names(outlined("a.rs", text)) == ["Work", "Work.next"]
+
+
 def test_part_of_a_name_is_no_name() -> None:
     made = of_fixture("tricky.py")
     assert made.named("metho") == made.named("Outer.method") == made.named("") == []

@@ -84,6 +84,25 @@ def test_search_names_definitions_of_the_text_that_is_not_saved(tree: Plant) -> 
     assert "in New.method 5-6:\n6: " in server.call(SEARCH, given, unsaved("a.py", UNSAVED)).text
 
 
+# ---------------------------------------------------------------------------- headings, windows
+
+
+def test_comment_and_head_of_a_definition_share_its_heading(tree: Plant) -> None:
+    text = "class A:\n    x = 1\n\n    # Run it.\n    def run(self):\n        run()\n"
+    given = {"pattern": "[Rr]un", "context_lines": 0}
+    reply = server_at(tree({"a.py": text})).call(SEARCH, given)
+    rows = "in A.run 5-6:\n4:     # Run it.\n5-6:     def run(self):\n6:         run()\n"
+    assert f"a.py\n{rows}[" in reply.text, reply.text
+
+
+def test_window_around_a_line_keeps_to_a_definition_that_is_larger(tree: Plant) -> None:
+    text = "def f():\n" + "    x = 1\n" * 20 + "def g():\n    pass\n" * 20
+    server = server_at(tree({"a.py": text}))
+    for line, window in ((2, "1-10"), (11, "6-15"), (20, "12-21")):
+        reply = server.call(READ, {"path": "a.py", "around": line, "max_lines": 10})
+        assert reply.text.startswith(f"a.py: lines {window} of 62"), reply.text
+
+
 # ---------------------------------------------------------------------------- secrets
 
 
