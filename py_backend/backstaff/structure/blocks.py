@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.structure.functions import closing, function_name
-from backstaff.structure.language import CONTAINERS, LONGEST, Ends, Language, Shape
+from backstaff.structure.language import CONTAINERS, LONGEST, Ends, Language, Shape, matcher
 from backstaff.structure.spans import Spans
 
 STRIDE = 1000
@@ -91,7 +91,7 @@ class _Pass:
     def run(self, budget: Budget) -> list[Block]:  # noqa: C901, PLR0912
         lines, language, spans, stack = self.lines, self.language, self.spans, self.stack
         may_begin, beginnings, rule = spans.may_begin, spans.beginnings, language.rule
-        comment_lines, is_neutral = language.comment_lines, language.neutral and language.is_neutral
+        comment_lines, is_neutral = language.comment_lines, language.neutral and matcher(language.neutral)
         more, has_quotes = language.shape or language.group, bool(language.long_quotes)
         is_bracket = language.ends is Ends.BRACKET
         strings = (*language.long_strings, *language.long_quotes) if is_bracket else ()
@@ -203,11 +203,11 @@ class _Pass:
         """Whether `line`, indented like `top`, belongs to it, but does not end it."""
         language, tail = self.language, line.tail
         if language.ends is not Ends.BRACKET:
-            return bool(language.is_going_on(line.body))
+            return bool(matcher(language.goes_on)(line.body))
         if top.flat:
             return False
         closes = line.body[0] in Ends.BRACKET.value
-        if not top.opened and (line.body[0] in _HEADS or language.is_going_on(line.body)):
+        if not top.opened and (line.body[0] in _HEADS or matcher(language.goes_on)(line.body)):
             return not (closes and language.shape is Shape.BARE) or tail.endswith(_OPENERS)
         if closes:
             return tail.endswith(_OPENERS) and len(tail) > 1
@@ -257,7 +257,7 @@ class _Pass:
             block is None
             and is_member
             and not owner.name
-            and (found := language.is_group_member(line.body))
+            and (found := matcher(language.group)(line.body))
         ):
             block = Block(found[1], owner.kind, line.number, 0, line.last, line.indent, tail)
         if (
@@ -346,7 +346,7 @@ class _Pass:
             if indent >= line.indent and body.startswith(language.comment_lines):
                 if not within:
                     first = at
-            elif indent == line.indent and language.is_above(body):
+            elif indent == line.indent and matcher(language.above)(body):
                 first, within = at, False
             elif (indent == line.indent and body[0] in ")]}") or (
                 indent > line.indent and (within or body.endswith((")", "]")))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 LONGEST = 400
@@ -69,6 +69,10 @@ class Language:
     patterns without blanks, that may stand before any of them.
     """
 
+    files: str
+    """Its files, by their extensions or whole names."""
+    modes: str = ""
+    """What names it in a first line: interpreters, and modes of Emacs."""
     rules: tuple[str, ...]
     modifiers: str = ""
     ends: Ends = Ends.BRACKET
@@ -123,7 +127,7 @@ class Language:
     """Beginnings of lines that go on with a definition at their own indentation."""
 
     @cached_property
-    def words(self) -> frozenset[str]:
+    def modifier_words(self) -> frozenset[str]:
         """The modifiers that are words."""
         return frozenset(self.modifiers.split())
 
@@ -131,53 +135,29 @@ class Language:
     def rule(self) -> Match:
         """Matches a line that a keyword makes a definition; the last two groups count."""
         before = f"(?:(?:{'|'.join(self.modifiers.split())})\\s++)*" if self.modifiers else ""
-        return _matcher(f"{before}(?:{'|'.join(self.rules)})")
-
-    @cached_property
-    def is_neutral(self) -> Match:
-        """Matches a line that is `neutral`."""
-        return _matcher(self.neutral)
-
-    @cached_property
-    def is_above(self) -> Match:
-        """Matches a line that belongs to what is below it."""
-        return _matcher(self.above)
-
-    @cached_property
-    def is_going_on(self) -> Match:
-        """Matches a line that goes on with the definition above it."""
-        return _matcher(self.goes_on)
-
-    @cached_property
-    def is_group_member(self) -> Match:
-        """Matches a member of a nameless definition."""
-        return _matcher(self.group)
-
-    @cached_property
-    def token(self) -> Match:
-        """Finds the next token that hides what is in it, or the end of the line."""
-        parts = [
-            r"\n",
-            self.opaque,
-            # Those of Perl and Ruby that begin with an equals sign begin a line.
-            *(
-                "(?<![^\n])" * (m[0] == "=") + re.escape(m)
-                for m in sorted(self.long, key=len)[::-1]
-            ),
-            *(re.escape(mark) + r"[^\n]*+" for mark in self.comments),
-            *(
-                rf"{q}(?:[^{q}\\\n]|\\.){{0,400}}{q}?"
-                for q in self.quotes
-                if q not in self.long_quotes
-            ),
-        ]
-        return re.compile("|".join(filter(None, parts))).search
+        return matcher(f"{before}(?:{'|'.join(self.rules)})")
 
     @cached_property
     def long(self) -> Mapping[str, Long]:
         """All tokens that may go on over lines, by their beginnings."""
         return {**self.long_comments, **self.long_strings, **self.long_quotes}
 
+    @cached_property
+    def token(self) -> Match:
+        """Finds the next token that hides what is in it, or the end of the line."""
+        # Those of Perl and Ruby that begin with an equals sign begin a line.
+        long = (
+            "(?<![^\n])" * (mark[0] == "=") + re.escape(mark)
+            for mark in sorted(self.long, key=len)[::-1]
+        )
+        comments = (re.escape(mark) + r"[^\n]*+" for mark in self.comments)
+        quotes = set(self.quotes) - self.long_quotes.keys()
+        strings = (rf"{q}(?:[^{q}\\\n]|\\.){{0,400}}{q}?" for q in quotes)
+        parts = (r"\n", self.opaque, *long, *comments, *strings)
+        return re.compile("|".join(filter(None, parts))).search
 
-def _matcher(pattern: str) -> Match:
+
+@cache
+def matcher(pattern: str) -> Match:
+    """Return the function that matches `pattern` at the beginning; "" matches nothing."""
     return re.compile(pattern or r"(?!)").match

@@ -18,6 +18,7 @@ _FUNCTION = (
 # A table: short facts share a line.
 # fmt: off
 _JAVASCRIPT = Language(
+    files=".js .jsx .mjs .cjs", modes="node",
     rules=(
         r"(function)\b\s*+\*?+\s*+([\w$]++)",
         r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
@@ -37,6 +38,7 @@ _JAVASCRIPT = Language(
     above=r"@[\w.]", goes_on=r"(?:extends|implements)\b",
 )
 _C = Language(
+    files=".c .h",
     rules=(
         r"(?:typedef\s++)?(struct|union|enum)\s++"
         r"(?:[A-Z_]{4,}+\s++|__attribute\w*+\s*+\(\([^)]*+\)\)\s*+)?(\w++)(?=\s*+(?:\{|$))",
@@ -49,7 +51,8 @@ _C = Language(
 )
 _ATTRIBUTES = r"(?:(?:[A-Z_]{4,}+(?:\([^)]*+\))?|alignas\([^)]*+\)|\[\[[^\]]*+\]\])\s++)*"
 _CPP = replace(
-    _C,
+    _C, modes="c++",
+    files=".cc .cpp .cxx .c++ .hh .hpp .hxx .h++ .ipp .inl .tpp .cu .cuh .ino",
     rules=(
         rf"(?:typedef\s++)?(struct|union|class|enum(?:\s++(?:class|struct))?)\s++{_ATTRIBUTES}"
         r"((?:\w++::)*\w++)(?=\s*+(?:<[^;{]*>)?\s*+(?:\{|$|final\b|:(?!:)))",
@@ -61,13 +64,14 @@ _CPP = replace(
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
 )
 _JAVA = Language(
-    rules=(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",),
+    files=".java", rules=(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",),
     modifiers=r"@(?!interface\b)[\w.]++(?:\([^()]*+\))? public private protected static final"
     " abstract sealed non-sealed strictfp synchronized native default",
     shape=Shape.TYPED, dotted=True, anonymous=True, long_strings=_TRIPLE, comment_lines=_STARRED,
     above=r"@\w", goes_on=r"(?:throws|extends|implements|permits)\b",
 )
 _LISP = Language(
+    files=".el", modes="emacs-lisp",
     rules=(
         r"\(((?:cl-|ert-|\w++-(?=def(?:un|macro|var|custom|command|group|method|subst)\b))?"
         r"def(?!ault|ines|key\b|ine-(?:key|abbrev|word))[^\s()]*+|(?:transient|evil|magit)-def"
@@ -78,6 +82,8 @@ _LISP = Language(
 )
 _HASHED = ("//", "/*", "*/", "* ", "*", "# ")
 _GENERIC = Language(
+    files=".scala .sc .groovy .gradle .dart .zig .d .v .cr .jl .proto .thrift .graphql .sol .ex .m"
+    " .mm",
     rules=(
         r"(def|class|fn|func|fun|function|struct|enum|trait|impl|interface|protocol|extension"
         r"|object|record|union|module|namespace|package(?=[^;]*+\{)|sub|proc|procedure|macro"
@@ -91,24 +97,27 @@ _GENERIC = Language(
     long_strings=_TRIPLE, comments=("//", "# "), comment_lines=(*_HASHED, "#!"), above=r"[@\[]",
     goes_on=r"where\b",
 )
-_MARKUP = Language(rules=(r"(?!)()()",), long_comments={})
+_MARKUP = Language(files=".md .markdown .mdx", rules=(r"(?!)()()",), long_comments={})
 
 LANGUAGES: dict[str, Language] = {
     "python": Language(
+        files=".py .pyi .pyw SConstruct", modes="python",
         rules=(r"(def|class)\s++(\w++)",), modifiers="async", ends=Ends.INDENT, comments=("#",),
         comment_lines=("#",), long_comments={},
         long_strings={mark: Long(mark, ESCAPED) for mark in ('"""', "'''")}, goes_on=r"[)\]}]",
         above=r"@",
     ),
     "javascript": _JAVASCRIPT,
-    "typescript": _JAVASCRIPT,
+    "typescript": replace(_JAVASCRIPT, files=".ts .tsx .mts .cts", modes=""),
     "go": Language(
+        files=".go",
         rules=(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", r"(type)\s++(\w++|\($)"),
         owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)", leaves=True,
         group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long_strings={"`": Long("`")},
         neutral=r"\w++:$",
     ),
     "rust": Language(
+        files=".rs",
         rules=(
             r"(fn|struct|enum|union|trait|mod|type)\s++(?:r#)?(\w++)",
             r"(impl)\b(?:\s*+<(?:[^<>]|<(?:[^<>]|<[^<>]*+>)*>|(?<=[-=])>)*>)?\s++([^{]++)",
@@ -122,7 +131,7 @@ LANGUAGES: dict[str, Language] = {
     ),
     "java": _JAVA,
     "kotlin": replace(
-        _GENERIC,
+        _GENERIC, files=".kt .kts",
         rules=(
             r"(fun)\s++(?:<[^>]*+>\s*+)?(?:[\w.<>?,* ]*\.)?(\w++)",
             r"(class|interface|object|typealias)\s++(\w++)",
@@ -133,7 +142,7 @@ LANGUAGES: dict[str, Language] = {
         comments=("//",), comment_lines=_STARRED, above=r"@",
     ),
     "csharp": replace(
-        _JAVA,
+        _JAVA, files=".cs",
         rules=(
             r"(class|struct|interface|enum|record(?:\s++(?:class|struct))?|namespace"
             r"|delegate(?=\s))\s++(?:[\w<>\[\],.?]++\s++(?=\w++(?:<[^>]*+>)?\())?([\w.]++)",
@@ -150,6 +159,7 @@ LANGUAGES: dict[str, Language] = {
     "c": _C,
     "cpp": _CPP,
     "ruby": Language(
+        files=".rb .rake .gemspec .ru Rakefile Gemfile Vagrantfile", modes="ruby",
         rules=(
             r"(def)\s++(?:self\.)?((?:\w++\.)?(?:\w++[?!=]?+|[^\w\s(]++))",
             # `class << self` has no name, and its methods are those of the class around it.
@@ -162,6 +172,7 @@ LANGUAGES: dict[str, Language] = {
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
     ),
     "lua": Language(
+        files=".lua", modes="lua",
         rules=(
             r"(?:local\s++)?(function)\s++([\w.:]++)",
             r"()(?:local\s++)?([\w.]++)(?=\s*+=\s*+function\b)",
@@ -171,12 +182,14 @@ LANGUAGES: dict[str, Language] = {
         long_strings={f"[{'=' * n}[": Long(f"]{'=' * n}]") for n in range(3)}, goes_on=r"[)\]}]",
     ),
     "shell": Language(
+        files=".sh .bash .zsh .ksh .bats", modes="sh bash zsh ksh shell-script",
         rules=(r"(function)\s++([\w:.+@-]++)", r"()([\w:.+@-]++)(?=\s*+\(\s*+\))"),
         need_body=frozenset(("function",)), comments=("#",), comment_lines=("#",), long_comments={},
         long_quotes={'"': _QUOTED['"'], "'": Long("'")}, resumes=True,
         here_document=r"<<-?+\s*+[\\\"']?+(\w++)", opaque=r"\\.|\$#|\$\{[^}\n]*+\}", goes_on=r"\(",
     ),
     "php": Language(
+        files=".php .phtml", modes="php",
         rules=(
             r"(function)\s++&?+\s*+(\w++)",
             r"(class|interface|trait|enum)\s++(\w++)",
@@ -186,6 +199,7 @@ LANGUAGES: dict[str, Language] = {
         here_document=r"<<<\s*+[\"']?+(\w++)", above=r"#\[", goes_on=r"(?:extends|implements)\b",
     ),
     "perl": Language(
+        files=".pl .pm .t", modes="perl",
         rules=(r"(sub|package(?=[^;]*+\{))\s++((?:\w++(?:::|'(?=\w))?)+)",), comments=(" #",),
         comment_lines=("#",),
         long_comments={
@@ -203,7 +217,7 @@ LANGUAGES: dict[str, Language] = {
         r"|(?:[=(,;&|{}~]|\b(?:split|if|unless|and|or|not|grep))\s*+/(?:\\.|[^/\\\n]){1,200}/",
     ),
     "swift": replace(
-        _GENERIC,
+        _GENERIC, files=".swift",
         rules=(
             r"(class|struct|enum|protocol|extension|actor|func|typealias|macro)\s++"
             r"((?:\w++\.)*[\w]++|[^\w\s(]++)",
@@ -215,7 +229,7 @@ LANGUAGES: dict[str, Language] = {
     ),
     "elisp": _LISP,
     "lisp": replace(
-        _LISP,
+        _LISP, files=".lisp .lsp .cl .asd", modes="lisp sbcl",
         rules=(
             r"\((?:[\w*+!%/-]++:{1,2}+)?(def[^\s()]*+)\s++"
             r"(\(setf\s++[^\s()]++\)|\(?+[^\s()\"';]++)",
@@ -223,66 +237,35 @@ LANGUAGES: dict[str, Language] = {
         long_comments={"#|": Long("|#")}, opaque=r"#?\\.|\|(?!#)[^|\n]*+\|", above=r"#[+-]",
     ),
     "scheme": replace(
-        _LISP,
+        _LISP, files=".scm .ss .sld .rkt", modes="scheme guile",
         rules=(r"\((define[^\s()]*+)\s++\(*+([^\s()\"';]++)",),
         long_comments={"#|": Long("|#")}, opaque=r"#\\.|\|(?!#)[^|\n]*+\|",
     ),
     "markdown": _MARKUP,
-    "org": _MARKUP,
-    "rst": _MARKUP,
+    "org": replace(_MARKUP, files=".org"),
+    "rst": replace(_MARKUP, files=".rst"),
     "generic": _GENERIC,
 }
-_BY_EXTENSION = {
-    extension: language
-    for language, extensions in {
-        "python": "py pyi pyw", "javascript": "js jsx mjs cjs",
-        "typescript": "ts tsx mts cts", "go": "go",
-        "rust": "rs", "java": "java",
-        "kotlin": "kt kts", "csharp": "cs",
-        "c": "c h", "cpp": "cc cpp cxx c++ hh hpp hxx h++ ipp inl tpp cu cuh ino",
-        "ruby": "rb rake gemspec ru", "lua": "lua",
-        "shell": "sh bash zsh ksh bats", "php": "php phtml",
-        "perl": "pl pm t", "swift": "swift",
-        "elisp": "el", "lisp": "lisp lsp cl asd",
-        "scheme": "scm ss sld rkt", "markdown": "md markdown mdx",
-        "org": "org", "rst": "rst",
-        "generic": "scala sc groovy gradle dart zig d v cr jl proto thrift graphql sol ex m mm",
-    }.items()
-    for extension in extensions.split()
-}
 # fmt: on
-_BY_NAME = {"Rakefile": "ruby", "Gemfile": "ruby", "Vagrantfile": "ruby", "SConstruct": "python"}
+_BY_FILE = {file: name for name, facts in LANGUAGES.items() for file in facts.files.split()}
+_BY_MODE = {mode: name for name, facts in LANGUAGES.items() for mode in facts.modes.split()}
+_MODES = "|".join(map(re.escape, _BY_MODE))
 _FIRST_LINE = re.compile(
-    r"#!.*?\b(python|ruby|lua|bash|zsh|ksh|sh|perl|php|node|guile|sbcl)[\d.]*\b|.*-\*-.*?"
-    r"\b(python|ruby|lua|shell-script|sh|perl|php|c\+\+|emacs-lisp|lisp|scheme)\b.*-\*-",
-    re.IGNORECASE,
+    rf"#!.*?\b({_MODES})[\d.]*(?!\w)|.*-\*-.*?(?<!\w)({_MODES})(?!\w).*-\*-", re.IGNORECASE
 )
-_BY_WORD = {
-    **dict.fromkeys(("bash", "zsh", "ksh", "sh", "shell-script"), "shell"),
-    "node": "javascript",
-    "guile": "scheme",
-    "sbcl": "lisp",
-    "c++": "cpp",
-    "emacs-lisp": "elisp",
-}
 
 
 def language_of(path: str, text: str) -> str:
-    """The language of `text`, the file `path`, by its name and else its first line.
+    """Return the language of `text`, the file `path`, or "" if neither name nor first line says it.
 
-    "" if not known.
+    The first line says it by an interpreter, or by a mode of Emacs.
     """
     name = path.rpartition("/")[2]
     stem, _, extension = name.rpartition(".")
-    known = _BY_NAME.get(name) or (stem and _BY_EXTENSION.get(extension.lower())) or ""
-    if (
-        known == "c"
-        and extension == "h"
-        and re.search(r"^(?:class|namespace|template)\b", text, re.MULTILINE)
-    ):
+    known = _BY_FILE.get(name) or (stem and _BY_FILE.get(f".{extension.lower()}")) or ""
+    if extension == "h" and re.search(r"^(?:class|namespace|template)\b", text, re.MULTILINE):
         return "cpp"
     if known or stem:
         return known
     found = _FIRST_LINE.match(text, 0, 200)
-    word = (found[1] or found[2]).lower() if found else ""
-    return _BY_WORD.get(word, word)
+    return _BY_MODE[(found[1] or found[2]).lower()] if found else ""
