@@ -2,7 +2,7 @@
 
 import re
 
-from backstaff.structure.language import Language, Shape
+from backstaff.structure.language import Language
 
 _NO_NAMES = frozenset(
     "if else for foreach while switch case catch return do try finally with throw new await yield"
@@ -31,7 +31,7 @@ def closing(text: str, pair: str) -> int:
     return -1
 
 
-def function_name(  # noqa: PLR0911  # a line can fail to be a function in many ways
+def function_name(  # a line can fail to be a function in many ways
     text: str, language: Language, owner: str, *, member: bool, typed: bool
 ) -> str:
     """The name of the function that `text`, a line with a parenthesis, defines; or "".
@@ -39,7 +39,7 @@ def function_name(  # noqa: PLR0911  # a line can fail to be a function in many 
     `owner` is the name of the type around it, whose name a constructor has. With `typed` it needs
     no type before its name, as one stands on the line above.
     """
-    if language.shape is Shape.BARE:
+    if language.bare:
         return _bare_name(text, language, member=member)
     if text[0] == "@" or "(" in text[:1] or "))" in text or "__" in text or "alignas" in text:
         text = _WITH_PARENTHESES.sub("", text, count=3)
@@ -51,8 +51,6 @@ def function_name(  # noqa: PLR0911  # a line can fail to be a function in many 
         head = head[: len(head) - 1 - place].rstrip()
     words = head.split()
     if not words or words[0] in _NO_NAMES or "=" in head or _FOREIGN.search(head):
-        return ""
-    if not language.dotted and ("." in head or "?" in head):
         return ""
     name = words[-1].rpartition(".")[2].lstrip("*&")
     plain = name.rpartition("::")[2].lstrip("~")

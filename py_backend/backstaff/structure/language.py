@@ -8,7 +8,7 @@ matches of groups that are.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import Enum
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -25,19 +25,9 @@ Match = Callable[..., re.Match[str] | None]
 class Ends(Enum):
     """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
 
-    BRACKET = "})]"
-    WORD = "end"
-    INDENT = ""
-
-
-class Shape(IntEnum):
-    """How a line defines a function without a keyword."""
-
-    NONE = 0
-    TYPED = 1
-    """A type stands before the name: `static int name(...)`."""
-    BARE = 2
-    """Nothing but modifiers does: `async name(...) {`."""
+    BRACKET = 1
+    WORD = 2
+    INDENT = 3
 
 
 class Long(NamedTuple):
@@ -77,17 +67,16 @@ class Language:
     modifiers: str = ""
     ends: Ends = Ends.BRACKET
 
-    shape: Shape = Shape.NONE
+    bare: bool = False
+    """Functions have no keyword, but modifiers at most: `async name(...) {`."""
+    typed: bool = False
+    """Functions have no keyword, but a type before the name: `static int name(...)`."""
     at_top: bool = False
-    """Functions by shape stand outside classes, too, and have a body there."""
+    """Typed functions stand outside classes as well, and have a body there."""
     local: bool = False
-    """Functions by shape stand within functions, too."""
-    dotted: bool = False
-    """The types before a name may hold dots and question marks."""
+    """Typed functions stand within functions as well."""
     anonymous: bool = False
     """`new Type() {` and constants of an enum have members."""
-    leaves: bool = False
-    """Functions hold no definitions."""
     template: bool = False
     """`template <...>` may stand before any definition."""
     need_body: frozenset[str] = frozenset()

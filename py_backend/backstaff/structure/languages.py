@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from backstaff.structure.language import ESCAPED, Ends, Language, Long, Shape
+from backstaff.structure.language import ESCAPED, Ends, Language, Long
 
 _QUOTED = {quote: Long(quote, ESCAPED) for quote in "\"'"}
 _TRIPLE = {'"""': Long('"""', ESCAPED)}
@@ -33,7 +33,7 @@ _JAVASCRIPT = Language(
     ),
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
     " static readonly override accessor get set",
-    shape=Shape.BARE, long_strings={"`": Long("`", ESCAPED)},
+    bare=True, long_strings={"`": Long("`", ESCAPED)},
     opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/",
     above=r"@[\w.]", goes_on=r"(?:extends|implements)\b",
 )
@@ -44,7 +44,7 @@ _C = Language(
         r"(?:[A-Z_]{4,}+\s++|__attribute\w*+\s*+\(\([^)]*+\)\)\s*+)?(\w++)(?=\s*+(?:\{|$))",
         r"typedef\s++(struct|union|enum)\b()(?=\s*+(?:\{|$))",
     ),
-    modifiers="static const extern inline", shape=Shape.TYPED, at_top=True, leaves=True,
+    modifiers="static const extern inline", typed=True, at_top=True,
     need_body=_TYPES, comment_lines=_STARRED, neutral=r"#|\w++\s*+:(?!:)\s*+$",
     above=r"[A-Za-z_][\w:<>,*& ]*+$|__attribute__|\[\[",
     goes_on=r"\w[\w\s*,\[\]]*+;$|(?:throw|noexcept|const|requires)\b|__",
@@ -59,15 +59,16 @@ _CPP = replace(
         _C.rules[1],
         r"(namespace)\s++((?:\w++(?:::)?)+)(?!\s*+=)",
     ),
-    modifiers="static const extern inline virtual explicit constexpr friend", leaves=False,
+    modifiers="static const extern inline virtual explicit constexpr friend",
     template=True, flat=frozenset(("namespace",)), long_strings={'R"(': Long(')"')},
     neutral=r"#|\w++\s*+:(?!:)\s*+$|(?:public|private|protected)(?:\s++\w++)?\s*+:(?!:)",
 )
 _JAVA = Language(
-    files=".java", rules=(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",),
+    files=".java",
+    rules=(r"(class|interface|enum|@interface|record(?=\s++\w++\s*+[(<]))\s++(\w++)",),
     modifiers=r"@(?!interface\b)[\w.]++(?:\([^()]*+\))? public private protected static final"
     " abstract sealed non-sealed strictfp synchronized native default",
-    shape=Shape.TYPED, dotted=True, anonymous=True, long_strings=_TRIPLE, comment_lines=_STARRED,
+    typed=True, anonymous=True, long_strings=_TRIPLE, comment_lines=_STARRED,
     above=r"@\w", goes_on=r"(?:throws|extends|implements|permits)\b",
 )
 _LISP = Language(
@@ -112,7 +113,7 @@ LANGUAGES: dict[str, Language] = {
     "go": Language(
         files=".go",
         rules=(r"(func)\s++(?:\([^)]*+\)\s*+)?(\w++)", r"(type)\s++(\w++|\($)"),
-        owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)", leaves=True,
+        owner=r"func\s++\((?:[^)]*[\s*(])?(\w++)(?:\[[^\]]*+\])?\)",
         group=r"(\w++)(?=(?:\[[^\]]*+\])?\s++[\w*\[(=])", long_strings={"`": Long("`")},
         neutral=r"\w++:$",
     ),
@@ -194,7 +195,7 @@ LANGUAGES: dict[str, Language] = {
             r"(function)\s++&?+\s*+(\w++)",
             r"(class|interface|trait|enum)\s++(\w++)",
         ),
-        modifiers="public private protected static final abstract readonly", leaves=True,
+        modifiers="public private protected static final abstract readonly",
         comments=("//", "#"), comment_lines=_HASHED, long_quotes=_QUOTED,
         here_document=r"<<<\s*+[\"']?+(\w++)", above=r"#\[", goes_on=r"(?:extends|implements)\b",
     ),
