@@ -94,7 +94,7 @@ class _Pass:
         beginnings, quotes = spans.beginnings, language.long_quotes
         is_neutral = language.neutral and matcher(language.neutral)
         is_bracket = language.ends is Ends.BRACKET
-        strings = (*language.long_strings, *language.long_quotes) if is_bracket else ()
+        strings = tuple(language.all_long) if is_bracket else ()
         more = language.bare or language.typed or language.group
         at, check_at, total, continued = 0, 0, len(lines), False
         while at < total:
@@ -115,9 +115,9 @@ class _Pass:
             if indent and line[0] == "\t":
                 indent = _indentation(line, body)
             body, top = body[:LONGEST], stack[-1]
-            if body.startswith(comment_lines):
+            if f"{body} ".startswith(comment_lines):
                 body = body.rpartition("*/")[2].lstrip() if at == number else ""
-                if not body or body.startswith(comment_lines):
+                if not body or f"{body} ".startswith(comment_lines):
                     continue
             if at > number and body.startswith(strings):
                 self.code = at  # a string at the margin ends nothing
@@ -295,7 +295,7 @@ class _Pass:
         while at > least + 1 and (body := self.lines[at - 2].strip()):
             at -= 1
             indent = _indentation(self.lines[at - 1], body)
-            if indent >= line.indent and body.startswith(language.comment_lines):
+            if indent >= line.indent and f"{body} ".startswith(language.comment_lines):
                 first = first if within else at
             elif indent == line.indent and matcher(language.above)(body):
                 first, within = at, False

@@ -1,7 +1,7 @@
 """The sections of Markdown, Org and reStructuredText: a heading and all that is under it."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from backstaff.structure.blocks import Block
 from backstaff.structure.language import LONGEST
@@ -78,8 +78,4 @@ def _rst(lines: Sequence[str]) -> Iterator[Heading]:
         yield number - 1, styles.index(style) + 1, title.strip()
 
 
-_KINDS: dict[str, Callable[[Sequence[str]], Iterator[Heading]]] = {
-    "markdown": _markdown,
-    "org": _org,
-    "rst": _rst,
-}
+_KINDS = {"markdown": _markdown, "org": _org, "rst": _rst}

@@ -90,11 +90,8 @@ class Language:
 
     comments: tuple[str, ...] = ("//",)
     """What begins a comment up to the end of the line."""
-    comment_lines: tuple[str, ...] = ("//", "/*", "*/", "* ")
-    """What begins a line that holds nothing but a comment."""
-    long_comments: Mapping[str, Long] = field(default_factory=lambda: {"/*": Long("*/")})
-    long_strings: Mapping[str, Long] = field(default_factory=dict)
-    """Tokens that may go on over lines, by their beginnings."""
+    long: Mapping[str, Long] = field(default_factory=dict)
+    """Comments and strings that may go on over lines, by their beginnings; `/*` goes with `//`."""
     quotes: str = "\"'"
     """What begins strings within a line."""
     long_quotes: Mapping[str, Long] = field(default_factory=dict)
@@ -116,20 +113,23 @@ class Language:
     """Beginnings of lines that go on with a definition at their own indentation."""
 
     @cached_property
-    def modifier_words(self) -> frozenset[str]:
-        """The modifiers that are words."""
-        return frozenset(self.modifiers.split())
-
-    @cached_property
     def rule(self) -> Match:
         """Matches a line that a keyword makes a definition; the last two groups count."""
         before = f"(?:(?:{'|'.join(self.modifiers.split())})\\s++)*" if self.modifiers else ""
         return matcher(f"{before}(?:{'|'.join(self.rules)})")
 
     @cached_property
-    def long(self) -> Mapping[str, Long]:
+    def comment_lines(self) -> tuple[str, ...]:
+        """The beginnings of lines, with a blank at the end, that hold nothing but a comment."""
+        lines = tuple(map(str.strip, self.comments))
+        star = "* " if self.bare else "*"  # JavaScript has methods such as `*name() {`
+        return (*lines, "/*", "*/", star) if "//" in lines else lines
+
+    @cached_property
+    def all_long(self) -> Mapping[str, Long]:
         """All tokens that may go on over lines, by their beginnings."""
-        return {**self.long_comments, **self.long_strings, **self.long_quotes}
+        long = {**self.long, **self.long_quotes}
+        return long | {"/*": Long("*/")} if "//" in self.comments else long
 
     @cached_property
     def token(self) -> Match:
@@ -137,7 +137,7 @@ class Language:
         # Those of Perl and Ruby that begin with an equals sign begin a line.
         long = (
             "(?<![^\n])" * (mark[0] == "=") + re.escape(mark)
-            for mark in sorted(self.long, key=len)[::-1]
+            for mark in sorted(self.all_long, key=len)[::-1]
         )
         comments = (re.escape(mark) + r"[^\n]*+" for mark in self.comments)
         quotes = set(self.quotes) - self.long_quotes.keys()

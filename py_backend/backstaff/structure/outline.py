@@ -94,9 +94,8 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
 
     Raises what `budget` does.
     """
-    if len(text) > MAX_CHARACTERS or not (language := language_of(path, text)):
-        return None
-    if text.count("\n") > MAX_LINES:
+    is_small = len(text) <= MAX_CHARACTERS and text.count("\n") <= MAX_LINES
+    if not is_small or not (language := language_of(path, text)):
         return None
     key = hash(text), len(text), language
     if known := _KEPT.get(key):
@@ -126,20 +125,8 @@ def _definitions(found: Sequence[Block], language: str, lines: Sequence[str]) ->
         elif owned:  # a method of Go names its receiver in its own line
             around = owned[1]
         qualified = f"{around}.{name}" if around else name
-        head = lines[block.first - 1 : block.line]
-        result.append(
-            Definition(
-                block.name,
-                block.kind,
-                block.line,
-                block.first,
-                block.last,
-                len(open_ones),
-                parent,
-                qualified,
-                block.text,
-                any(map(_TEST.search, head)),
-            )
-        )
+        at = block.line, block.first, block.last, len(open_ones), parent
+        is_test = any(map(_TEST.search, lines[block.first - 1 : block.line]))
+        result.append(Definition(block.name, block.kind, *at, qualified, block.text, is_test))
         open_ones.append(number)
     return result

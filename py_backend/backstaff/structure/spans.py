@@ -22,7 +22,7 @@ class Spans:
         self._ends: dict[str, list[int]] = {}
         """The lines of one word, by it; for here-documents."""
         self._here = re.compile(language.here_document or r"(?!)").search
-        marks = [*language.long_comments, *language.long_strings]
+        marks = [mark for mark in language.all_long if mark not in language.long_quotes]
         self.beginnings = set[int]()
         """The lines (from 0) that hold a mark with which such a token begins."""
         for mark in marks + ["<<"] * bool(language.here_document):
@@ -46,9 +46,9 @@ class Spans:
         start = place = end = self._offset
         while (found := language.token(text, place)) and (mark := found[0]) != "\n":
             place = found.end()
-            if mark not in language.long or mark in self.unclosed:
+            if mark not in language.all_long or mark in self.unclosed:
                 continue
-            after = language.long[mark].end(text, place)
+            after = language.all_long[mark].end(text, place)
             if after < 0:
                 self.unclosed.add(mark)
             elif text.find("\n", place, after) < 0:

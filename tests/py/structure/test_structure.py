@@ -152,6 +152,26 @@ def test_head_over_several_lines_and_decorators_belong_to_the_definition() -> No
 
 
 @pytest.mark.parametrize(
+    ("path", "head"),
+    [
+        ("a.js", "/**\n * Said.\n *\n * @param a\n */\nfunction f(a) {\n}\n"),
+        ("a.c", "/*\n *\tSaid.\n *\n */\nint f(int a)\n{\n}\n"),
+        ("a.php", "<?php\n/**\n * Said.\n */\n#[Pure]\nfunction f($a) {\n}\n"),
+        ("a.rs", "/// Said.\n#[must_use]\nfn f() {\n}\n"),
+    ],
+)
+def test_comment_above_belongs_to_the_definition_as_a_whole(path: str, head: str) -> None:
+    (one,) = outlined(path, "x = 1;\n\n" + head).definitions
+    assert one.first_line == 3 + head.startswith("<?php"), one
+
+
+@pytest.mark.parametrize("name", ["operator_of", "my_operator", "operators"])
+def test_name_with_operator_in_it_is_a_name(name: str) -> None:
+    made = outlined("a.cpp", f"int {name}(int a) {{\n}}\nbool operator==(A a) {{\n}}\n")
+    assert names(made) == [name, "operator=="]
+
+
+@pytest.mark.parametrize(
     ("path", "text", "tests"),
     [
         ("a.py", "def test_a():\n    pass\ndef b():\n    pass\n", ["test_a"]),
@@ -180,6 +200,7 @@ def test_tests_in_sources_are_known(path: str, text: str, tests: list[str]) -> N
         ("run", "#!/usr/bin/env python3\n", "python"),
         ("run", "#!/bin/sh -e\n", "shell"),
         ("run", "; -*- mode: emacs-lisp -*-\n", "elisp"),
+        ("run", "// -*- C++ -*-\n", "cpp"),
         ("a.h", "int f(void);\n", "c"),
         ("a.h", "namespace a {\n", "cpp"),
         ("Rakefile", "", "ruby"),
