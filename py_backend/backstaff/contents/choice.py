@@ -19,13 +19,15 @@ MAX_NAMED = 3
 class Rules:
     """What keeps files out: names in their paths that are `excluded`, and globs.
 
-    `prefix` stands before a path for the globs: that of the searched directory.
+    `prefix` stands before a path for the globs, `include_prefix` for those of `include`: both are
+    that of the searched directory, or "".
     """
 
     excluded: frozenset[str]
     prefix: str
     include: Globs | None
     exclude: Globs | None
+    include_prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
         files = [one for at, one in enumerate(files) if at not in matching]
         by_exclude += len(matching)
     if rules.include:
-        matched = rules.include.files(_from_root(files, prefix), budget)
+        matched = rules.include.files(_from_root(files, rules.include_prefix), budget)
         by_include = len(files) - len(matched)
         files = [files[at] for at in matched]
     # Code points and UTF-16 units have one order but for characters that take two units.
