@@ -90,7 +90,7 @@ class Near:
         try:
             for batch in scan.batches(self.contents, self.regexp.budget):
                 for number in numbers:
-                    self.regexp.search(batch.texts, "files", 0, 0, [number])
+                    self.regexp.search(batch.texts, "files", 0, MANY + 1, [number])
                     for _ in self.regexp.candidates()[1]:
                         found[number] += self.regexp.answer()[0]
                 if min(found.values(), default=MANY) > MANY:

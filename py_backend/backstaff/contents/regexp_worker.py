@@ -40,6 +40,8 @@ hundred for each character of a line."""
 ASCII = bytes(range(128))
 FOLDED = [one.encode() for one in "\u0130\u0131\u017f\u212a"]
 """What is i, s or k without regard to case, and is not ASCII."""
+SHORTEST_PART = 3
+"""Characters of a literal's part that is looked for in its place."""
 WIDTH = 1000
 """Characters of a line that an answer holds; more are cut around the match."""
 HEAD = 8192
@@ -93,6 +95,9 @@ class Search:
             literals, self._run = [], re.compile(run)
         if self.ignore_case:
             literals = [one.lower() for one in literals] if all(map(str.isascii, literals)) else []
+            # A part without the letters that are not ASCII in another case is in any text.
+            parts = [max(re.split("[iks]", one), key=len) for one in literals]
+            literals = parts if min(map(len, parts), default=0) >= SHORTEST_PART else literals
         self.literals = [one.encode("utf-8", "surrogatepass") for one in literals]
         self._has_folded = any(not set("iks").isdisjoint(one) for one in literals)
         folding = re.IGNORECASE if self.ignore_case else re.NOFLAG
@@ -176,19 +181,23 @@ def found_in(
 
     For the `output` "content" these are at most `most` of each text, after the first `skipped` of
     all texts; "lines" is the same with the first match of each line. For "count" none is wanted,
-    and for "files" the number is 0 or 1.
+    and for "files" the number is 0 or 1. Both end after `most` texts with matches.
     """
     for text in texts:
-        matches, count, wanted = search.matches(text), 0, list[Match]()
-        if output == "files":
-            matches = islice(matches, 1)
-        elif output == "lines":
+        matches = search.matches(text)
+        if output in {"files", "count"}:
+            count = (
+                sum(1 for _ in islice(matches, 1 if output == "files" else None)) if most > 0 else 0
+            )
+            most -= bool(count)
+            yield count, []
+            continue
+        if output == "lines":
             matches = (next(those) for _, those in groupby(matches, itemgetter(0)))
-        if output in {"content", "lines"}:
-            count = sum(1 for _ in islice(matches, skipped))
-            skipped -= count
-            wanted = [match_of(*match) for match in islice(matches, most)]
-        yield count + len(wanted) + sum(1 for _ in matches), wanted
+        passed = sum(1 for _ in islice(matches, skipped))
+        skipped -= passed
+        wanted = [match_of(*match) for match in islice(matches, most)]
+        yield passed + len(wanted) + sum(1 for _ in matches), wanted
 
 
 def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int], dict[int, str]]:

@@ -89,8 +89,10 @@ class Scan:
                 return
             output, skipped, most = self.output, self.skipped, self.most
             if self.chosen:
-                output, skipped = "lines" if self.one_a_line else "content", 0
-                most = MOST_AT_ONCE
+                output = "lines" if self.one_a_line else "content"
+                skipped, most = 0, MOST_AT_ONCE
+            elif output != "content":
+                most += skipped - self.matches
             also = [] if self.found else also
             regexp.search(batch.texts, output, skipped, most, [0, *also])
             sent = batch

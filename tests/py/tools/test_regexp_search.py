@@ -365,6 +365,16 @@ def test_first_files_over_the_limit_are_named(tree: Plant) -> None:  # search 4
     assert last_line(search(root, "y", root_path="d")) == f"[not searched: {told}]"
 
 
+def test_files_that_are_new_since_the_last_search_are_searched(tree: Plant) -> None:
+    root = tree({"b/b": "hit"})
+    for name in ("a", "b/a", "\U0001f600", "\ue000"):
+        (root / name).write_text("hit")
+        paths = [item["path"] for item in data_of(search(root, "hit"))["items"]]
+        there = [str(one.relative_to(root)) for one in root.rglob("*") if one.is_file()]
+        assert paths == sorted(there, key=lambda path: path.encode("utf-16-be"))
+        assert paths == [item["path"] for item in data_of(search(root, "HIT", flags="i"))["items"]]
+
+
 def test_files_that_the_caller_leaves_out_are_not_told(tree: Plant) -> None:
     root = tree({"a.py": "hit", "b.c": "hit", "c.py": "\0hit"})
     both = search(root, "hit", include=["*.py"], exclude=["c.*"])

@@ -43,8 +43,10 @@ class Wanted:
     matches: int = 0
 
     def some_of(self, files: Sequence[str]) -> Sequence[str]:
-        """FILES but for those of tests."""
-        left = [path for path in files if not (self.no_tests and _FILE.search(path))]
+        """Return `files` without those of tests, which are not wanted with `no_tests`."""
+        if not self.no_tests:
+            return files
+        left = [path for path in files if not _FILE.search(path)]
         self.files = len(files) - len(left)
         return left
 
