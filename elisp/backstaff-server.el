@@ -140,7 +140,7 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
   "The buffer with the server's standard error and our own notes.")
 
 (defconst backstaff-server--log-size (* 256 1024)
-  "How many characters of the log are kept.")
+  "Number of characters of the log that are kept.")
 
 (defun backstaff-server--log (text)
   "Append TEXT to the log, and delete the oldest lines if it is too long."
@@ -186,19 +186,18 @@ Signal a `backstaff-start-error' if there is none.  NOTE is as in
                (:copier nil))
   "A server process.
 LAST-WORDS is the end of its standard error, which comes from the process
-STDERR.  RESTARTED is non-nil if it took the place of one that
-had died.  ANSWERED is non-nil once it has answered a tool's call, and STUCK
-once too many of its calls hang in a dead file system.  DEFINITIONS describe
-its tools, once that was asked.  START-INFO, a plist, describes a start on
-another host."
+STDERR.  RESTARTED is non-nil if it took the place of one that had died.
+ANSWERED is non-nil once it has answered a tool's call.  DEFINITIONS describe
+its tools, once the server was asked.  START-INFO, a plist, describes a start
+on another host."
   connection process stderr
   (last-words "")
   (restarted nil :read-only t)
   (started (float-time) :read-only t)
-  answered stuck definitions start-info)
+  answered definitions start-info)
 
 (defvar backstaff-server--pause 60
-  "How many seconds after its start a server that died twice is tried again.
+  "Seconds after its start until a server that died twice is tried again.
 One project that brings it down must not take the tools from all others.")
 
 (defvar backstaff-server--current nil
@@ -216,34 +215,45 @@ One project that brings it down must not take the tools from all others.")
            (process-id (backstaff-server-process server)))
           (t 'ended))))
 
-(defun backstaff-server--start (restarted &optional host)
-  "Start a server on HOST and return it; RESTARTED if the last one died.
-On this host nothing waits for the start: calls wait behind the handshake."
-  (let ((server (backstaff-server--make :restarted restarted)))
-    (backstaff-server--launch server host)
-    (if host
-        (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
-      (setq backstaff-server--current server))
-    (backstaff-server--shake-hands server)
-    server))
-
 (defun backstaff-server-try (callback timeout)
   "Start another server on this host, apart from the one that calls use.
 Return the connection with it, which the caller closes.  CALLBACK is called
 once: with the server's identity, a plist of `:version', `:protocol' and more,
 or with nil and a condition, after TIMEOUT seconds at most."
   (let ((server (backstaff-server--make)))
-    (backstaff-server--launch server)
+    (backstaff-server--launch server nil)
     (backstaff-server--shake-hands server callback timeout)
     (backstaff-server-connection server)))
 
-(defun backstaff-server--launch (server &optional host)
+(defun backstaff-server--launch (server host)
   "Start the process of SERVER, on HOST, and the connection with it."
   (condition-case problem
       (if (null host)
-          (backstaff-server--launch-here server)
-        (let* ((starter (backstaff-server-starter (concat host "/")))
-               (started (funcall (plist-get starter :start) host))
+          (backstaff-python-with-own-environment (backstaff-python-sources)
+            (let ((command (append (backstaff-server-program) '("serve" "--stdio")
+                                   (and backstaff-server-settings-file
+                                        (list "--config" (expand-file-name
+                                                          backstaff-server-settings-file))))))
+              (backstaff-server-note (format "starting %S" command))
+              ;; Without this check, a child of Emacs would fail to become the program.
+              (unless (executable-find (car command))
+                (signal 'backstaff-start-error
+                        (list (format "there is no program %s" (car command)))))
+              (let* ((errors (generate-new-buffer " *backstaff-stderr*" t))
+                     (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
+                                                :noquery t :sentinel #'ignore)))
+                (unwind-protect
+                    (backstaff-server--connect
+                     server stderr
+                     (make-process :name "backstaff" :buffer nil :command command
+                                   :connection-type 'pipe :coding 'binary :noquery t
+                                   :stderr stderr))
+                  ;; If there is a connection, this buffer is dead.
+                  (when (buffer-live-p errors)
+                    (delete-process stderr)
+                    (kill-buffer errors))))))
+        (let* ((started (funcall (plist-get (backstaff-server-starter (concat host "/")) :start)
+                                 host))
                (process (plist-get started :process)))
           (setf (backstaff-server-start-info server) (plist-get started :info))
           (backstaff-server--connect server (plist-get started :stderr) process
@@ -255,32 +265,6 @@ or with nil and a condition, after TIMEOUT seconds at most."
      (if (memq 'backstaff-error (get (car problem) 'error-conditions))
          (signal (car problem) (cdr problem))
        (signal 'backstaff-start-error (list (error-message-string problem)))))))
-
-(defun backstaff-server--launch-here (server)
-  "Start the process of SERVER on this host, and the connection with it."
-  (backstaff-python-with-own-environment (backstaff-python-sources)
-    (let ((command (append (backstaff-server-program) '("serve" "--stdio")
-                           (and backstaff-server-settings-file
-                                (list "--config" (expand-file-name
-                                                  backstaff-server-settings-file))))))
-      (backstaff-server-note (format "starting %S" command))
-      ;; Else it is a child of Emacs that fails to become the program.
-      (unless (executable-find (car command))
-        (signal 'backstaff-start-error
-                (list (format "there is no program %s" (car command)))))
-      (let* ((errors (generate-new-buffer " *backstaff-stderr*" t))
-             (stderr (make-pipe-process :name "backstaff-stderr" :buffer errors
-                                        :noquery t :sentinel #'ignore)))
-        (unwind-protect
-            (backstaff-server--connect
-             server stderr
-             (make-process :name "backstaff" :buffer nil :command command
-                           :connection-type 'pipe :coding 'binary :noquery t
-                           :stderr stderr))
-          ;; It is dead if there is a connection.
-          (when (buffer-live-p errors)
-            (delete-process stderr)
-            (kill-buffer errors)))))))
 
 (defun backstaff-server--connect (server stderr process &rest options)
   "Let SERVER run in PROCESS, whose standard error the process STDERR prints.
@@ -304,8 +288,7 @@ OPTIONS are more arguments for `backstaff-epc-connect'."
         (backstaff-server-connection server)
         (apply #'backstaff-epc-connect process
                :log-function #'backstaff-server-note
-               :stderr-function
-               (lambda () (backstaff-server--collect-words server))
+               :stderr-function (lambda () (backstaff-server--collect-words server))
                options)))
 
 (defun backstaff-server--collect-words (server)
@@ -321,7 +304,7 @@ A child of the server may hold the pipe open, so this waits little."
     (string-join (last lines 8) "\n")))
 
 (defvar backstaff-server-content-readers 'unknown
-  "The ids of the tools that read what files hold.
+  "The ids of the tools that read the contents of files.
 It is the symbol `unknown' until a server has shaken hands.")
 
 (defvar backstaff-server-secrets nil
@@ -341,12 +324,12 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
      :timeout (or timeout 15)
      :success-fn
      (lambda (identity)
-       (if (backstaff-server--compatible-p identity)
-           (progn (backstaff-server-note (format "connected: %S" identity))
-                  (setq backstaff-server-content-readers (plist-get identity :reads-content)
-                        backstaff-server-secrets (plist-get identity :secrets))
-                  (funcall callback identity nil))
-         (apply fail (backstaff-server--mismatch identity))))
+       (if-let ((mismatch (backstaff-server--mismatch identity)))
+           (apply fail mismatch)
+         (backstaff-server-note (format "connected: %S" identity))
+         (setq backstaff-server-content-readers (plist-get identity :reads-content)
+               backstaff-server-secrets (plist-get identity :secrets))
+         (funcall callback identity nil)))
      :error-fn
      (lambda (condition)
        (funcall fail (format "it did not shake hands: %s"
@@ -357,42 +340,36 @@ CALLBACK and TIMEOUT are as in `backstaff-server-try'."
                    condition)))))))
 
 (defun backstaff-server--mismatch (identity)
-  "Return why a server of IDENTITY is none for us, and what to do, as two strings."
+  "Return nil if a server of IDENTITY and this package understand each other.
+Otherwise return the reason and what to do, as two strings.  The protocol must
+be the same, and the first number of the version; before 1.0 the second number,
+too.  IDENTITY may be anything, even no plist."
   (let* ((version (plist-get identity :version))
-         (protocol (and version (plist-get identity :protocol)))
-         (newer (if (eql protocol backstaff-server--protocol)
-                    ;; The version of another program may have any form.
-                    (ignore-errors (version< backstaff-server-version version))
-                  (and (integerp protocol) (> protocol backstaff-server--protocol)))))
-    (if (not (stringp version))
-        (list (format "Emacs has Backstaff %s, the server is something else"
-                      backstaff-server-version)
-              (backstaff-server-advice '(backstaff-protocol-error)))
-      (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
+         (protocol (plist-get identity :protocol))
+         (same (eql protocol backstaff-server--protocol))
+         (series (lambda (version)
+                   (and (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
+                        (match-string 0 version)))))
+    (cond
+     ((not (stringp version))
+      (list (format "Emacs has Backstaff %s, the server is something else"
+                    backstaff-server-version)
+            (backstaff-server-advice '(backstaff-protocol-error))))
+     ((not (and same (equal (funcall series version)
+                            (funcall series backstaff-server-version))))
+      (let ((newer (if same
+                       ;; The version of another program may have any form.
+                       (ignore-errors (version< backstaff-server-version version))
+                     (and (integerp protocol) (> protocol backstaff-server--protocol)))))
+        (list (format "Emacs has Backstaff %s (protocol %d), the server is %s (protocol %s);\
  update %s" backstaff-server-version backstaff-server--protocol version protocol
  (if newer "Emacs's package" "the server"))
-            (backstaff-server--update-advice newer)))))
-
-(defun backstaff-server--update-advice (package)
-  "Return how to update Emacs's package if PACKAGE is non-nil, else the server."
-  (cond ((not package)
-         "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
+              (cond ((not newer)
+                     "Type in a shell: pipx upgrade backstaff (or as you installed it); or set\
  `backstaff-server-command' to nil.  Then type M-x backstaff-restart")
-        ((fboundp 'package-upgrade)
-         "Type M-x package-upgrade RET backstaff RET, then start Emacs anew")
-        (t "Type M-x list-packages RET, U and x, then start Emacs anew")))
-
-(defun backstaff-server--compatible-p (identity)
-  "Return non-nil if a server of IDENTITY understands us, and we it.
-The protocol must be the same, and the first number of the version; before 1.0
-the second number, too.  IDENTITY may be anything, even no plist."
-  (let ((series (lambda (version)
-                  (and (stringp version)
-                       (string-match "\\`\\(?:0\\.[0-9]+\\|[1-9][0-9]*\\)\\." version)
-                       (match-string 0 version)))))
-    (and (eql (plist-get identity :protocol) backstaff-server--protocol)
-         (equal (funcall series (plist-get identity :version))
-                (funcall series backstaff-server-version)))))
+                    ((fboundp 'package-upgrade)
+                     "Type M-x package-upgrade RET backstaff RET, then start Emacs anew")
+                    (t "Type M-x list-packages RET, U and x, then start Emacs anew"))))))))
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail what is under way for REASON."
@@ -445,20 +422,25 @@ connected to the host."
 
 ;;; The server
 
-(defun backstaff-server--on (host)
-  "Return the server on HOST that was started last, dead or alive, or nil."
-  (if host (cdr (assoc host backstaff-server--elsewhere)) backstaff-server--current))
+(defun backstaff-server--start (restarted host)
+  "Start a server on HOST and return it; RESTARTED if the last one died.
+On this host nothing waits for the start: calls wait behind the handshake."
+  (let ((server (backstaff-server--make :restarted restarted)))
+    (backstaff-server--launch server host)
+    (if host
+        (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
+      (setq backstaff-server--current server))
+    (backstaff-server--shake-hands server)
+    server))
 
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 Signal a `backstaff-connection-lost' if that fails."
-  (let* ((server (backstaff-server--on host))
+  (let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
+                   backstaff-server--current))
          (connection (and server (backstaff-server-connection server))))
-    (when connection
-      (cond ((backstaff-epc-unresponsive-p connection)
-             (backstaff-epc-close connection "the server does not respond any more"))
-            ((backstaff-server-stuck server)
-             (backstaff-epc-close connection "the server hangs in a dead file system"))))
+    (when (and connection (backstaff-epc-unresponsive-p connection))
+      (backstaff-epc-close connection "the server does not respond any more"))
     (cond ((null server) (backstaff-server--start nil host))
           ((backstaff-epc-live-p connection) server)
           ((or (backstaff-server-answered server)
@@ -472,11 +454,12 @@ Signal a `backstaff-connection-lost' if that fails."
  minute"))))))
 
 (defun backstaff-server--note-reply (server reply)
-  "Note that SERVER has answered, and whether its REPLY says that it is stuck.
-If so, the next call starts another server and does not wait for this one."
+  "Note that SERVER has answered, and return its REPLY.
+If that says that the server is stuck, the next call starts another one."
   (setf (backstaff-server-answered server) t)
   (when (plist-get (plist-get reply :error) :server-stuck)
-    (setf (backstaff-server-stuck server) t))
+    (backstaff-epc-close (backstaff-server-connection server)
+                         "the server hangs in a dead file system"))
   reply)
 
 (cl-defun backstaff-server-call (method args &key timeout host)
@@ -553,7 +536,7 @@ Those on other hosts are stopped too; the next call there starts one."
   (backstaff-server--stop "the server was restarted")
   (setq backstaff-python-found nil)
   (run-hooks 'backstaff-server-restart-hook)
-  (backstaff-server--start nil)
+  (backstaff-server--start nil nil)
   (when (called-interactively-p 'interactive)
     (message "The server is started anew")))
 

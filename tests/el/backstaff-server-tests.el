@@ -240,11 +240,11 @@
 
 (ert-deftest backstaff-server-patch-versions-get-along ()
   (dolist (same '("0.1.0" "0.1.7" "0.1.0.dev1"))
-    (should (backstaff-server--compatible-p `(:protocol 1 :version ,same))))
+    (should-not (backstaff-server--mismatch `(:protocol 1 :version ,same))))
   (dolist (other '((:protocol 1 :version "1.1.0") (:protocol 1) (:version "0.1.0")
                    (:protocol 1 :version "0.10.0") (:protocol 1 :version 1)
                    t "0.1.0" (:protocol)))
-    (should-not (backstaff-server--compatible-p other))))
+    (should (backstaff-server--mismatch other))))
 
 (ert-deftest backstaff-server-sees-none-of-a-buffers-environment ()
   (let ((process-environment (append '("PYTHONPATH=/elsewhere" "BACKSTAFF_TEST_GLOBAL=1")
