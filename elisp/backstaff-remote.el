@@ -94,7 +94,7 @@ It is looked for once, by TRAMP, and known until `backstaff-restart'."
 (defun backstaff-remote--project-p (root)
   "Return non-nil if ROOT, on another host, is in a project.
 TRAMP finds that out once."
-  (backstaff-remote--found #'backstaff-in-project-p root))
+  (backstaff-remote--found (lambda (directory) (backstaff-project-root directory t)) root))
 
 (defun backstaff-remote--found (function directory)
   "Return what FUNCTION, which looks for a project, returns for DIRECTORY."
