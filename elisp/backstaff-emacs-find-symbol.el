@@ -53,8 +53,6 @@
      (:name "what" :type :string :enum ("definition" "references") :default "definition"
       :description "What to find."))
     :categories (:emacs :search)
-    ;; The first call of all needs both.
-    :libraries (project xref)
     :function backstaff-emacs-find-symbol--run)
   "The definition of the tool emacs/find_symbol.")
 
@@ -74,6 +72,7 @@ Emacs refuses regexps of some ten thousand characters.")
 
 (defun backstaff-emacs-find-symbol--run (arguments context done)
   "Do the work of emacs/find_symbol with ARGUMENTS in CONTEXT; call DONE."
+  (require 'xref)
   (let* ((roots (backstaff-emacs-roots (plist-get context :root)))
          (files (backstaff-emacs-buffers roots))
          (given (or (plist-get arguments :path) ""))

@@ -204,57 +204,6 @@ prompt = [\"emacs/d*\"]\n")))
         (should (< seconds 2))
         (should-not quit-flag)))))
 
-(defvar backstaff-emacs-tests--events nil
-  "What happened while the libraries of a tool were loaded, the last event first.")
-
-(ert-deftest backstaff-emacs-tool-loads-its-libraries-in-steps ()
-  :tags '(clock)
-  (dolist (call (list #'backstaff-call #'backstaff-test-call-later))
-    (backstaff-emacs-tests-with-tool
-        (lambda (&rest _) (push 'run backstaff-emacs-tests--events) '(:text "done\n"))
-      (let* ((libraries '(backstaff-emacs-made-up-a backstaff-emacs-made-up-b))
-             (load-path (cons root load-path))
-             (gc-cons-threshold most-positive-fixnum)
-             (note (lambda (event)
-                     (unless (eq event (car backstaff-emacs-tests--events))
-                       (push event backstaff-emacs-tests--events))))
-             (collected (lambda () (funcall note 'garbage)))
-             (timer (run-at-time 0 0.001 note 'timer)))
-        (dolist (library libraries)
-          (write-region (format "(push '%1$s backstaff-emacs-tests--events)
-                                 (let ((end (+ (float-time) 0.005)))
-                                   (while (< (float-time) end)))
-                                 (provide '%1$s)" library)
-                        nil (format "%s.el" library) nil 'silent))
-        (plist-put backstaff-emacs-tests-tool :libraries libraries)
-        (backstaff-tools)
-        (add-hook 'post-gc-hook collected)
-        (unwind-protect
-            (dotimes (again 2)
-              (setq backstaff-emacs-tests--events nil)
-              (should (equal (plist-get (funcall call 'emacs/context nil) :text) "done\n"))
-              (should (equal (reverse (memq 'run backstaff-emacs-tests--events))
-                             (if (zerop again)
-                                 '(timer backstaff-emacs-made-up-a timer garbage
-                                   timer backstaff-emacs-made-up-b timer garbage timer run)
-                               '(timer run)))))
-          (cancel-timer timer)
-          (remove-hook 'post-gc-hook collected)
-          (dolist (library libraries)
-            (setq features (delq library features))))))))
-
-(ert-deftest backstaff-emacs-find-symbol-stalls-no-first-call ()
-  "In a new Emacs nothing large is loaded but what the tool names."
-  (with-temp-buffer
-    (call-process (expand-file-name invocation-name invocation-directory) nil '(t nil) nil
-                  "-Q" "--batch" "-l" (expand-file-name "dev/batch.el" backstaff-test-repository)
-                  "-L" (expand-file-name "elisp" backstaff-test-repository)
-                  "-l" "backstaff-emacs-find-symbol"
-                  "--eval" "(prin1 (list (featurep 'project) (featurep 'xref)
-                                   (plist-get backstaff-emacs-find-symbol-tool :libraries)
-                                   (progn (require 'project) (featurep 'xref))))")
-    (should (equal (buffer-string) "(nil nil (project xref) nil)"))))
-
 (ert-deftest backstaff-emacs-bug-in-a-tool-is-a-reply ()
   (backstaff-emacs-tests-with-tool (lambda (&rest _) (car 'atom))
     (should (equal (car (backstaff-emacs-tests-error "context")) "INTERNAL"))
