@@ -285,7 +285,7 @@ a call that waits."
                                  (code (plist-get (plist-get reply :error) :code)))
                             (if (and (not all) (equal code "UNSAVED_NEEDED"))
                                 (after 0 #'start context t)
-                              (judge context (backstaff-unsaved-told reply texts)))))
+                              (judge context (backstaff-unsaved-noted reply texts)))))
                         :host (file-remote-p root) :timeout (backstaff--patience context)))))
          (judge (context reply)
            (if (backstaff--approval-required-p reply context)
