@@ -13,8 +13,8 @@
 ;; The entry starts the server as Emacs does: on a Python by its absolute name,
 ;; isolated, with the libraries that come along.  Nothing is installed.
 ;;
-;; Such a server knows nothing of Emacs.  It reads files as they are on disk:
-;; what you have not saved yet it does not see.
+;; Such a server knows nothing of Emacs.  It reads files as they are on disk, without
+;; your unsaved changes.
 
 ;;; Code:
 

@@ -131,6 +131,16 @@
                                            (backstaff-agent-tests-calling
                                             id '(:path "a"))))))))))
 
+(ert-deftest backstaff-agent-objects-in-a-list-have-their-properties ()
+  (backstaff-test-with-project nil
+    (let ((tool (cl-find "workspace/read_file" (backstaff-agent-tools) :test #'equal
+                         :key (lambda (tool) (plist-get tool :id)))))
+      (should (equal (plist-get (car (last (backstaff-agent-parameters tool))) :items)
+                     '(:type object
+                       :properties (:path (:type "string") :start_line (:type "number")
+                                    :max_lines (:type "number") :symbol (:type "string")
+                                    :around (:type "number"))))))))
+
 (ert-deftest backstaff-agent-every-argument-is-told-whole ()
   (backstaff-test-with-project nil
     (dolist (tool (backstaff-agent-tools))

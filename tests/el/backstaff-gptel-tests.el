@@ -25,6 +25,8 @@
 (declare-function gptel-fsm-info "ext:gptel-request" (fsm))
 (declare-function gptel-fsm-state "ext:gptel-request" (fsm))
 (declare-function gptel-make-openai "ext:gptel-openai" (name &rest slots))
+(declare-function gptel-make-anthropic "ext:gptel-anthropic" (name &rest slots))
+(declare-function gptel-make-gemini "ext:gptel-gemini" (name &rest slots))
 (declare-function gptel-request "ext:gptel-request" (&optional prompt &rest options))
 (declare-function gptel--handle-tool-use "ext:gptel-request" (fsm))
 (declare-function gptel--apply-preset "ext:gptel" (preset &optional setter))
@@ -442,6 +444,28 @@ SETTINGS are the server's, a string, or nil."
                                                         (intern (concat ":" (plist-get property :type)))
                                                         (plist-get property :description)
                                                         (plist-get property :enum)))))))))
+
+(ert-deftest backstaff-gptel-models-see-the-parts-of-ranges ()
+  (backstaff-gptel-tests-needs-real)
+  (dolist (library '(gptel-anthropic gptel-gemini))
+    (backstaff-test-require library "BACKSTAFF_GPTEL_DIR"))
+  (backstaff-gptel-tests-with-tools nil
+    (backstaff-gptel-register "workspace")
+    (let ((tool (backstaff-gptel-tests-tool "workspace_read_file")))
+      ;; The first is as for OpenAI.
+      (dolist (backend (list 'any-backend (gptel-make-anthropic "one" :key "none")
+                             (gptel-make-gemini "two" :key "none")))
+        (let ((json (json-serialize (vconcat (gptel--parse-tools backend (list tool)))
+                                    :null-object :null :false-object :json-false)))
+          (ert-info (json)
+            (should (string-search
+                     "\"items\":{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"},\
+\"start_line\":{\"type\":\"number\"},\"max_lines\":{\"type\":\"number\"},\
+\"symbol\":{\"type\":\"string\"},\"around\":{\"type\":\"number\"}}}" json)))))
+      (should (equal (backstaff-gptel-tests-call
+                      "workspace_read_file"
+                      "{\"ranges\": [{\"path\": \"a.txt\"}, {\"path\": \"src/b.txt\"}]}")
+                     "a.txt: empty, 0 lines\nsrc/b.txt: empty, 0 lines\n")))))
 
 (defun backstaff-gptel-tests--model (calls requests)
   "Start a model on loopback and return its process, a server.
