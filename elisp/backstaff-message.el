@@ -4,9 +4,8 @@
 
 ;;; Commentary:
 
-;; The messages of EPC as bytes: how they are written and read, what they may
-;; hold, and how large and deep they may be.  backstaff-epc.el has connections
-;; and calls.
+;; Writes and reads the messages of EPC as bytes, and limits their contents, size
+;; and depth.  backstaff-epc.el has connections and calls.
 ;;
 ;; A frame is six hex digits, the length of the rest in bytes, and one message,
 ;; an s-expression:
@@ -120,8 +119,8 @@ Left out are modifiers: `read' recurses on each in \\C-\\C-\\C-.")
 Signal a `backstaff-protocol-error' otherwise.  Return the number of strings
 and parentheses if all is ASCII, and nil if the text needs decoding.
 
-This is cheap, as searches for single characters go: less than half of
-what `read' costs afterwards."
+This is cheap: it searches for single characters, and takes less than half of
+the time of `read' afterwards."
   (let ((depth 0) (ascii t) (left backstaff-message--max-tokens) char)
     (unless (eq (char-after) ?\()
       (backstaff-message--refuse-here "a message is not a list"))

@@ -148,7 +148,7 @@ print(sys.executable)")
        (not (version< (plist-get answer :version) "3.11"))
        (file-executable-p (plist-get answer :executable))))
 
-(defun backstaff-python-command (sources note)
+(defun backstaff-python--command (sources note)
   "Return a Python that can run the server in SOURCES, and its options, or nil.
 The function NOTE is called with each program that is tried and its
 description."
@@ -188,7 +188,7 @@ given, is called with each Python that is tried and its description."
          (sources (backstaff-python-sources))
          (answers nil)
          (python (and sources (not command)
-                      (backstaff-python-command
+                      (backstaff-python--command
                        sources (lambda (program answer)
                                  (push (cons program answer) answers)
                                  (when note (funcall note program answer)))))))

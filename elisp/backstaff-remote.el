@@ -15,10 +15,10 @@
 ;; take up all the sessions that an ssh connection may have, which are ten.
 ;;
 ;; The host needs a Python and nothing else.  A small program on its command
-;; line runs what was kept of the last start if that has the right hash, and
-;; asks for it otherwise: see py_backend/backstaff_remote.  It runs in a session
-;; without a terminal, which shares TRAMP's connection.  Where that cannot be or
-;; does not work (several hops, sudo, su, an odd login shell) it runs in a second
+;; line runs the sources that the last start left there if they have the right
+;; hash, and asks for them otherwise: see py_backend/backstaff_remote.  It runs in
+;; a session without a terminal, which shares TRAMP's connection.  If that is
+;; impossible (several hops, sudo, su, an odd login shell) it runs in a second
 ;; login of TRAMP's, on a terminal.
 ;;
 ;; Emacs waits for a start.  C-g ends that, and so does the limit, whatever the
@@ -56,7 +56,8 @@ where the first one fails.  Emacs waits meanwhile; \\[keyboard-quit] ends that."
 ;;;###autoload (add-hook 'backstaff-server-starters #'backstaff-remote-starter)
 ;;;###autoload
 (defun backstaff-remote-starter (directory)
-  "Return the plist of `backstaff-server-starters' if TRAMP has a shell at DIRECTORY."
+  "Return functions for `backstaff-server-starters' if TRAMP has a shell there.
+DIRECTORY is on the host."
   (and (memq (find-file-name-handler directory 'file-remote-p)
              '(tramp-file-name-handler tramp-autoload-file-name-handler))
        (tramp-tramp-file-p directory)
@@ -210,7 +211,7 @@ killed."
                     (progn
                       (setq live (process-live-p process))
                       ;; Other processes are not read: TRAMP, if it is in the midst
-                      ;; of a command, would not learn of what came for it.
+                      ;; of a command, would miss its output.
                       (or (accept-process-output process 0.05 nil t) live))))
       (cancel-timer timer))
     value))
@@ -319,7 +320,7 @@ killed."
  hand; then type M-x backstaff-connect in a directory of that host")))))
 
 (defun backstaff-remote--open-session (host way begun settings)
-  "Start a server on HOST in WAY, and return the plist of `backstaff-remote--start'.
+  "Start a server on HOST in WAY; return the plist of `backstaff-remote--start'.
 The start began at BEGUN.  The host is sent SETTINGS, the bytes of the user's
 file.  An error's data are a text, an advice, and non-nil if no other way could
 do better."

@@ -77,7 +77,7 @@ A `backstaff-error' may bring it as a second string, behind the text, as in
 
 (defun backstaff-error-text (condition)
   "Return the text of a reply that CONDITION ended, without properties.
-If no server starts, this says what to do, too: there is no other help then."
+If no server starts, the text includes advice: there is no other help then."
   (concat "Error: " (if (memq 'quit (get (car condition) 'error-conditions))
                         "The user cancelled the call"
                       (string-to-multibyte (substring-no-properties

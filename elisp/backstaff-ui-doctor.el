@@ -5,8 +5,8 @@
 ;;; Commentary:
 
 ;; `backstaff-doctor' checks all that a call needs, in the order in which the call
-;; needs it, and says for each failure what to do.  The report is plain text, ready
-;; to paste into a bug report.
+;; needs it, and gives advice for each failure.  The report is plain text, ready to
+;; paste into a bug report.
 ;;
 ;; The doctor starts a server of its own, and Emacs is free while that starts.  For
 ;; answers it waits, each time for `backstaff-doctor-limit' seconds at most, and for

@@ -1,4 +1,4 @@
-;;; backstaff-ui-prompt.el --- Ask the user where a command shall look  -*- lexical-binding: t; -*-
+;;; backstaff-ui-prompt.el --- Ask the user where a command looks  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 

@@ -4,12 +4,11 @@
 
 ;;; Commentary:
 
-;; A tool that reads files should see what the user sees.  So a call of such a tool
-;; names the modified buffers that visit files below its root, each with the SHA-256
+;; A tool that reads files should see the same text as the user.  So a call of such a
+;; tool names the modified buffers that visit files below its root, each with the SHA-256
 ;; of its text, encoded as saving would encode it (but without the newline that some
 ;; modes add at the end).  The bytes travel with the first call that names a digest,
-;; and again if the server says that it does not know it.  A digest is computed once a
-;; change, so buffers that stay the same cost the comparison of a number.
+;; and again if the server asks for them.  A digest is computed once a change.
 ;;
 ;; Text leaves no root: a buffer that visits a file elsewhere is never sent, nor one
 ;; whose file is encrypted or holds credentials.
@@ -29,7 +28,7 @@
 
 (defcustom backstaff-send-unsaved-text t
   "Whether tools that read files get the text of modified buffers.
-If nil, they answer with what is on the disk."
+If nil, they read the files on the disk."
   :type 'boolean
   :group 'backstaff)
 

@@ -59,9 +59,9 @@ A server on another host is started before that counts; see
 
 (defcustom backstaff-root-function #'backstaff-project-root
   "The function that finds the root of the project a call is about.
-It is called with a directory and returns a directory.  Tools see what is
-below it and nothing else.  For a directory on another host it is called
-once, as that takes several round trips; `backstaff-restart' forgets."
+It is called with a directory and returns a directory.  Tools see only the
+files below it.  For a directory on another host it is called once, because
+that takes several round trips; `backstaff-restart' forgets."
   :type 'function :risky t)
 
 (defcustom backstaff-root-directory nil

@@ -76,7 +76,7 @@
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexit 127\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
-    (pcase-let ((`(,python . ,options) (backstaff-python-command root #'ignore)))
+    (pcase-let ((`(,python . ,options) (backstaff-python--command root #'ignore)))
       (should (equal options '("-I" "-S")))
       (should (file-executable-p python))
       (should-not (file-in-directory-p python root))
@@ -97,7 +97,7 @@
           (make-directory (file-name-directory program) t)
           (write-region (backstaff-server-tests-shim) nil program nil 'silent)
           (set-file-modes program #o755)
-          (should (backstaff-python-command root #'ignore)))))))
+          (should (backstaff-python--command root #'ignore)))))))
 
 (ert-deftest backstaff-server-missing-python-names-the-command-that-brings-one ()
   (pcase-dolist (`(,program ,command)
@@ -111,7 +111,7 @@
                    (backstaff-test-condition
                      (let ((backstaff-python-package-directory
                             (expand-file-name "elisp/" backstaff-test-repository)))
-                       (cl-letf (((symbol-function 'backstaff-python-command)
+                       (cl-letf (((symbol-function 'backstaff-python--command)
                                   (lambda (_ note)
                                     (ignore (funcall note "python3"
                                                      (backstaff-python--probe "python3"))))))
@@ -122,7 +122,7 @@
 (ert-deftest backstaff-server-program-that-is-no-python-does-not-fit ()
   (backstaff-server-tests-with-path '(("python3" . "#!/bin/sh\nexit 0\n")
                                       ("python3.11" . "#!/bin/sh\necho nonsense\n"))
-    (should-not (backstaff-python-command root #'ignore))))
+    (should-not (backstaff-python--command root #'ignore))))
 
 (ert-deftest backstaff-server-python-that-never-stops-talking-is-passed-over ()
   (backstaff-server-tests-with-path
@@ -130,7 +130,7 @@
         ("python3.12" . ,(backstaff-server-tests-shim)))
     (let ((backstaff-python--patience 1)
           (python nil))
-      (should (< (backstaff-test-seconds (setq python (backstaff-python-command root #'ignore))) 5))
+      (should (< (backstaff-test-seconds (setq python (backstaff-python--command root #'ignore))) 5))
       (should (file-executable-p (car python))))))
 
 (ert-deftest backstaff-server-installed-program-comes-last ()
