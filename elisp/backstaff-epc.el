@@ -4,21 +4,20 @@
 
 ;;; Commentary:
 
-;; EPC carries calls between two programs as s-expressions.  This file has
-;; the connections, the calls in flight, and the waiting for answers.
+;; EPC carries calls between two programs as s-expressions.  This file has the
+;; connections, the calls in flight, and the waiting for answers;
 ;; backstaff-message.el has the form of a message.
 ;;
-;; `backstaff-epc-connect' makes a connection of a process.  Then
-;; `backstaff-epc-call' waits for an answer, and `backstaff-epc-call-async'
-;; does not.  Each call ends once, with its value or with a condition below
-;; `backstaff-error'.
+;; `backstaff-epc-connect' makes a connection of a process.  Then `backstaff-epc-call'
+;; waits for an answer, and `backstaff-epc-call-async' does not.  Each call ends once,
+;; with its value or with a condition below `backstaff-error'.
 ;;
-;; - A frame is parsed when it is complete, and leaves the buffer before its
-;;   call ends.  So a continuation may wait for another call.
-;; - After the first byte out of order nobody knows where the next frame
-;;   begins.  Then the connection breaks, and all its calls end.
-;; - A continuation may exit by a `throw'.  The rest of the work then goes on
-;;   in a timer (`backstaff-epc--until-done').
+;; - A frame is parsed when it is complete, and leaves the buffer before its call ends,
+;;   so that a callback may wait for another call.
+;; - After the first byte out of order nobody knows where the next frame begins.  Then
+;;   the connection breaks, and all its calls end.
+;; - A callback may exit by a `throw'.  The rest of the work then goes on in a timer
+;;   (`backstaff-epc--until-done').
 
 ;;; Code:
 
@@ -29,8 +28,7 @@
 
 ;;; Conditions
 
-(define-error 'backstaff-connection-lost "Backstaff connection lost"
-  'backstaff-error)
+(define-error 'backstaff-connection-lost "Backstaff connection lost" 'backstaff-error)
 (define-error 'backstaff-timeout "Backstaff call timed out" 'backstaff-error)
 (define-error 'backstaff-remote-error "Backstaff call refused" 'backstaff-error)
 (define-error 'backstaff-cancelled "Backstaff call cancelled" 'backstaff-error)
@@ -55,17 +53,13 @@ the text of a `backstaff-error'."
                (:conc-name backstaff-epc--)
                (:copier nil))
   "A process that speaks EPC, and the calls that it has not answered.
-POSITION is the start of the next frame in BUFFER.  PENDING maps uids to calls.
-CLOSED is nil, t while the connection breaks, or the condition that broke it."
+BUFFER has the bytes of the next frames, and PENDING maps uids to calls.  CLOSED
+is nil, t while the connection breaks, or the condition that broke it."
   process name buffer remote log-function stderr-function
-  (position 1)
   (pending (make-hash-table) :read-only t)
-  (last-uid 0) (silent-timeouts 0)
-  closed)
+  (last-uid 0) (silent-timeouts 0) closed)
 
-(cl-defstruct (backstaff-epc--call
-               (:constructor backstaff-epc--make-call)
-               (:copier nil))
+(cl-defstruct (backstaff-epc--call (:constructor backstaff-epc--make-call) (:copier nil))
   "A call in flight.
 TIMER ends the call after TIMEOUT seconds if nobody waits for it.  COMPLETE is
 called when the call ends, and is nil from then on."
@@ -90,13 +84,11 @@ between: then requests are small, and one sent in part ends the connection."
     (set-process-query-on-exit-flag process nil)
     ;; Any thread may call, so any thread may have to read.
     (set-process-thread process nil)
-    (set-process-filter
-     process (lambda (_process chunk)
-               (backstaff-epc--receive connection chunk)))
-    (set-process-sentinel
-     process (lambda (process _event)
-               (unless (process-live-p process)
-                 (backstaff-epc--break-ended connection))))
+    (set-process-filter process (lambda (_process chunk)
+                                  (backstaff-epc--receive connection chunk)))
+    (set-process-sentinel process (lambda (process _event)
+                                    (unless (process-live-p process)
+                                      (backstaff-epc--break-ended connection))))
     connection))
 
 (defun backstaff-epc-live-p (connection)
@@ -165,9 +157,6 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
 
 ;;; Frames from the peer
 
-(defconst backstaff-epc--keep-bytes (* 1024 1024)
-  "Maximum bytes of old frames that stay, as deleting moves all behind them.")
-
 (defun backstaff-epc--receive (connection chunk)
   "Take CHUNK from the peer of CONNECTION and deliver the complete messages."
   (if (not (buffer-live-p (backstaff-epc--buffer connection)))
@@ -193,16 +182,11 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
 Signal a `backstaff-protocol-error' if it is not a message."
   (when (buffer-live-p (backstaff-epc--buffer connection))
     (with-current-buffer (backstaff-epc--buffer connection)
-      (let* ((inhibit-modification-hooks t)
-             (start (backstaff-epc--position connection))
-             (end (backstaff-message-frame-end start)))
-        (when end
-          (setf (backstaff-epc--position connection) end)
-          (prog1 (backstaff-message-read-frame
-                  (+ start backstaff-message-header-size) end)
-            (when (or (= end (point-max)) (> end backstaff-epc--keep-bytes))
-              (delete-region (point-min) end)
-              (setf (backstaff-epc--position connection) (point-min)))))))))
+      (when-let ((inhibit-modification-hooks t)
+                 (end (backstaff-message-frame-end (point-min))))
+        (prog1 (backstaff-message-read-frame
+                (+ (point-min) backstaff-message-header-size) end)
+          (delete-region (point-min) end))))))
 
 (defun backstaff-epc--deliver (connection message)
   "End the call over CONNECTION that MESSAGE answers."
@@ -215,10 +199,8 @@ Signal a `backstaff-protocol-error' if it is not a message."
              (backstaff-epc--complete connection call value nil)
            (backstaff-epc--complete
             connection call nil
-            (list 'backstaff-remote-error
-                  (if (stringp value) value (format "%S" value)))))
-       (backstaff-epc--log connection "dropped a late or stray answer: %s %s"
-                           kind uid)))
+            (list 'backstaff-remote-error (if (stringp value) value (format "%S" value)))))
+       (backstaff-epc--log connection "dropped a late or stray answer: %s %s" kind uid)))
     (_ (backstaff-message-refuse
         "an answer has not the form (return UID VALUE): %s"
         (truncate-string-to-width (format "%S" message) 200 nil nil t)))))
@@ -266,11 +248,10 @@ frame follows it."
   (let* ((uid (cl-incf (backstaff-epc--last-uid connection)))
          (process (backstaff-epc--process connection))
          (symbol (if (stringp method) (make-symbol method) method))
-         (frame (backstaff-message-frame
-                 (list 'call uid symbol args)
-                 (if (backstaff-epc--remote connection)
-                     backstaff-epc--max-remote-request
-                   backstaff-message-largest-frame)))
+         (frame (backstaff-message-frame (list 'call uid symbol args)
+                                         (if (backstaff-epc--remote connection)
+                                             backstaff-epc--max-remote-request
+                                           backstaff-message-largest-frame)))
          (call (backstaff-epc--make-call :method method :complete complete :timeout timeout))
          (sent nil) (failure nil))
     (puthash uid call (backstaff-epc--pending connection))
@@ -366,13 +347,11 @@ even where `inhibit-quit' is non-nil, as in another process's filter: the
 caller gets a `quit', once."
   (let* ((outcome nil)
          (start (float-time))
-         (gc-cons-threshold
-          (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
+         (gc-cons-threshold (max gc-cons-threshold backstaff-epc--gc-cons-threshold))
          (read-process-output-max (max read-process-output-max 65536))
          (uid (backstaff-epc--start-call
                connection method args
-               (lambda (value condition)
-                 (setq outcome (cons value condition)))
+               (lambda (value condition) (setq outcome (cons value condition)))
                timeout))
          ;; `accept-process-output' does not return while there is something to read: always, if
          ;; the peer floods.  In Emacs 28 a peer that has closed its output and lives on is like that.

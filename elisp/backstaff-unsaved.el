@@ -51,10 +51,6 @@ The rest is for arguments.  A text that does not fit goes ahead of the call.")
   "Length of a piece of a text, in Base64, that goes ahead of a call.
 It is a multiple of four, and with its digest it fits in one request.")
 
-(defconst backstaff-unsaved--gc-cons-threshold (* 32 1024 1024)
-  "Bytes that are allocated for texts before garbage is collected.
-With the usual 800 kB a text of 4 MiB takes twice as long.")
-
 (defconst backstaff-unsaved-most-seconds 5
   "Maximum number of seconds for which texts go ahead of a call.
 The disk counts for those that are not there by then, and the next call goes on.")
@@ -162,8 +158,6 @@ The value is a plist:
   (let* ((host (file-remote-p root))
          ;; The true name of a directory on another host would cost a round trip.
          (roots (if host (list root) (delete-dups (list (file-truename root) root))))
-         ;; A text of 4 MiB is copied a few times.
-         (gc-cons-threshold (max gc-cons-threshold backstaff-unsaved--gc-cons-threshold))
          (room (if host (car backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (text-room (if host (cdr backstaff-unsaved--remote-rooms) most-positive-fixnum))
          (items nil) (codings nil) (ahead nil) (left-out nil)
