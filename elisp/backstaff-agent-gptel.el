@@ -80,8 +80,7 @@ Never signal an error: where there are no tools, warn and return nil."
                                       ,tools)))
         (apply preset name description
                (if (or (null reader) (memq reader added)) added (append added (list reader)))
-               (and reader
-                    (list :system (list :function #'backstaff-gptel--with-skills)))))
+               (and reader (list :system (list :function #'backstaff-gptel--with-skills)))))
       (pcase-dolist (`(,toolset . ,entries)
                      (seq-group-by (lambda (entry) (plist-get (car entry) :toolset)) made))
         (funcall preset (intern (concat "backstaff-" toolset))

@@ -124,8 +124,7 @@ order; nil and `:null' stand for a missing argument.
 
 APPROVED-FUNCTION is called without arguments at each call.  It returns non-nil
 if the user has approved the call.  LIBRARY is the library's name."
-  (let ((id (plist-get tool :id))
-        (parameters (plist-get tool :arguments)))
+  (let ((id (plist-get tool :id)) (parameters (plist-get tool :arguments)))
     (lambda (callback &rest values)
       (backstaff-agent--call
        id (backstaff-agent--arguments parameters values) callback
@@ -169,8 +168,7 @@ CALLBACK, which is LIBRARY's, signals an error, a message says so."
            ,@(and backstaff-agent-max-output-bytes
                   (list :max-output-bytes backstaff-agent-max-output-bytes))))
       ;; A quit may come when the call is on its way already.
-      ((error quit)
-       (run-at-time 0 nil answer (backstaff-error-text problem))))
+      ((error quit) (run-at-time 0 nil answer (backstaff-error-text problem))))
     nil))
 
 

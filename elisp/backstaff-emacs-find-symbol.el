@@ -127,8 +127,7 @@ Emacs refuses regexps of some ten thousand characters.")
                     (`(,backend . ,items)
                      (backstaff-emacs-find-symbol--result call backend items))
                     (_ t))))
-            (backstaff-lisp-tools-failure
-             (list :code (nth 1 problem) :message (nth 2 problem)))
+            (backstaff-lisp-tools-failure (list :code (nth 1 problem) :message (nth 2 problem)))
             (error
              (list :code "BACKEND_FAILED"
                    :message (concat "The back end failed: "

@@ -105,8 +105,7 @@ The server's fs/secrets.py defines the globs."
   "Return the path below one of ROOTS of the file that BUFFER visits.
 It is nil if there is none, and if no tool may show BUFFER.  If the file may
 hold secrets it is nil unless SECRET is non-nil, for a tool that asks first."
-  (when-let ((names (backstaff-unsaved-file-names
-                     (or (buffer-base-buffer buffer) buffer))))
+  (when-let ((names (backstaff-unsaved-file-names (or (buffer-base-buffer buffer) buffer))))
     (and (not (backstaff-emacs-hidden-p buffer))
          (or secret (not (backstaff-emacs-secret-p names roots)))
          (backstaff-emacs-below (car names) roots))))
@@ -177,8 +176,7 @@ Its end counts the others."
   (let ((start (line-beginning-position)) (end (line-end-position)))
     (concat (backstaff-names-text
              (buffer-substring-no-properties start (min end (+ start most))))
-            (and (> (- end start) most)
-                 (format "[+%d characters]" (- end start most))))))
+            (and (> (- end start) most) (format "[+%d characters]" (- end start most))))))
 
 (defun backstaff-emacs-plural (count noun)
   "Return COUNT with its NOUN: \"1 line\", \"2 lines\"."

@@ -37,8 +37,7 @@
   "Return the text of CONDITION, for people and models to read.
 CONDITION comes from `condition-case'.  `error-message-string' would quote
 the text of a `backstaff-error'."
-  (let ((data (cdr condition))
-        (message (get (car condition) 'error-message)))
+  (let ((data (cdr condition)) (message (get (car condition) 'error-message)))
     (cond ((not (and (memq 'backstaff-error (get (car condition) 'error-conditions))
                      (stringp (car data))))
            (error-message-string condition))
@@ -151,8 +150,7 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
 
 (defun backstaff-epc--log (connection format-string &rest arguments)
   "Note FORMAT-STRING with ARGUMENTS in the log of CONNECTION."
-  (funcall (backstaff-epc--log-function connection)
-           (apply #'format format-string arguments)))
+  (funcall (backstaff-epc--log-function connection) (apply #'format format-string arguments)))
 
 
 ;;; Frames from the peer
@@ -182,10 +180,8 @@ last words are added to REASON.  ADVICE is a string for the user, or nil."
 Signal a `backstaff-protocol-error' if it is not a message."
   (when (buffer-live-p (backstaff-epc--buffer connection))
     (with-current-buffer (backstaff-epc--buffer connection)
-      (when-let ((inhibit-modification-hooks t)
-                 (end (backstaff-message-frame-end (point-min))))
-        (prog1 (backstaff-message-read-frame
-                (+ (point-min) backstaff-message-header-size) end)
+      (when-let ((inhibit-modification-hooks t) (end (backstaff-message-frame-end (point-min))))
+        (prog1 (backstaff-message-read-frame (+ (point-min) backstaff-message-header-size) end)
           (delete-region (point-min) end))))))
 
 (defun backstaff-epc--deliver (connection message)

@@ -51,8 +51,7 @@ The largest that there can be takes some 100 MB until it is read.")
     (goto-char start)
     (skip-chars-forward "0-9a-f" body)
     (cond ((= (point) body)
-           (let ((end (+ body (string-to-number
-                               (buffer-substring start body) 16))))
+           (let ((end (+ body (string-to-number (buffer-substring start body) 16))))
              (and (<= end (point-max)) end)))
           ((eobp) nil)
           (t (backstaff-message-refuse
@@ -64,8 +63,7 @@ The largest that there can be takes some 100 MB until it is read.")
   (save-restriction
     (narrow-to-region start end)
     (goto-char start)
-    (let ((gc-cons-threshold
-           (max gc-cons-threshold backstaff-message--gc-cons-threshold))
+    (let ((gc-cons-threshold (max gc-cons-threshold backstaff-message--gc-cons-threshold))
           (tokens (backstaff-message--scan)))
       (goto-char start)
       (condition-case problem
@@ -92,8 +90,7 @@ and then it is not `equal' to the name of the file, as Emacs has it."
              (setcar tail (backstaff-message--with-stray-bytes (car tail)))
              (setq tail (cdr tail))))
          value)
-        ((vectorp value)
-         (vconcat (mapcar #'backstaff-message--with-stray-bytes value)))
+        ((vectorp value) (vconcat (mapcar #'backstaff-message--with-stray-bytes value)))
         (t value)))
 
 (defconst backstaff-message--max-depth 100
@@ -133,15 +130,12 @@ the time of `read' afterwards."
        ((eq char ?\")
         (while (progn (skip-chars-forward "^\"\\\\#\200-\377")
                       (not (eq (setq char (char-after)) ?\")))
-          (cond ((null char)
-                 (backstaff-message-refuse "a string has no end"))
-                ((eq char ?#)
-                 (backstaff-message--refuse-here "unexpected text"))
+          (cond ((null char) (backstaff-message-refuse "a string has no end"))
+                ((eq char ?#) (backstaff-message--refuse-here "unexpected text"))
                 ((not (eq char ?\\))
                  (setq ascii nil)
                  (skip-chars-forward "\200-\377"))
-                ((memq (char-after (1+ (point)))
-                       backstaff-message--string-escapes)
+                ((memq (char-after (1+ (point))) backstaff-message--string-escapes)
                  (forward-char 2))
                 (t (backstaff-message--refuse-here "unexpected escape"))))
         (forward-char))
@@ -153,16 +147,14 @@ the time of `read' afterwards."
           (skip-chars-forward " \t\r\n")
           (unless (eobp)
             (backstaff-message--refuse-here "text follows a message"))))
-       (t (backward-char)
-          (backstaff-message--refuse-here "unexpected text"))))
+       (t (backward-char) (backstaff-message--refuse-here "unexpected text"))))
     (unless (zerop depth)
       (backstaff-message-refuse "a message has no end"))
     (and ascii (- backstaff-message--max-tokens left))))
 
 (defun backstaff-message-refuse (format-string &rest arguments)
   "Signal a `backstaff-protocol-error' of FORMAT-STRING with ARGUMENTS."
-  (signal 'backstaff-protocol-error
-          (list (apply #'format format-string arguments))))
+  (signal 'backstaff-protocol-error (list (apply #'format format-string arguments))))
 
 (defun backstaff-message--refuse-here (problem)
   "Signal a `backstaff-protocol-error' of PROBLEM, quoting the text at point."
@@ -186,22 +178,18 @@ Signal a `backstaff-argument-error' if it is not plain data: strings,
 symbols, numbers, and lists and vectors of these."
   (setq depth (or depth 0)
         backstaff-message--nodes-left (1- backstaff-message--nodes-left))
-  (when (or (< backstaff-message--nodes-left 0)
-            (> depth backstaff-message--max-depth))
-    (signal 'backstaff-argument-error
-            '("an argument is circular or far too big")))
+  (when (or (< backstaff-message--nodes-left 0) (> depth backstaff-message--max-depth))
+    (signal 'backstaff-argument-error '("an argument is circular or far too big")))
   (cond ((stringp object)
          ;; In a multibyte string `prin1' writes a stray byte as \351.
          (string-to-multibyte (substring-no-properties object)))
         ((or (symbolp object) (numberp object)) object)
-        ((vectorp object)
-         (vconcat (backstaff-message--plain (append object nil) depth)))
+        ((vectorp object) (vconcat (backstaff-message--plain (append object nil) depth)))
         ((consp object)
          (let ((items nil))
            (while (consp object)
              (push (backstaff-message--plain (pop object) (1+ depth)) items))
-           (nconc (nreverse items)
-                  (and object (backstaff-message--plain object (1+ depth))))))
+           (nconc (nreverse items) (and object (backstaff-message--plain object (1+ depth))))))
         (t (signal 'backstaff-argument-error
                    (list (format "an argument is of type %s: %s" (type-of object)
                                  (truncate-string-to-width
@@ -223,8 +211,7 @@ symbols, numbers, and lists and vectors of these."
          (room (or room backstaff-message-largest-frame)))
     (when (> size room)
       (signal 'backstaff-argument-error
-              (list (format "the arguments make %d bytes, %d are allowed"
-                            size room))))
+              (list (format "the arguments make %d bytes, %d are allowed" size room))))
     (concat (format "%06x" size) body)))
 
 (provide 'backstaff-message)

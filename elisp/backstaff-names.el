@@ -40,8 +40,7 @@ blank becomes \" a\"."
   (let ((name (string-to-multibyte (substring-no-properties name))))
     (if (and (cl-every #'backstaff-names--visible-p name)
              (not (string-match-p "[\"\\]\\|  \\|\\`[ [(<'-]\\| \\'\\|\\`\\'" name))
-             (not (memq (get-char-code-property (aref name 0) 'general-category)
-                        '(Mn Mc Me))))
+             (not (memq (get-char-code-property (aref name 0) 'general-category) '(Mn Mc Me))))
         name
       (concat "\"" (mapconcat #'backstaff-names--escaped name "") "\""))))
 

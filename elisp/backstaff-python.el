@@ -33,8 +33,7 @@ shipped with this package and a Python that can run them, then for a program
 named backstaff.
 
 No variable of the environment whose name starts with PYTHON reaches it."
-  :type '(choice (const :tag "Look for it" nil)
-                 (repeat :tag "Program and arguments" string))
+  :type '(choice (const :tag "Look for it" nil) (repeat :tag "Program and arguments" string))
   :risky t
   :group 'backstaff)
 

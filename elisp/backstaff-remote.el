@@ -80,8 +80,7 @@ DIRECTORY is on the host."
           (backstaff-epc-call (backstaff-server-connection server) 'ping nil)
           (message "The server on %s is up: %s" host
                    (plist-get (backstaff-server-start-info server) :text)))
-      (backstaff-error
-       (user-error "%s" (backstaff-epc-error-text problem))))))
+      (backstaff-error (user-error "%s" (backstaff-epc-error-text problem))))))
 
 (defvar backstaff-remote--roots (make-hash-table :test #'equal)
   "Results of functions that look for a project, by (FUNCTION . DIRECTORY).
@@ -100,8 +99,7 @@ TRAMP looks for it once, until `backstaff-restart'."
 (defun backstaff-remote--found (function directory &rest more)
   "Return the value of FUNCTION, which looks for a project, for DIRECTORY.
 MORE are more arguments for it."
-  (let* ((key (cons function directory))
-         (known (gethash key backstaff-remote--roots 'unknown)))
+  (let* ((key (cons function directory)) (known (gethash key backstaff-remote--roots 'unknown)))
     (if (not (eq known 'unknown)) known
       (puthash key
                (backstaff-remote--limited
@@ -166,8 +164,7 @@ would be taken for that to the next."
 `direct' is a session without a terminal, `tramp' a login of TRAMP's own."
   (let ((name (tramp-dissect-file-name host)))
     (if (and (tramp-get-method-parameter name 'tramp-direct-async)
-             (or (not (tramp-multi-hop-p name))
-                 (null (cdr (tramp-compute-multi-hops name)))))
+             (or (not (tramp-multi-hop-p name)) (null (cdr (tramp-compute-multi-hops name)))))
         '(direct tramp)
       '(tramp))))
 

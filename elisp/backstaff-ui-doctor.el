@@ -182,8 +182,7 @@ The last of those here starts a server, which answers later."
     (goto-char (point-min))
     (backstaff-doctor--guarded
       (backstaff-doctor--begin "Package")
-      (cl-flet ((note #'backstaff-doctor--note)
-                (file #'backstaff-doctor--file))
+      (cl-flet ((note #'backstaff-doctor--note) (file #'backstaff-doctor--file))
         (note "Emacs" 'ok (format "%s, %s, %s" emacs-version system-configuration
                                   (if window-system (format "window system %s" window-system)
                                     "text terminal")))

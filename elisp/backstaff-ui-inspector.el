@@ -55,13 +55,11 @@
                     `(metadata (category . backstaff-tool) (annotation-function . ,annotate))
                   (complete-with-action action tools string predicate)))
               nil t nil 'backstaff-inspector--history)))
-    (or (cdr (assoc id tools))
-        (user-error "There is no tool %s" id))))
+    (or (cdr (assoc id tools)) (user-error "There is no tool %s" id))))
 
 (defun backstaff-inspector--path-p (definition)
   "Return non-nil if the argument of DEFINITION is a path below the root."
-  (and (equal (plist-get definition :name) "path")
-       (eq (plist-get definition :type) :string)))
+  (and (equal (plist-get definition :name) "path") (eq (plist-get definition :type) :string)))
 
 (defun backstaff-inspector--text (value)
   "Return VALUE of an argument as the user types it, such as \"yes\" for t."
@@ -168,8 +166,7 @@ If TOOL describes or reads a file, suggest the visited one, below ROOT."
 Interactively, ask for the tool and for each argument; an empty argument is
 omitted.  Tools see the project of the current directory."
   (interactive
-   (let ((tool (backstaff-inspector--read-tool))
-         (root (backstaff-command-root)))
+   (let ((tool (backstaff-inspector--read-tool)) (root (backstaff-command-root)))
      (list (plist-get tool :id)
            (backstaff-inspector--read-arguments
             tool root (backstaff-inspector--suggestion tool root)))))

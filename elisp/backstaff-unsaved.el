@@ -82,8 +82,7 @@ which may start a program or ask another host."
   "Return NAME with the home directory for which \"~\" stands in it.
 Emacs abbreviates true names: \"~/a\", and since Emacs 29 \"/ssh:host:~/a\".
 TRAMP, which did that, has noted the directory, so the host is not asked."
-  (cond ((string-prefix-p "~/" name)
-         (concat (expand-file-name "~/") (substring name 2)))
+  (cond ((string-prefix-p "~/" name) (concat (expand-file-name "~/") (substring name 2)))
         ((and (string-match "\\`/[^/:]+:[^/~]*:\\(~\\)/" name)
               (fboundp 'tramp-get-connection-property))
          (let ((home (save-match-data
@@ -137,8 +136,7 @@ It needs none for UTF-8, nor for a file that begins with a byte order mark."
   "Return (CODING DIGEST SIZE) of the text of the current buffer."
   (let ((state (cons (buffer-chars-modified-tick) buffer-file-coding-system)))
     (unless (equal state (car backstaff-unsaved--known))
-      (let* ((coding (backstaff-unsaved--coding))
-             (bytes (backstaff-unsaved--bytes coding)))
+      (let* ((coding (backstaff-unsaved--coding)) (bytes (backstaff-unsaved--bytes coding)))
         (setq backstaff-unsaved--known
               (list state coding (secure-hash 'sha256 bytes) (length bytes)))))
     (cdr backstaff-unsaved--known)))
@@ -204,8 +202,7 @@ The value is a plist:
                             collect (list digest size (/ (* 3 start) 4) (substring data start end))
                             into pieces
                             finally (setq ahead (nconc ahead pieces) data nil))))
-               (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data)))
-                     items)))))
+               (push `(,name ,digest ,(symbol-name coding) ,@(and data (list data))) items)))))
       (when (or (eq backstaff-server-content-readers 'unknown)
                 (cl-some (lambda (id) (or (equal id method)
                                           (string-suffix-p (concat "/" method) id)))
@@ -268,8 +265,7 @@ A limit too small for both is for the answer."
 `:unsaved-bytes' counts the bytes that were sent for the call.  A warning,
 which is also the last line of the text, names the files whose texts were left
 out, so that the disk answered for them."
-  (let ((note (backstaff-unsaved--note texts))
-        (reply (copy-sequence reply)))
+  (let ((note (backstaff-unsaved--note texts)) (reply (copy-sequence reply)))
     (when (> (plist-get texts :bytes) 0)
       (setq reply (plist-put reply :unsaved-bytes (plist-get texts :bytes))))
     (when note

@@ -150,8 +150,7 @@ Otherwise a call was made outside of any project, in the directory ROOT."
   "Return the directory that a command looks at by default.
 For a command that `project-switch-project' runs it is the new project's."
   ;; Since Emacs 29 project.el no longer binds `default-directory' to it.
-  (or (bound-and-true-p project-current-directory-override)
-      default-directory))
+  (or (bound-and-true-p project-current-directory-override) default-directory))
 
 (defun backstaff-root (&optional directory)
   "Return the absolute root for a call made in DIRECTORY.

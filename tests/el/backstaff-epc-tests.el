@@ -55,8 +55,8 @@
       (should (= (length backstaff-test-notes) 2)))))
 
 (defun backstaff-epc-tests-throw (peer function)
-  "Call FUNCTION, which ends three calls of PEER, in the midst of a `catch'.
-The callback of the first throws.  Check that the other two are told nevertheless."
+  "Call FUNCTION, which ends three calls of PEER, inside a `catch'.
+The callback of the first throws.  Check that the other two still get an answer."
   (let ((told nil))
     (dotimes (number 3)
       (backstaff-epc-call-async
