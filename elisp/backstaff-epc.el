@@ -224,6 +224,29 @@ An error in the caller's function goes to the log and the echo area."
        (message "Backstaff: %s" text)))))
 
 
+;;; Waiting for any process
+
+(defun backstaff-epc-wait (process seconds function)
+  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
+Return that value, or nil if PROCESS ended or has run for SECONDS.  Then it is
+killed, and its property `backstaff-late' is non-nil."
+  (let* ((value nil) (live t)
+         ;; A timer runs even while the process floods Emacs with output, or has closed its
+         ;; output and lives: both keep `accept-process-output' busy.
+         (timer (run-at-time seconds nil (lambda ()
+                                           (process-put process 'backstaff-late t)
+                                           (delete-process process)))))
+    (unwind-protect
+        (while (and (not (setq value (funcall function)))
+                    (progn
+                      (setq live (process-live-p process))
+                      ;; Other processes are not read: TRAMP, if it is in the midst of a
+                      ;; command, would miss its output.
+                      (or (accept-process-output process 0.02 nil t) live))))
+      (cancel-timer timer))
+    value))
+
+
 ;;; Requests to the peer
 
 (defconst backstaff-epc--max-remote-request (* 64 1024)

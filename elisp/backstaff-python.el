@@ -114,7 +114,7 @@ whose name starts with PYTHON counts."
 For example (:version \"3.12.1\" :executable \"/usr/bin/python3.12\").
 `:executable' is the interpreter itself, because a shim, such as pyenv's, takes
 longer to start than the server."
-  (let* ((output "") (late nil) (live t)
+  (let* ((output "")
          (process (make-process
                    :name "backstaff-python" :noquery t :connection-type 'pipe
                    :command (list program "-I" "-c"
@@ -123,22 +123,16 @@ print(sys.executable)")
                    :sentinel #'ignore
                    :filter (lambda (_ text)
                              (when (< (length output) 10000)
-                               (setq output (concat output text))))))
-         ;; A timer runs even while the process floods Emacs with output.
-         (timer (run-at-time backstaff-python--patience nil
-                             (lambda ()
-                               (setq late t)
-                               (delete-process process)))))
+                               (setq output (concat output text)))))))
     (unwind-protect
-        (while (progn (setq live (process-live-p process))
-                      (or (accept-process-output process 0.05 nil t) live)))
-      (cancel-timer timer)
+        (backstaff-epc-wait process backstaff-python--patience #'ignore)
       (delete-process process))
     (pcase (split-string output "\n")
       (`(,(and version (pred (string-match-p "\\`3\\.[0-9.]+\\'")))
          ,(and executable (pred file-name-absolute-p)) . ,_)
        (list :version version :executable executable))
-      ((guard late) (format "says nothing for %s seconds" backstaff-python--patience))
+      ((guard (process-get process 'backstaff-late))
+       (format "says nothing for %s seconds" backstaff-python--patience))
       (_ "does not answer as Python does"))))
 
 (defun backstaff-python-usable-p (answer)

@@ -191,28 +191,6 @@ ARGUMENTS are those of `make-process'."
         process))))
 
 
-;;; Processes
-
-(defun backstaff-remote--wait (process seconds function)
-  "Call FUNCTION again and again while PROCESS runs, until it returns non-nil.
-Return that value, or nil if PROCESS ended or has run for SECONDS; then it is
-killed."
-  (let* ((value nil) (live t)
-         ;; A timer runs even while the process floods Emacs with output, or has
-         ;; closed its output and lives: both keep `accept-process-output' busy.
-         (timer (run-at-time seconds nil (lambda ()
-                                           (process-put process 'backstaff-late t)
-                                           (delete-process process)))))
-    (unwind-protect
-        (while (and (not (setq value (funcall function)))
-                    (progn
-                      (setq live (process-live-p process))
-                      ;; Other processes are not read: TRAMP, if it is in the midst
-                      ;; of a command, would miss its output.
-                      (or (accept-process-output process 0.05 nil t) live))))
-      (cancel-timer timer))
-    value))
-
 (defun backstaff-remote--one-line (text)
   "Return the end of TEXT, bytes that a program wrote, on one line."
   (let ((line (string-trim
@@ -379,7 +357,7 @@ do better."
                       :command `(,backstaff-remote-python
                                  "-I" "-S" "-X" "utf8" "-c" ,program ,nonce ,@arguments
                                  ,(number-to-string (length settings)))))))
-            (pcase (backstaff-remote--wait process backstaff-remote-start-limit #'step)
+            (pcase (backstaff-epc-wait process backstaff-remote-start-limit #'step)
               (`(,sources ,python)
                (set-process-buffer process nil)
                (setq started

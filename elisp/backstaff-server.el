@@ -248,11 +248,7 @@ OPTIONS are more arguments for `backstaff-epc-connect'."
   "Return the last lines that SERVER, now dead, wrote to its standard error.
 A child of the server may hold the pipe open, so this waits little."
   (when-let ((stderr (backstaff-server-stderr server)))
-    ;; While output floods in, the inner wait does not return.  A timer does.
-    (let ((end (run-at-time 0.2 nil #'delete-process stderr)))
-      (while (process-live-p stderr)
-        (accept-process-output stderr 0.02 nil t))
-      (cancel-timer end)))
+    (backstaff-epc-wait stderr 0.2 #'ignore))
   (string-join (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n"))
 
 (defun backstaff-server--shake-hands (server &optional callback timeout)
