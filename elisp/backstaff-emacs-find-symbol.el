@@ -109,7 +109,7 @@ Emacs refuses regexps of some ten thousand characters.")
     nil))
 
 (defun backstaff-emacs-find-symbol--none (reason)
-  "Fail, as no back end can be asked for REASON."
+  "Fail, because no back end can be asked for REASON."
   (backstaff-lisp-tools-fail "NO_BACKEND" "No back end here: %s; use %s"
                              reason backstaff-emacs-find-symbol--search))
 

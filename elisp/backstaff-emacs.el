@@ -148,7 +148,7 @@ The root itself is \"\".  Fail if PATH leads out of it."
       (string-join names "/"))))
 
 (defun backstaff-emacs-quote (text)
-  "Return TEXT, which a model gave, as a message echoes it."
+  "Return TEXT from a model, quoted for a message."
   (let ((shown (backstaff-names-show (truncate-string-to-width text 200 nil nil t))))
     (if (string-prefix-p "\"" shown) shown (format "'%s'" shown))))
 
@@ -167,7 +167,7 @@ The root itself is \"\".  Fail if PATH leads out of it."
            ,@body)))))
 
 (defun backstaff-emacs-line (position)
-  "Return the number of the line of POSITION in the current buffer, all of it."
+  "Return the line number of POSITION in the whole current buffer."
   (line-number-at-pos position t))
 
 (defun backstaff-emacs-line-text (most)

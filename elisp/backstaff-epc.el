@@ -305,7 +305,7 @@ frame follows it."
     uid))
 
 (defun backstaff-epc--slowness (connection failure call)
-  "Return the text that the peer of CONNECTION showed FAILURE in the time of CALL."
+  "Return the message that the peer of CONNECTION showed FAILURE in CALL's time."
   (format "%s %s within %s seconds%s" (backstaff-epc--name connection)
           failure (backstaff-epc--call-timeout call)
           (if (backstaff-epc--remote connection)
@@ -439,7 +439,7 @@ End the call after TIMEOUT seconds, or if the peer has died."
   "Call METHOD with the list ARGS over CONNECTION and return at once.
 SUCCESS-FN is called with the value, or ERROR-FN with a condition as
 `condition-case' binds it: one of them, once.  No answer within TIMEOUT
-seconds (nil: wait for ever) is a condition, too.  Both run in a process
+seconds (nil: wait for ever) is also a condition.  Both run in a process
 filter or a timer, and an error in them goes to the log.
 
 Return a handle for `backstaff-epc-cancel'.  A call that cannot be sent

@@ -17,10 +17,10 @@
 ;; plists and a function, (FUNCTION ARGUMENTS CONTEXT DONE):
 ;;
 ;; ARGUMENTS  has a value for every argument: (:utc nil).
-;; CONTEXT    has `:root', a directory; `:limit', how many bytes of text may be returned;
+;; CONTEXT    has `:root', a directory; `:limit', the maximum number of bytes of text;
 ;;            `:approved', non-nil if the user has agreed to the call; `:secret', the one
 ;;            file that may hold secrets and be read then, or nil for any; and `:seconds',
-;;            how long the caller waits.
+;;            the time for which the caller waits.
 ;; DONE       takes the result later, if the function returned nil.
 ;;
 ;; A result is a plist: `:text', `:data', `:truncated' and `:warnings', or for a failure
@@ -39,7 +39,7 @@
     ("emacs/find_symbol" backstaff-emacs-find-symbol backstaff-emacs-find-symbol-tool)
     ("emacs/read_buffer" backstaff-emacs-read-buffer backstaff-emacs-read-buffer-tool))
   "The tools in Lisp: lists of an id, a library, and the definition in it.
-The server lets the policy name these ids, too.")
+The policy in the server's settings may name these ids.")
 
 (defconst backstaff-lisp-tools--limit 16384
   "Maximum number of bytes of text that a tool returns if the caller names none.")
@@ -86,7 +86,7 @@ Only names by `backstaff-lisp-tools-name' change, and no content."
            unless (eq key :function) append (list key value)))
 
 (defun backstaff-lisp-tools--room (context)
-  "Return how many bytes of text the caller of CONTEXT allows."
+  "Return the number of bytes of text that the caller of CONTEXT allows."
   (apply #'min (or (delq nil (list (plist-get context :max-output-bytes)
                                    (plist-get context :available-capacity-bytes)))
                    (list backstaff-lisp-tools--limit))))
@@ -94,7 +94,7 @@ Only names by `backstaff-lisp-tools-name' change, and no content."
 (defun backstaff-lisp-tools--run (tool checked context timeout callback)
   "Run TOOL and call CALLBACK with the reply, once, now or later.
 CHECKED is the server's answer to `check'.  CONTEXT is as in `backstaff-call';
-the caller waits for TIMEOUT seconds, or without end if that is nil."
+the caller waits for TIMEOUT seconds, or for ever if that is nil."
   (let* ((start (float-time))
          (text-only (plist-get context :text-only))
          ;; A last line for a model about arguments that were ignored, or empty.

@@ -46,7 +46,7 @@ With the usual 800 kB a big answer costs half its time in collections.
 The largest that there can be takes some 100 MB until it is read.")
 
 (defun backstaff-message-frame-end (start)
-  "Return where the frame at START ends, nil if not all of it has come."
+  "Return the end of the frame at START, nil if a part of it has not come yet."
   (let ((body (+ start backstaff-message-header-size)))
     (goto-char start)
     (skip-chars-forward "0-9a-f" body)
@@ -167,7 +167,7 @@ the time of `read' afterwards."
 (defvar print-integers-as-characters)
 
 (defvar backstaff-message--nodes-left nil
-  "Number of objects that may still be found in the argument at hand.")
+  "Number of objects that the rest of the argument may have.")
 
 (defconst backstaff-message--max-nodes 500000
   "Maximum number of objects in an argument; a circular list has more.")

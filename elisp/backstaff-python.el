@@ -55,7 +55,7 @@ No variable of the environment whose name starts with PYTHON reaches it."
     ("HOMEBREW_PREFIX" "/opt/homebrew" "bin/python3*")
     ("HOMEBREW_PREFIX" "/home/linuxbrew/.linuxbrew" "bin/python3*")
     ("HOMEBREW_PREFIX" "/usr/local" "bin/python3*"))
-  "Where Pythons are that are not on variable `exec-path'.
+  "Places of Pythons that are not on variable `exec-path'.
 Each is a variable of the environment that names a directory, the directory
 that is used if the variable is not set, and a wildcard below it.  For example,
 an Emacs that the Dock of macOS has started lacks Homebrew's directory.")

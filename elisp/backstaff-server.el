@@ -28,9 +28,9 @@
 
 (defcustom backstaff-server-settings-file nil
   "The file with the server's settings, in TOML.
-If nil, the server looks for config.toml in the folder backstaff below the
-user's configuration folder, and does without if there is none.  Settings
-are read when the server starts."
+If nil, it is config.toml in the folder backstaff below the user's
+configuration folder, if there is one.  Settings are read when the server
+starts."
   :type '(choice (const :tag "The usual one" nil) file)
   :group 'backstaff
   :risky t)
@@ -158,7 +158,7 @@ One project that brings it down must not take the tools from all others.")
 It is the symbol `unknown' until a server has shaken hands.")
 
 (defvar backstaff-server-secrets nil
-  "Globs of the files that may hold secrets, as the server shook hands.
+  "Globs of the files that may hold secrets, from the server's handshake.
 One that starts with an exclamation mark names exceptions.")
 
 (defun backstaff-server-status ()

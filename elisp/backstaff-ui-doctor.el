@@ -53,7 +53,7 @@
 ;;;###autoload
 (defun backstaff-doctor ()
   "Check all that Backstaff needs, and report what is wrong and what to do.
-The report fills by and by; \\<backstaff-doctor-mode-map>\\[revert-buffer] \
+The report grows step by step; \\<backstaff-doctor-mode-map>\\[revert-buffer] \
 checks again and \\[backstaff-doctor-copy] copies it."
   (interactive)
   (let ((directory default-directory))
@@ -155,7 +155,7 @@ STATE is `ok', `note' or `failed'."
           (recenter 2))))))
 
 (defun backstaff-doctor--file (name)
-  "Return NAME, of a file, as the report has it."
+  "Return the file NAME for the report."
   (backstaff-names-show (abbreviate-file-name name)))
 
 (defmacro backstaff-doctor--guarded (&rest body)
@@ -296,7 +296,7 @@ non-nil, check the server there, too; that is the one that calls use."
          (times (cl-loop repeat 30 for start = (float-time) while (< start end)
                          do (backstaff-epc-call connection 'ping nil :timeout (- end start))
                          collect (* 1e3 (- (float-time) start))))
-         ;; The first calls are slow, as nothing is at hand.  A slow line has no others.
+         ;; The first calls are slow, because nothing is warm.  A slow line has no others.
          (warm (seq-sort #'< (or (nthcdr 5 times) times))))
     (backstaff-doctor--note
      name 'ok

@@ -53,7 +53,7 @@ It is a multiple of four, and with its digest it fits in one request.")
 
 (defconst backstaff-unsaved-most-seconds 5
   "Maximum number of seconds for which texts go ahead of a call.
-The disk counts for those that are not there by then, and the next call goes on.")
+After that the files on the disk count, and the next call sends the rest.")
 
 (defconst backstaff-unsaved-secret
   (rx (or (: ".gpg" eos) (: (or bos "/") (or ".authinfo" ".netrc") (* nonl) eos)))

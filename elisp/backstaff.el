@@ -142,7 +142,7 @@ Otherwise a call was made outside of any project, in the directory ROOT."
                   (file-name-unquote (backstaff--checked-root backstaff-root-directory))))
       (not (eq backstaff-root-function #'backstaff-project-root))
       (if (file-remote-p root)
-          ;; This is found once, as it takes several round trips.
+          ;; This is found once, because it takes several round trips.
           (funcall (plist-get (backstaff-server-starter root) :project-p) root)
         (backstaff-project-root root t))))
 
@@ -370,7 +370,7 @@ approved call, nil if the user refused it, or `:unasked'."
       (push (cons root (and answer t)) backstaff--root-answers))
     (cond ((memq answer '(nil :unasked)) answer)
           (root context)
-          ;; Whoever lets a tool run has not let it read a file that may hold secrets.
+          ;; A user who lets a tool run has not let it read a file that may hold secrets.
           (t `(:approved t :secret ,(or secret "") ,@context)))))
 
 (defun backstaff--short (root)
@@ -436,7 +436,7 @@ that says so is worth more than no answer."
       ,@context)))
 
 (defun backstaff--patience (context)
-  "Return for how many seconds to wait for the answer to a call with CONTEXT.
+  "Return the number of seconds to wait for the answer to a call with CONTEXT.
 That is `backstaff-call-timeout', or more if the deadline in CONTEXT is later:
 a search may take 30 seconds."
   (and backstaff-call-timeout
@@ -469,7 +469,7 @@ TEXTS is a `backstaff-unsaved-context', whose note needs a part of the limit."
     (backstaff-argument-error . "INVALID_ARGUMENT")
     (backstaff-remote-directory . "REMOTE_DIRECTORY")
     (error . "INTERNAL_ERROR"))
-  "The codes under which conditions, and their children, appear in replies.")
+  "The codes in replies of conditions and their children.")
 
 (defun backstaff--error-reply (id code message &optional text)
   "Return a reply to a call of the tool ID that failed with CODE and MESSAGE.
@@ -487,7 +487,7 @@ TEXT is its text, by default MESSAGE after \"Error: \"."
    (backstaff-epc-error-text condition) (backstaff-error-text condition)))
 
 (defun backstaff--reply (value root)
-  "Return VALUE, which the server sent, as the reply to a call about ROOT.
+  "Return VALUE from the server as the reply to a call about ROOT.
 Signal a `backstaff-protocol-error' if VALUE is no reply."
   (unless (and (listp value) (plist-member value :ok) (stringp (plist-get value :text)))
     (signal 'backstaff-protocol-error '("the answer of a tool is no reply")))

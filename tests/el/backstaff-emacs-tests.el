@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; What all tools in Lisp share, emacs/context, emacs/read_buffer and the wall.  Checkers
+;; The common part of all tools in Lisp, emacs/context, emacs/read_buffer and the wall.  Checkers
 ;; and symbols are in backstaff-emacs-checkers-tests.el.
 
 ;;; Code:
@@ -21,7 +21,7 @@
 (defvar compilation-num-errors-found)
 
 
-;;; What tools in Lisp share
+;;; The common part of tools in Lisp
 
 (ert-deftest backstaff-emacs-tools-are-described-as-the-servers-are ()
   (backstaff-test-with-buffers '(("a.txt" . "x"))
@@ -218,7 +218,7 @@ prompt = [\"emacs/d*\"]\n")))
 
 ;;; emacs/context
 
-(ert-deftest backstaff-emacs-context-tells-what-the-user-looks-at ()
+(ert-deftest backstaff-emacs-context-shows-the-selected-place ()
   (backstaff-test-with-buffers '(("a.txt" . "one\ntwo\nthree\n") ("src" ("b.txt" . "x")))
     (let ((transient-mark-mode t))
       (switch-to-buffer (backstaff-emacs-tests-visit "src/b.txt"))
@@ -234,13 +234,13 @@ Visible files: a.txt\nNot saved yet: src/b.txt\nLast compilation: none below the
         (should (equal (plist-get (plist-get (plist-get data :selected) :region) :text)
                        "two\nth"))
         (should (equal (plist-get data :modified) '("src/b.txt"))))
-      ;; An agent's buffer is selected: what was selected before is told.
+      ;; An agent's buffer is selected: the answer also has the file that was selected before.
       (switch-to-buffer (get-buffer-create "*chat*"))
       (setq default-directory root)
       (should (string-prefix-p "Selected: *chat*, which visits no file\n\
 Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context"))))))
 
-(ert-deftest backstaff-emacs-context-tells-nothing-from-outside-the-root ()
+(ert-deftest backstaff-emacs-context-shows-nothing-from-outside-the-root ()
   (backstaff-test-with-buffers '(("in" ("a.txt" . "x")) ("out" ("secret.txt" . "x")))
     (switch-to-buffer (backstaff-emacs-tests-visit "in/a.txt"))
     (switch-to-buffer (backstaff-emacs-tests-visit "out/secret.txt"))
@@ -256,7 +256,7 @@ Last selected file: a.txt, line 3 of 4\n" (backstaff-emacs-tests-text "context")
                                  (plist-get reply :text)))
         (should-not (string-match-p "secret" (format "%S" reply)))))))
 
-(ert-deftest backstaff-emacs-context-tells-of-the-last-compilation ()
+(ert-deftest backstaff-emacs-context-shows-the-last-compilation ()
   (backstaff-test-with-buffers '(("src" ("b.txt" . "x")))
     (should (require 'compile))
     (let ((default-directory (expand-file-name "src/" root))

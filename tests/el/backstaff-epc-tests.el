@@ -69,14 +69,14 @@ The callback of the first throws.  Check that the other two still get an answer.
     (backstaff-test-wait-for (= (length told) 3))
     (should (equal (mapcar #'car told) '(2 1 0)))))
 
-(ert-deftest backstaff-epc-throw-in-a-closing-leaves-nobody-untold ()
+(ert-deftest backstaff-epc-throw-in-a-closing-skips-no-callback ()
   (backstaff-test-with-connection peer
     (backstaff-epc-tests-throw peer (lambda () (backstaff-epc-close peer "gone")))
     (should-not (cl-find-if (lambda (buffer)
                               (string-prefix-p " *backstaff frames*" (buffer-name buffer)))
                             (buffer-list)))))
 
-(ert-deftest backstaff-epc-throw-at-a-deadline-leaves-nobody-untold ()
+(ert-deftest backstaff-epc-throw-at-a-deadline-skips-no-callback ()
   (backstaff-test-with-connection peer
     (backstaff-epc-tests-throw peer #'ignore)))
 
@@ -110,7 +110,7 @@ The callback of the first throws.  Check that the other two still get an answer.
       (should (equal before (list gc-cons-threshold read-process-output-max))))))
 
 
-;;; What is sent
+;;; Arguments
 
 (ert-deftest backstaff-epc-unfit-arguments-are-refused ()
   (backstaff-test-with-connection peer
@@ -133,7 +133,7 @@ The callback of the first throws.  Check that the other two still get an answer.
 
 ;;; Calls that fail alone
 
-(ert-deftest backstaff-epc-refusals-are-told-apart-from-values ()
+(ert-deftest backstaff-epc-refusals-differ-from-values ()
   (backstaff-test-with-connection peer
     (backstaff-test-should-fail 'backstaff-remote-error "no such thing"
       (backstaff-epc-call peer 'refuse nil))
@@ -339,7 +339,7 @@ The callback of the first throws.  Check that the other two still get an answer.
       (backstaff-test-should-fail 'backstaff-connection-lost "signal 9"
         (backstaff-epc-call peer 'echo nil)))))
 
-(ert-deftest backstaff-epc-exit-is-told-with-its-status-and-last-words ()
+(ert-deftest backstaff-epc-exit-error-has-its-status-and-last-words ()
   :tags '(check-38)
   (backstaff-test-with-connection peer
     (backstaff-test-should-fail 'backstaff-connection-lost
@@ -476,7 +476,7 @@ The callback of the first throws.  Check that the other two still get an answer.
       (backstaff-test-should-fail 'backstaff-timeout "took no request within 0.3"
         (backstaff-epc-call peer 'echo (list large) :timeout 0.3))
       (signal-process (backstaff-epc--process peer) 'USR1)
-      ;; What was left of the request goes out before the next one.
+      ;; The rest of the request goes out before the next one.
       (should (equal (backstaff-epc-call peer 'echo '(1)) '(1)))
       (should (equal backstaff-test-notes
                      '("dropped a late or stray answer: return 2"))))))

@@ -103,7 +103,7 @@ SETTINGS are the server's, a string, or nil."
                      (:name "sort_by" :type "string"
                       :description "Sort by: name, size, modified (default: name)" :optional t))))))
 
-(ert-deftest backstaff-gptel-registers-again-what-gptel-has-changed ()
+(ert-deftest backstaff-gptel-registers-again-tools-that-gptel-has-changed ()
   (backstaff-gptel-tests-with-tools nil
     (let ((first (mapcar #'gptel-tool-args (backstaff-gptel-register)))
           (second (mapcar #'gptel-tool-args (backstaff-gptel-register))))
@@ -111,7 +111,7 @@ SETTINGS are the server's, a string, or nil."
       (should (= (length (cdr (assoc "backstaff" gptel--known-tools)))
                  (length (backstaff-tools)))))))
 
-(ert-deftest backstaff-gptel-registers-the-toolsets-it-is-told ()
+(ert-deftest backstaff-gptel-registers-the-given-toolsets ()
   (backstaff-gptel-tests-with-tools nil
     (dolist (toolsets '("workspace" ("workspace" "forge")))
       (let ((names (mapcar #'gptel-tool-name (backstaff-gptel-register toolsets))))
@@ -170,7 +170,7 @@ SETTINGS are the server's, a string, or nil."
     (`(:function ,function) (funcall function message))
     ('nil message)))
 
-(ert-deftest backstaff-gptel-preset-tells-of-skills-where-it-is-to ()
+(ert-deftest backstaff-gptel-preset-lists-skills-if-asked-to ()
   (backstaff-test-with-sources
     (let ((file backstaff-server-settings-file))
       (backstaff-gptel-tests-with-tools nil
@@ -202,7 +202,7 @@ SETTINGS are the server's, a string, or nil."
             (should (equal (cl-count "get_command" (names preset) :test #'equal) 1))))
         (backstaff-gptel-register)
         (should (equal (length (names 'backstaff)) 9))))
-    ;; What tells of skills that cannot be read leads nowhere.
+    ;; A catalog of skills that cannot be read leads nowhere.
     (backstaff-gptel-tests-with-tools "[policy]\ndeny = [\"commands/get_command\"]\n"
       (let ((backstaff-gptel-skills t))
         (backstaff-gptel-register)
@@ -265,7 +265,7 @@ SETTINGS are the server's, a string, or nil."
       (should (gptel-get-preset 'backstaff))
       (should-not warnings))))
 
-(ert-deftest backstaff-gptel-register-warns-of-what-the-caller-has-to-mend ()
+(ert-deftest backstaff-gptel-register-warns-the-caller-of-its-mistakes ()
   (backstaff-gptel-tests-with-tools nil
     (backstaff-test-with-warnings
       (let ((backstaff-agent--warnings nil))

@@ -72,7 +72,7 @@
                      (list python "-I"
                            (expand-file-name "py_backend/backstaff/__main__.py")))))))
 
-(ert-deftest backstaff-server-shim-is-told-from-the-interpreter ()
+(ert-deftest backstaff-server-shim-is-replaced-by-its-interpreter ()
   (backstaff-server-tests-with-path
       `(("python3" . "#!/bin/sh\nexit 127\n")
         ("python3.12" . ,(backstaff-server-tests-shim)))
@@ -220,7 +220,7 @@
         ("update Emacs's package" (should (string-match-p "M-x \\(package-upgrade\\|list-packages\\)"
                                                           advice)))))))
 
-(ert-deftest backstaff-server-of-another-protocol-is-told-with-which-is-older ()
+(ert-deftest backstaff-server-of-another-protocol-error-says-which-is-older ()
   (pcase-dolist (`(,protocol ,advice) '((99 "pipx upgrade") (0 "M-x \\(package-\\|list-\\)")))
     (let ((backstaff-server--protocol protocol))
       (backstaff-test-with-server (backstaff-test-command)
@@ -327,7 +327,7 @@
         (backstaff-server-call-async 'stuck nil :success-fn (lambda (reply) (setq told reply)))
         (backstaff-test-wait-for told))
       (should-not (member (backstaff-server-tests-pid) (list pid next)))
-      ;; What is not a reply says nothing of the kind.
+      ;; An answer that is not a reply does not say so.
       (setq next (backstaff-server-tests-pid))
       (dolist (odd '(t "text" (:error "text") (:error (:server-stuck)) (:error)))
         (backstaff-server-call 'echo odd))
@@ -342,7 +342,7 @@
       (backstaff-test-condition (backstaff-server-call 'reply nil :timeout 0.2))
       (should-not (equal (backstaff-server-tests-pid) pid)))))
 
-(ert-deftest backstaff-server-may-be-called-from-where-its-death-is-told ()
+(ert-deftest backstaff-server-may-be-called-by-the-callback-of-its-death ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((pid (backstaff-server-tests-pid)) (next nil))
       (backstaff-server-call-async
@@ -350,7 +350,7 @@
       (backstaff-test-wait-for next)
       (should-not (equal next pid)))))
 
-(ert-deftest backstaff-stop-fails-what-waits-and-ends-the-process ()
+(ert-deftest backstaff-stop-fails-waiting-calls-and-ends-the-process ()
   (backstaff-test-with-server (backstaff-test-fake-command)
     (let ((ends nil) (pid (backstaff-server-tests-pid)))
       (backstaff-server-call-async 'stall nil
