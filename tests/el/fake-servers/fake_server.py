@@ -1,8 +1,8 @@
 """An EPC server whose methods show every way in which a server can misbehave.
 
-`fake_server.py START`: START names a fault before the first call, or `A=B` lets
-the method B answer in A's place. Else the called method chooses the fault. Frames are written by hand,
-as most faults are in them.
+`fake_server.py START`: START names a fault before the first call, or `A=B` lets the method B answer
+in A's place. Else the called method chooses the fault. Frames are written by hand, because most
+faults are in them.
 """
 
 import os
