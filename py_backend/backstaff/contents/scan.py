@@ -66,6 +66,8 @@ class Scan:
     waits_for: int = 0
     matches: int = 0
     """How many matches were found, or files for other outputs than "content"."""
+    files_cut: int = 0
+    """How many files may have more matches than the `MOST_AT_ONCE` that were chosen among."""
     _kept: int = 0
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
@@ -125,6 +127,7 @@ class Scan:
         if not sent.texts:
             return False
         is_enough, self.waits_for = False, sent.first + 1
+        answered = 0
         unread, numbers = regexp.candidates()
         self.unread += [(sent.first + number, Unread(reason)) for number, reason in unread]
         for number in numbers:
@@ -133,6 +136,8 @@ class Scan:
             if is_enough:
                 continue  # after what is wanted, nothing is searched
             text, path = sent.texts[number], self.files[sent.first + number]
+            answered += len(matches)
+            self.files_cut += bool(self.chosen) and answered >= MOST_AT_ONCE
             if self.chosen and matches:
                 matches = self.chosen(path, text, matches)
                 count = len(matches)

@@ -67,6 +67,8 @@ def _rows_of(found: Found, around: Around, outline: Outline | None) -> Iterator[
     for position, match in enumerate(found.matches):
         number, start, end = match[:3]
         holder, own = holders[position]
+        if own and own is said:
+            holder = own  # its comments, above its own line, have said its name
         rows_in_one = rows_in_one + 1 if holder is said else 1
         if not lines and holder and rows_in_one > MOST_IN_ONE:
             more = sum(one is holder for one, _ in holders[position:])
@@ -108,7 +110,9 @@ def _is_short(definition: Definition) -> bool:
 
 
 def _named(definition: Definition) -> str:
-    return f"{visible(definition.qualified)} {definition.line}-{definition.last_line}"
+    first, last = definition.line, definition.last_line
+    lines = f"{first}-{last}" if last > first else f"{first}"
+    return f"{visible(definition.qualified)} {lines}"
 
 
 def _lines(found: Found) -> Sequence[str]:

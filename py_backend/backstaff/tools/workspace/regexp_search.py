@@ -35,7 +35,7 @@ from backstaff.contents.choice import Choice, Rules, above_excluded, choose, fir
 from backstaff.contents.dialects import BadRegexp, translated
 from backstaff.contents.near import WALK_SHARE, Near, about_include, shallow_include
 from backstaff.contents.regexp import NoMatcher, Regexp
-from backstaff.contents.scan import Found, Scan, text_of
+from backstaff.contents.scan import MOST_AT_ONCE, Found, Scan, text_of
 from backstaff.errors import DeadlineExceeded, ErrorCode, NotADirectory, PathError, ToolError
 from backstaff.fs.contents import Contents
 from backstaff.fs.entry import Kind
@@ -192,6 +192,11 @@ def run(arguments: Arguments, context: Context) -> Result:
                 has_more = scan.matches > asked.max_results
                 left = _left(scan, regexp, contents, budget) if has_more else Counter[str]()
                 reasons += [Note(NoteKind.TIME, LATE)] * late + wanted.told()
+                if scan.files_cut:
+                    looked_at = f"{counted(scan.files_cut, 'file')} may have more matches than the"
+                    looked_at += f" {MOST_AT_ONCE:,} that were looked at"
+                    remedy = "give a longer pattern, or include"
+                    reasons.append(Note(NoteKind.LIMIT, looked_at, remedy))
             found = Answer(
                 asked,
                 place.relative,
