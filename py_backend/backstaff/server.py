@@ -250,7 +250,7 @@ class Server:
             notes, limit = _notes(call, tool, warnings), call.limit
             have_room = (n for n in notes if limit is None or size(n) * NOTE_SHARE <= limit)
             note = next(have_room, "")
-            told, room = note == notes[0], size(note)
+            complete, room = note == notes[0], size(note)
             waited_ms = (time.monotonic() - call.arrived) * 1000
             context = Context(
                 root=root,
@@ -270,19 +270,16 @@ class Server:
         if note:
             # Not every tool keeps to its limit, see `_fitting`.
             kept = text if limit is None else clipped(text, limit - room)
-            told = told and kept is text
+            complete = complete and kept is text
             text = kept.removesuffix("\n") + note
-        warnings = [*call.warnings, *warnings, *unused, *result.warnings]
-        more = len(warnings) - MAX_WARNINGS
-        shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
         return Reply(
             tool=call.tool_id,
             text=text,
             data=None if context.text_only else result.data,
             labels=() if context.text_only else result.labels(),
             json=result.json() if call.json else None,
-            truncated=result.truncated or not told,
-            warnings=(*shown, f"{more} more warnings") if more > 0 else tuple(shown),
+            truncated=result.truncated or not complete,
+            warnings=_shown_warnings([*call.warnings, *warnings, *unused, *result.warnings]),
         )
 
     def definitions(self, client: object = None) -> list[dict[str, object]]:
@@ -359,6 +356,12 @@ def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, .
     ignored = shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)
     known = ", ".join(one.name for one in tool.parameters if not one.hidden) or "none"
     return f"\n[{ignored}; there are: {known}]\n", f"\n[{ignored}]\n"
+
+
+def _shown_warnings(warnings: Sequence[str]) -> tuple[str, ...]:
+    shown = [shortened(warning, MAX_WARNING) for warning in warnings[:MAX_WARNINGS]]
+    more = len(warnings) - MAX_WARNINGS
+    return (*shown, f"{more} more warnings") if more > 0 else tuple(shown)
 
 
 def _less(limit: int | None, room: int) -> int | None:
