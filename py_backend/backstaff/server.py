@@ -225,7 +225,7 @@ class Server:
             problem = unexpected(error)
             if problem.code == ErrorCode.INTERNAL:
                 logger.exception("the tool %s failed", call.tool_id)
-        # Where memory was short, the rest waits until Python has freed the frames of the call.
+        # If memory was short, it is there again now: Python has freed the frames of the call.
         if problem is not None:
             if problem.code != ErrorCode.INTERNAL:
                 logger.warning("the tool %s failed: %s", call.tool_id, problem.message)

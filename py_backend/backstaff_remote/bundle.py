@@ -71,7 +71,7 @@ def collect() -> Bundle:
     """Bundle the installed packages. Raises ImportError if one is missing."""
     source = dict(_modules())
     # Each module's code is marshalled by itself, as most starts need half of the modules. It is
-    # compiled as if it lay in FOLDER: the paths here are nobody's business there.
+    # compiled as if it lay in FOLDER, to keep the paths of this host private.
     code = {
         name: marshal.dumps(compile(text, f"{FOLDER}/{name}", "exec", dont_inherit=True), _FORMAT)
         for name, text in source.items()

@@ -134,7 +134,7 @@ class Root:
     def __init__(self, given: str, guard: Guard = OPEN) -> None:
         """Open the directory `given` (absolute). Raises `PathError` with a message for the user.
 
-        `guard` says of which files the content may be read.
+        `guard` decides which files may be read.
         """
         self.guard = guard
         real, self._descriptor = _open_root(given)
@@ -184,7 +184,7 @@ class Root:
             raise path_error(error) from error
 
     def close(self) -> None:
-        """Let the directory go."""
+        """Close the directory."""
         HANDLES.close(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -192,7 +192,7 @@ class Root:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the directory go."""
+        """Close the directory."""
         self.close()
 
 

@@ -162,7 +162,7 @@ class Connection:
                 hint = one if isinstance(message, list) else ""
                 problem = f"A message is a JSON object with a method{hint}"
                 self._refuse(uid, INVALID_REQUEST, problem)
-        elif "id" not in fields:  # a notification, of which only one changes anything here
+        elif "id" not in fields:  # a notification; only one method matters here
             if method == "notifications/cancelled" and isinstance(params, dict):
                 self._cancel(params.get("requestId"))
         elif uid is None:
@@ -341,7 +341,7 @@ class Connection:
 
 
 def _name(value: object) -> int | str | None:
-    """Return `value` if it can name a request or its progress, else None: true is an int here."""
+    """Return `value` if it can name a request or its progress, else None."""
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from backstaff.budget import Budget
 from backstaff.errors import Cancelled, NotFound, PathError, PermissionRefused, Unreachable
-from backstaff.fs.entry import Kind, Named, entries_in
+from backstaff.fs.entry import Kind, Named, entries_in, lstat
 from backstaff.fs.handles import DEEPEST
 from backstaff.fs.walk import Arrange, Step, Walk
 from tests.py.processes import unprivileged
@@ -95,7 +95,7 @@ def test_steps_tell_name_path_kind_and_depth(tree: Plant) -> None:
 def test_step_tells_the_status_of_the_entry_itself(tree: Plant) -> None:
     root = tree({"d/f": "12345", "d/l": {"link": "f"}})
     with walk(root) as running:
-        found = {step.path: step.lstat() for step in everything(running)}
+        found = {step.path: lstat(step.name, step.directory) for step in everything(running)}
     assert found["d/f"].st_size == 5
     assert found["d/l"] == (root / "d/l").lstat()
 

@@ -148,7 +148,7 @@ def _read(
 def _with_facts(
     names: Sequence[str], directory: int, budget: Budget
 ) -> Iterator[tuple[str, Facts | None]]:
-    """Yield each of `names` with its facts. Those that are passed over are not kept."""
+    """Yield each of `names` with its facts, which this function does not keep."""
     for first in range(0, len(names), budget.STRIDE):
         chunk = names[first : first + budget.STRIDE]
         yield from zip(chunk, facts(chunk, directory, budget), strict=True)

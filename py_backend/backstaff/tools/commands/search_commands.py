@@ -92,7 +92,7 @@ class Match(NamedTuple):
     hits: Mapping[str, tuple[str, str]]
 
     def score(self) -> float:
-        """From 0 to 1, to three decimals; 0 if too few words were found."""
+        """Return 0 to 1, to three decimals; 0 if too few words were found."""
         if len(self.hits) < LEAST_SHARE * len(self.words):
             return 0.0
         scores = (FIELD_SCORES[field] * FIT_SCORES[fit] for field, fit in self.hits.values())
@@ -217,7 +217,7 @@ def _best(
 
 
 def _match(command: Command, words: Sequence[str]) -> Match:
-    """Look for `words` in everything but the content of `command`."""
+    """Look for `words` in all fields of `command` except its content."""
     texts = {
         "name": _folded(command.name),
         "title": _folded(command.title),
@@ -265,7 +265,7 @@ def _folded(text: str) -> str:
     """Return `text` in one form, whatever the case and the composition of its characters."""
     if text.isascii():
         return text.lower()
-    # A run of combining marks takes the square of its length, and no other thread runs meanwhile.
+    # A run of combining marks takes time in the square of its length, while no other thread runs.
     return _RUN.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text).casefold()
 
 

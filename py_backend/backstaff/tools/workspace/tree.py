@@ -152,7 +152,7 @@ class Tree:
             self.last = {one["path"] for one in parents}
 
     def arrange(self, directory: int, path: str) -> list[Named]:
-        """Filter (7) and order (3.1) the entries of a directory: no more than there is room for.
+        """Filter (7) and order (3.1) the entries of a directory, as many as there is room for.
 
         The cheap filters go first, because their order does not change the result.
         """
@@ -304,10 +304,7 @@ def _rule(place: Place, context: Context) -> Rule:
 
 
 class _Line(NamedTuple):
-    """The line of a directory: its path, a word for each child, and the number of `missing` ones.
-
-    That is None where nobody knows it.
-    """
+    """The line of a directory: its path, a word for each child, the number `missing` or None."""
 
     path: str
     words: Sequence[str]
