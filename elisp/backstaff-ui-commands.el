@@ -40,7 +40,8 @@ Invisible characters are written as escapes.  RET visits the file itself.
            (let ((file (backstaff-path-relative
                         (file-local-name (backstaff-view-get :root))
                         (plist-get (plist-get (plist-get reply :data) :metadata) :path))))
-             (setq backstaff-view-subject (list :path file :kind :file))
+             (put-text-property (point-min) (point-max)
+                                'backstaff-entry (list :path file :kind :file))
              (backstaff-view-set-header file)))
    :title (lambda (state)
             (format "*backstaff command: %s*"

@@ -42,7 +42,7 @@
 
 (defface backstaff-search-file '((t :inherit bold))
   "Face for the name of a file above its matches."
-  :group 'backstaff-faces)
+  :group 'backstaff)
 
 (defvar backstaff-search-history nil
   "The patterns of `backstaff-search'.")

@@ -54,7 +54,7 @@
     (should (equal (backstaff-view-test-header) (format " %s  " (directory-file-name root))))
     (should (equal (backstaff-view-test-notes) ""))
     (backstaff-overview-tests-go-to "src/deep/")
-    (should (eq (get-text-property (point) 'face) 'backstaff-directory))))
+    (should (eq (get-text-property (point) 'face) 'dired-directory))))
 
 (ert-deftest backstaff-overview-says-why-git-tells-nothing ()
   (backstaff-test-needs "git" (executable-find "git"))
