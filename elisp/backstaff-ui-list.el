@@ -82,6 +82,9 @@ another order there is one reply, with at most about 5,500 entries.")
    :open (lambda (entry)
            (list major-mode :path (plist-get entry :path) :rows backstaff-list--page)))
   (setq tabulated-list-padding 1
+        tabulated-list-format (vector (list "Name" 20 t) '("Type" 6 nil)
+                                      '("Size" 7 t :right-align t :pad-right 2)
+                                      '("Modified" 16 t))
         ;; A column that becomes wider draws the same rows anew.
         tabulated-list-entries
         (lambda ()
@@ -188,12 +191,8 @@ server's settings limit their number and depth."
       (setq entries (mapcan (lambda (group) (nreverse (cdr group)))
                             (seq-group-by (lambda (entry) (eq (plist-get entry :kind) :directory))
                                           entries))))
-    (setq tabulated-list-format
-          `[("Name" ,(max 20 (min (or widest 0) room)) t)
-            ("Type" 6 nil)
-            ("Size" 7 t :right-align t :pad-right 2)
-            ("Modified" 16 t)]
-          backstaff-list--shown 0
+    (setf (nth 1 (aref tabulated-list-format 0)) (max 20 (min (or widest 0) room)))
+    (setq backstaff-list--shown 0
           backstaff-list--last (car (last entries))
           backstaff-list--waiting entries
           backstaff-list--seeking (and focus (equal (backstaff-path-parent focus)

@@ -76,6 +76,7 @@
 \\{backstaff-search-mode-map}"
   :group 'backstaff
   (setq-local
+   word-wrap t
    ;; `next-error' goes to the first place in a line that has the face of a match.
    grep-highlight-matches t
    ;; A name with a newline stands there as its label.
@@ -322,7 +323,7 @@ STATE says before that how far the search is."
                       " \\[backstaff-search-toggle-case] case,"
                       " \\[backstaff-search-in-files] files,"
                       " \\[backstaff-search-in-directory] directory,"
-                      " \\[backstaff-search-toggle-ignored] ignored files,"
+                      " \\[backstaff-search-toggle-ignored] ignored,"
                       " \\[backstaff-search-more-context] context]\nSearch "))
              (if error "failed\n" "finished\n")))))
 
