@@ -10,8 +10,8 @@
 ;; name also begins each of its lines, but invisible.  The last lines count what was not
 ;; searched: ignored, binary or large files.
 ;;
-;; Where Consult is loaded, the command shows the matches as you type instead, by
-;; backstaff-ui-consult.el.
+;; If Consult is loaded, the command shows the matches as you type instead, and the place
+;; of the chosen one.  Text behind a second # filters them, as in `consult-grep'.
 
 ;;; Code:
 
@@ -25,11 +25,19 @@
 (require 'backstaff-ui-prompt)
 (require 'backstaff-ui-request)
 
+(declare-function consult--dynamic-collection "ext:consult" t t)
+(declare-function consult--grep-state "ext:consult" t)
+(declare-function consult--lookup-member "ext:consult" t)
+(declare-function consult--read "ext:consult" t)
+
 (defconst backstaff-search--pages '(100 500)
   "Number of matches that the first call asks for, and each later one.")
 
 (defconst backstaff-search--few 10
   "Number of matches to ask for if more take too long.")
+
+(defconst backstaff-search--most-candidates 200
+  "Maximum number of matches that Consult shows.")
 
 (defconst backstaff-search--milliseconds 30000
   "Maximum milliseconds of one call.  Nobody waits for it, and C-g cancels it.")
@@ -123,7 +131,7 @@ c and d change how it was searched.  Modified buffers are searched as they are."
                           :root_path (backstaff-search--below directory root)
                           :context_lines 0 :timeout_ms backstaff-search--milliseconds)))
     (if (null pattern)
-        (backstaff-consult-search root arguments)
+        (backstaff-search--as-you-type root arguments)
       ;; C-g cancels where the matches are to come.
       (pop-to-buffer (backstaff-search--name pattern root))
       (setq default-directory root)
@@ -372,6 +380,48 @@ STATE says before that how far the search is."
     (goto-char (point-max))
     (let ((inhibit-read-only t))
       (insert text))))
+
+
+;;; Consult
+
+(defun backstaff-search--as-you-type (root arguments)
+  "Visit a match below ROOT; ARGUMENTS are those of the search but its pattern."
+  (let ((default-directory root))
+    (consult--read
+     (consult--dynamic-collection
+      (lambda (input) (backstaff-search--candidates input root arguments)))
+     :prompt "Search for Python regexp: "
+     :category 'consult-grep
+     :require-match t
+     :sort nil
+     :lookup #'consult--lookup-member
+     :group (lambda (candidate transform)
+              (let ((file (get-text-property 0 'consult--prefix-group candidate)))
+                (if transform (substring candidate (1+ (length file))) file)))
+     :state (consult--grep-state)
+     :add-history (thing-at-point 'symbol)
+     :history 'backstaff-search-history)))
+
+(defun backstaff-search--candidates (input root arguments)
+  "Return the matches of INPUT below ROOT as lines of a grep.
+ARGUMENTS are those of the search.  There are none while INPUT is no regular
+expression."
+  (let ((reply (backstaff-prompt-call-tool
+                "workspace/regexp_search"
+                `(:pattern ,input :flags ,(backstaff-search--flags input nil)
+                  :max_results ,backstaff-search--most-candidates ,@(cddr arguments))
+                (list :root root)))
+        (last nil))
+    (cl-loop for item in (plist-get (plist-get reply :data) :items)
+             for path = (plist-get item :path)
+             for place = (cons path (plist-get item :line))
+             unless (or (equal place last) (string-search "\n" path))
+             collect (concat (propertize path 'face 'consult-file 'consult--prefix-group path)
+                             ":"
+                             (propertize (number-to-string (cdr place))
+                                         'face 'consult-line-number)
+                             ":" (backstaff-names-text (plist-get item :line-text)))
+             do (setq last place))))
 
 (provide 'backstaff-ui-search)
 ;;; backstaff-ui-search.el ends here

@@ -274,7 +274,6 @@
 ;;; Consult
 
 (declare-function consult--grep-state "ext:consult" t)
-(declare-function backstaff-consult--candidates "backstaff-ui-consult" (input root arguments))
 
 (ert-deftest backstaff-search-shows-matches-as-one-types-with-consult ()
   (backstaff-test-needs "Consult" (require 'consult nil t))
@@ -284,7 +283,7 @@
                  (lambda (_ &rest options) (push options asked) nil)))
         (call-interactively #'backstaff-search))
       (should (eq (plist-get (car asked) :category) 'consult-grep)))
-    (let ((found (backstaff-consult--candidates "u." root '(:pattern nil :root_path "src"))))
+    (let ((found (backstaff-search--candidates "u." root '(:pattern nil :root_path "src"))))
       (should (equal (mapcar #'substring-no-properties found)
                      '("src/a.c:1:int run;" "src/a.c:2:run run")))
       ;; Consult's own functions lead to the place, and preview it.
@@ -292,7 +291,7 @@
         (funcall (consult--grep-state) 'return (cadr found)))
       (should (equal (list (file-name-nondirectory buffer-file-name) (line-number-at-pos))
                      '("a.c" 2))))
-    (should-not (backstaff-consult--candidates "(" root '(:pattern nil)))))
+    (should-not (backstaff-search--candidates "(" root '(:pattern nil)))))
 
 (provide 'backstaff-search-tests)
 ;;; backstaff-search-tests.el ends here
