@@ -28,7 +28,7 @@ THE_SAME_ALWAYS = (1980, 1, 1, 0, 0, 0)
 
 
 def wanted(name: str) -> str | None:
-    """Return the name that NAME, a file of a distribution, has in the archive, or None."""
+    """Return the name that `name`, a file of a distribution, has in the archive, or None."""
     path = PurePosixPath(name)
     if path.parts[0].startswith("epc-"):  # a folder with all else, in an archive of sources
         path = path.relative_to(path.parts[0])
@@ -42,7 +42,7 @@ def wanted(name: str) -> str | None:
 
 
 def members(distribution: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of every file in DISTRIBUTION, a wheel or an archive of sources."""
+    """Yield (name, content) of every file in `distribution`, a wheel or an archive of sources."""
     if distribution.suffix == ".whl":
         with zipfile.ZipFile(distribution) as wheel:
             for name in wheel.namelist():

@@ -16,7 +16,7 @@ RECIPE = PROJECT / "dev/recipes/backstaff"
 
 
 def header(name: str) -> str:
-    """Return the value of the header NAME, such as "Version", or the "summary" of line one."""
+    """Return the value of the header `name`, such as "Version", or the "summary" of line one."""
     text = (PROJECT / "elisp/backstaff.el").read_text()
     pattern = (
         r"^;;; backstaff\.el --- (.+?)  -\*-" if name == "summary" else rf"(?m)^;; {name}: (.+)$"
@@ -59,7 +59,7 @@ def definition() -> str:
 
 
 def make(folder: Path) -> Path:
-    """Make the package in FOLDER and return it. The same files make the same bytes."""
+    """Make the package in `folder` and return it. The same files make the same bytes."""
     name = f"backstaff-{header('Version')}"
     files = {place: path.read_bytes() for place, path in contents()}
     files["backstaff-pkg.el"] = definition().encode()

@@ -105,7 +105,7 @@ EDITS = (
 
 
 def plant(folder: Path) -> None:
-    """Make the project in FOLDER, which is not there yet."""
+    """Make the project in `folder`, which is not there yet."""
     names = [f"{place}/{name}" for place, names in FOLDERS.items() for name in names.split()]
     for name in (*names, *TEXTS):
         path = folder / name

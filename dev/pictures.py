@@ -110,7 +110,10 @@ class Model(BaseHTTPRequestHandler):
 
 
 def said(replies: list[str], names: list[str]) -> dict[str, object]:
-    """Return the model's message after the REPLIES of tools. NAMES are the tools that it has."""
+    """Return the model's message after the `replies` of tools.
+
+    `names` are the tools that it has.
+    """
     if not replies:
         return _calls(names, "regexp_search", SEARCH)
     asks, repeats = ASKS.search(replies[0]), REPEATS.search(replies[0])
@@ -135,7 +138,7 @@ def _calls(names: list[str], tool: str, arguments: dict[str, object]) -> dict[st
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A screen of ROWS. `keys` are pressed, `text` is typed, then `more` is pressed.
+    """A screen of `rows`. `keys` are pressed, `text` is typed, then `more` is pressed.
 
     Keys have tmux's names. The screen is drawn when its text matches the regexp `shows`, for
     example "read first".
@@ -159,9 +162,9 @@ PICTURES = {
 
 
 def screen(picture: Picture, theme: str, folders: list[str], model: str) -> Screen:
-    """The screen of PICTURE with a THEME of Emacs.
+    """The screen of `picture` with a `theme` of Emacs.
 
-    FOLDERS are added to the load path. MODEL is the model's host and port.
+    `folders` are added to the load path. `model` is the model's host and port.
     """
     with tempfile.TemporaryDirectory() as home, Terminal(COLUMNS, picture.rows) as terminal:
         shutil.rmtree(PLACE, ignore_errors=True)
@@ -191,7 +194,7 @@ def screen(picture: Picture, theme: str, folders: list[str], model: str) -> Scre
 
 
 def draw(names: list[str], folders: list[str]) -> Iterator[Path]:
-    """Draw the pictures NAMES, light and dark, and return their files."""
+    """Draw the pictures `names`, light and dark, and return their files."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     for name in names:

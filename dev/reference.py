@@ -70,7 +70,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def filled(text: str, block: str, *, name: str = "tools") -> str:
-    """TEXT with BLOCK between the lines that begin and end NAME."""
+    """TEXT with `block` between the lines that begin and end `name`."""
     room = re.compile(
         rf"(^[^\n]*BEGIN {name}\b[^\n]*\n).*?(^[^\n]*END {name}\b)", re.MULTILINE | re.DOTALL
     )

@@ -30,7 +30,7 @@ ACCEPTED = (
 
 
 def run(*command: str) -> str:
-    """Run COMMAND and return its output. If it fails, print the output and exit."""
+    """Run `command` and return its output. If it fails, print the output and exit."""
     done = subprocess.run(
         command,
         cwd=PROJECT,

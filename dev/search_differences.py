@@ -37,7 +37,7 @@ Found = dict[str, object]
 
 
 def main(clones: list[str]) -> int:
-    """Compare in each of CLONES; return the number of differences."""
+    """Compare in each of `clones`; return the number of differences."""
     server = Server(discover(), Settings(), "/")
     chance = random.Random(1)  # noqa: S311 - no secret
     different = 0
@@ -57,7 +57,7 @@ def main(clones: list[str]) -> int:
 
 
 def words_of(clone: str) -> list[str]:
-    """Words that occur in CLONE, where `git grep` sees them."""
+    """Words that occur in `clone`, where `git grep` sees them."""
     options = ("--untracked", "-h", "-o", "-I", "-w", "-E", "[A-Za-z_]{3,12}")
     return sorted(set(git(clone, *options).split())) or ["the"]
 
@@ -88,7 +88,7 @@ def by_git(clone: str, pattern: str, flags: str) -> Found:
 
 @cache
 def searched(clone: str, name: str) -> bool:
-    """Whether the tool searches the file NAME."""
+    """Whether the tool searches the file `name`."""
     path = Path(clone, name)
     if path.is_symlink() or EXCLUDED & set(name.split("/")):
         return False

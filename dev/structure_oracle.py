@@ -100,7 +100,7 @@ class Known(NamedTuple):
 
 
 def known(language: str, text: str, path: str = "") -> list[Known] | None:
-    """The definitions of TEXT by tree-sitter; None if it cannot parse it."""
+    """The definitions of `text` by tree-sitter; None if it cannot parse it."""
     from tree_sitter_language_pack import get_parser
 
     source = text.encode()
@@ -289,7 +289,7 @@ def _sections(found: list[tuple[int, int, str]], text: str) -> Iterator[Known]:
 
 
 def plain(name: str) -> str:
-    """The last part of NAME, without type parameters."""
+    """The last part of `name`, without type parameters."""
     if "operator" in name:
         return "operator"
     name = name.strip().removeprefix("(setf ").strip("()[]").removeprefix("<<").lstrip("~")
@@ -300,7 +300,7 @@ def plain(name: str) -> str:
 
 
 def pairs(ours: list[Definition], theirs: list[Known]) -> list[int | None]:
-    """The number among THEIRS of each of OURS: the same name, within its head."""
+    """The number among `theirs` of each of `ours`: the same name, within its head."""
     by_name = defaultdict(list)
     for at, one in enumerate(theirs):
         by_name[plain(one.name)].append(at)
@@ -329,12 +329,15 @@ def pairs(ours: list[Definition], theirs: list[Known]) -> list[int | None]:
 
 
 def innermost(lines: list[tuple[int, int]], line: int) -> int | None:
-    """The number of the last of the ranges LINES that holds LINE."""
+    """The number of the last of the ranges `lines` that holds `line`."""
     return max((at for at, (a, b) in enumerate(lines) if a <= line <= b), default=None)
 
 
 def compare(text: str, path: str, counts: Counter[str], wrong: list[str]) -> None:  # noqa: C901
-    """Compare both for TEXT, the file PATH. Add to COUNTS, and append each difference to WRONG."""
+    """Compare both for `text`, the file `path`.
+
+    Add to `counts`, and append each difference to `wrong`.
+    """
     language = language_of(path, text)
     theirs = known(language, text, path)
     if theirs is None:
@@ -396,7 +399,7 @@ def row(language: str, counts: Counter[str]) -> str:
 
 
 def files(trees: list[str]) -> Iterator[tuple[str, str]]:
-    """The path and the text of each file in TREES that is in UTF-8 and made by people."""
+    """The path and the text of each file in `trees` that is in UTF-8 and made by people."""
     for tree in trees:
         paths = sorted(Path(tree).rglob("*")) if Path(tree).is_dir() else [Path(tree)]
         for path in paths:

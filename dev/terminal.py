@@ -36,29 +36,29 @@ class Screen:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """A terminal of COLUMNS x ROWS. It closes when the block that it begins ends."""
+    """A terminal of `columns` x `rows`. It closes when the block that it begins ends."""
 
     columns: int
     rows: int
     socket: str = field(default_factory=lambda: f"backstaff-picture-{os.getpid()}")
 
     def run(self, command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> None:
-        """Start COMMAND in FOLDER, with VARIABLES added to the environment."""
+        """Start `command` in `folder`, with `variables` added to the environment."""
         settings = (f"{name}={value}" for name, value in variables.items())
         size = ("-x", str(self.columns), "-y", str(self.rows))
         self._tmux("new-session", "-d", *size, "-c", str(folder), "env", *settings, *command)
         self._tmux("set-option", "-g", "status", "off")
 
     def press(self, *keys: str) -> None:
-        """Press KEYS, in the names that tmux has for them."""
+        """Press `keys`, in the names that tmux has for them."""
         self._tmux("send-keys", *keys)
 
     def type(self, text: str) -> None:
-        """Type TEXT."""
+        """Type `text`."""
         self._tmux("send-keys", "-l", text)
 
     def screen(self, shows: str) -> Screen:
-        """The screen, when it stands still and its text matches the regexp SHOWS."""
+        """The screen, when it stands still and its text matches the regexp `shows`."""
         deadline = time.monotonic() + PATIENCE
         last, since = Screen((), self.columns), time.monotonic()
         while time.monotonic() < deadline:
@@ -116,7 +116,7 @@ SIMPLE = {
 
 
 def indexed(number: int) -> str:
-    """The colour NUMBER of 256."""
+    """The colour `number` of 256."""
     if number < 16:  # noqa: PLR2004  # the named colours, twice eight
         return (NAMED + BRIGHT)[number]
     if number >= 232:  # noqa: PLR2004  # greys
@@ -127,7 +127,7 @@ def indexed(number: int) -> str:
 
 
 def styled(style: Style, codes: list[int]) -> Style:
-    """STYLE after the CODES of an escape sequence."""
+    """STYLE after the `codes` of an escape sequence."""
     while codes:
         code = codes.pop(0)
         if code == 0:
@@ -162,7 +162,7 @@ def _named(style: Style, code: int) -> Style:
 
 
 def cells(row: str, columns: int) -> list[tuple[str, Style]]:
-    """The characters of ROW, each with its style, filled with blanks to COLUMNS."""
+    """The characters of `row`, each with its style, filled with blanks to `columns`."""
     found: list[tuple[str, Style]] = []
     style = Style()
     for part in re.split(r"(\x1b\[[0-9;]*m)", row):
@@ -175,7 +175,7 @@ def cells(row: str, columns: int) -> list[tuple[str, Style]]:
 
 
 def drawn(row: Sequence[tuple[str, Style]], text: str, ground: str) -> str:
-    """ROW as SVG, at the left and the top. The colours of the terminal are TEXT on GROUND."""
+    """ROW as SVG, at the left and the top. The colours of the terminal are `text` on `ground`."""
     runs: list[tuple[int, str, Style]] = []
     for column, (character, style) in enumerate(row):
         if runs and runs[-1][2] == style:
@@ -209,7 +209,7 @@ def _run(text: str, begin: int, style: Style, colour: str) -> str:
 
 
 def svg(screen: Screen, text: str, ground: str) -> str:
-    """SCREEN as a picture. The colours of the terminal are TEXT on GROUND."""
+    """SCREEN as a picture. The colours of the terminal are `text` on `ground`."""
     width = screen.columns * CELL_WIDTH + 2 * MARGIN
     height = len(screen.rows) * CELL_HEIGHT + 2 * MARGIN
     lines = []

@@ -103,7 +103,7 @@ def without_network() -> tuple[str, ...]:
 
 
 def run(place: Place, *command: str, offline: bool = True) -> str:
-    """Run COMMAND as a user with the home of PLACE would, and return what it prints."""
+    """Run `command` as a user with the home of `place` would, and return what it prints."""
     environment = {
         "HOME": str(place.home),
         "PATH": f"{place.home}/.local/bin:{SYSTEM_PATH}",
@@ -131,12 +131,12 @@ def run(place: Place, *command: str, offline: bool = True) -> str:
 
 
 def command(*forms: str) -> list[str]:
-    """Return the command that evaluates FORMS in an Emacs."""
+    """Return the command that evaluates `forms` in an Emacs."""
     return [EMACS, "-Q", "--batch", *(word for form in forms for word in ("--eval", form))]
 
 
 def emacs(place: Place, *forms: str) -> str:
-    """Evaluate FORMS in an Emacs that is as new, below the home of PLACE."""
+    """Evaluate `forms` in an Emacs that is as new, below the home of `place`."""
     told = run(place, *command(*forms))
     # package-vc goes on after a file that does not compile.
     if wrong := re.findall(
@@ -179,7 +179,7 @@ def plant(place: Place) -> None:
 
 
 def string(text: object) -> str:
-    """Return TEXT as a string in Lisp."""
+    """Return `text` as a string in Lisp."""
     return json.dumps(str(text), ensure_ascii=False)
 
 
@@ -258,7 +258,7 @@ def order(place: Place) -> str:
 
 
 def in_init_file(place: Place, *forms: str) -> str:
-    """Write FORMS into the user's init files, and let an Emacs go through them."""
+    """Write `forms` into the user's init files, and let an Emacs go through them."""
     folder = place.home / ".emacs.d"
     folder.mkdir(exist_ok=True)
     (folder / "init.el").write_text("\n".join(forms))
@@ -330,7 +330,7 @@ def lisp_alone(place: Place) -> str:
 
 
 def tool(place: Place, name: str) -> str:
-    """Install NAME from the index of packages, apart from the home, and return its program."""
+    """Install `name` from the index of packages, apart from the home, and return its program."""
     folder = place.folder / "tools"
     run(place, "/usr/bin/python3", "-m", "venv", str(folder), offline=False)
     run(place, f"{folder}/bin/pip", "install", "-q", name, offline=False)
@@ -373,7 +373,7 @@ WAYS = (
 
 
 def first_answer(way: Way) -> tuple[str, str]:
-    """Install in one WAY and start Emacs; return the seconds to the answer, and the program."""
+    """Install in one `way` and start Emacs; return the seconds to the answer, and the program."""
     if int(version().partition(".")[0]) < way.since:
         raise Blocked(f"since {way.since}")
     with tempfile.TemporaryDirectory(prefix="backstaff-way-") as folder:
@@ -390,7 +390,7 @@ def first_answer(way: Way) -> tuple[str, str]:
 
 
 def table(kept: list[Path]) -> None:
-    """Print one table of all that is KEPT, a file for each version of Emacs."""
+    """Print one table of all that is `kept`, a file for each version of Emacs."""
     columns = {path.stem: json.loads(path.read_text()) for path in kept}
     print(
         f"\n{'seconds to the first answer':28} " + " ".join(f"{v:>9}" for v in columns) + "  typed"

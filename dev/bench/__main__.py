@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
 
 
 def measured(*, quick: bool) -> Report:
-    """The report of a run; QUICK shows only that everything runs."""
+    """The report of a run; `quick` shows only that everything runs."""
     made = folders(CACHE, QUICK if quick else FULL)
     npm = "left out of a quick run" if quick else servers.mcp_command(CACHE)
     enable_garbage_collection()  # what runs in this process shall collect garbage as a server does

@@ -15,7 +15,7 @@ class Piped:
     """A process that answers on its stdout what is asked on its stdin."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Start COMMAND."""
+        """Start `command`."""
         self.process = subprocess.Popen(  # noqa: S603  # the commands are the bench's own
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
@@ -44,7 +44,7 @@ class Piped:
         self.answers.close()
 
     def exchange(self, request: bytes) -> None:
-        """Send REQUEST."""
+        """Send `request`."""
         self.requests.write(request)
         self.requests.flush()
 
@@ -72,7 +72,7 @@ class Epc(Piped):
     """A server of ours; answers stay the bytes that they are."""
 
     def call(self, method: str, arguments: str = "nil") -> bytes:
-        """The message that answers METHOD called with ARGUMENTS, a Lisp list."""
+        """The message that answers `method` called with `arguments`, a Lisp list."""
         self._uid += 1
         body = f"(call {self._uid} {method} {arguments})\n".encode()
         self.exchange(b"%06x%b" % (len(body), body))
@@ -82,7 +82,7 @@ class Epc(Piped):
         return answer
 
     def tool(self, tool: str, arguments: str = "nil", context: str = "nil") -> bytes:
-        """The answer of a TOOL, which must be no failure."""
+        """The answer of a `tool`, which must be no failure."""
         answer = self.call(tool, f"({arguments} {context})")
         if b" (:ok t " not in answer[:40]:
             raise RuntimeError(f"{tool} is answered with {answer[:200]!r}")
@@ -93,14 +93,14 @@ class Mcp(Piped):
     """An MCP server; the handshake is done."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        """Start COMMAND and shake hands."""
+        """Start `command` and shake hands."""
         super().__init__(command)
         hello = {"protocolVersion": "2025-06-18", "capabilities": {}}
         self.ask("initialize", hello | {"clientInfo": {"name": "bench", "version": "0"}})
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def call(self, tool: str, **arguments: object) -> str:
-        """The text that TOOL answers."""
+        """The text that `tool` answers."""
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         text: str = result["content"][0]["text"]
         if result.get("isError"):
@@ -108,7 +108,7 @@ class Mcp(Piped):
         return text
 
     def ask(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The result of METHOD."""
+        """The result of `method`."""
         self._uid += 1
         self._send({"jsonrpc": "2.0", "id": self._uid, "method": method, "params": parameters})
         while line := self.answers.readline():

@@ -49,7 +49,7 @@ Read = tuple[int, int, int]
 
 
 def measure(turns: int, sizes: tuple[int, ...] = SIZES) -> Measures:
-    """Searches in trees of these SIZES, and by ripgrep, where it is installed.
+    """Searches in trees of these `sizes`, and by ripgrep, where it is installed.
 
     A search that does not end within `LIMIT_SECONDS` takes `inf` seconds.
     """
@@ -81,7 +81,7 @@ def _measured(root: Path, files: int, turns: int) -> Iterator[tuple[str, dict[st
 
 
 def require_same_work(files: int, ways: Mapping[str, Callable[[], Read]]) -> None:
-    """Raise `ValueError` unless each of WAYS that ends reads all FILES, and all find the same."""
+    """Raise `ValueError` unless all `ways` find the same, and those that end read all `files`."""
     read = {}
     for name, way in ways.items():
         with suppress(TimeoutError):
@@ -115,7 +115,7 @@ def ours(server: Epc, pattern: str) -> Read:
 
 
 def first_of_ours(server: Epc, pattern: str, lines: int = 100) -> bytes:
-    """Let the tool find so many LINES."""
+    """Let the tool find so many `lines`."""
     answer = _asked(server, pattern, "content", lines)
     if answer.count(b":line ") != lines:
         raise ValueError(f"few lines match {pattern}")
@@ -137,7 +137,7 @@ def _asked(server: Epc, pattern: str, output: str, most: int) -> bytes:
 
 
 def rg(root: Path, pattern: str, *options: str) -> str:
-    """Let ripgrep do that, with these OPTIONS besides."""
+    """Let ripgrep do that, with these `options` besides."""
     command = (*RG, "--count-matches", *options, "-e", pattern, str(root))
     # Its status is 1 where nothing matches.
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout  # noqa: S603
@@ -152,7 +152,7 @@ def read_by_rg(root: Path, pattern: str) -> Read:
 
 
 def first_of_rg(root: Path, pattern: str, lines: int = 100) -> None:
-    """Wait for so many LINES of ripgrep."""
+    """Wait for so many `lines` of ripgrep."""
     with subprocess.Popen((*RG, "-n", "-e", pattern, root), stdout=subprocess.PIPE) as process:  # noqa: S603
         if process.stdout is None or len(list(islice(process.stdout, lines))) < lines:
             raise ValueError(f"few lines match {pattern}")

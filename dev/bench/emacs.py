@@ -40,7 +40,7 @@ def compiled(cache: Path) -> Path:
 
 
 def measure(part: str, elc: Path, folders: Folders, *, turns: str) -> Measures:
-    """What the PART called so measures, TURNS "full" or "quick"."""
+    """What the `part` called so measures, `turns` "full" or "quick"."""
     out = elc / f"{part}.json"
     library = f"bench-{part}"
     settings = {

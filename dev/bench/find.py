@@ -103,7 +103,7 @@ def table(ranks: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
 def _measured(
     clone: Path, late: int, only: Sequence[str] | None
 ) -> list[tuple[str, Question, dict[str, float]]]:
-    """Ask every engine all questions about CLONE: its name, a question, 1 / rank by engine."""
+    """Ask every engine all questions about `clone`: its name, a question, 1 / rank by engine."""
     history = commits(clone, "--first-parent", "--format=%H")
     late = min(late, len(history) - 1)
     with tempfile.TemporaryDirectory(prefix="backstaff-bench-") as folder:
@@ -126,7 +126,7 @@ def _measured(
 
 
 def questions(before: Path, latest: Sequence[Commit], paths: Sequence[str]) -> Iterator[Question]:
-    """Yield questions that mean files which the LATEST commits touch, of those in BEFORE."""
+    """Yield questions that mean files which the `latest` commits touch, of those in `before`."""
     there, times = set(paths), defaultdict[str, int](int)
     sources = [
         (commit.subject, meant)
@@ -184,7 +184,7 @@ _TYPED = (
 def _queries(
     path: str, text: str, paths: Sequence[str], chance: random.Random
 ) -> Iterator[tuple[str, str]]:
-    """Yield kinds with a query each that means PATH, a file with this TEXT, among PATHS."""
+    """Yield kinds with a query each that means `path`, a file with this `text`, among `paths`."""
     parent, _, name = path.rpartition("/")
     stem = name.lstrip(".").partition(".")[0] or name
     folder = parent.rpartition("/")[2]
@@ -224,7 +224,7 @@ def _queries(
 
 
 def _abbreviated(parent: str, stem: str, chance: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield a query of two or three words of a path, at least one of them of its STEM.
+    """Yield a query of two or three words of a path, at least one of them of its `stem`.
 
     Each is cut to its beginning, as `fast` for `fastcgi`, or has no vowels, as `hdr` for `header`.
     """

@@ -87,7 +87,7 @@ class Folders:
 
 
 def folders(cache: Path, sizes: Sizes) -> Folders:
-    """The folders of these SIZES below CACHE, made if they are not there."""
+    """The folders of these `sizes` below `cache`, made if they are not there."""
     made = Folders(cache / f"folders-{sizes.name()}", sizes)
     for number, count in enumerate(sizes.flat):
         _once(made.flat(number), partial(_flat, count))
@@ -100,7 +100,7 @@ def folders(cache: Path, sizes: Sizes) -> Folders:
 
 
 def _once(path: Path, make: Callable[[Path], None]) -> None:
-    """MAKE the folder PATH unless it is there; one that was left half made is made anew."""
+    """MAKE the folder `path` unless it is there; one that was left half made is made anew."""
     mark = path.with_name(path.name + MADE)
     if not mark.exists():
         shutil.rmtree(path, ignore_errors=True)

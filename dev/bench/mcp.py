@@ -22,12 +22,12 @@ BYTES_A_TOKEN = 4
 
 
 def ours(root: Path) -> list[str]:
-    """How our MCP server starts for ROOT."""
+    """How our MCP server starts for `root`."""
     return [*servers.PYTHON, str(servers.MAIN), "mcp", "--root", str(root)]
 
 
 def sdk_command(tools: Path) -> list[str] | str:
-    """How a server of the SDK starts that lists the TOOLS of that file, or why it cannot."""
+    """How a server of the SDK starts that lists the `tools` of that file, or why it cannot."""
     if not SDK.exists():
         return "the Python package mcp is not installed (dev/setup mcp)"
     return [str(SDK), str(PEER), str(tools)]
@@ -60,7 +60,7 @@ def listed(command: list[str]) -> None:
 
 
 def costs(root: Path, npm: list[str]) -> None:
-    """Print how many bytes definitions and answers of both servers take, about ROOT."""
+    """Print how many bytes definitions and answers of both servers take, about `root`."""
     with Mcp(ours(root)) as server, Mcp([*npm, str(root)]) as peer:
         for name, one in (("ours", server), ("npm", peer)):
             tools = one.ask("tools/list", {})["tools"]
@@ -81,7 +81,7 @@ def costs(root: Path, npm: list[str]) -> None:
 
 
 def show(what: str, text: str) -> None:
-    """Print the bytes of TEXT, and about how many tokens they are."""
+    """Print the bytes of `text`, and about how many tokens they are."""
     size = len(text.encode())
     print(f"{what:34} {size:9,} bytes  {size // BYTES_A_TOKEN:8,} tokens")
 

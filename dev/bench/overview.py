@@ -44,7 +44,7 @@ class Shown:
     tokens: float
 
     def shares(self, wanted: Sequence[str]) -> tuple[float, float]:
-        """Of how many WANTED files the directory is named, and of how many the file itself."""
+        """Of how many `wanted` files the directory is named, and of how many the file itself."""
         if not wanted:
             return 0.0, 0.0
         directories = sum(_parent(path) in self.directories for path in wanted)
@@ -162,7 +162,7 @@ def _tree(root: Path, tokens: int) -> Shown:
 
 
 def _depth_first(paths: set[str]) -> list[tuple[str, bool]]:
-    """Every directory and file of PATHS with whether it is a directory, in the order of a tree."""
+    """Yield each directory and file of `paths`, and whether it is a directory, in tree order."""
     directories = {
         "/".join(path.split("/")[:n]) for path in paths for n in range(1, path.count("/") + 1)
     }

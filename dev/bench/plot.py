@@ -20,7 +20,7 @@ OURS, THEIRS, TEXT, QUIET = "#4c8f5c", "#b9c0c8", "#24292f", "#6b7480"
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A task, and its ways: what a reader calls each, and its name in MEASURE. Ours is first."""
+    """A task, and its ways: what a reader calls each, and its name in `measure`. Ours is first."""
 
     task: str
     measure: str

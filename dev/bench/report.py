@@ -16,7 +16,7 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The MEASURES, and why some are MISSING."""
+    """The `measures`, and why some are `missing`."""
 
     measures: Measures
     missing: Mapping[str, str]

@@ -39,11 +39,11 @@ class Statistic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A promise: at most TARGET times the PEER. `ours` and `peer` are ways of MEASURE.
+    """A promise: at most `target` times the `peer`. `ours` and `peer` are ways of `measure`.
 
-    Without a TARGET nothing is promised: the row stands there for comparison.
+    Without a `target` nothing is promised: the row stands there for comparison.
 
-    With `Statistic.TAIL`, the p95 of `ours` is at most TARGET times its median, or as uneven as
+    With `Statistic.TAIL`, the p95 of `ours` is at most `target` times its median, or as uneven as
     the peer's is in the same run.
     """
 
@@ -56,7 +56,7 @@ class Row:
     statistic: Statistic = Statistic.MEDIAN
 
     def judged(self, measures: Measures) -> "Verdict | None":
-        """What the MEASURES say of it; None if one of the two was not measured."""
+        """What the `measures` say of it; None if one of the two was not measured."""
         ways = measures.get(self.measure, {})
         if self.ours not in ways or self.peer not in ways:
             return None

@@ -40,7 +40,7 @@ QUERIES = {
 
 
 def measure(files: int, turns: int) -> Measures:
-    """Searches in a tree of so many FILES, and the bare walk."""
+    """Searches in a tree of so many `files`, and the bare walk."""
     enable_garbage_collection()  # as in the server
     with tempfile.TemporaryDirectory() as folder:
         make_tree(Path(folder), files)
@@ -54,7 +54,7 @@ def measure(files: int, turns: int) -> Measures:
 
 
 def make_tree(root: Path, files: int) -> None:
-    """Make that many FILES below ROOT, and the same ones each time."""
+    """Make that many `files` below `root`, and the same ones each time."""
     chance = random.Random(1)  # noqa: S311 - no secret
     made = 0
     for a, b, c in _places():
@@ -73,7 +73,7 @@ def _places() -> Iterator[tuple[int, int, int]]:
 
 
 def bare_walk(root: str) -> int:
-    """Tell names and kinds of all below ROOT, by descriptor and through no link; count them.
+    """Tell names and kinds of all below `root`, by descriptor and through no link; count them.
 
     That is the least that a search safe from swapped directories has to do (value 4a).
     """

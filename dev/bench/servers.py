@@ -29,12 +29,12 @@ FIRST = '(:path "." :max_entries 200)'
 
 
 def ours(root: Path, program: Path = MAIN, python: Sequence[str] = PYTHON) -> Epc:
-    """Our server for ROOT, as PYTHON runs it."""
+    """Our server for `root`, as `python` runs it."""
     return Epc([*python, str(program), "serve", "--stdio", "--root", str(root)])
 
 
 def mcp_command(cache: Path) -> list[str] | str:
-    """How the MCP server starts, installed in CACHE if it is not there; or why it cannot."""
+    """How the MCP server starts, installed in `cache` if it is not there; or why it cannot."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not (node and npm):
         return "node and npm are not installed"
@@ -59,7 +59,7 @@ def mcp_command(cache: Path) -> list[str] | str:
 
 
 def measure(folders: Folders, turns: int, mcp: list[str] | str) -> Measures:
-    """All of it; what needs the MCP server only if MCP tells how it starts."""
+    """All of it; what needs the `mcp` server only if `mcp` tells how it starts."""
     return {
         "start": in_turns(turns, _starts(folders.flat(0), mcp)),
         "tree-peers": _tree_peers(folders.tree, mcp),

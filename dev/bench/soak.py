@@ -54,7 +54,7 @@ def rounds(server: Epc, made: Folders) -> Iterator[State]:
 
 
 def growth(states: Sequence[State]) -> str:
-    """What is wrong with the STATES, one a round; empty if nothing is."""
+    """What is wrong with the `states`, one a round; empty if nothing is."""
     if len({state.descriptors for state in states}) > 1:
         counts = sorted({state.descriptors for state in states})
         return f"descriptors vary between rounds that are alike: {counts}"
@@ -67,7 +67,7 @@ def growth(states: Sequence[State]) -> str:
 
 
 def soak(seconds: float, cache: Path, *, quick: bool) -> tuple[list[State], str]:
-    """The states of so many SECONDS, of one round at least, and what is wrong with them."""
+    """The states of so many `seconds`, of one round at least, and what is wrong with them."""
     made = folders(cache, QUICK if quick else FULL)
     states: list[State] = []
     with ours(made.path) as server:

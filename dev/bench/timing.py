@@ -13,7 +13,7 @@ Measures = dict[str, dict[str, list[float]]]
 
 
 def in_turns(turns: int, ways: Ways) -> dict[str, list[float]]:
-    """The seconds that each of WAYS takes, in so many TURNS of one call each, after one unseen."""
+    """Return the seconds of each of `ways` in `turns` interleaved turns, after one unseen."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for way in ways.values():
         seconds(way)
@@ -25,7 +25,7 @@ def in_turns(turns: int, ways: Ways) -> dict[str, list[float]]:
 
 
 def seconds(way: Callable[[], object]) -> float:
-    """How long a call of WAY takes; `inf` if it raises `TimeoutError`."""
+    """How long a call of `way` takes; `inf` if it raises `TimeoutError`."""
     start = time.perf_counter()
     try:
         result = way()

@@ -88,7 +88,7 @@ def _opened(path: Path, walk: Callable[[int, Budget], object]) -> object:
 
 
 def _pruned(globs: Globs, start: int, budget: Budget) -> object:
-    """The same walk with what the GLOBS match left out, directories before they are entered."""
+    """The same walk with what the `globs` match left out, directories before they are entered."""
     found: list[tuple[str, list[Named]]] = []
     directory_kind = Kind.DIRECTORY
 
@@ -139,7 +139,7 @@ def _commands(
 ) -> dict[str, list[float]]:
     """Cold, warm and bare in turns, so that each warm call follows a cold one.
 
-    FILE is what stands behind each name in HEADS: "" or "/SKILL.md".
+    `file` is what stands behind each name in `heads`: "" or "/SKILL.md".
     """
     times: dict[str, list[float]] = {"heads": [], "cold": [], "warm": []}
     listed = partial(_answered, server, "commands/list_commands", {}, project)

@@ -154,11 +154,11 @@ def limits_in_words(low: int | None, high: int | None) -> str:
 
 
 def argument(description: str = "", *, integer: bool = False, **facts: object) -> Any:  # noqa: ANN401  # of the field's type
-    """Declare a field of a tool's arguments, and its parameter: FACTS are fields of `Parameter`.
+    """Declare a field of a tool's arguments, and its parameter: `facts` are fields of `Parameter`.
 
     For example `depth: int = argument("How deep to go.", default=3, minimum=0)`. The parameter's
     name and type are the field's; it is required if it has no default and cannot be None. An int is
-    a JSON "number" that must be whole, or with INTEGER an "integer", as the contracts have it.
+    a JSON "number" that must be whole, or with `integer` an "integer", as the contracts have it.
     """
     if integer:
         facts["type"] = ParameterType.INTEGER
@@ -167,12 +167,12 @@ def argument(description: str = "", *, integer: bool = False, **facts: object) -
 
 @cache
 def parameters_of(arguments: type[Any]) -> tuple[Parameter, ...]:
-    """Return the parameters that fields of the dataclass ARGUMENTS declare by `argument`."""
+    """Return the parameters that fields of the dataclass `arguments` declare by `argument`."""
     return tuple(parameter_of(one) for one in fields(arguments) if one.metadata)
 
 
 def parameter_of(one: "Field[Any]") -> Parameter:
-    """Return the parameter for the field ONE: its type, and the facts in its metadata."""
+    """Return the parameter for the field `one`: its type, and the facts in its metadata."""
     choices, facts = get_args(one.type), one.metadata
     optional = NoneType in choices
     of = choices[0] if choices else one.type
@@ -187,7 +187,7 @@ def parameter_of(one: "Field[Any]") -> Parameter:
 
 
 def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
-    """The JSON Schema of an object of these PARAMETERS."""
+    """The JSON Schema of an object of these `parameters`."""
     return {
         "type": "object",
         "properties": Verbatim({parameter.name: parameter.schema() for parameter in parameters}),
@@ -198,11 +198,11 @@ def schema(parameters: Sequence[Parameter]) -> dict[str, object]:
 def decode(
     parameters: Sequence[Parameter], raw: object, settings: object = None
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the values of the RAW arguments by parameter name, and warnings.
+    """Return the values of the `raw` arguments by parameter name, and warnings.
 
-    RAW is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. An unknown
-    name becomes a warning. Raises `ToolError` that names the argument, its value and the values
-    that fit.
+    `raw` is a keyword plist, an alist, a JSON object (parsed, or as a string), or nothing. An
+    unknown name becomes a warning. Raises `ToolError` that names the argument, its value and the
+    values that fit.
     """
     given = _given(raw)
     unknown = [_shown_name(name) for name in sorted(given.keys() - {p.name for p in parameters})]
@@ -229,13 +229,13 @@ def decode(
 
 
 def _shown_name(name: str) -> str:
-    """Return NAME, which may hold anything, on one line."""
+    """Return `name`, which may hold anything, on one line."""
     name = name if len(name) <= MAX_NAME else name[:MAX_NAME] + "..."
     return name if name.isidentifier() else json.dumps(name)
 
 
 def checked(parameter: Parameter, value: object, subject: str) -> object:
-    """Return VALUE as PARAMETER has it. Raises `ToolError`, a sentence about SUBJECT."""
+    """Return `value` as `parameter` has it. Raises `ToolError`, a sentence about `subject`."""
     if parameter.form:
         return parameter.form(value)
     kind = parameter.type
@@ -282,7 +282,7 @@ def _are_strings(items: Sequence[object]) -> bool:
 
 
 def _items(parameter: Parameter, values: Sequence[object]) -> Iterator[Any]:
-    """Yield an instance of the parameter's `items` for each of VALUES, objects in any form."""
+    """Yield an instance of the parameter's `items` for each of `values`, objects in any form."""
     for number, value in enumerate(values, 1):
         try:
             arguments, unknown = decode(parameters_of(parameter.items), value)
@@ -316,7 +316,10 @@ def _refusal(parameter: Parameter, message: str) -> ToolError:
 
 
 def _given(raw: object) -> dict[str, object]:
-    """Return the values in RAW by snake_case name. Of a name given twice, Lisp takes the first."""
+    """Return the values in `raw` by snake_case name.
+
+    Of a name given twice, Lisp takes the first.
+    """
     pairs: Iterable[tuple[object, object]]
     match raw:
         case None | Nil.NIL:
@@ -350,7 +353,7 @@ def _alist_pair(item: object) -> tuple[Symbol | str, object]:
 
 
 def json_object(text: str) -> dict[str, object]:
-    """Parse TEXT as a JSON object. Raises `ToolError`."""
+    """Parse `text` as a JSON object. Raises `ToolError`."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

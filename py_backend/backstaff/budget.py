@@ -32,7 +32,7 @@ class Budget:
 
     @classmethod
     def lasting(cls, milliseconds: float, cancelled: threading.Event) -> "Budget":
-        """A budget that starts now and lasts so many MILLISECONDS."""
+        """A budget that starts now and lasts so many `milliseconds`."""
         return cls(time.monotonic() + milliseconds / 1000, cancelled)
 
     def expired(self) -> bool:
@@ -51,9 +51,9 @@ class Budget:
             raise DeadlineExceeded
 
     def checked(self, items: Iterable[Item], stride: int = STRIDE) -> Iterator[Item]:
-        """Yield the ITEMS, and call `check` before each STRIDE of them.
+        """Yield the `items`, and call `check` before each `stride` of them.
 
-        A STRIDE of work should take no more than a tenth of a second.
+        A `stride` of work should take no more than a tenth of a second.
         """
         for number, item in enumerate(items):
             if not number % stride:
@@ -61,11 +61,11 @@ class Budget:
             yield item
 
     def at_most(self, seconds: float) -> "Budget":
-        """Return the same budget with at most so many SECONDS from now."""
+        """Return the same budget with at most so many `seconds` from now."""
         return replace(self, deadline=min(self.deadline, time.monotonic() + seconds))
 
     def within(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Yield the ITEMS as long as there is time. Raises `Cancelled`."""
+        """Yield the `items` as long as there is time. Raises `Cancelled`."""
         for number, item in enumerate(items):
             if not number % self.STRIDE and self.expired():
                 return
@@ -89,10 +89,10 @@ class Budget:
         return [item for piece in in_order for item in piece]
 
     def share(self, part: float) -> "Budget":
-        """The same, but with PART of the time that is left: 0.6 of 10 seconds ends after 6."""
+        """The same, but with `part` of the time that is left: 0.6 of 10 seconds ends after 6."""
         now = time.monotonic()
         return replace(self, deadline=now + part * (self.deadline - now))
 
     def at_least(self, seconds: float) -> "Budget":
-        """The same with at least so many SECONDS from now, even past the deadline."""
+        """The same with at least so many `seconds` from now, even past the deadline."""
         return replace(self, deadline=max(self.deadline, time.monotonic() + seconds))

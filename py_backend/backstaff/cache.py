@@ -16,21 +16,21 @@ class LRUCache(Generic[Key, Value]):
     """
 
     def __init__(self, most: int, size: Callable[[Value], int] = lambda _: 0) -> None:
-        """Keep values whose SIZE together is at most MOST; by default MOST values."""
+        """Keep values whose `size` together is at most `most`; by default `most` values."""
         self.most = most
         self._size = size
         self._values: OrderedDict[Key, Value] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Key) -> Value | None:
-        """The value of KEY, if it is still there."""
+        """The value of `key`, if it is still there."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
             return self._values.get(key)
 
     def put(self, key: Key, value: Value) -> None:
-        """Keep VALUE for KEY."""
+        """Keep `value` for `key`."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
@@ -38,7 +38,7 @@ class LRUCache(Generic[Key, Value]):
                 self._values.popitem(last=False)
 
     def __contains__(self, key: Key) -> bool:
-        """Whether KEY has a value; this is no use of it."""
+        """Whether `key` has a value; this is no use of it."""
         return key in self._values
 
     def clear(self) -> None:

@@ -26,7 +26,7 @@ _TYPES: Mapping[str, type] = {"string": str, "boolean": bool, "integer": int}
 
 
 def client_tools(raw: object) -> dict[str, Tool[Any]]:
-    """Return the tools of the definitions RAW, a list of plists, by id. Raises `ToolError`.
+    """Return the tools of the definitions `raw`, a list of plists, by id. Raises `ToolError`.
 
     For example `(:id "emacs/read_buffer" :description "…" :arguments ((:name "buffer" :type :string
     :description "…" :required t)))`. An argument may also have `:default`, `:minimum`, `:maximum`
@@ -50,7 +50,7 @@ def _tool(raw: object) -> tuple[str, Tool[Any]]:
 
 
 def _field(raw: object) -> tuple[str, Any, Any]:
-    """Return name, type and `argument` of the parameter RAW, for `make_dataclass`."""
+    """Return name, type and `argument` of the parameter `raw`, for `make_dataclass`."""
     values, _ = decode(parameters_of(_Parameter), raw)
     one = _Parameter(**values)
     kind = _TYPES.get(one.type)
@@ -81,7 +81,7 @@ def _list(raw: object, name: str) -> Sequence[object]:
 
 
 def _words(raw: object) -> tuple[Keyword, ...]:
-    """Return the keywords in RAW, such as `(:emacs :search)`, or one keyword."""
+    """Return the keywords in `raw`, such as `(:emacs :search)`, or one keyword."""
     words: Sequence[object] = raw if isinstance(raw, list) else [raw]
     names = [word.name.removeprefix(":") for word in words if isinstance(word, Symbol)]
     if len(names) < len(words):

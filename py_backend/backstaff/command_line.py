@@ -27,7 +27,10 @@ PROJECT_MARKS = (".git", ".hg", ".svn", ".bzr", ".jj")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line with ARGUMENTS (default: the process's own); return the exit status."""
+    """Run the command line with `arguments` (default: the process's own).
+
+    Return the exit status.
+    """
     if arguments is None and sys.getfilesystemencoding() != "utf-8":
         # The locale has another encoding, but names are UTF-8 or bytes: start again in UTF-8 mode.
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
@@ -130,7 +133,7 @@ def _mcp(options: argparse.Namespace) -> int:
 
 
 def _no_project(root: str) -> str:
-    """Return the sentence that each call is answered with if ROOT is no project's; "" if it is.
+    """Return the sentence that each call is answered with if `root` is no project's; "" if it is.
 
     Clients start servers wherever they run themselves, often in a home directory. A server that
     ends at once is shown as "failed", and its reason is in a log of debugging; but each client

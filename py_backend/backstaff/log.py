@@ -18,8 +18,9 @@ PIECE = 1024
 
 
 def start(file: str | None, level: str) -> None:
-    """Log messages of LEVEL or above to FILE (None: stderr). Raises OSError if it cannot be opened.
+    """Log messages of `level` or above to `file` (None: stderr).
 
+    Raises OSError if it cannot be opened.
     A new file is the user's alone, as a log names paths and arguments. A link is not followed, and
     a pipe without a reader is not waited for.
     """
@@ -48,7 +49,7 @@ class NonBlockingHandler(logging.StreamHandler[IO[str]]):
     lost = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write RECORD, after a note of the lines that were lost."""
+        """Write `record`, after a note of the lines that were lost."""
         try:
             text = self.format(record) + self.terminator
             if self.lost and self._write(f"({self.lost} lines of the log were lost)\n"):
@@ -58,7 +59,7 @@ class NonBlockingHandler(logging.StreamHandler[IO[str]]):
             self.handleError(record)
 
     def _write(self, text: str) -> bool:
-        """Return whether all of TEXT could be written."""
+        """Return whether all of `text` could be written."""
         for start in range(0, len(text), PIECE):
             try:
                 if not select.select([], [self.stream], [], 0)[1]:

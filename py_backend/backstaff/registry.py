@@ -45,7 +45,7 @@ class Registry:
         self._ids = {self.model_name(tool_id): tool_id for tool_id in tools_by_id} | self.aliases
 
     def id_of(self, name: str) -> str | None:
-        """Return the id of the tool NAME, an id or a bare or model's name, or None."""
+        """Return the id of the tool `name`, an id or a bare or model's name, or None."""
         tool_id = self._ids.get(name, name)
         return tool_id if tool_id in self.by_id else None
 
@@ -59,7 +59,7 @@ class Registry:
         return name if self.aliases.get(name) == tool_id else re.sub(r"[^a-zA-Z0-9]", "_", tool_id)
 
     def definitions(self, client: Mapping[str, Tool[Any]] = NO_TOOLS) -> list[dict[str, object]]:
-        """Answer `describe`, with the tools of the CLIENT last.
+        """Answer `describe`, with the tools of the `client` last.
 
         Raises `ToolError` if a tool cannot be used.
         """
@@ -99,7 +99,7 @@ class Registry:
     def _for_models(
         self, tool_id: str, tool: Tool[Any], tools: Mapping[str, Tool[Any]]
     ) -> dict[str, object]:
-        """The definition that `describe` has for models: whole, with their names of TOOLS."""
+        """The definition that `describe` has for models: whole, with their names of `tools`."""
         return {
             "name": self.model_name(tool_id),
             "description": self._named(tool.description, tools),
@@ -110,7 +110,7 @@ class Registry:
         }
 
     def _named(self, text: str, tools: Mapping[str, Tool[Any]]) -> str:
-        """Return TEXT with the id of each of TOOLS replaced by the name that models know."""
+        """Return `text` with the id of each of `tools` replaced by the name that models know."""
         return re.sub(
             r"[a-z-]+/\w+",
             lambda found: self.model_name(found[0]) if found[0] in tools else found[0],

@@ -90,9 +90,10 @@ class Rows:
         label: Callable[[str], str],
         column: Callable[[Sequence[object]], Iterable[str] | str],
     ) -> Iterator[str]:
-        """Yield each row between MARKS: `( )` for Lisp, `{,}` for JSON.
+        """Yield each row between `marks`: `( )` for Lisp, `{,}` for JSON.
 
-        LABEL writes a column's key. COLUMN writes its values: each, or one text for all of them.
+        `label` writes a column's key. `column` writes its values: each, or one text for all of
+        them.
         """
         start, between, end = marks
         written = {label(key): column(values) for key, values in self.columns.items()}

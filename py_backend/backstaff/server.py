@@ -82,7 +82,7 @@ class Reply:
 
 
 def failure(tool: str, error: ToolError) -> Reply:
-    """Return the reply for ERROR."""
+    """Return the reply for `error`."""
     message = shortened(error.message, MAX_MESSAGE)
     fields = {"code": error.code, "message": message, **error.details}
     return Reply(tool=tool, text=f"Error: {message}", error=fields)
@@ -131,7 +131,7 @@ class Server:
     """Answers calls for the tools of a registry, below one root unless a call names another."""
 
     def __init__(self, registry: Registry, settings: Settings, root: str) -> None:
-        """Serve the REGISTRY's tools with SETTINGS; ROOT is an absolute path.
+        """Serve the REGISTRY's tools with `settings`; `root` is an absolute path.
 
         Without `knows_persons` no client can say that a person typed a call.
         """
@@ -155,7 +155,10 @@ class Server:
             return failure(shortened(name, MAX_ECHO), error)
 
     def prepare(self, name: str, arguments: object = None, context: object = None) -> Call:
-        """Decode a call of the tool NAME, an id or an unambiguous bare name. Raises `ToolError`."""
+        """Decode a call of the tool `name`, an id or an unambiguous bare name.
+
+        Raises `ToolError`.
+        """
         tool_id = self.registry.id_of(name)
         if tool_id is None:
             known = ", ".join(self.registry.by_id)
@@ -166,7 +169,7 @@ class Server:
     def _prepared(
         self, tool_id: str, arguments: object, context: object, tool: Tool[Any] | None = None
     ) -> Call:
-        """Decode a call of the tool TOOL_ID, which is TOOL if it is a client's own."""
+        """Decode a call of the tool `tool_id`, which is `tool` if it is a client's own."""
         arrived = time.monotonic()
         of_view = parameters_of(View)
         decoded, unknown = decode((*parameters_of(Call), *of_view), context)
@@ -190,11 +193,11 @@ class Server:
         )
 
     def fail(self, call: Call, error: ToolError) -> Reply:
-        """Return the reply to a CALL that hangs, or was rejected."""
+        """Return the reply to a `call` that hangs, or was rejected."""
         return self._fitting(failure(call.tool_id, error), call)
 
     def _fitting(self, reply: Reply, call: Call) -> Reply:
-        """Return REPLY with its text cut to the limit of CALL, unless its tool forbids that.
+        """Return `reply` with its text cut to the limit of `call`, unless its tool forbids that.
 
         Most tools keep to the limit. But some answers are short and have no limit of their own,
         and the smallest limits leave no room for a tool's heads and notes.
@@ -209,9 +212,9 @@ class Server:
         return call.client_tool or self.registry.by_id[call.tool_id]
 
     def run(self, call: Call, cancelled: threading.Event | None = None) -> Reply:
-        """Run CALL until its deadline, or until CANCELLED is set. Never raises.
+        """Run `call` until its deadline, or until `cancelled` is set. Never raises.
 
-        `elapsed_ms` of the reply counts from the arrival of CALL.
+        `elapsed_ms` of the reply counts from the arrival of `call`.
         """
         problem: ToolError | None = None
         try:
@@ -293,8 +296,8 @@ class Server:
     def definitions(self, client: object = None) -> list[dict[str, object]]:
         """Answer `describe`: each tool's definition, with the policy's verdict on it.
 
-        CLIENT has the definitions of tools of the client's own (`client_tools`). Raises `ToolError`
-        if a tool cannot be used, so that its author sees the reason.
+        `client` has the definitions of tools of the client's own (`client_tools`). Raises
+        `ToolError` if a tool cannot be used, so that its author sees the reason.
         """
         from backstaff.client_tools import client_tools  # here, as few clients have any
 
@@ -304,7 +307,7 @@ class Server:
         ]
 
     def check(self, definition: object, arguments: object, context: object) -> Reply:
-        """Answer `check`: whether the client may run its own tool of DEFINITION with ARGUMENTS.
+        """Answer `check`: whether the client may run its own tool of `definition` with `arguments`.
 
         The data of the reply are the values of all arguments; its text is the note that the text of
         the client's answer ends with, or empty. If the policy forbids the call, or the arguments
@@ -320,7 +323,7 @@ class Server:
             return failure(shortened(tool_id, MAX_ECHO), error)
 
     def _settings(self, tool_id: str, tool: Tool[Any], root: Root) -> tuple[object, list[str]]:
-        """Return the settings of TOOL below ROOT, and a warning if the file's are not used."""
+        """Return the settings of `tool` below `root`, and a warning if the file's are not used."""
         source, built_in = self.settings.source, tool.settings()
         chosen = self.settings.tables.get(table(tool_id, tool), built_in)
         if chosen == built_in or not self._may_be_the_projects(root):
@@ -329,7 +332,7 @@ class Server:
         return built_in, [f"The settings file {quote(source)} {problem}"]
 
     def _may_be_the_projects(self, root: Root) -> bool:
-        """Whether the settings file lies inside ROOT; then it can only forbid."""
+        """Whether the settings file lies inside `root`; then it can only forbid."""
         source = self.settings.source
         return bool(source) and root.within(components(source)) is not None
 
@@ -345,8 +348,8 @@ class Server:
 def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, ...]:
     """Return the last line of a model's text, or "", and a shorter one for little room.
 
-    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. WARNINGS are those
-    of the arguments. A model that misspells an argument has to learn that it had no effect: a
+    For example `[Unknown argument ignored: lines; there are: path, max_lines]`. `warnings` are
+    those of the arguments. A model that misspells an argument has to learn that it had no effect: a
     search of everything looks like one of a folder. The shorter line does not name the arguments
     that there are. People see all warnings.
     """
@@ -363,7 +366,7 @@ def _less(limit: int | None, room: int) -> int | None:
 
 
 def unexpected(error: BaseException) -> ToolError:
-    """Return what a client gets for ERROR, which no tool handles: a lack of resources, or a bug.
+    """Return what a client gets for `error`, which no tool handles: a lack of resources, or a bug.
 
     A module that a call is the first to need is loaded in that call, so an import can fail, too.
     """

@@ -93,9 +93,9 @@ def default_file() -> str | None:
 
 
 def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None) -> Settings:
-    """Read the settings in the file PATH. Raises `SettingsError`.
+    """Read the settings in the file `path`. Raises `SettingsError`.
 
-    Refuses a glob of the policy that fits none of TOOL_IDS: a misspelt denial would deny nothing.
+    Refuses a glob of the policy that fits none of `tool_ids`: a misspelt denial would deny nothing.
     """
     try:
         _refuse_unsafe(path, os.stat(path))  # before it is opened: a fifo would wait for a writer
@@ -112,7 +112,10 @@ def load(path: AnyPath, tables: Tables, tool_ids: Collection[str] | None = None)
 def parse(
     path: AnyPath, data: bytes, tables: Tables, tool_ids: Collection[str] | None = None
 ) -> Settings:
-    """Read the settings in DATA; messages name the file PATH. Raises `SettingsError` as `load`."""
+    """Read the settings in `data`; messages name the file `path`.
+
+    Raises `SettingsError` as `load`.
+    """
     import tomllib  # here, as most starts have no file to read and the import costs more than one
 
     try:
@@ -172,7 +175,7 @@ class _Document:
     text: str
 
     def mapping(self, value: object, name: str, known: Collection[str]) -> dict[str, Any]:
-        """Return VALUE, the table NAME, which has only KNOWN keys."""
+        """Return `value`, the table `name`, which has only `known` keys."""
         if not isinstance(value, dict):
             raise self.refusal(name, "must be a table")
         for key in value:
@@ -195,7 +198,7 @@ class _Document:
         return make(**fits)
 
     def refusal(self, name: str, problem: str) -> SettingsError:
-        """Return the error for the dotted NAME, with its line, which tomllib does not give."""
+        """Return the error for the dotted `name`, with its line, which tomllib does not give."""
         table, _, key = name.rpartition(".")
         opening = rf"^[ \t]*\[[^#\n]*{_whole(table.removeprefix('tools.'))}"
         header = re.search(opening, self.text, re.MULTILINE) if table else None
@@ -207,5 +210,5 @@ class _Document:
 
 
 def _whole(word: str) -> str:
-    """A regular expression for WORD where it is no part of another name."""
+    """A regular expression for `word` where it is no part of another name."""
     return rf"(?<![\w/-]){re.escape(word)}(?![\w/-])"

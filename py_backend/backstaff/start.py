@@ -15,7 +15,7 @@ Read = Callable[[Tables, Collection[str]], Settings]
 
 
 def make_server(registry: Registry, root: str, read: Read | None) -> Server:
-    """Return a server of the tools at ROOT, with the settings that READ returns, if any.
+    """Return a server of the tools at `root`, with the settings that `read` returns, if any.
 
     Raises `SettingsError`, and `ToolError` for a tool whose settings cannot be asked for.
     """
@@ -25,7 +25,7 @@ def make_server(registry: Registry, root: str, read: Read | None) -> Server:
 
 
 def serve_until_the_end(serve: Callable[..., int], *arguments: object) -> Never:
-    """Call SERVE with ARGUMENTS, and end the process with the status that it returns."""
+    """Call `serve` with `arguments`, and end the process with the status that it returns."""
     # Switch threads every 0.5 ms: with Python's 5 ms, a ping behind a busy thread took as long.
     sys.setswitchinterval(0.0005)
     enable_garbage_collection()

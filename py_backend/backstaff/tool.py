@@ -105,7 +105,7 @@ class Context:
     settings: Any = NoSettings()
 
     def text_limit(self, default: int = DEFAULT_TEXT_BYTES) -> int:
-        """Return the bytes of text allowed: the caller's limit or DEFAULT, within the window."""
+        """Return the bytes of text allowed: the caller's limit or `default`, within the window."""
         limit = default if self.max_output_bytes is None else self.max_output_bytes
         capacity = self.available_capacity_bytes
         return limit if capacity is None else min(limit, capacity)

@@ -99,7 +99,7 @@ class UnsavedTexts:
         return size
 
     def received(self, items: Sequence[Named]) -> Mapping[str, UnsavedText]:
-        """Keep the texts that ITEMS bring, and return each by its name. Raises `ToolError`."""
+        """Keep the texts that `items` bring, and return each by its name. Raises `ToolError`."""
         found = {item.digest: item.data for item in items if item.data is not None}
         for item in items:
             data = found.get(item.digest) or self.kept.get(item.digest)

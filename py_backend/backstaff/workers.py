@@ -61,7 +61,7 @@ class Job(Protocol):
     def abandon(self, stuck: int, *, works: bool) -> None:
         """Answer in place of `run`, which does not return.
 
-        STUCK counts the stuck workers. This one counts too, unless it WORKS but takes too long.
+        `stuck` counts the stuck workers. This one counts too, unless it `works` but takes too long.
         """
 
     def expire(self) -> None:
@@ -113,7 +113,7 @@ class Workers:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start with no thread. CLOCK returns seconds and never goes back."""
+        """Start with no thread. `clock` returns seconds and never goes back."""
         self._clock = clock
         self._lock = threading.Lock()
         self._waiting: list[_Run] = []
@@ -142,7 +142,7 @@ class Workers:
         return sum(run.stuck for run in list(self._running))
 
     def submit(self, job: Job) -> bool:
-        """Run JOB as soon as it may. Return False, and do nothing, if there is no room for it."""
+        """Run `job` as soon as it may. Return False, and do nothing, if there is no room for it."""
         with self._lock:
             if len(self._waiting) >= MAX_WAITING or self.saturated:
                 return False
@@ -234,7 +234,7 @@ class Workers:
                 goes_on = self._is_done(run)
 
     def _is_done(self, run: _Run) -> bool:
-        """Unregister RUN. Return whether its thread should wait for another job."""
+        """Unregister `run`. Return whether its thread should wait for another job."""
         with self._lock:
             self._running.discard(run)
             goes_on = self._idle < MAX_WORKERS

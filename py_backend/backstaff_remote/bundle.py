@@ -81,7 +81,7 @@ def collect() -> Bundle:
 
 
 def digest(payload: bytes) -> str:
-    """Return the name of PAYLOAD in a cache: its SHA-256, in hex digits."""
+    """Return the name of `payload` in a cache: its SHA-256, in hex digits."""
     return hashlib.sha256(payload).hexdigest()
 
 
@@ -102,7 +102,7 @@ def _modules() -> Iterator[tuple[str, bytes]]:
 
 
 def _sources(spec: ModuleSpec, folder: str) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, source) of the module of SPEC and of all below it; they lie in FOLDER."""
+    """Yield (name, source) of the module of `spec` and of all below it; they lie in `folder`."""
     stem = folder + spec.name.rpartition(".")[2]
     inside = spec.submodule_search_locations
     loader = cast(SourceFileLoader | zipimporter, spec.loader)

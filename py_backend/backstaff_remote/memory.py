@@ -24,7 +24,7 @@ class MemoryLoader(SourceFileLoader):
     """Loads one module from its CONTENT."""
 
     def __init__(self, name: str, path: str, content: bytes | CodeType) -> None:
-        """Load the module NAME, whose file seems to be PATH."""
+        """Load the module `name`, whose file seems to be `path`."""
         super().__init__(name, path)
         self._content = content
 
@@ -48,13 +48,13 @@ class MemoryFinder:
     """Finds the modules of one directory of FILES, as the import system wants."""
 
     def __init__(self, folder: str, files: Files, loads: Loads) -> None:
-        """Look in FOLDER. Raises ImportError if the payload has no such directory."""
+        """Look in `folder`. Raises ImportError if the payload has no such directory."""
         if not (folder + "/").startswith(FOLDER + "/"):
             raise ImportError(folder)
         self._folder, self._files, self._loads = folder, files, loads
 
     def find_spec(self, name: str, _target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the spec of the module NAME, whose last part is a file here."""
+        """Return the spec of the module `name`, whose last part is a file here."""
         stem = f"{self._folder}/{name.rpartition('.')[2]}"
         for path, inside in ((f"{stem}/__init__.py", [stem]), (f"{stem}.py", None)):
             if path in self._files:
@@ -75,7 +75,7 @@ class MemoryFinder:
 
 
 def install(files: Files, loads: Loads) -> None:
-    """Let the import system find the modules in FILES, a payload, before the host's own."""
+    """Let the import system find the modules in `files`, a payload, before the host's own."""
     placed = {f"{FOLDER}/{name}": content for name, content in files.items()}
     sys.path_hooks.insert(0, lambda folder: MemoryFinder(folder, placed, loads))
     sys.path.insert(0, FOLDER)

@@ -12,7 +12,7 @@ TEXTS = ("text", "data", "json")
 
 
 def main(folder: Path) -> None:
-    """Do it in FOLDER, which must exist."""
+    """Do it in `folder`, which must exist."""
     built = []
     for number, case in enumerate(cases()):
         root = folder / f"case-{number}"

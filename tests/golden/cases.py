@@ -24,7 +24,7 @@ def cases() -> list[Case]:
 
 
 def build(case: Case, root: Path) -> None:
-    """Make the case's tree at ROOT."""
+    """Make the case's tree at `root`."""
     root.mkdir(parents=True)
     for name, content in case["tree"].items():
         make(root / name, content)
@@ -36,7 +36,7 @@ def build(case: Case, root: Path) -> None:
 
 
 def make(path: Path, content: object) -> None:
-    """Make what CONTENT describes at PATH."""
+    """Make what `content` describes at `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     match content:
         case None:
@@ -62,7 +62,7 @@ def make(path: Path, content: object) -> None:
 
 
 def filled(expected: str, root: Path) -> str:
-    """EXPECTED with its placeholders replaced by what is true below ROOT."""
+    """EXPECTED with its placeholders replaced by what is true below `root`."""
     path = Path(os.path.realpath(root))
     text = expected.replace("{root}", str(path)).replace("{name}", path.name)
     return re.sub(r"\{size:(.*?)\}", lambda match: str((root / match[1]).stat().st_size), text)

@@ -60,7 +60,7 @@ def renew(case: Case, server: Server) -> Case:
 
 
 def expected(reply: Reply) -> dict[str, str]:
-    """The texts of REPLY that a case holds."""
+    """The texts of `reply` that a case holds."""
     data = write(reply.data, ESCAPED).decode()
     asked = {"json": reply.json} if reply.json is not None else {}
     return {"text": reply.text, "data": data, **asked}

@@ -32,7 +32,7 @@ def frame(body: bytes) -> bytes:
 
 
 def parsed(body: bytes) -> Answer:
-    """The message in BODY."""
+    """The message in `body`."""
     kind, uid, value = sexpdata.loads(body.decode())
     return kind.value(), uid, plain(value)
 
@@ -61,7 +61,7 @@ class Client:
     """A server process and the pipes to it."""
 
     def __init__(self, command: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
-        """Start COMMAND; OPTIONS are those of `subprocess.Popen`."""
+        """Start `command`; `options` are those of `subprocess.Popen`."""
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  # `end` closes it
         self._buffer = bytearray()
         self._uid = 0
@@ -75,16 +75,16 @@ class Client:
         )
 
     def send(self, *bodies: bytes) -> None:
-        """Send each of BODIES in a frame, all at once."""
+        """Send each of `bodies` in a frame, all at once."""
         self.write(b"".join(map(frame, bodies)))
 
     def write(self, data: bytes) -> None:
-        """Send DATA as it is."""
+        """Send `data` as it is."""
         assert self.process.stdin
         self.process.stdin.write(data)
 
     def call(self, method: str, *arguments: str) -> Answer:
-        """Call METHOD with ARGUMENTS, each written in Lisp, and wait for the answer."""
+        """Call `method` with `arguments`, each written in Lisp, and wait for the answer."""
         self._uid += 1
         self.send(f"(call {self._uid} {method} ({' '.join(arguments)}))".encode())
         answer = self.receive()
@@ -165,5 +165,5 @@ class Start(Protocol):
     """Starts a server for one test."""
 
     def __call__(self, *arguments: str, command: tuple[str, ...] = ..., **options: Any) -> Client:  # noqa: ANN401
-        """Start COMMAND with ARGUMENTS."""
+        """Start `command` with `arguments`."""
         ...

@@ -28,13 +28,13 @@ def register() -> None:
 
 
 def examples(share: float, *, least: float = 1, **options: Any) -> settings:  # noqa: ANN401
-    """The SHARE of the profile's examples, 2 for twice as many; LEAST of them at least.
+    """The `share` of the profile's examples, 2 for twice as many; `least` of them at least.
 
-    OPTIONS are those of `hypothesis.settings`.
+    `options` are those of `hypothesis.settings`.
     """
     return settings(max_examples=int(max(times(share), least)), **options)
 
 
 def times(share: float) -> int:
-    """How many examples that SHARE is, for a test that chooses them itself."""
+    """How many examples that `share` is, for a test that chooses them itself."""
     return int(max(settings().max_examples * share, 1))

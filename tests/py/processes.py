@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 
 
 def in_child(function: Callable[[], Value]) -> Value:
-    """What FUNCTION returns in a forked child; what it raises fails the test."""
+    """What `function` returns in a forked child; what it raises fails the test."""
     reading, writing = os.pipe()
     child = fork()
     if not child:
@@ -45,7 +45,7 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root")
 
 
 def unprivileged(function: Callable[[], Value]) -> Value:
-    """What FUNCTION returns where the modes of files count, as they do for everyone but root."""
+    """What `function` returns where the modes of files count, as they do for everyone but root."""
 
     def bound_by_modes() -> Value:
         give_up_privileges()
@@ -55,7 +55,7 @@ def unprivileged(function: Callable[[], Value]) -> Value:
 
 
 def as_nobody(function: Callable[[], Value]) -> Value:
-    """What FUNCTION returns as another user than root.
+    """What `function` returns as another user than root.
 
     It must import nothing: that user may not enter a checkout in the home of root.
     """

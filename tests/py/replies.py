@@ -4,7 +4,7 @@ from backstaff.server import Reply
 
 
 def code(reply: Reply) -> str | None:
-    """The code of the error of REPLY, whose text tells its message; None if all went well."""
+    """The code of the error of `reply`, whose text tells its message; None if all went well."""
     if reply.error is None:
         assert reply.ok, reply.text
         return None

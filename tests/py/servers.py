@@ -26,7 +26,7 @@ def server_at(root: Path | str, registry: Registry | None = None) -> Server:
 
 
 def tool(run: Run, name: str = "probe") -> Tool[Nothing]:
-    """A tool that does RUN, without parameters."""
+    """A tool that does `run`, without parameters."""
     return Tool(
         description=f"A tool called {name}.",
         arguments=Nothing,
@@ -41,7 +41,7 @@ def registry_of(**runs: Run) -> Registry:
 
 
 def saying(text: str) -> Run:
-    """A run that returns TEXT."""
+    """A run that returns `text`."""
     return lambda _, __: Result(text=text, data={})
 
 
@@ -57,7 +57,7 @@ BY_TYPE: dict[ParameterType, object] = {
 
 
 def fitting(tool: Tool[Any]) -> dict[str, object]:
-    """Arguments with which TOOL answers."""
+    """Arguments with which `tool` answers."""
     known = FITTING | ({"path": A_FILE} if tool.reads_content else {})
     # The pattern of most tools is a glob.
     known |= {"pattern": ".*"} if "regular expression" in tool.description else {}

@@ -30,7 +30,7 @@ def key(name: str) -> Symbol:
 
 
 def given_values(raw: object) -> dict[str, object]:
-    """What is understood of RAW, without what was not given."""
+    """What is understood of `raw`, without what was not given."""
     values, _ = decode(PARAMETERS, raw)
     absent, _ = decode(PARAMETERS, None)
     return {name: value for name, value in values.items() if value != absent[name]}

@@ -22,7 +22,7 @@ PROGRAMS = Path(sys.executable).parent
 
 
 def blocks(document: str) -> list[str]:
-    """The Python in DOCUMENT, which is Markdown or Org."""
+    """The Python in `document`, which is Markdown or Org."""
     text = (DOCS / document).read_text()
     fences = r"^(?:```|#\+begin_src )python\n(.*?)^(?:```|#\+end_src)$"
     return re.findall(fences, text, re.MULTILINE | re.DOTALL)

@@ -18,7 +18,7 @@ often = examples(2)
 
 
 def fields(text: str) -> dict[str, Any]:
-    """What the front matter TEXT says."""
+    """What the front matter `text` says."""
     return dict(parse(f"---\n{text}\n---\nbody\n".encode()).fields)
 
 

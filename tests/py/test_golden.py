@@ -27,7 +27,7 @@ MATCHER = [sys.executable, "-I", "-S", "-B"]
 
 
 def answer(case: Case, root: Path) -> Reply:
-    """What the server says to CASE, whose tree is built at ROOT."""
+    """What the server says to `case`, whose tree is built at `root`."""
     context = case.get("context", {}) | {"root": str(root)}
     return server_at("/").call(case["tool"], case["arguments"], context)
 

@@ -84,7 +84,10 @@ def test_record_that_cannot_be_formatted_is_no_failure(
 
 
 def log(file: Path, line: str) -> str:
-    """Log LINE to FILE as a process does that has just started; what the system said against it."""
+    """Log `line` to `file` as a process does that has just started.
+
+    What the system said against it.
+    """
     logging.getLogger().handlers.clear()
     try:
         start(str(file), "warning")

@@ -31,7 +31,7 @@ def test_row_keeps_its_columns_and_its_names() -> None:
 
 
 def shown(picture: str) -> str:
-    """The text of the screen that PICTURE draws."""
+    """The text of the screen that `picture` draws."""
     rows = []
     for group in ET.fromstring(picture).iter(f"{SVG}g"):  # noqa: S314  # our own
         row = ""

@@ -44,7 +44,7 @@ def test_archive_of_the_libraries_is_made_of_what_is_named() -> None:
 
 
 def installed(module: str) -> dict[str, bytes]:
-    """The files of MODULE as it is installed, by their names in the archive."""
+    """The files of `module` as it is installed, by their names in the archive."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None

@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def last_lines(folder: Path, *options: str) -> list[str]:
-    """The last two lines, but for empty ones, that pytest prints about the TESTS in FOLDER."""
+    """The last two lines, but for empty ones, that pytest prints about the TESTS in `folder`."""
     (folder / "test_some.py").write_text(TESTS)
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = alone\naddopts = -ra\n")

@@ -104,7 +104,7 @@ def test_texts_that_were_not_named_for_longest_are_forgotten(server: Server) -> 
 
 
 def pieces(data: bytes, most: int) -> list[list[object]]:
-    """The arguments of `keep_text` that hand DATA over in pieces of MOST bytes."""
+    """The arguments of `keep_text` that hand `data` over in pieces of `most` bytes."""
     return [
         [digest(data), len(data), start, base64.b64encode(data[start : start + most]).decode()]
         for start in range(0, len(data), most)

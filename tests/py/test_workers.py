@@ -419,7 +419,7 @@ class Talk:
             self.connection.receive(frame(body.encode()))
 
     def answers(self, count: int) -> dict[int, Any]:
-        """The values of the next COUNT answers by uid."""
+        """The values of the next `count` answers by uid."""
         return {
             uid: value
             for _, uid, value in (parsed(self.sent.get(timeout=DEADLINE)[6:]) for _ in range(count))

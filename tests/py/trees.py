@@ -19,7 +19,7 @@ class Plant(Protocol):
 
 
 def plant(root: Path, content: Content) -> Path:
-    """Make CONTENT below ROOT and return ROOT."""
+    """Make `content` below `root` and return `root`."""
     root.mkdir(parents=True, exist_ok=True)
     for name, what in content.items():
         make(root / name, what)
@@ -27,7 +27,7 @@ def plant(root: Path, content: Content) -> Path:
 
 
 def packed(files: Mapping[str, Sequence[str]]) -> PackedPaths:
-    """The paths of FILES, the names by directory in pre-order."""
+    """The paths of `files`, the names by directory in pre-order."""
     directories, found = list[Directory](), 0
     for path, names in files.items():
         paths = [f"{path}/{name}" if path else name for name in names]

@@ -76,7 +76,7 @@ class Proxy:
     """Carries TCP connections to a port, later than they come, or not at all."""
 
     def __init__(self, target: int) -> None:
-        """Carry to port TARGET; `port` is where to connect to, `control` where commands go."""
+        """Carry to port `target`; `port` is where to connect to, `control` where commands go."""
         self.delay = 0.0
         self._target = target
         self._going = threading.Event()
@@ -184,7 +184,7 @@ def _write(path: Path, text: str, mode: int = 0o600) -> None:
 
 @contextmanager
 def _host(sshd: str, folder: Path) -> Iterator[dict[str, str]]:
-    """The host of FOLDER while it is up; yields what COMMAND is told of it."""
+    """The host of `folder` while it is up; yields what COMMAND is told of it."""
     for key in ("host_key", "user_key"):
         path = str(folder / key)
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
@@ -257,7 +257,7 @@ def _run(command: list[str], extra: dict[str, str], home: Path) -> int:
 
 
 def main(command: list[str]) -> int:
-    """Run COMMAND; return its exit status."""
+    """Run `command`; return its exit status."""
     sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
     # A short name, as sockets of ssh lie below it.
     with tempfile.TemporaryDirectory(prefix="bs-") as name:

@@ -8,7 +8,7 @@ LENGTH = b"content-length:"
 
 
 def serve(incoming: BinaryIO, outgoing: BinaryIO) -> None:
-    """Answer until INCOMING ends."""
+    """Answer until `incoming` ends."""
     length = 0
     while line := incoming.readline():
         if line.lower().startswith(LENGTH):

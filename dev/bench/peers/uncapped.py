@@ -29,7 +29,7 @@ class Nothing:
 
 
 def folders_below(start: int, budget: Budget) -> list[tuple[str, list[Named]]]:
-    """Every directory below the open START, with the names and kinds in it."""
+    """Every directory below the open `start`, with the names and kinds in it."""
     found: list[tuple[str, list[Named]]] = []
     directory_kind = Kind.DIRECTORY
 
@@ -68,7 +68,7 @@ def run_tree(_: Nothing, context: Context) -> Result:
 
 
 def tool(name: str, run: Callable[[Nothing, Context], Result]) -> Tool[Nothing]:
-    """The tool of this NAME without parameters."""
+    """The tool of this `name` without parameters."""
     return Tool(
         description=name,
         arguments=Nothing,

@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 @lru_cache(maxsize=64)
 def lines_of(content: bytes, *, ignore_case: bool) -> Sequence[Line]:
-    """The lines of a file with this CONTENT; those that git passes over are left out."""
+    """The lines of a file with this `content`; those that git passes over are left out."""
     texts = content[:MAX_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n")
     lines = (_line(text, ignore_case=ignore_case) for text in texts if len(text) < MAX_LINE_BYTES)
     return [line for line in lines if line]
@@ -97,7 +97,7 @@ class Attributes:
             self._macros |= {line.macro: line.states for line in lines if line.macro}
 
     def of(self, path: str) -> Mapping[str, State]:
-        """The attributes of the file PATH, a path from the top."""
+        """The attributes of the file `path`, a path from the top."""
         found: dict[str, State] = {}
         for relative, lines in self._by_precedence(path):
             text = as_bytes(relative)
@@ -119,7 +119,7 @@ class Attributes:
             yield path, lines
 
     def _fill(self, found: dict[str, State], name: str, state: State) -> None:
-        """Note the STATE of NAME, and of those that it stands for, unless a nearer line did."""
+        """Note the `state` of `name`, and of those that it stands for, unless a nearer line did."""
         if name not in found:
             found[name] = state
             for inner, inner_state in reversed(self._macros.get(name, ()) if state is True else ()):

@@ -57,7 +57,7 @@ class Comparison:
     def patches(
         self, files: Sequence[Different], context: int, budget: Budget
     ) -> Iterator[Patch | Unshown]:
-        """Yield the patch of each of FILES, or why there is none. Raises `DeadlineExceeded`."""
+        """Yield the patch of each of `files`, or why there is none. Raises `DeadlineExceeded`."""
         for first in range(0, len(files), AT_ONCE):
             some = files[first : first + AT_ONCE]
             open_files = [one for one in some if self._unshown(one) is None]
@@ -127,10 +127,11 @@ def compared(
     below: str,
     texts: Mapping[str, bytes],
 ) -> Comparison:
-    """Compare BASE with TARGET, each the hash of a commit or `INDEX`; None: the files as they are.
+    """Compare `base` with `target`, each the hash of a commit or `INDEX`.
 
-    BELOW is the only file or directory that counts, "" for all. TEXTS are those of buffers. Paths
-    are from the base of the WORK_TREE. Raises `Unanswered` and `DeadlineExceeded`.
+    None: the files as they are.
+    `below` is the only file or directory that counts, "" for all. `texts` are those of buffers.
+    Paths are from the base of the `work_tree`. Raises `Unanswered` and `DeadlineExceeded`.
     """
     if target is not None:
         changes = _of_git_alone(work_tree, base, target)
@@ -164,7 +165,7 @@ def _of_git_alone(work_tree: WorkTree, base: str, target: str) -> Changes:
 def _with_disk(
     work_tree: WorkTree, base: str, below: str, texts: Mapping[str, bytes]
 ) -> tuple[Changes, dict[str, Origin], list[str]]:
-    """The changes from BASE to the files as they are, their origins, and undecided paths."""
+    """The changes from `base` to the files as they are, their origins, and undecided paths."""
     index = work_tree.index
     staged = {} if base == INDEX else work_tree.staged(base)
     changed, undecided = work_tree.changed(below)

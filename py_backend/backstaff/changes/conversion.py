@@ -32,7 +32,10 @@ class Conversion:
     needs_program: bool = False
 
     def to_git(self, content: bytes, in_index: Callable[[], bytes]) -> bytes:
-        """CONTENT as git would store it. IN_INDEX returns the content of the file in the index."""
+        """CONTENT as git would store it.
+
+        `in_index` returns the content of the file in the index.
+        """
         # A text that has such line ends in the index keeps them, unless an attribute says text.
         guessed = self.guessed and _has_crlf(content) and not _has_crlf(in_index())
         if self.text or guessed:
@@ -43,9 +46,9 @@ class Conversion:
 def conversion(
     attributes: Mapping[str, State], autocrlf: str, filters: frozenset[str]
 ) -> Conversion:
-    """The conversion of a file with these ATTRIBUTES.
+    """The conversion of a file with these `attributes`.
 
-    AUTOCRLF is the setting core.autocrlf. FILTERS are the names of those that have a program.
+    `autocrlf` is the setting core.autocrlf. `filters` are the names of those that have a program.
     """
     text = attributes.get("text")
     if text is None or text not in (True, False, "input", "auto"):
@@ -61,13 +64,13 @@ def conversion(
 
 
 def oid_of(content: bytes, oid_bytes: int, kind: bytes = b"blob") -> bytes:
-    """The hash of an object of git's with this CONTENT."""
+    """The hash of an object of git's with this `content`."""
     algorithm = hashlib.sha1 if oid_bytes == 20 else hashlib.sha256  # noqa: PLR2004
     return algorithm(b"%b %d\0" % (kind, len(content)) + content).digest()
 
 
 def _is_binary(content: bytes) -> bool:
-    """Whether git takes CONTENT for binary when it guesses about line ends."""
+    """Whether git takes `content` for binary when it guesses about line ends."""
     without = len(content.translate(None, _CONTROLS))
     controls = len(content) - without - content.endswith(b"\x1a")
     printable = without - content.count(b"\n") - content.count(b"\r")

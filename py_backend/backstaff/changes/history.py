@@ -35,7 +35,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Lines FIRST to LAST, which one commit wrote."""
+    """Lines `first` to `last`, which one commit wrote."""
 
     first: int
     last: int
@@ -45,7 +45,10 @@ class Written:
 def commits(  # noqa: PLR0913  # the parameters of the tool
     work_tree: WorkTree, ref: str, path: str, *, grep: str, most: int, skip: int, budget: Budget
 ) -> list[Commit]:
-    """The MOST latest commits before REF that touch PATH, after SKIP. Raises `Unanswered`."""
+    """The `most` latest commits before `ref` that touch `path`, after `skip`.
+
+    Raises `Unanswered`.
+    """
     words = ["log", "-z", "--raw", "--no-renames", "--no-abbrev", "--diff-merges=off", _FORMAT]
     words += ["--date=short", f"-n{most}", f"--skip={skip}", "--encoding=UTF-8", "--no-color"]
     words += ["--no-ext-diff", "--no-textconv", "--no-mailmap", "-O/dev/null"]
@@ -73,7 +76,7 @@ _Pairs = Sequence[tuple[str, Side | None, Side | None]]
 
 
 def _parsed(told: bytes) -> Iterator[tuple[Commit, _Pairs]]:
-    """Yield each commit in TOLD, with the sides of its files. Nothing stands before each."""
+    """Yield each commit in `told`, with the sides of its files. Nothing stands before each."""
     parts = told.split(b"\0")
     at = 1
     while at + _FIELDS <= len(parts):
@@ -103,7 +106,7 @@ def _counted(
     *,
     to_the_end: bool,
 ) -> Commit:
-    """COMMIT with the lines of its files, if all of them are KNOWN and there is time."""
+    """COMMIT with the lines of its files, if all of them are `known` and there is time."""
 
     def content(sides: Iterable[tuple[str, Side]]) -> Mapping[str, bytes]:
         return {path: known[side.oid] for path, side in sides if side.oid in known}
@@ -135,7 +138,10 @@ def _counted(
 def blame(  # noqa: PLR0913, PLR0917  # the parameters of the tool
     work_tree: WorkTree, ref: str, path: str, first: int, last: int, budget: Budget
 ) -> list[Written]:
-    """Who wrote lines FIRST to LAST of PATH, from the top, as of REF. Raises `Unanswered`."""
+    """Who wrote lines `first` to `last` of `path`, from the top, as of `ref`.
+
+    Raises `Unanswered`.
+    """
     told = answered(work_tree.repository.blame(ref, first, last, path, budget))
     facts: dict[str, dict[str, str]] = {}
     found: list[Written] = []

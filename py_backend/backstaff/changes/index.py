@@ -90,7 +90,7 @@ class Index:
     """Whether it has entries for whole directories (`git sparse-checkout --sparse-index`)."""
 
     def entry(self, place: int) -> Entry:
-        """The entry at PLACE of the file."""
+        """The entry at `place` of the file."""
         after = place + _STATUS.size + self.oid_bytes
         flags = _FLAGS.unpack_from(self.data, after)[0]
         more = _FLAGS.unpack_from(self.data, after + 2)[0] if flags & _EXTENDED else 0
@@ -117,7 +117,7 @@ class Index:
                 yield prefix + name, self.entry(place)
 
     def get(self, path: str) -> Entry | None:
-        """The entry of PATH, if there is one and no conflict."""
+        """The entry of `path`, if there is one and no conflict."""
         directory, _, name = path.rpartition("/")
         found = self.directories.get(directory)
         if found is None or name not in found.names:
@@ -125,7 +125,7 @@ class Index:
         return self.entry(found.places[found.names.index(name)])
 
     def add(self, path: str, place: int) -> None:
-        """Add the entry of PATH at PLACE."""
+        """Add the entry of `path` at `place`."""
         entry = self.entry(place)
         if entry.kind == SPARSE_DIRECTORY:
             self.sparse = True
@@ -146,7 +146,7 @@ class Index:
     def expand(self, lines: Iterable[bytes], inside: str) -> None:
         r"""Add the files of directories that have one entry for all of theirs (a sparse index).
 
-        LINES are all files by git, such as b"100644 6d3c... 0\ta/b.c".
+        `lines` are all files by git, such as b"100644 6d3c... 0\ta/b.c".
         """
         added, place = dict[str, bytes](), len(self.data)
         for line in lines:
@@ -164,7 +164,7 @@ class Index:
             place += len(record)
 
     def _directory(self, path: str) -> Names:
-        """Make the directory PATH, and those above."""
+        """Make the directory `path`, and those above."""
         found = self.directories[path] = Names()
         above, _, name = path.rpartition("/")
         (self.directories.get(above) or self._directory(above)).directories.append(name)
@@ -179,9 +179,9 @@ def parse(  # noqa: PLR0913, PLR0917  # the file, its facts, and what is read of
     shared: Callable[[str], bytes],
     budget: Budget,
 ) -> Index:
-    """Read DATA, an index of which MODIFIED_NS is the time: the entries below INSIDE, "" or `a/b/`.
+    """Read the entries below `inside` ("" or `a/b/`) of `data`, an index of time `modified_ns`.
 
-    OID_BYTES is the length of a hash: 20 for SHA-1. SHARED returns the index beside it with a
+    `oid_bytes` is the length of a hash: 20 for SHA-1. `shared` returns the index beside it with a
     hash, which a split one names. Raises `BadIndex`, `DeadlineExceeded` and `Cancelled`.
     """
     try:
@@ -240,7 +240,7 @@ def _parse(data: bytes, oid_bytes: int, budget: Budget) -> tuple[_Places, dict[b
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """The number of variable length at AT, as in a pack, and the place behind it."""
+    """The number of variable length at `at`, as in a pack, and the place behind it."""
     value = data[at] & 0x7F
     while data[at] & 0x80:
         at += 1
@@ -251,7 +251,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
     data: bytes, places: _Places, base: bytes, link: bytes, oid_bytes: int, budget: Budget
 ) -> tuple[bytes, _Places]:
-    """The entries of a split index: those of BASE, less some, with some replaced, and its own."""
+    """The entries of a split index: those of `base`, less some, with some replaced, and its own."""
     deleted, at = _bits(link, 0) if link else (set[int](), 0)
     replaced, _ = _bits(link, at) if link else (set[int](), 0)
     shared, _ = _parse(base, oid_bytes, budget)
@@ -270,7 +270,7 @@ def _joined(  # noqa: PLR0913, PLR0917  # two indexes, and how they are joined
 
 
 def _bits(data: bytes, at: int) -> tuple[set[int], int]:
-    """The numbers of the bits that are set in an EWAH bitmap at AT, and the place behind it."""
+    """The numbers of the bits that are set in an EWAH bitmap at `at`, and the place behind it."""
     size, words = Struct(">2I").unpack_from(data, at)
     values = Struct(f">{words}Q").unpack_from(data, at + 8)
     bits, number, position = set[int](), 0, 0

@@ -21,7 +21,7 @@ Texts = tuple[Sequence[bytes], Sequence[bytes]]
 
 
 def blocks(old: Sequence[bytes], new: Sequence[bytes], budget: Budget) -> list[Block]:
-    """The blocks in which OLD and NEW differ, in order. Raises `DeadlineExceeded`."""
+    """The blocks in which `old` and `new` differ, in order. Raises `DeadlineExceeded`."""
     found: list[Block] = []
     for block in _parts(old, new, (0, len(old), 0, len(new)), budget):
         if found and found[-1][1] == block[0] and found[-1][3] == block[2]:
@@ -76,7 +76,7 @@ def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
 
 
 def _shortest(old: Sequence[bytes], new: Sequence[bytes], most: int) -> list[Block] | None:
-    """The shortest script; None if it has more than MOST edits.
+    """The shortest script; None if it has more than `most` edits.
 
     `furthest[k]` is the number of old lines that are done on the diagonal K, which has K old lines
     more done than new ones.
@@ -109,7 +109,7 @@ def _shortest(old: Sequence[bytes], new: Sequence[bytes], most: int) -> list[Blo
 
 
 def _blocks_of(history: Sequence[dict[int, int]], x: int, y: int) -> list[Block]:
-    """The script that leads to X and Y, from the HISTORY of furthest points."""
+    """The script that leads to X and Y, from the `history` of furthest points."""
     found: list[Block] = []
     for edits in range(len(history) - 1, 0, -1):
         furthest, k = history[edits], x - y
@@ -181,7 +181,7 @@ def _slid(old: Sequence[bytes], new: Sequence[bytes], found: Sequence[Block]) ->
 
 
 def _roughness(text: Sequence[bytes], first: int, last: int) -> tuple[int, int]:
-    """How badly lines FIRST to LAST of TEXT stand for themselves."""
+    """How badly lines `first` to `last` of `text` stand for themselves."""
     ends = [at for at in (first, last) if at < len(text)]
     blank = sum(bool(text[at - 1].strip()) for at in (first, last) if at)
     return blank, sum(len(text[at]) - len(text[at].lstrip()) for at in ends)

@@ -49,13 +49,13 @@ def answered(answer: bytes | NoGit) -> bytes:
 
 
 def commit_of(repository: Repository, name: str, budget: Budget) -> str:
-    """The hash of the commit that NAME, such as `main~2`, stands for; "" if there is none."""
+    """The hash of the commit that `name`, such as `main~2`, stands for; "" if there is none."""
     words = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     return os.fsdecode(answered(repository.ask(budget, *words, fine=(0, 1, 128)))).strip()
 
 
 def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapping[bytes, bytes]:
-    """The contents of the blobs OIDS that are there and no longer than `MAX_BYTES`."""
+    """The contents of the blobs `oids` that are there and no longer than `MAX_BYTES`."""
     names = {oid.hex(): oid for oid in oids if any(oid)}
     if not names:
         return {}
@@ -78,7 +78,10 @@ def blobs(repository: Repository, oids: Iterable[bytes], budget: Budget) -> Mapp
 
 
 def _take(answer: bytes, names: Mapping[str, bytes], found: dict[bytes, bytes]) -> int:
-    """Put the blobs in ANSWER, by their NAMES, into FOUND; return how many objects are whole."""
+    """Put the blobs in `answer`, by their `names`, into `found`.
+
+    Return how many objects are whole.
+    """
     at, done = 0, 0
     while (end := answer.find(b"\n", at)) >= 0:
         name, *facts = answer[at:end].split(b" ")
@@ -95,7 +98,7 @@ def _take(answer: bytes, names: Mapping[str, bytes], found: dict[bytes, bytes]) 
 
 
 def _small(repository: Repository, names: list[str], budget: Budget) -> list[str]:
-    """The blobs among NAMES that are no longer than `MAX_BYTES`, as far as git knows."""
+    """The blobs among `names` that are no longer than `MAX_BYTES`, as far as git knows."""
     answer = repository.ask(
         budget, "cat-file", "--batch-check", fine=_EVEN_BROKEN, given=_lines(names)
     )
@@ -109,7 +112,7 @@ def _lines(names: Iterable[str]) -> bytes:
 
 
 def tree(repository: Repository, commit: str, inside: str, budget: Budget) -> set[bytes]:
-    r"""The files of COMMIT below the directory INSIDE, such as b"100644 blob 6d3c...\ta/b.c"."""
+    r"""The files of `commit` below `inside`, such as b"100644 blob 6d3c...\ta/b.c"."""
     below = ("--", inside) if inside else ()
     words = ("ls-tree", "-r", "-z", "--full-tree", commit, *below)
     found = set(answered(repository.ask(budget, *words)).split(b"\0"))
@@ -118,7 +121,7 @@ def tree(repository: Repository, commit: str, inside: str, budget: Budget) -> se
 
 
 def side_of(line: bytes, inside: str) -> tuple[str, Side]:
-    """Path and side of a LINE of `tree`. The path starts at INSIDE."""
+    """Path and side of a `line` of `tree`. The path starts at `inside`."""
     facts, _, path = line.partition(b"\t")
     mode, _, oid = facts.split(b" ")
     return os.fsdecode(path).removeprefix(inside), Side(int(mode, 8), bytes.fromhex(oid.decode()))
@@ -127,7 +130,7 @@ def side_of(line: bytes, inside: str) -> tuple[str, Side]:
 def between(
     repository: Repository, old: str, new: str, inside: str, budget: Budget
 ) -> dict[str, tuple[Side | None, Side | None]]:
-    """The files below INSIDE in which the commits OLD and NEW differ, by path."""
+    """The files below `inside` in which the commits `old` and `new` differ, by path."""
     below = ("--", f":(top,literal){inside}") if inside else ()
     words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--full-index")
     quiet = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--no-relative")
@@ -138,7 +141,7 @@ def between(
 def raw_pairs(
     parts: list[bytes], inside: str
 ) -> Iterable[tuple[str, tuple[Side | None, Side | None]]]:
-    """Yield path and sides from the PARTS of git's raw format with `-z` and no renames."""
+    """Yield path and sides from the `parts` of git's raw format with `-z` and no renames."""
     for facts, path in zip(parts[0::2], parts[1::2], strict=False):
         old_mode, new_mode, old, new, _ = facts.lstrip(b":").decode().split(" ")
         yield (

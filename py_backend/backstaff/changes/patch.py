@@ -50,7 +50,7 @@ class Patch:
 
 
 def head_of(path: str, change: Change, *, inside: str = "") -> bytes:
-    """The lines of git's about the CHANGE of PATH, without those that hunks need."""
+    """The lines of git's about the `change` of `path`, without those that hunks need."""
     old, new = change.old, change.new
     before, after = _names(path, change, inside)
     lines = [f"diff --git {before} {after}"]
@@ -100,7 +100,7 @@ def of_lines(  # noqa: PLR0913  # all that a patch is made of
     context: int,
     budget: Budget,
 ) -> Patch:
-    """The patch from OLD to NEW with so many lines of CONTEXT. Raises `DeadlineExceeded`."""
+    """The patch from `old` to `new` with so many lines of `context`. Raises `DeadlineExceeded`."""
     one, other = _lines(old), _lines(new)
     found = blocks(one, other, budget)
     head = head_of(path, change, inside=inside)
@@ -126,7 +126,7 @@ def subproject(side: Side | None, *, dirty: bool = False) -> bytes:
 
 
 def is_submodule(change: Change) -> bool:
-    """Whether a side of CHANGE is a submodule."""
+    """Whether a side of `change` is a submodule."""
     return any(side is not None and side.kind == GITLINK for side in (change.old, change.new))
 
 
@@ -139,7 +139,7 @@ def _lines(text: bytes) -> list[bytes]:
 def _hunks(
     old: Sequence[bytes], new: Sequence[bytes], found: Sequence[Block], context: int
 ) -> Iterator[bytes]:
-    """Yield the hunks: blocks with CONTEXT around, where near ones share a hunk."""
+    """Yield the hunks: blocks with `context` around, where near ones share a hunk."""
     together: list[list[Block]] = []
     for block in found:
         if together and block[0] - together[-1][-1][1] <= 2 * context:
@@ -171,7 +171,7 @@ def _hunks(
 
 
 def _range(start: int, end: int) -> bytes:
-    """Lines START to END, counted from 0, as a hunk names them: `3,2`."""
+    """Lines `start` to `end`, counted from 0, as a hunk names them: `3,2`."""
     length = end - start
     first = start + 1 if length else start
     return b"%d" % first if length == 1 else b"%d,%d" % (first, length)

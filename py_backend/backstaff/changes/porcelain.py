@@ -37,7 +37,7 @@ class Branch:
 
 
 def branch_of(work_tree: WorkTree, budget: Budget) -> Branch:
-    """The branch of WORK_TREE. Raises `Unanswered`."""
+    """The branch of `work_tree`. Raises `Unanswered`."""
     repository, begun = work_tree.repository, bool(work_tree.repository.head)
     if begun:
         # Only branches at HEAD are asked for: to compare each with its upstream takes time.
@@ -57,7 +57,7 @@ def branch_of(work_tree: WorkTree, budget: Budget) -> Branch:
 
 
 def raw(branch: Branch, status: Status, inside: str) -> str:
-    """The whole text. INSIDE stands before each path."""
+    """The whole text. `inside` stands before each path."""
     rows = dict(_rows(status))
     lines = [
         f"{letters} {_renamed(source, inside)}{quoted(inside + path, blanks=True)}\n"
@@ -84,7 +84,7 @@ def _rows(status: Status) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def quoted(path: str, *, blanks: bool = False) -> str:
-    r"""PATH as git prints it with core.quotePath=false: `"a\tb"`; with BLANKS, `"a b"`, too."""
+    r"""PATH as git prints it with core.quotePath=false: `"a\tb"`; with `blanks`, `"a b"`, too."""
     if not _UNSAFE.search(path):
         return f'"{path}"' if blanks and " " in path else path
     return f'"{_UNSAFE.sub(_escaped, path)}"'

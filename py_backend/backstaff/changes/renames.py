@@ -37,10 +37,10 @@ def renames(
     *,
     to_the_end: bool,
 ) -> dict[str, Rename]:
-    """The files among NEW that were renamed, by path, from those that are GONE.
+    """The files among `new` that were renamed, by path, from those that are `gone`.
 
-    Both are in git's order. CONTENT returns those contents of sides that are known, by path. Git
-    before 2.44 does not count a last line without a newline: then TO_THE_END is false.
+    Both are in git's order. `content` returns those contents of sides that are known, by path. Git
+    before 2.44 does not count a last line without a newline: then `to_the_end` is false.
     """
     found = _same(gone, new)
     used = {one.source for one in found.values()}
@@ -71,7 +71,7 @@ def renames(
 
 
 def _take(best: list[tuple[int, bool, str]], one: tuple[int, bool, str]) -> None:
-    """Put ONE among the few that are BEST, in the place of the worst."""
+    """Put `one` among the few that are `best`, in the place of the worst."""
     if len(best) < _CANDIDATES:
         best.append(one)
         return
@@ -112,7 +112,7 @@ def _by_name(old: Mapping[str, "_Pieces"], new: Mapping[str, "_Pieces"]) -> dict
 
 
 def _unique(paths: Iterable[str]) -> dict[str, str]:
-    """The PATHS by name, where only one has it."""
+    """The `paths` by name, where only one has it."""
     by_name: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         by_name[_name(path)].append(path)

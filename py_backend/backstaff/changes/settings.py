@@ -22,7 +22,7 @@ class Settings:
 
     @classmethod
     def read(cls, told: bytes) -> "Settings":
-        """The settings in TOLD, git's answer to `QUESTION`."""
+        """The settings in `told`, git's answer to `QUESTION`."""
         values = {}
         home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
         users = f"{home}/git/attributes"
@@ -36,7 +36,7 @@ class Settings:
         return cls(values, users)
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """Whether the setting KEY is on."""
+        """Whether the setting `key` is on."""
         value = self.values.get(key)
         return default if value is None else value.lower() in _TRUE
 
@@ -74,7 +74,7 @@ class Settings:
         return "no" if value in _FALSE else "normal" if value in _TRUE else value
 
     def upstream(self, branch: str) -> str:
-        """The name of the branch that BRANCH follows, such as `origin/main`, or ""."""
+        """The name of the branch that `branch` follows, such as `origin/main`, or ""."""
         remote = self.values.get(f"branch.{branch}.remote", "")
         merge = self.values.get(f"branch.{branch}.merge", "")
         source, _, target = self.values.get(f"remote.{remote}.fetch", "").lstrip("+").partition(":")

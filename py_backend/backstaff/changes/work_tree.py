@@ -131,7 +131,7 @@ class WorkTree:
     # -------------------------------------------------------------- the index and commits
 
     def staged(self, commit: str) -> Changes:
-        """The differences between COMMIT ("": no file) and the index.
+        """The differences between `commit` ("": no file) and the index.
 
         A file in conflict is in no index.
         """
@@ -169,14 +169,14 @@ class WorkTree:
     def changed(self, below: str = "") -> tuple[Changes, list[str]]:
         """The differences between the index and the disk, and the undecided paths.
 
-        BELOW is the only file or directory that counts. Raises `DeadlineExceeded`.
+        `below` is the only file or directory that counts. Raises `DeadlineExceeded`.
         """
         look = _Look(self, below)
         look.run()
         return {path: look.found[path] for path in in_order(look.found)}, look.undecided
 
     def converted(self, path: str, content: bytes) -> bytes | None:
-        """CONTENT of the file PATH as git would store it; None if that takes a program."""
+        """CONTENT of the file `path` as git would store it; None if that takes a program."""
         found = self._conversion(path)
         if found.needs_program:
             return None
@@ -189,7 +189,7 @@ class WorkTree:
         return found.to_git(content, in_index)
 
     def needs_program(self, path: str) -> bool:
-        """Whether git would run a program to compare the file PATH."""
+        """Whether git would run a program to compare the file `path`."""
         return self._conversion(path).needs_program
 
     def _conversion(self, path: str) -> Conversion:
@@ -197,7 +197,7 @@ class WorkTree:
         return conversion(attributes, self.settings.autocrlf, self.settings.filters)
 
     def is_binary(self, path: str, *contents: bytes) -> bool:
-        """Whether the CONTENTS of the file PATH are shown as binary, by its attributes or a NUL."""
+        """Return whether the `contents` of `path` are binary, by its attributes or by a NUL."""
         diff = self._attributes.of(self.inside + path).get("diff")
         if isinstance(diff, bool):
             return not diff
@@ -239,18 +239,18 @@ class WorkTree:
         return Attributes(of_tree, general, info, ignore_case=ignore_case)
 
     def _read(self, path: str, most: int) -> bytes:
-        """At most MOST bytes of the file PATH below the base. Raises `OSError`, `PathError`."""
+        """At most `most` bytes of the file `path` below the base. Raises `OSError`, `PathError`."""
         with self._parent(path) as directory:
             return read(path.rpartition("/")[2], directory, most).head
 
     def _target(self, path: str) -> str:
-        """The target of the link PATH. Raises `OSError`."""
+        """The target of the link `path`. Raises `OSError`."""
         with self._parent(path) as directory:
             return HANDLES.readlink(path.rpartition("/")[2], directory)
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[int]:
-        """The open directory of PATH, entered name by name and never through a link."""
+        """The open directory of `path`, entered name by name and never through a link."""
         directory = HANDLES.duplicate(self.base.directory)
         try:
             for parent in path.split("/")[:-1]:
@@ -264,7 +264,7 @@ class WorkTree:
     # -------------------------------------------------------------- all together
 
     def status(self, project: ProjectFiles) -> Status:
-        """All that differs. PROJECT are the files below the base."""
+        """All that differs. `project` are the files below the base."""
         if project.expired:
             raise DeadlineExceeded
         conflicts = self.index.conflicts
@@ -307,7 +307,7 @@ class WorkTree:
         }
 
     def on_disk(self, path: str) -> Side | None:
-        """The side of the file PATH as it is on the disk now; None if there is no file."""
+        """The side of the file `path` as it is on the disk now; None if there is no file."""
         try:
             with self._parent(path) as directory:
                 status = lstat_or_none(path.rpartition("/")[2], directory)
@@ -318,14 +318,14 @@ class WorkTree:
         )
 
     def with_oid(self, path: str, side: Side) -> Side:
-        """SIDE with its hash, for which the file PATH on the disk is read where need be."""
+        """SIDE with its hash, for which the file `path` on the disk is read where need be."""
         if side.oid or side.kind == GITLINK:
             return side
         content = self.content(path, side)
         return side if content is None else side._replace(oid=oid_of(content, self.index.oid_bytes))
 
     def contents(self, sides: Iterable[tuple[str, Side]]) -> Mapping[str, bytes]:
-        """The contents of SIDES as git would store them, by path, as far as they are known."""
+        """The contents of `sides` as git would store them, by path, as far as they are known."""
         wanted = dict(sides)
         known = blobs(self.repository, {one.oid for one in wanted.values()}, self.budget)
         found = {}
@@ -337,7 +337,10 @@ class WorkTree:
         return found
 
     def content(self, path: str, side: Side) -> bytes | None:
-        """The content of the file PATH on the disk as git would store it; None if it is unknown."""
+        """The content of the file `path` on the disk as git would store it.
+
+        None if it is unknown.
+        """
         try:
             if side.kind == LINK:
                 return os.fsencode(self._target(path))
@@ -391,7 +394,7 @@ def in_order(paths: Iterable[str]) -> list[str]:
 
 @dataclass(slots=True)
 class _Look:
-    """One look at the files of the index on the disk, or at those BELOW a path."""
+    """One look at the files of the index on the disk, or at those `below` a path."""
 
     work_tree: WorkTree
     below: str
@@ -411,7 +414,7 @@ class _Look:
         self.undecided = in_order(self.undecided)
 
     def _arrange(self, directory: int, path: str) -> Sequence[Named]:
-        """Look at the files in the open DIRECTORY, and return the directories to enter."""
+        """Look at the files in the open `directory`, and return the directories to enter."""
         names = self.work_tree.index.directories[path]
         prefix = f"{path}/" if path else ""
         if self._covers(path):
@@ -426,7 +429,7 @@ class _Look:
         return not self.below or path == self.below or path.startswith(self.below + "/")
 
     def _look_at(self, names: Names, which: Sequence[int], directory: int, prefix: str) -> None:
-        """Compare the entries with the numbers WHICH with the files in the open DIRECTORY."""
+        """Compare the entries with the numbers `which` with the files in the open `directory`."""
         budget = self.work_tree.budget
         for first in range(0, len(which), budget.STRIDE):
             budget.check()
@@ -447,7 +450,7 @@ class _Look:
                 self._compare(prefix + name, name, directory, entry, status)
 
     def _missing(self, directory: str, *, undecided: bool) -> None:
-        """Note the entries below DIRECTORY, which is gone, or cannot be read: then UNDECIDED."""
+        """Note the entries below `directory`, which is gone or, if `undecided`, unreadable."""
         index = self.work_tree.index
         ahead = [directory]
         while ahead:
@@ -466,7 +469,7 @@ class _Look:
     def _compare(  # noqa: C901, PLR0911  # one case after the other, as git has them
         self, path: str, name: str, directory: int, entry: Entry, status: os.stat_result | None
     ) -> None:
-        """Compare ENTRY with the file NAME in the open DIRECTORY, of this STATUS."""
+        """Compare `entry` with the file `name` in the open `directory`, of this `status`."""
         old = Side(entry.mode, entry.oid)
         if entry.valid or (entry.skipped and (status is None or not self._is_sparse())):
             return
@@ -509,7 +512,7 @@ class _Look:
     def _is_same(
         self, path: str, name: str, directory: int, entry: Entry, status: os.stat_result
     ) -> bool | None:
-        """Whether the content of the file is that of ENTRY; None if that cannot be told."""
+        """Whether the content of the file is that of `entry`; None if that cannot be told."""
         oid_bytes = self.work_tree.index.oid_bytes
         if entry.kind == LINK:
             target = link_target(name, directory)
@@ -524,7 +527,7 @@ class _Look:
         return None if converted is None else oid_of(converted, oid_bytes) == entry.oid
 
     def _compare_repository(self, path: str, entry: Entry, status: os.stat_result) -> None:
-        """Compare the submodule at PATH: its latest commit, and whether anything in it differs."""
+        """Compare the submodule at `path`: its commit, and whether anything in it differs."""
         tree = self.work_tree
         old = Side(entry.mode, entry.oid)
         if not stat.S_ISDIR(status.st_mode):
@@ -560,7 +563,7 @@ _WORD = 0xFFFFFFFF
 
 
 def _mode_of(mode: int) -> int:
-    """The mode that git has for a file with MODE."""
+    """The mode that git has for a file with `mode`."""
     if stat.S_ISLNK(mode):
         return LINK
     if stat.S_ISDIR(mode):
@@ -581,7 +584,7 @@ class _Kept:
 
 @contextmanager
 def opened(start: Place, repository: Repository, budget: Budget) -> Iterator[WorkTree]:
-    """The work tree around the directory START, whose REPOSITORY was found.
+    """The work tree around the directory `start`, whose `repository` was found.
 
     Raises `PathError`, `Unanswered`, `DeadlineExceeded` and `Cancelled`.
     """
@@ -606,7 +609,7 @@ def opened(start: Place, repository: Repository, budget: Budget) -> Iterator[Wor
 
 
 def _read_index(repository: Repository, settings: Settings, inside: str, budget: Budget) -> _Kept:
-    """The index of REPOSITORY, which is kept until its file changes."""
+    """The index of `repository`, which is kept until its file changes."""
     path, directory = repository.index, repository.directory
 
     def shared(oid: str) -> bytes:

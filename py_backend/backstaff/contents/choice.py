@@ -44,9 +44,9 @@ class Choice:
 
 
 def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[str] = ()) -> Choice:
-    """The files of PROJECT that the RULES leave, by path in UTF-16 units.
+    """The files of `project` that the `rules` leave, by path in UTF-16 units.
 
-    NEW ones are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, also where the time
+    `new` ones are in Emacs and not yet on the disk. Raises `DeadlineExceeded`, also where the time
     for finding files was up.
     """
     if project.expired:
@@ -88,7 +88,7 @@ def choose(project: ProjectFiles, rules: Rules, budget: Budget, new: Sequence[st
 
 
 def above_excluded(path: str, excluded: frozenset[str]) -> str:
-    """The beginning of PATH up to the first of the EXCLUDED names in it; or "".
+    """The beginning of `path` up to the first of the `excluded` names in it; or "".
 
     That is `src/build/` of `src/build/x/a.c`.
     """
@@ -102,11 +102,11 @@ def above_excluded(path: str, excluded: frozenset[str]) -> str:
 def told_by_name(
     by_name: Counter[str], prefix: str, also: str = "", *, short: bool = False
 ) -> Iterator[str]:
-    """Yield which paths are left out BY_NAME, as in `Choice`, and how to search them.
+    """Yield which paths are left out `by_name`, as in `Choice`, and how to search them.
 
-    For example `3 in build/ src/dist/, to be given as root_path`. PREFIX stands before each path,
-    and ALSO tells what else to give. SHORT is for a line that ends each answer: `**/build/` stands
-    for several directories with one name.
+    For example `3 in build/ src/dist/, to be given as root_path`. `prefix` stands before each path,
+    and `also` tells what else to give. `short` is for a line that ends each answer: `**/build/`
+    stands for several directories with one name.
     """
     directories = sorted(path for path in by_name if path.endswith("/"))
     if directories:
@@ -124,13 +124,13 @@ def told_by_name(
 
 
 def first_of(paths: Sequence[str], prefix: str) -> str:
-    """The first `MAX_NAMED` of PATHS with PREFIX; a directory's has a slash at its end."""
+    """The first `MAX_NAMED` of `paths` with `prefix`; a directory's has a slash at its end."""
     words = (word(prefix + path.removesuffix("/")) + "/" * path.endswith("/") for path in paths)
     return some_of(words, len(paths), most=MAX_NAMED) or f"{len(paths)} with long names"
 
 
 def _from_root(paths: Sequence[str], prefix: str) -> Sequence[str]:
-    """PATHS with PREFIX. Where the search starts at the root, no path need be copied."""
+    """PATHS with `prefix`. Where the search starts at the root, no path need be copied."""
     return [prefix + one for one in paths] if prefix else paths
 
 

@@ -34,7 +34,7 @@ WALK_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A search for PATTERN that found nothing: `scan`, with `regexp`, where it is number 0."""
+    """A search for `pattern` that found nothing: `scan`, with `regexp`, where it is number 0."""
 
     pattern: str
     flags: str
@@ -59,7 +59,7 @@ class Near:
             yield replace(tried[number], text=f"{told} {tried[number].text}")
 
     def ignored(self, place: Place, known: ProjectFiles, rules: Rules) -> Iterator[Note]:
-        """Say whether it would match in files that are not KNOWN, as git ignores them.
+        """Say whether it would match in files that are not `known`, as git ignores them.
 
         Those of repositories within are among them. Raises `DeadlineExceeded` and `Cancelled`.
         """
@@ -71,8 +71,9 @@ class Near:
             yield Note(NoteKind.IGNORED, text, "include_ignored=true")
 
     def _count(self, files: Sequence[str], numbers: Collection[int]) -> Iterator[tuple[int, str]]:
-        """How many of FILES match the patterns with these NUMBERS, `3 files match`; but for none.
+        """How many of `files` match the patterns with these `numbers`, `3 files match`.
 
+        But for none.
         Each file is read once. Raises `DeadlineExceeded` after what is known then, and `Cancelled`.
         """
         found, late = dict.fromkeys(numbers, 0), False
@@ -124,9 +125,9 @@ class Near:
 def about_include(
     pattern: str, place: Place, project: ProjectFiles, rules: Rules, budget: Budget
 ) -> str:
-    """Why the globs of `include`, of which PATTERN is the first, leave no file of PROJECT.
+    """Why the globs of `include`, of which `pattern` is the first, leave no file of `project`.
 
-    That is below PLACE, and the RULES keep files out.
+    That is below `place`, and the `rules` keep files out.
     """
     prefix, include, budget = rules.prefix, rules.include, budget.at_most(suggestions.SECONDS)
     files = [prefix + path for path in project.paths]
@@ -166,7 +167,7 @@ def about_include(
 def shallow_include(
     patterns: Sequence[str], project: ProjectFiles, rules: Rules, budget: Budget
 ) -> str | None:
-    """Say which of PATTERNS, those of `include`, would leave more files of PROJECT if deeper."""
+    """Say which `patterns` of `include` would match more files of `project` at any depth."""
     budget = budget.at_most(suggestions.SECONDS)
 
     def count(glob: str) -> int:

@@ -63,9 +63,9 @@ class NoMatcher(ToolError):
 
 @dataclass(slots=True)
 class Regexp:
-    """PATTERN in a process of its own; use it as a context manager, within BUDGET.
+    """PATTERN in a process of its own; use it as a context manager, within `budget`.
 
-    More patterns can be compiled, each with a number of its own; PATTERN has 0.
+    More patterns can be compiled, each with a number of its own; `pattern` has 0.
     """
 
     pattern: str
@@ -96,14 +96,14 @@ class Regexp:
         self._worker.give_back()
 
     def compile(self, number: int, pattern: str, *, ignore_case: bool) -> None:
-        """Give PATTERN this NUMBER. Raises as `answer` does."""
+        """Give `pattern` this `number`. Raises as `answer` does."""
         self._ask("compile", number, pattern, ignore_case)
         self.answer()
 
     def search(
         self, texts: Sequence[bytes], output: str, skipped: int, most: int, number: int = 0
     ) -> None:
-        """Let the process search TEXTS, when all is answered about those before.
+        """Let the process search `texts`, when all is answered about those before.
 
         Then `candidates` has to be called, and `answer` for each of these.
         """
@@ -187,7 +187,7 @@ class _Worker:
         return worker
 
     def share(self, data: bytes) -> bytes | None:
-        """Put DATA into the shared memory; or return them if they have to be sent."""
+        """Put `data` into the shared memory; or return them if they have to be sent."""
         if self.shared is None or len(data) > SHARED:
             return data
         self.shared[: len(data)] = data
@@ -250,7 +250,7 @@ class _Worker:
         return found
 
     def _receive(self, size: int, budget: Budget) -> None:
-        """Wait for at least SIZE bytes."""
+        """Wait for at least `size` bytes."""
         import selectors
 
         if self.process.stdout is None:

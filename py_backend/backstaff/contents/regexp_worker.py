@@ -50,7 +50,7 @@ part of the line that is told, the length of all of it, and the part; its start 
 
 
 def judged(data: bytes, *codings: str) -> bytes | str:
-    """The text of DATA, in the first of CODINGS that fits, else UTF-8; or why they are no text.
+    """The text of `data`, in the first of `codings` that fits, else UTF-8; or why they are no text.
 
     It is in UTF-8 without a byte order mark, and a line feed ends each line.
     """
@@ -64,7 +64,7 @@ def judged(data: bytes, *codings: str) -> bytes | str:
 
 
 def is_plain(data: bytes) -> bool:
-    """Whether DATA, one text or several, are what `judged` makes of each, but for their marks."""
+    """Whether `data`, one text or several, are what `judged` makes of each, but for their marks."""
     if b"\0" in data or b"\r" in data:
         return False
     try:
@@ -77,7 +77,7 @@ class Search:
     """A compiled pattern. Raises what `re` raises."""
 
     def __init__(self, pattern: str, *, ignore_case: bool) -> None:
-        """Compile PATTERN, and what is looked for first in each text."""
+        """Compile `pattern`, and what is looked for first in each text."""
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         parsed = parsed_by_re(pattern, flags)
         self.regexp = re.compile(pattern, flags)
@@ -97,14 +97,14 @@ class Search:
         self._literal = re.compile(b"|".join(map(re.escape, self.literals)), folding)
 
     def has_literals(self, text: bytes) -> bool:
-        """Whether each match in TEXT holds one of `literals`, in ASCII if case is ignored."""
+        """Whether each match in `text` holds one of `literals`, in ASCII if case is ignored."""
         if not (self.literals and self.ignore_case and self._has_folded) or text.isascii():
             return bool(self.literals)
         beyond = text.translate(None, ASCII)
         return not any(one in beyond for one in FOLDED)
 
     def likely(self, together: bytes, ends: Sequence[int]) -> list[int]:
-        """The numbers of the texts TOGETHER, which have these ENDS, where a line can match."""
+        """The numbers of the texts `together`, which have these `ends`, where a line can match."""
         if self.has_literals(together):
             folded = together.lower() if self.ignore_case else together
             finders = [partial(folded.find, literal) for literal in self.literals]
@@ -122,7 +122,7 @@ class Search:
         return sorted(found)
 
     def lines(self, text: bytes) -> Iterator[tuple[int, int, int]]:
-        """The lines of TEXT that can match: number, start and end."""
+        """The lines of `text` that can match: number, start and end."""
         likely = self._literal if self.has_literals(text) else self._run
         if likely is None:
             at = 0
@@ -140,8 +140,9 @@ class Search:
             yield number, start, end
 
     def matches(self, text: bytes) -> Iterator[tuple[int, str, int, int]]:
-        """Number, line, start and end of each match in TEXT; an empty one moves on by a character.
+        """Number, line, start and end of each match in `text`.
 
+        An empty one moves on by a character.
         So search 1 has it.
         """
         for number, at, end in self.lines(text):
@@ -151,13 +152,13 @@ class Search:
 
 
 def _position(regexp: re.Pattern[bytes], text: bytes, at: int) -> int:
-    """Where REGEXP matches in TEXT from AT on; -1 is nowhere."""
+    """Where `regexp` matches in `text` from `at` on; -1 is nowhere."""
     found = regexp.search(text, at)
     return found.start() if found else -1
 
 
 def match_of(number: int, line: str, start: int, end: int) -> Match:
-    """The match from START to END in LINE, and what of the line goes into an answer."""
+    """The match from `start` to `end` in `line`, and what of the line goes into an answer."""
     left = 0
     if len(line) > WIDTH:
         left = max(0, min(start - (WIDTH - (end - start)) // 2, len(line) - WIDTH))
@@ -169,11 +170,11 @@ def match_of(number: int, line: str, start: int, end: int) -> Match:
 def found_in(
     search: Search, texts: Iterable[bytes], output: str, skipped: int, most: int
 ) -> Iterator[tuple[int, list[Match]]]:
-    """For each of TEXTS, a number and the matches that are wanted.
+    """For each of `texts`, a number and the matches that are wanted.
 
-    For the OUTPUT "content" these are at most MOST in all after the first SKIPPED; the number is
-    how many of a text were skipped. "lines" is the same with the first match of each line. For
-    "count" it is that of all matches, for "files" 0 or 1, and MOST and SKIPPED count texts.
+    For the `output` "content" these are at most `most` in all after the first `skipped`; the number
+    is how many of a text were skipped. "lines" is the same with the first match of each line. For
+    "count" it is that of all matches, for "files" 0 or 1, and `most` and `skipped` count texts.
     """
     for text in texts:
         matches = search.matches(text)
@@ -193,7 +194,7 @@ def found_in(
 
 
 def texts_in(together: bytes, sizes: Sequence[int]) -> tuple[bytes, list[int], dict[int, str]]:
-    """The texts of these SIZES, TOGETHER, with their ends; and which are none, with reasons.
+    """The texts of these `sizes`, `together`, with their ends; and which are none, with reasons.
 
     Those are empty.
     """
@@ -215,7 +216,7 @@ def answers(
     key: int,
     *words: Any,  # noqa: ANN401 - as a message has them
 ) -> Iterator[tuple[str, Any]]:
-    """What to answer to a message NAME about the pattern KEY in COMPILED, with WORDS."""
+    """What to answer to a message `name` about the pattern `key` in `compiled`, with `words`."""
     try:
         if name == "compile":
             pattern, ignore_case = words

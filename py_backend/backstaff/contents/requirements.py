@@ -30,7 +30,7 @@ Part = tuple[object, Any]
 
 
 def parsed_by_re(pattern: str, flags: int) -> Any:  # noqa: ANN401 - as `re` has it
-    """The parts of PATTERN. Raises what `re` raises."""
+    """The parts of `pattern`. Raises what `re` raises."""
     return parser.parse(pattern, flags)
 
 
@@ -42,7 +42,7 @@ class Required:
     """
 
     def __init__(self, parts: Iterable[Part]) -> None:
-        """Look at the PARTS of a parsed pattern."""
+        """Look at the `parts` of a parsed pattern."""
         self.literals: list[str] = []
         self.runs: list[list[Part]] = []
         self._literal, self._run = "", list[Part]()
@@ -51,7 +51,7 @@ class Required:
         self._end_run()
 
     def _offer(self, literals: list[str]) -> None:
-        """Keep LITERALS if they are better than the best."""
+        """Keep `literals` if they are better than the best."""
         if len(literals) <= MOST_LITERALS and min(map(len, literals), default=0) > min(
             map(len, self.literals), default=0
         ):
@@ -98,7 +98,7 @@ class Required:
 
 
 def in_bytes(runs: Iterable[Sequence[Part]], flags: int) -> bytes:
-    """A pattern of bytes for the rarest of RUNS under FLAGS in a line of UTF-8; b"" is none.
+    """A pattern of bytes for the rarest of `runs` under `flags` in a line of UTF-8; b"" is none.
 
     It matches in each line that holds the run. A class of few characters without the blank is held
     to be rare, and the pattern begins with the rarest, because `re` finds that quickly.

@@ -44,7 +44,7 @@ class Found:
 
 @dataclass(slots=True)
 class Scan:
-    """A search of FILES for `most` matches, or files with any, after the first `skipped`.
+    """A search of `files` for `most` matches, or files with any, after the first `skipped`.
 
     `output` is as in `regexp_worker.found_in`. `looked_at` counts the files up to the one with the
     last match, and `unread` has the numbers of those that are no text, with the reason. `waits_for`
@@ -116,12 +116,12 @@ class Scan:
         return Counter(reason for number, reason in self.unread if number < self.looked_at)
 
     def unread_because(self, reason: Unread) -> list[str]:
-        """The files that were looked at and are no text for that REASON."""
+        """The files that were looked at and are no text for that `reason`."""
         numbers = [at for at, why in self.unread if why is reason and at < self.looked_at]
         return [self.files[number] for number in numbers]
 
     def _is_enough(self, regexp: Regexp, sent: Batch) -> bool:
-        """Wait for the answers about what was SENT. Whether all is found that is wanted."""
+        """Wait for the answers about what was `sent`. Whether all is found that is wanted."""
         if not sent.texts:
             return False
         is_enough, self.waits_for = False, sent.first + 1
@@ -157,6 +157,6 @@ class Scan:
 
 
 def text_of(data: bytes, *codings: str) -> bytes | Unread:
-    """The text of DATA as the process sees it; or why they are none. See `judged`."""
+    """The text of `data` as the process sees it; or why they are none. See `judged`."""
     text = judged(data, *codings)
     return Unread(text) if isinstance(text, str) else text

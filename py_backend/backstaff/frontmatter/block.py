@@ -59,9 +59,9 @@ class Document(NamedTuple):
 
 
 def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Document:
-    """Split the first bytes of a file; WHOLE says that there are no more. Never raises.
+    """Split the first bytes of a file; `whole` says that there are no more. Never raises.
 
-    With other KEYS than the contract's, a broken block is read more leniently: a value goes on in
+    With other `keys` than the contract's, a broken block is read more leniently: a value goes on in
     the indented lines below it.
     """
     simple = _SIMPLE.match(head, 0, MAX_BYTES)
@@ -84,7 +84,7 @@ def parse(head: bytes, *, whole: bool = True, keys: Sequence[str] = KEYS) -> Doc
 
 
 def _simple_fields(block: bytes, keys: Sequence[str]) -> dict[str, Value] | None:
-    """Return the fields in a BLOCK of simple lines, or None if only the library can judge it."""
+    """Return the fields in a `block` of simple lines, or None if only the library can judge it."""
     pairs = _PAIR.findall(block)
     given = dict(pairs)
     if len(given) < len(pairs):
@@ -107,7 +107,7 @@ def _raw(keys: Sequence[str]) -> frozenset[bytes]:
 
 
 def _fields(block: bytes, keys: Sequence[str]) -> tuple[dict[str, Value], str]:
-    """Return the fields in BLOCK by the library, and a warning or ""."""
+    """Return the fields in `block` by the library, and a warning or ""."""
     from backstaff.frontmatter.events import Unreadable, mapping
 
     text, warning = _decoded(block), ""
@@ -142,6 +142,9 @@ def _guessed_fields(text: str, keys: Sequence[str]) -> dict[str, Value]:
 
 @cache
 def _any_pair(keys: Sequence[str]) -> re.Pattern[str]:
-    """A line `key: value` for one of KEYS; but for the contract's, with indented lines below it."""
+    """A line `key: value` for one of `keys`.
+
+    But for the contract's, with indented lines below it.
+    """
     more = "" if keys == KEYS else r"(?:\n[ \t]+\S.*)*"
     return re.compile(rf"^({'|'.join(keys)})[ \t]*:((?:[ \t]+.*)?{more})$", re.MULTILINE)

@@ -28,7 +28,7 @@ class Unreadable(Exception):
 
 
 def mapping(block: str) -> Mapping[str, Value]:
-    """Return the mapping in BLOCK. Raises `Unreadable`."""
+    """Return the mapping in `block`. Raises `Unreadable`."""
     try:
         return _document(_bounded(yaml.parse(block, Loader=_LOADER)))
     except yaml.MarkedYAMLError as error:
@@ -65,7 +65,7 @@ def _document(events: _Events) -> Mapping[str, Value]:
 
 
 def _value(event: yaml.Event, events: _Events, depth: int) -> Value:
-    """Return the value that starts with EVENT, and take the rest of it from EVENTS."""
+    """Return the value that starts with `event`, and take the rest of it from `events`."""
     if isinstance(event, yaml.AliasEvent):
         raise _unreadable("it uses an alias, which is refused", event.start_mark)
     if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
@@ -112,5 +112,5 @@ def _pairs(events: _Events, depth: int) -> Iterator[tuple[str, Value]]:
 
 
 def _unreadable(problem: str, mark: Any) -> Unreadable:  # noqa: ANN401  # yaml.Mark has no types
-    """Add the line to PROBLEM. The first line of the block is the second of the file."""
+    """Add the line to `problem`. The first line of the block is the second of the file."""
     return Unreadable(f"line {mark.line + 2}: {problem}" if mark else problem)

@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 
 
 def plain(text: str) -> Value:
-    """Return the value of the plain (unquoted) scalar TEXT. `yes`, `on` and `1` are not true."""
+    """Return the value of the plain (unquoted) scalar `text`. `yes`, `on` and `1` are not true."""
     if text in _WORDS:
         return _WORDS[text]
     return Number(text) if text[0] in _NUMBER_STARTS and _NUMBER.fullmatch(text) else text

@@ -57,9 +57,9 @@ class Contents:
         self._close(0)
 
     def data(self, path: str) -> bytes | Unread:
-        """The bytes of the file PATH, relative to the start; or the reason why there are none.
+        """The bytes of the file `path`, relative to the start; or the reason why there are none.
 
-        A listing has just called PATH a file or a link.
+        A listing has just called `path` a file or a link.
         """
         known = Unread.SECRET if self.start.hides(path) else self.texts.get(path)
         if known is not None:
@@ -80,7 +80,7 @@ class Contents:
         return Unread.TOO_LARGE if data is None else data
 
     def exists(self, path: str) -> bool:
-        """Whether anything has the name PATH."""
+        """Whether anything has the name `path`."""
         parents, _, name = path.rpartition("/")
         try:
             self._enter(parents)
@@ -89,7 +89,7 @@ class Contents:
             return False
 
     def _enter(self, parents: str) -> None:
-        """Be in the directory PARENTS, a path relative to the start. Raises `OSError`."""
+        """Be in the directory `parents`, a path relative to the start. Raises `OSError`."""
         names = parents.split("/") if parents else []
         same = 0
         for new, old in zip(names, self._parents.split("/"), strict=False):
@@ -103,7 +103,7 @@ class Contents:
             self._parents = f"{self._parents}/{name}" if self._parents else name
 
     def _close(self, kept: int) -> None:
-        """Leave all but the first KEPT of the open directories."""
+        """Leave all but the first `kept` of the open directories."""
         for directory in self._directories[kept:]:
             HANDLES.close(directory)
         del self._directories[kept:]

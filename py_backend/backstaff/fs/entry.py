@@ -51,7 +51,7 @@ Named = tuple[str, Kind]
 
 
 def names_in(directory: int, budget: Budget) -> list[str]:
-    """The names in the open DIRECTORY, in no order.
+    """The names in the open `directory`, in no order.
 
     Stops early, without an error, when the budget's time is up; raises `Cancelled`, or a
     `PathError` when the directory cannot be read.
@@ -76,9 +76,9 @@ GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
 
 
 def groups_in(directory: int, budget: Budget, *, in_time: bool = False) -> Grouped:
-    """The names in the open DIRECTORY by kind, in no order; nothing is statted.
+    """The names in the open `directory` by kind, in no order; nothing is statted.
 
-    Stops early as `names_in` does. IN_TIME, the caller has just looked at the clock.
+    Stops early as `names_in` does. `in_time`, the caller has just looked at the clock.
     """
     files: list[str] = []
     others: list[os.DirEntry[str]] = []
@@ -129,7 +129,7 @@ lstat = HANDLES.lstat
 
 
 def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
-    """The status of NAME in the open DIRECTORY; None if the system refuses it."""
+    """The status of `name` in the open `directory`; None if the system refuses it."""
     try:
         return lstat(name, directory)
     except OSError:
@@ -137,7 +137,7 @@ def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
 
 
 def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | None]:
-    """The facts of each of NAMES in the open DIRECTORY. Links are not followed.
+    """The facts of each of `names` in the open `directory`. Links are not followed.
 
     A name has None if the system refuses its status or the time is up. Statuses are not kept, as
     one is thirty times as big as its facts.
@@ -164,7 +164,7 @@ def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:
 
 
 def link_target(name: str, directory: int) -> str | None:
-    """The target of the link NAME in the open DIRECTORY; None if it is no link any more."""
+    """The target of the link `name` in the open `directory`; None if it is no link any more."""
     try:
         return HANDLES.readlink(name, directory)
     except OSError:

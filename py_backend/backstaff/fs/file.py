@@ -25,15 +25,16 @@ class Content(NamedTuple):
     whole: bool
 
     def first(self, most: int) -> "Content":
-        """The same with at most MOST bytes."""
+        """The same with at most `most` bytes."""
         return Content(self.head[:most], self.status, self.whole and len(self.head) <= most)
 
 
 def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_result:
-    """The status of the regular file NAME in the open DIRECTORY. Raises `PathError`.
+    """The status of the regular file `name` in the open `directory`. Raises `PathError`.
 
-    A link is not a regular file, unless FOLLOW is true; then it counts as its target, wherever that
-    is. So FOLLOW is for directories that a person has chosen, and never for those of a project.
+    A link is not a regular file, unless `follow` is true; then it counts as its target, wherever
+    that is. So `follow` is for directories that a person has chosen, and never for those of a
+    project.
     """
     try:
         status = (HANDLES.stat if follow else HANDLES.lstat)(name, directory)
@@ -43,16 +44,20 @@ def regular(name: str, directory: int, *, follow: bool = False) -> os.stat_resul
 
 
 def read(name: str, directory: int, most: int, *, follow: bool = False) -> Content:
-    """At most MOST bytes of the regular file NAME in the open DIRECTORY. Raises `PathError`."""
+    """At most `most` bytes of the regular file `name` in the open `directory`.
+
+    Raises `PathError`.
+    """
     with opened(name, directory, follow=follow) as (descriptor, status):
         head = _first(descriptor, min(most, status.st_size))
     return Content(head, status, status.st_size <= most)
 
 
 def read_listed(name: str, directory: int, most: int) -> bytes | None:
-    """All of the file NAME, or None if it has more than MOST bytes. Raises `PathError`, `OSError`.
+    """All of the file `name`, or None if it has more than `most` bytes.
 
-    A listing of the open DIRECTORY has just called it a regular file, so it is not statted before
+    Raises `PathError`, `OSError`.
+    A listing of the open `directory` has just called it a regular file, so it is not statted before
     it is opened. Whatever took the name since is neither followed nor waited for nor read: a pipe
     or terminal has no end to seek, and a device is not as long as its end says. To seek takes a
     sixth of the time of a status, so only what is not such a file is statted.
@@ -79,7 +84,7 @@ def read_listed(name: str, directory: int, most: int) -> bytes | None:
 def opened(
     name: str, directory: int, *, follow: bool = False
 ) -> Iterator[tuple[int, os.stat_result]]:
-    """A descriptor that reads the regular file NAME in the open DIRECTORY, and the file's status.
+    """Return a descriptor of the regular file `name` in the open `directory`, and its status.
 
     Raises `PathError`, also where reading fails meanwhile.
     """
@@ -118,12 +123,12 @@ def kernel_file() -> NotAFile:
 
 
 def not_a_file(kind: Kind) -> NotAFile:
-    """The error for something of this KIND where a regular file was needed."""
+    """The error for something of this `kind` where a regular file was needed."""
     return NotAFile(f"it is a {kind.replace('-', ' ')}", kind=kind)
 
 
 def _first(descriptor: int, most: int) -> bytes:
-    """The first MOST bytes; the system may give them in pieces, or fewer."""
+    """The first `most` bytes; the system may give them in pieces, or fewer."""
     head = os.read(descriptor, most)
     while len(head) < most and (more := os.read(descriptor, most - len(head))):
         head += more

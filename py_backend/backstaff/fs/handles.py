@@ -42,19 +42,19 @@ class Descriptors:
     status: Callable[[int], os.stat_result] = staticmethod(os.fstat)
 
     def root(self, path: str) -> int:
-        """Open the directory at the real PATH."""
+        """Open the directory at the real `path`."""
         return os.open(path, _PASS)
 
     def enter(self, name: str, directory: int) -> int:
-        """Open the directory NAME, never through a link, to ask about names in it."""
+        """Open the directory `name`, never through a link, to ask about names in it."""
         return os.open(name, _PASS, dir_fd=directory)
 
     def enter_to_list(self, name: str, directory: int) -> int:
-        """Open the directory NAME, never through a link, to read its names."""
+        """Open the directory `name`, never through a link, to read its names."""
         return os.open(name, _LIST, dir_fd=directory)
 
     def reopen_to_list(self, directory: int) -> int:
-        """Open DIRECTORY once more to read its names, even without search permission."""
+        """Open `directory` once more to read its names, even without search permission."""
         try:
             return os.open(".", _LIST, dir_fd=directory)
         except PermissionError:
@@ -64,28 +64,28 @@ class Descriptors:
             return os.open(held, _LIST & ~os.O_NOFOLLOW)
 
     def lstat(self, name: str, directory: int) -> os.stat_result:
-        """The status of NAME, without following a link."""
+        """The status of `name`, without following a link."""
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
 
     def lstats(self, names: Iterable[str], directory: int) -> list[os.stat_result]:
-        """The status of each of NAMES, as `lstat` has it."""
+        """The status of each of `names`, as `lstat` has it."""
         ask = os.stat
         return [ask(name, dir_fd=directory, follow_symlinks=False) for name in names]
 
     def stat(self, name: str, directory: int) -> os.stat_result:
-        """The status of NAME. A link is followed, wherever it leads."""
+        """The status of `name`. A link is followed, wherever it leads."""
         return os.stat(name, dir_fd=directory)
 
     def readlink(self, name: str, directory: int) -> str:
-        """The target of the link NAME."""
+        """The target of the link `name`."""
         return os.readlink(name, dir_fd=directory)
 
     def open_file(self, name: str, directory: int, *, follow: bool) -> int:
-        """A descriptor that reads the file NAME without waiting; links only if FOLLOW."""
+        """A descriptor that reads the file `name` without waiting; links only if `follow`."""
         return os.open(name, _READ if follow else _READ | os.O_NOFOLLOW, dir_fd=directory)
 
     def accessible(self, name: str, directory: int, mode: int) -> bool:
-        """Whether access(2) grants MODE on NAME, or on DIRECTORY if NAME is "."."""
+        """Whether access(2) grants `mode` on `name`, or on `directory` if `name` is "."."""
         if name != ".":
             return os.access(name, mode, dir_fd=directory, follow_symlinks=False)
         return os.access(".", mode, dir_fd=directory) or os.access(_HELD % directory, mode)

@@ -2,7 +2,7 @@
 
 
 def components(text: str) -> list[str]:
-    """The names in the path TEXT. Empty ones and `.` do not count."""
+    """The names in the path `text`. Empty ones and `.` do not count."""
     return [part for part in text.split("/") if part not in ("", ".")]
 
 

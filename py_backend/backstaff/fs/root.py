@@ -102,11 +102,11 @@ class Place:
             yield found
 
     def hides(self, path: str) -> bool:
-        """Whether the file PATH below this directory may hold secrets: no search reads it."""
+        """Whether the file `path` below this directory may hold secrets: no search reads it."""
         return self.root.guard.hides(self.prefix + path)
 
     def accessible(self, mode: int) -> bool:
-        """Whether access(2) grants MODE (`os.R_OK`, `os.W_OK`) to this user."""
+        """Whether access(2) grants `mode` (`os.R_OK`, `os.W_OK`) to this user."""
         name = "." if self.kind is Kind.DIRECTORY else self.name
         try:
             return HANDLES.accessible(name, self.directory, mode)
@@ -132,9 +132,9 @@ class Root:
     """
 
     def __init__(self, given: str, guard: Guard = OPEN) -> None:
-        """Open the directory GIVEN (absolute). Raises `PathError` with a message for the user.
+        """Open the directory `given` (absolute). Raises `PathError` with a message for the user.
 
-        GUARD says of which files the content may be read.
+        `guard` says of which files the content may be read.
         """
         self.guard = guard
         real, self._descriptor = _open_root(given)
@@ -143,9 +143,9 @@ class Root:
         self._aliases = [self.components, components(given)]
 
     def resolve(self, text: str) -> Place:
-        """Find the file or directory TEXT inside this root. Raises `PathError`.
+        """Find the file or directory `text` inside this root. Raises `PathError`.
 
-        TEXT is relative to the root or absolute, and literal: no `~`, `$VAR` or glob is
+        `text` is relative to the root or absolute, and literal: no `~`, `$VAR` or glob is
         expanded. "" and "." are the root. Links count as long as they stay inside.
         """
         text = _checked(text)
@@ -153,7 +153,7 @@ class Root:
             return resolution.run()
 
     def directory(self, text: str) -> Place:
-        """Find the directory that TEXT names, as `resolve` does. Raises `PathError`."""
+        """Find the directory that `text` names, as `resolve` does. Raises `PathError`."""
         place = self.resolve(text)
         if place.kind is not Kind.DIRECTORY:
             with place:
@@ -161,7 +161,7 @@ class Root:
         return place
 
     def judge(self, relative: str, given: str) -> None:
-        """Raise `Secret` if the file RELATIVE, asked for as GIVEN, may not be read."""
+        """Raise `Secret` if the file `relative`, asked for as `given`, may not be read."""
         words = components(given)
         if given.startswith("/"):
             words = self.within(words) or []
@@ -170,7 +170,7 @@ class Root:
             raise Secret(relative, linked=named != relative)
 
     def within(self, components: list[str]) -> list[str] | None:
-        """The COMPONENTS of an absolute path below the root; None if the path is outside."""
+        """The `components` of an absolute path below the root; None if the path is outside."""
         for alias in self._aliases:
             if components[: len(alias)] == alias:
                 return components[len(alias) :]
@@ -256,7 +256,7 @@ class _Resolution:
         return position[: len(self.root.components)] != self.root.components
 
     def _take(self, text: str) -> None:
-        """Put the components of TEXT, an argument or a link's target, before the pending ones."""
+        """Put the components of `text`, an argument or a link's target, before the pending ones."""
         words = components(text)
         self.must_be_directory |= not self.pending and text.endswith(("/", "/.", "/.."))
         if text.startswith("/"):
@@ -288,7 +288,7 @@ class _Resolution:
             raise OutsideRoot("it is outside the project root")
 
     def _step_into(self, name: str) -> os.stat_result | None:
-        """Enter NAME; or expand it if it is a link; or return its status if it is a leaf."""
+        """Enter `name`; or expand it if it is a link; or return its status if it is a leaf."""
         try:
             self.stack.append(HANDLES.enter(name, self.stack[-1]))
         except OSError as error:
@@ -326,7 +326,7 @@ class _Resolution:
         self._take(target)
 
     def _retry(self, name: str) -> None:
-        """Look at NAME again: it was one thing when opened and another when looked at."""
+        """Look at `name` again: it was one thing when opened and another when looked at."""
         self.retries += 1
         if self.retries > MAX_RETRIES:
             raise Unreachable("it changed while it was looked at")
@@ -369,7 +369,7 @@ class _Resolution:
 
 
 def _listed_link(path: str, name: str) -> str | None:
-    """The target of NAME if the list of the directory PATH calls it a link, else None."""
+    """The target of `name` if the list of the directory `path` calls it a link, else None."""
     held: list[int] = []
     try:
         held.append(HANDLES.root(path))
@@ -399,7 +399,7 @@ def _checked(text: str) -> str:
 
 
 def _open_root(given: str) -> tuple[str, int]:
-    """The real path of GIVEN, and a descriptor of the directory at that path."""
+    """The real path of `given`, and a descriptor of the directory at that path."""
     given = _checked(given)
     if not given.startswith("/"):
         raise InvalidPath("the project root must be an absolute path")

@@ -45,14 +45,14 @@ class Guard:
     path: str | None = None
 
     def hides(self, path: str) -> bool:
-        """Whether the file PATH, written from the root, may hold secrets."""
+        """Whether the file `path`, written from the root, may hold secrets."""
         secret, excepted = _expressions(self.globs)
         plain = _COPY.sub("", path) if path.endswith(("~", "#")) else path
         names = f"/{plain.lower()}/"
         return secret.search(names) is not None and not excepted.search(names)
 
     def refuses(self, relative: str, given: str) -> bool:
-        """Whether the file RELATIVE may not be read, which a link may have GIVEN another name."""
+        """Return whether `relative` is refused; `given` is the link that led there, if any."""
         allowed = self.approved and self.path in (None, relative)
         return not allowed and (self.hides(relative) or self.hides(given))
 
@@ -63,7 +63,7 @@ OPEN = Guard()
 
 @lru_cache(maxsize=8)
 def _expressions(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The expressions for paths between slashes that GLOBS match and that they except."""
+    """The expressions for paths between slashes that `globs` match and that they except."""
     excepted = [glob[1:] for glob in globs if glob.startswith("!")]
     secret = [glob for glob in globs if not glob.startswith("!")]
     return _expression(secret, ""), _expression(excepted, r"\Z")

@@ -131,7 +131,10 @@ class Walk:
         self.expired |= expired()  # the last directory may not have been read to its end
 
     def enter(self, step: Step) -> PathError | None:
-        """Go into STEP, the directory just yielded; or return the reason why it cannot be read."""
+        """Go into `step`, the directory just yielded.
+
+        Or return the reason why it cannot be read.
+        """
         if len(self._levels) >= DEEPEST:
             return Unreachable("it is too deep")
         try:
@@ -145,7 +148,7 @@ class Walk:
         return None
 
     def look_into(self, step: Step) -> None:
-        """Have STEP, the directory just yielded, arranged without going into it.
+        """Have `step`, the directory just yielded, arranged without going into it.
 
         A directory that cannot be read is not arranged.
         """

@@ -34,7 +34,7 @@ class GlobPattern(RegexPattern):
     __slots__ = ("literal", "name_literal")
 
     def __init__(self, glob: str) -> None:
-        """Read GLOB. Raises ValueError with the reason, such as "ends with a backslash"."""
+        """Read `glob`. Raises ValueError with the reason, such as "ends with a backslash"."""
         tokens = list(_tokens(glob))
         self.regex: re.Pattern[str]
         super().__init__(re.compile(rf"\A(?:{regex(tokens)})/?\Z"), include=True)

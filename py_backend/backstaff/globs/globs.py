@@ -44,7 +44,7 @@ class BadGlob(ValueError):
 
 @lru_cache(maxsize=16)  # each can take 600 kB
 def compile_globs(patterns: tuple[str, ...]) -> "Globs":
-    """The PATTERNS, ready to match. Raises `BadGlob`."""
+    """The `patterns`, ready to match. Raises `BadGlob`."""
     if len(patterns) > MAX_PATTERNS:
         raise BadGlob(f"there are {len(patterns)} patterns, more than {MAX_PATTERNS}")
     expanded = [(pattern, plain) for pattern in patterns for plain in _expanded(pattern)]
@@ -59,7 +59,7 @@ class Globs:
     """Compiled patterns."""
 
     def __init__(self, patterns: Sequence["GlobPattern"]) -> None:
-        """Match the paths that any of PATTERNS matches."""
+        """Match the paths that any of `patterns` matches."""
         from pathspec import PathSpec
 
         self._patterns = patterns
@@ -67,14 +67,14 @@ class Globs:
         self._in_names = {pattern.name_literal for pattern in patterns}
 
     def match(self, path: str) -> bool:
-        """Whether any pattern matches the relative PATH, written `a/b` without a slash at its end.
+        """Return whether any pattern matches the relative `path`, such as `a/b`.
 
         The cost is linear in the length of the path for each pattern.
         """
         return self._spec.match_file(path + "/")
 
     def among(self, prefix: str, names: Sequence[str], budget: Budget) -> AbstractSet[str]:
-        """The NAMES that match as `PREFIX + name`. PREFIX is empty or a directory and a slash.
+        """The `names` that match as `PREFIX + name`. `prefix` is empty or a directory and a slash.
 
         Only a name that holds one of the literals is tried, and most directories have none. Raises
         `DeadlineExceeded`.
@@ -93,7 +93,7 @@ class Globs:
         return found
 
     def files(self, paths: Sequence[str], budget: Budget) -> list[int]:
-        """The positions in PATHS of the files that match. Raises `DeadlineExceeded`.
+        """The positions in `paths` of the files that match. Raises `DeadlineExceeded`.
 
         Only a path that holds the literal of a pattern is tried, which is a tenth of the work.
         """
@@ -126,7 +126,7 @@ def _expanded(pattern: str) -> Sequence[str]:
 
 
 def _is_balanced(pattern: str, pair: str) -> bool:
-    """Whether the PAIR, such as `{}`, opens and closes equally often in PATTERN, and in order."""
+    """Return whether the `pair`, such as `{}`, is balanced in `pattern`."""
     depth = 0
     for character in _ESCAPE.sub("", pattern):
         depth += (character == pair[0]) - (character == pair[1])
@@ -136,7 +136,7 @@ def _is_balanced(pattern: str, pair: str) -> bool:
 
 
 def _compiled(pattern: str, plain: str) -> "GlobPattern":
-    """PLAIN, one of the expansions of PATTERN, ready to match."""
+    """PLAIN, one of the expansions of `pattern`, ready to match."""
     from backstaff.globs.glob_pattern import TOKEN, GlobPattern
 
     alone = any(match["plain"] in ("[", "]") for match in TOKEN.finditer(plain))

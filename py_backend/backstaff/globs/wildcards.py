@@ -33,7 +33,7 @@ _SPANS = (SPAN, SPAN_SOME, REST)
 
 
 def literal(character: str) -> Token:
-    """A token that only CHARACTER fits."""
+    """A token that only `character` fits."""
     return Token(re.escape(character), character)
 
 
@@ -41,12 +41,12 @@ SLASH = literal("/")
 
 
 def is_span(token: Token) -> bool:
-    """Whether TOKEN stands for whole names."""
+    """Whether `token` stands for whole names."""
     return token in _SPANS
 
 
 def regex(tokens: Sequence[Token]) -> str:
-    """The expression for whole paths that the TOKENS stand for."""
+    """The expression for whole paths that the `tokens` stand for."""
     # Blocks begin at spans. A block is a list of chunks, which stand between its stars.
     blocks: list[list[str]] = [[""]]
     for token in tokens:
@@ -79,7 +79,7 @@ def last_name(tokens: Sequence[Token]) -> Sequence[Token]:
 
 
 def longest_literal(tokens: Sequence[Token]) -> str:
-    """The longest text without a slash that stands in everything that the TOKENS match."""
+    """The longest text without a slash that stands in everything that the `tokens` match."""
     runs = [""]
     for token in tokens:
         if token.character and token != SLASH:

@@ -55,7 +55,7 @@ _INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedTools:
-    """Clients' view: the ids of the TOOLS in the order of `tools/list`, and the limit of texts.
+    """Clients' view: the ids of the `tools` in the order of `tools/list`, and the limit of texts.
 
     A `problem` is the answer to each call, where the server started in no project. With
     `structured`, answers have the data for programs besides. Some clients, such as Claude Code,
@@ -92,7 +92,7 @@ class Connection:
     def __init__(
         self, server: Server, offer: ServedTools, send: Callable[[bytes], None], workers: Workers
     ) -> None:
-        """Answer with SEND, which writes one whole line and may be called by any thread."""
+        """Answer with `send`, which writes one whole line and may be called by any thread."""
         self._workers = workers
         self._server = server
         self._offer = offer
@@ -120,7 +120,7 @@ class Connection:
     # ------------------------------------------------------------------------ reading
 
     def receive(self, data: bytes) -> None:
-        """Answer the requests in the lines that DATA completes."""
+        """Answer the requests in the lines that `data` completes."""
         first, *others = data.split(b"\n")
         self._keep(first)
         for piece in others:
@@ -277,7 +277,7 @@ class Connection:
             self._start_telling()
 
     def _finish(self, running: _RunningCall, reply: Reply) -> None:
-        """Send the REPLY. Both a worker and its watcher may try: the first one does."""
+        """Send the `reply`. Both a worker and its watcher may try: the first one does."""
         try:
             result = self._result(reply)
         except Exception as error:
@@ -355,19 +355,19 @@ class Connection:
         self._send(uid, error=error)
 
     def _send(self, uid: int | str | None = None, **body: object) -> None:
-        """Send a message. Without UID it is a notification, or answers a message without one."""
+        """Send a message. Without `uid` it is a notification, or answers a message without one."""
         message = {"jsonrpc": "2.0", **({} if uid is None else {"id": uid}), **body}
         # In ASCII: some clients take other characters, such as U+2028, for the end of a line.
         self._send_line(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
 
 def _name(value: object) -> int | str | None:
-    """Return VALUE if it can name a request or its progress, else None: true is an int here."""
+    """Return `value` if it can name a request or its progress, else None: true is an int here."""
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 
 def _check_version(meta: Mapping[str, object]) -> None:
-    """Raise `Refused` unless META, of a request without a handshake, names a version of ours."""
+    """Raise `Refused` unless `meta`, of a request without a handshake, names a version of ours."""
     version = meta.get(f"{_META}protocolVersion")
     if not isinstance(version, str):
         raise Refused(INVALID_PARAMS, f"params._meta must name {_META}protocolVersion, a string")
@@ -382,7 +382,7 @@ def _check_version(meta: Mapping[str, object]) -> None:
 
 
 def _whole(result: Mapping[str, object]) -> dict[str, object]:
-    """Return RESULT with the fields that `STATELESS_VERSION` wants in each."""
+    """Return `result` with the fields that `STATELESS_VERSION` wants in each."""
     return {"resultType": "complete", **result, "_meta": {f"{_META}serverInfo": _SERVER}}
 
 

@@ -43,7 +43,7 @@ def serve(server: Server, offer: ServedTools) -> int:
 def _finish(connection: Connection, outgoing: int) -> None:
     """Wait for the answers to the last calls, as in `printf ... | backstaff mcp`.
 
-    The wait is over when nobody can read OUTGOING any more, as for a client that was killed. What
+    The wait is over when nobody can read `outgoing` any more, as for a client that was killed. What
     still runs then is cancelled, so that no process that matches for it outlives the server.
     """
     reader = select.poll()

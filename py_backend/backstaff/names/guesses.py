@@ -34,10 +34,11 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W_A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What TEXT may mean among PATHS; FOLDED returns the same in small letters.
+    """What `text` may mean among `paths`; `folded` returns the same in small letters.
 
-    HEAT says how much some of them were edited of late, and decides among guesses that are equally
-    good. Each method returns the positions of at most `MOST` paths, and raises `DeadlineExceeded`.
+    `heat` says how much some of them were edited of late, and decides among guesses that are
+    equally good. Each method returns the positions of at most `MOST` paths, and raises
+    `DeadlineExceeded`.
     """
 
     text: str
@@ -128,7 +129,10 @@ class Guesses:
         )
 
     def _best(self, ranks: Iterator[tuple[float, int]]) -> list[int]:
-        """The positions of the lowest RANKS; of equals the most edited, then the shortest path."""
+        """The positions of the lowest `ranks`.
+
+        Of equals the most edited, then the shortest path.
+        """
         keys = (
             (rank, -self.heat.get(path := self.paths[position], 0.0), len(path), position)
             for rank, position in self.budget.checked(ranks)
@@ -137,7 +141,7 @@ class Guesses:
 
 
 def _edits(text: str) -> Iterator[str]:
-    """Yield regexes that together match TEXT after one edit."""
+    """Yield regexes that together match `text` after one edit."""
     for at, character in enumerate(text):
         before, behind = re.escape(text[:at]), re.escape(text[at + 1 :])
         yield f"{before}.?{behind}"  # another one, or none

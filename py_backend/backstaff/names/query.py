@@ -55,7 +55,7 @@ class Index:
     def best(
         self, query: "Query", positions: Sequence[int], heat: Heat, count: int, budget: Budget
     ) -> list[Ranked]:
-        """Return the COUNT best of the matching POSITIONS. Raises `DeadlineExceeded`."""
+        """Return the `count` best of the matching `positions`. Raises `DeadlineExceeded`."""
         originals = self.paths.picked(positions)
         compared = list(map(str.casefold, originals)) if query.ignore_case else originals
         ranking = Ranking(query.words, compared, originals, heat)
@@ -79,7 +79,7 @@ class Query:
 
     @classmethod
     def parse(cls, text: str, kind: str) -> Self:
-        """Parse TEXT. Raises INVALID_ARGUMENT."""
+        """Parse `text`. Raises INVALID_ARGUMENT."""
         if not text.strip():
             raise _invalid("is empty")
         if len(text) > MAX_QUERY_CHARACTERS:
@@ -95,7 +95,7 @@ class Query:
         return cls(text, SearchKind(kind), words, ignore_case, None)
 
     def match(self, index: Index, budget: Budget) -> "Matches":
-        """Find the paths of INDEX that match. Raises `DeadlineExceeded`."""
+        """Find the paths of `index` that match. Raises `DeadlineExceeded`."""
         if self.globs is not None:
             return Matches(index, self, self.globs.files(index.paths, budget))
         paths, positions = index.paths, list[int]()
@@ -121,12 +121,12 @@ class Query:
         return Matches(index, self, positions)
 
     def _begins(self, path: str) -> bool:
-        """Whether the name of PATH holds all words, and begins with one of them."""
+        """Whether the name of `path` holds all words, and begins with one of them."""
         name = path[path.rfind("/") + 1 :]
         return name.startswith(tuple(self.words)) and all(word in name for word in self.words)
 
     def _test(self, word: str) -> Callable[[str], object]:
-        """A function that says whether WORD matches a path."""
+        """A function that says whether `word` matches a path."""
         if self.kind is SearchKind.SUBSTRING:
             return lambda path: word in path
         return subsequence(word).match
@@ -151,8 +151,9 @@ class Matches:
         return len(self.positions)
 
     def best(self, count: int, budget: Budget, heat: Heat = NO_HEAT) -> list[tuple[MatchKind, str]]:
-        """Return the COUNT best paths, the best first, and how each was found. HEAT breaks ties.
+        """Return the `count` best paths, the best first, and how each was found.
 
+        `heat` breaks ties.
         All matches of a glob are equally good, so they keep the order of the index. Raises
         `DeadlineExceeded`.
         """
@@ -179,7 +180,7 @@ class Matches:
         return sum(position not in matching for _, position in self._guesses or ())
 
     def _guess(self, ranked: Sequence[Ranked], heat: Heat, budget: Budget) -> Iterator[Ranked]:
-        """Yield guesses, while fewer than `FEW` of the RANKED matches and of them are close.
+        """Yield guesses, while fewer than `FEW` of the `ranked` matches and of them are close.
 
         But `Config` always means `config.rs` where no file is called `Config`.
         """
@@ -195,7 +196,7 @@ class Matches:
     def _guesses_by_step(
         self, ranked: Sequence[Ranked], heat: Heat, budget: Budget, *, alone: bool
     ) -> Sequence[tuple[MatchKind, Callable[[], Sequence[int]]]]:
-        """The steps to try in this order; ALONE, no match is close."""
+        """The steps to try in this order; `alone`, no match is close."""
         index, query = self.index, self.query
         guesses = Guesses(query.text, index.paths, lambda: index.folded, heat, budget)
         steps: list[tuple[MatchKind, Callable[[], Sequence[int]]]] = []
@@ -221,7 +222,7 @@ class Matches:
 
 
 def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ranked]:
-    """RANKED and GUESSES in order of their kinds, the surest first."""
+    """RANKED and `guesses` in order of their kinds, the surest first."""
     number = {kind: number for number, kind in enumerate(MatchKind)}
     merged: dict[int, MatchKind] = {}
     for kind, position in sorted((*ranked, *guesses), key=lambda found: number[found[0]]):
@@ -230,7 +231,7 @@ def _merged(ranked: Sequence[Ranked], guesses: Sequence[Ranked]) -> Sequence[Ran
 
 
 def parse_glob(text: str) -> Globs:
-    """Compile the glob TEXT; `./` may stand before it. Raises INVALID_ARGUMENT."""
+    """Compile the glob `text`; `./` may stand before it. Raises INVALID_ARGUMENT."""
     try:
         return compile_globs((text,))
     except BadGlob as error:

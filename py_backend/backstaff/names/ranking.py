@@ -73,7 +73,7 @@ class MatchKind(StrEnum):
     GLOB = "glob", ""
 
     def __new__(cls, value: str, heading: str) -> Self:
-        """Make a member with a HEADING."""
+        """Make a member with a `heading`."""
         member = str.__new__(cls, value)
         member._value_, member.heading = value, heading
         return member
@@ -102,9 +102,9 @@ Glued = Callable[[str, str], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Ranks PATHS for WORDS. ORIGINALS are the paths before their case was folded, if it was.
+    """Ranks `paths` for `words`. `originals` are the paths before their case was folded, if it was.
 
-    HEAT says how much some of the originals were edited of late.
+    `heat` says how much some of the originals were edited of late.
     """
 
     words: Sequence[str]
@@ -113,7 +113,7 @@ class Ranking:
     heat: Mapping[str, float]
 
     def best(self, count: int, budget: Budget) -> list[Ranked]:
-        """Return the COUNT best. Raises `DeadlineExceeded`."""
+        """Return the `count` best. Raises `DeadlineExceeded`."""
         paths, words = self.paths, self.words
         whole = [at for at, path in enumerate(budget.checked(paths)) if words[0] in path]
         for word in words[1:]:
@@ -145,7 +145,7 @@ class Ranking:
         return _IN_ORDER[kind], badness, heat, len(self.paths[at]), at
 
     def _in_one_word(self, positions: Iterable[int]) -> Iterator[tuple[int, Key]]:
-        """Yield those of POSITIONS where the only word is initials, or glued together."""
+        """Yield those of `positions` where the only word is initials, or glued together."""
         paths, originals, (word,) = self.paths, self.originals, self.words
         ignore_case = paths is not originals
         in_order = subsequence(word).match
@@ -176,7 +176,7 @@ class Ranking:
 
 
 def _classifier(word: str) -> Callable[[str], int]:
-    """Make a function that tells the class of a path that holds WORD whole."""
+    """Make a function that tells the class of a path that holds `word` whole."""
     at_word_start = re.compile(rf"[\W_]{re.escape(word)}").search
 
     def classify(path: str) -> int:
@@ -192,7 +192,7 @@ def _classifier(word: str) -> Callable[[str], int]:
 
 
 def _cost(word: str, path: str, starts: Sequence[int]) -> int:
-    """The least cost of reading WORD in PATH, where words begin at STARTS.
+    """The least cost of reading `word` in `path`, where words begin at `starts`.
 
     For example `hdrs` in `headers.go` is `h`, `d` and `rs`: `BEGINS` and twice `WITHIN`.
     """
@@ -201,7 +201,7 @@ def _cost(word: str, path: str, starts: Sequence[int]) -> int:
 
 
 def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
-    """The cost of WORD in PATH from BEGIN on; `NOWHERE` if it is not there."""
+    """The cost of `word` in `path` from `begin` on; `NOWHERE` if it is not there."""
     at, reached = path.find(word[0], begin), list[tuple[int, int]]()
     while at >= 0:  # where its first character may be, and the cost of that
         reached.append((at, BEGINS if starts[bisect_right(starts, at) - 1] == at else SCATTER))
@@ -236,13 +236,13 @@ def _runs(word: str, path: str, starts: Sequence[int], begin: int) -> int:
 
 
 def is_whole_name(word: str, path: str) -> bool:
-    """Whether WORD is the name at the end of PATH, with or without its extension."""
+    """Whether `word` is the name at the end of `path`, with or without its extension."""
     name = path[path.rfind("/") + 1 :]
     return word in (name, name.rpartition(".")[0])
 
 
 def subsequence(word: str) -> re.Pattern[str]:
-    """Compile a regex for the characters of WORD in order.
+    """Compile a regex for the characters of `word` in order.
 
     `ab` becomes `[^a]*+a[^b]*+b`. Possessive repeats never backtrack, so a match takes linear time.
     """
@@ -250,7 +250,7 @@ def subsequence(word: str) -> re.Pattern[str]:
 
 
 def _in_pieces(word: str, *, ignore_case: bool) -> Pieces:
-    r"""Make a function that finds WORD in pieces that begin words; each gap is a group.
+    r"""Make a function that finds `word` in pieces that begin words; each gap is a group.
 
     `fs` becomes `\bf(?>s|(.*?)\bs)`, where `\b` stands for the start of a word, as in CamelCase or
     snake_case. If the next character follows at once, that is taken, and nothing is tried again.
@@ -263,7 +263,7 @@ def _in_pieces(word: str, *, ignore_case: bool) -> Pieces:
 
 
 def _glued(word: str, *, ignore_case: bool) -> Glued | None:
-    """Make a function that finds WORD cut in two: a directory's word begins with the first part.
+    """Make a function that finds `word` cut in two: a directory's word begins with the first part.
 
     The name begins with the other: `srctree` is `src/tree.py`, and `utilog` is `utils/log.py`,
     wherever it has to be cut. A short word is not cut, as it rather is initials.
@@ -291,14 +291,14 @@ def _glued(word: str, *, ignore_case: bool) -> Glued | None:
 
 
 def _either(character: str, *, ignore_case: bool) -> str:
-    """Make a regex for CHARACTER, and for its capital if IGNORE_CASE."""
+    """Make a regex for `character`, and for its capital if `ignore_case`."""
     capital = character.upper() if ignore_case else character
     both = capital != character and len(capital) == 1
     return f"[{character}{capital}]" if both else re.escape(character)
 
 
 def _start(character: str, *, ignore_case: bool) -> str:
-    """Make a regex for CHARACTER at the start of a word, as in CamelCase or snake_case."""
+    """Make a regex for `character` at the start of a word, as in CamelCase or snake_case."""
     if not character.isalnum():
         return re.escape(character)
     # The character stands first, so that `re` finds the places to look at quickly.
@@ -308,14 +308,14 @@ def _start(character: str, *, ignore_case: bool) -> str:
 
 
 def _words_in_name(path: str) -> int:
-    """How many words the name at the end of PATH has, without its extension."""
+    """How many words the name at the end of `path` has, without its extension."""
     at = path.rfind("/") + 1
     dot = path.rfind(".", at + 1)
     return len(_WORDS(path, at, dot if dot > 0 else len(path)))
 
 
 def _passed_over(found: re.Match[str]) -> int:
-    """How many words of the name no piece that was FOUND begins."""
+    """How many words of the name no piece that was `found` begins."""
     path = found.string
     at = path.rfind("/") + 1
     dot = path.rfind(".", at + 1)

@@ -50,9 +50,9 @@ class Searched:
 def explain_glob(
     pattern: str, compile_glob: CompileGlob, searched: Searched, rebased: str = ""
 ) -> str | None:
-    """Say why PATTERN matches no file: it names a directory, its case differs, it lies deeper.
+    """Say why `pattern` matches no file: it names a directory, its case differs, it lies deeper.
 
-    REBASED is what its author means who took another directory for the one where it starts.
+    `rebased` is what its author means who took another directory for the one where it starts.
     """
     where, plain = searched.where, pattern.removeprefix("./")
     bare = plain.lstrip("/")
@@ -119,7 +119,7 @@ def deeper_globs(pattern: str) -> Sequence[str]:
 def shallow_glob(pattern: str, count: Callable[[str], int]) -> str | None:
     """Say that a deeper glob matches more files: `'*.c' matches 1 file, '**/*.c' 9`.
 
-    COUNT tells how many files a glob matches.
+    `count` tells how many files a glob matches.
     """
     if pattern.startswith("**/"):
         return None
@@ -132,7 +132,7 @@ def shallow_glob(pattern: str, count: Callable[[str], int]) -> str | None:
 
 
 def nearest_names(text: str, searched: Searched) -> str | None:
-    """Name the files whose names are most similar to the last name in TEXT."""
+    """Name the files whose names are most similar to the last name in `text`."""
     try:
         examples = _examples(similar(text, searched.files, searched.budget), searched)
     except DeadlineExceeded:
@@ -143,9 +143,9 @@ def nearest_names(text: str, searched: Searched) -> str | None:
 def similar(
     text: str, paths: Sequence[str], budget: Budget, minimum: float = MIN_SIMILARITY
 ) -> list[str]:
-    """Return up to `EXAMPLES` of PATHS whose names are most similar to the last name in TEXT.
+    """Return up to `EXAMPLES` of `paths` whose names are most similar to the last name in `text`.
 
-    The similarity is Dice's, from MINIMUM to 1: twice the pairs of adjacent characters that both
+    The similarity is Dice's, from `minimum` to 1: twice the pairs of adjacent characters that both
     names have, divided by the pairs of both. Case does not matter. Raises `DeadlineExceeded`.
     """
     wanted = _SPECIAL_OR_BLANK.sub("", _name(text.rstrip("/")).casefold())
@@ -182,8 +182,8 @@ def shallow_excludes(
 ) -> Iterator[str]:
     """Warn if a pattern excludes nothing, but would in any directory: `*.py` for `**/*.py`.
 
-    LEFT_OUT are the paths that PATTERNS exclude. KEPT ones, with or without a slash at their end,
-    ARE `shown` or what else a caller does with them.
+    `left_out` are the paths that `patterns` exclude. `kept` ones, with or without a slash at their
+    end, `are` `shown` or what else a caller does with them.
     """
     shallow = list[tuple[str, str, int]]()
     with suppress(DeadlineExceeded):
@@ -211,7 +211,7 @@ def _one_of(found: Sequence[object]) -> str:
 
 
 def _missing_directory(pattern: str, searched: Searched) -> str | None:
-    """Name the first directory in PATTERN that does not exist, and its neighbours."""
+    """Name the first directory in `pattern` that does not exist, and its neighbours."""
     if pattern.startswith("/"):
         return f"a glob starts in {searched.where}, without a slash before it"
     paths = set(searched.directories)
@@ -247,6 +247,6 @@ def _parent(path: str) -> str:
 
 
 def _examples(paths: Sequence[str], searched: Searched, end: str = "") -> str:
-    """List the first PATHS that fit, and count the others: `: a.py b.py and 3 more`."""
+    """List the first `paths` that fit, and count the others: `: a.py b.py and 3 more`."""
     shown = some_of((word(searched.prefix + path) + end for path in paths), len(paths))
     return f": {shown}" if shown else ""

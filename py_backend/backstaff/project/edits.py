@@ -48,7 +48,7 @@ class Edits:
 
 
 def edits(place: Place, repository: Repository | NoGit, budget: Budget) -> Edits:
-    """The edits below PLACE in the `COMMITS` latest commits; the last answers are kept."""
+    """The edits below `place` in the `COMMITS` latest commits; the last answers are kept."""
     if isinstance(repository, NoGit):
         return Edits(unknown=repository)
     key = (place.path, repository.head)

@@ -73,15 +73,15 @@ class ProjectFiles:
         return self.paths.directories
 
     def closed(self, why: Closed) -> list[str]:
-        """The directories that were not entered because of WHY."""
+        """The directories that were not entered because of `why`."""
         return [one.path for one in self._closed if one.closed is why]
 
 
 def project_files(place: Place, budget: Budget, *, include_ignored: bool = False) -> ProjectFiles:
-    """Walk below the directory PLACE, or return the files that are kept if nothing has changed.
+    """Walk below the directory `place`, or return the files that are kept if nothing has changed.
 
-    With INCLUDE_IGNORED, no rule counts, and repositories are entered. Raises `PathError` if PLACE
-    cannot be read, and `Cancelled`.
+    With `include_ignored`, no rule counts, and repositories are entered. Raises `PathError` if
+    `place` cannot be read, and `Cancelled`.
     """
     directory = place.listing()
     inside = "" if place.relative == "." else f"/{place.relative}"
@@ -178,9 +178,9 @@ def _sources(
 
 
 def _content(file: str, directory: int, *, follow: bool = False) -> bytes:
-    """The content of FILE as far as it counts; empty if it cannot be read.
+    """The content of `file` as far as it counts; empty if it cannot be read.
 
-    FOLLOW is for the files of git and of the user: a link in the tree is no file of rules.
+    `follow` is for the files of git and of the user: a link in the tree is no file of rules.
     """
     try:
         return read(file, directory, MAX_BYTES + 1, follow=follow).head if file else b""
@@ -203,7 +203,7 @@ class _Watch:
     entered: list[str] = field(default_factory=list)
 
     def look(self, directory: int, *names: str) -> None:
-        """Watch NAMES in the open DIRECTORY, too."""
+        """Watch `names` in the open `directory`, too."""
         statuses = [lstat_or_none(name, directory) for name in names]
         self.names += names
         self.stamps += [stamp_of(one) if one else UNSETTLED for one in statuses]
@@ -263,7 +263,7 @@ class _ProjectWalk:
         )
 
     def _arrange(self, directory: int, path: str) -> Sequence[Named]:  # noqa: C901  # one thought
-        """Note the files in the open DIRECTORY; return the directories to enter."""
+        """Note the files in the open `directory`; return the directories to enter."""
         ignore, all_ignored, above = self._ahead[-1]
         prefix = f"{path}/" if path else ""
         stamp = stamp_of(HANDLES.status(directory))
@@ -317,17 +317,17 @@ class _ProjectWalk:
         return list(zip(directories, repeat(_DIRECTORY))) if directories else ()
 
     def _locks(self, links: list[str], prefix: str) -> list[str]:
-        """Those of LINKS such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
+        """Those of `links` such as `.#a.py`, by which Emacs marks that it has changed `a.py`."""
         tracked = self._tracked
         return [one for one in links if one.startswith(_LOCK) and not tracked.has(prefix + one)]
 
     def _close(self, path: str, why: Closed) -> None:
-        """Note the directory PATH, which is not entered because of WHY."""
+        """Note the directory `path`, which is not entered because of `why`."""
         self.closed.append(Directory(path, self.found, closed=why))
         self.directories.append(self.closed[-1])
 
     def _is_closed(self, directory: int, path: str, above: _Watch) -> bool:
-        """Whether the open DIRECTORY, which has a `.git`, is another repository for git.
+        """Whether the open `directory`, which has a `.git`, is another repository for git.
 
         Git enters a directory with tracked files, whatever its `.git` is.
         """
@@ -360,7 +360,10 @@ class _ProjectWalk:
         )
 
     def _watch(self, path: str, above: _Watch) -> _Watch:
-        """The watch of the directory PATH, whose parent has the watch ABOVE; made if need be."""
+        """The watch of the directory `path`, whose parent has the watch `above`.
+
+        Made if need be.
+        """
         if path not in self.watches:
             self.watches[path] = _Watch()
             above.entered.append(path.rpartition("/")[2])
@@ -369,7 +372,7 @@ class _ProjectWalk:
     def _with_own_rules(
         self, ignore: Ignore, directory: int, path: str, files: Sequence[str], above: _Watch
     ) -> Ignore:
-        """The rules from above, IGNORE, and those of the open DIRECTORY itself."""
+        """The rules from above, `ignore`, and those of the open `directory` itself."""
         content, left_out = b"", self._tracked.left_out
         if FILE in files:
             try:
@@ -392,7 +395,7 @@ class _ProjectWalk:
     def _leave_out(
         self, found: Grouped, ignore: Ignore, prefix: str, *, all_ignored: bool
     ) -> frozenset[str]:
-        """Take the ignored names out of FOUND; return those that stay, as git tracks them."""
+        """Take the ignored names out of `found`; return those that stay, as git tracks them."""
         ignored = set().union(*found) if all_ignored else ignore.of(found, self.budget)
         if not ignored:
             return frozenset()
@@ -406,7 +409,7 @@ class _ProjectWalk:
         return frozenset(kept)
 
     def _note_unreadable(self, step: Step, problem: PathError) -> None:
-        """Note the directory STEP, which could not be entered because of PROBLEM."""
+        """Note the directory `step`, which could not be entered because of `problem`."""
         status = lstat_or_none(step.name, step.directory)
         # Only a change of permissions changes the stamp. After other failures, the next walk tries
         # again.
@@ -437,7 +440,7 @@ class _Kept:
     def is_current(
         self, directory: int, sources: RuleSources, index: Stamp | None, budget: Budget
     ) -> bool:
-        """Whether a walk of the open DIRECTORY would find the same."""
+        """Whether a walk of the open `directory` would find the same."""
         if sources != self.sources or index != self.index or index == UNSETTLED:
             return False
 

@@ -112,7 +112,7 @@ class TrackedFiles:
 
     @classmethod
     def parse(cls, listed: bytes) -> Self:
-        r"""Read LISTED, such as b"H 100644 6d3c... 0\ta/b.c\0": tag, mode, blob, stage, path."""
+        r"""Read `listed`, such as b"H 100644 6d3c... 0\ta/b.c\0": tag, mode, blob, stage, path."""
         names: list[bytes] = []
         gitlinks: list[str] = []
         left_out: list[str] = []
@@ -126,13 +126,13 @@ class TrackedFiles:
         return cls(names, frozenset(gitlinks), frozenset(left_out))
 
     def has(self, path: str) -> bool:
-        """Whether the index names PATH."""
+        """Whether the index names `path`."""
         name = os.fsencode(path)
         at = bisect_left(self.names, name)
         return self.names[at : at + 1] == [name]
 
     def below(self, path: str) -> bool:
-        """Whether the index names anything below the directory PATH."""
+        """Whether the index names anything below the directory `path`."""
         prefix = os.fsencode(path) + b"/"
         at = bisect_left(self.names, prefix)
         return any(name.startswith(prefix) for name in self.names[at : at + 1])
@@ -161,7 +161,7 @@ class Repository:
     head: str = ""
 
     def branch(self, budget: Budget) -> str | NoGit:
-        """The name of the branch, even before its first commit; "" if HEAD is detached."""
+        """The name of the branch, even before its first commit; "" if `head` is detached."""
         if self.foreign:
             return NoGit.ELSEWHERE
         answer = _ask(self, budget, "symbolic-ref", "--quiet", "--short", "HEAD", fine=(0, 1))
@@ -187,7 +187,7 @@ class Repository:
         return TrackedFiles.parse(b"H " + answer.replace(b"\0", b"\0H ").removesuffix(b"H "))
 
     def is_repository(self, directory: int, budget: Budget) -> bool:
-        """Whether git takes the `.git` in the open DIRECTORY, below this one, for a repository."""
+        """Return whether git takes the `.git` in the open `directory` for a repository."""
         if _holds_endless(os.path.join(_HELD % directory, ".git")):
             return False
         inner, budget = replace(self, directory=directory), budget.at_most(FIRST_SECONDS)
@@ -195,18 +195,18 @@ class Repository:
         return not isinstance(answer, NoGit)
 
     def start(self, budget: Budget, *words: str, given: bytes = b"") -> "RunningGit | NoGit":
-        """Start git with WORDS and the input GIVEN. Take its answer, or end it.
+        """Start git with `words` and the input `given`. Take its answer, or end it.
 
-        The WORDS must make git read its objects, references or configuration alone. What git reads
-        in the work tree can make it run something. It gets no index: whoever reads a split one
-        sets the time of a file.
+        The `words` must make git read its objects, references or configuration alone. What git
+        reads in the work tree can make it run something. It gets no index: whoever reads a split
+        one sets the time of a file.
         """
         return _started(self, budget, words, given, _NO_INDEX)
 
     def ask(
         self, budget: Budget, *words: str, fine: tuple[int, ...] = (0,), given: bytes = b""
     ) -> bytes | NoGit:
-        """The output of git with WORDS (`start`), if the exit status is among FINE."""
+        """The output of git with `words` (`start`), if the exit status is among `fine`."""
         asked = self.start(budget, *words, given=given)
         return asked if isinstance(asked, NoGit) else asked.answer(fine)
 
@@ -215,7 +215,7 @@ class Repository:
         return _ask(self, budget, "ls-files", "-z", "--stage", "--full-name")
 
     def blame(self, commit: str, first: int, last: int, path: str, budget: Budget) -> bytes | NoGit:
-        """Who wrote lines FIRST to LAST of PATH, a path from the top, as of COMMIT (porcelain).
+        """Return the blame of lines `first` to `last` of `path` as of `commit` (porcelain).
 
         Git reads attributes and names of authors in the work tree. So it gets another one, in which
         nobody can put a file.
@@ -236,12 +236,12 @@ class Repository:
         return _VERSIONS[self.program]
 
     def content(self, path: str, budget: Budget) -> bytes:
-        """The content of the file PATH in the index; empty if git does not tell."""
+        """The content of the file `path` in the index; empty if git does not tell."""
         content = _ask(self, budget, "cat-file", "blob", f":./{path}")
         return b"" if isinstance(content, NoGit) else content
 
     def commits(self, most: int, budget: Budget) -> list[list[str]] | NoGit:
-        """The files below the directory that the MOST latest commits touched, the latest first.
+        """The files below the directory that the `most` latest commits touched, the latest first.
 
         Paths are relative to the directory; files that are gone are among them. A commit with none,
         such as a merge, is an empty list, and so is one of a bot.
@@ -262,7 +262,7 @@ class Repository:
 
 
 def find_repository(directory: int, project: str, budget: Budget) -> Repository | NoGit:
-    """The work tree around the open DIRECTORY. A git inside PROJECT, a path, is not run."""
+    """The work tree around the open `directory`. A git inside `project`, a path, is not run."""
     git_directory = _git_directory(directory)
     if not git_directory or _holds_endless(os.path.join(_HELD % directory, git_directory)):
         return NoGit.BROKEN if git_directory else NoGit.NO_WORK_TREE
@@ -290,7 +290,7 @@ def find_repository(directory: int, project: str, budget: Budget) -> Repository 
 
 
 def _git_directory(directory: int) -> str | None:
-    """The git directory in the open DIRECTORY or the nearest above, as a path from DIRECTORY.
+    """The git directory in the open `directory` or the nearest above, as a path from `directory`.
 
     It is a `.git`, or a directory that has a `HEAD` itself. None means that there is neither, so
     git need not be started to say that there is no repository. In doubt the path leads to none.
@@ -318,7 +318,7 @@ def _git_directory(directory: int) -> str | None:
 
 
 def _is_endless(path: str) -> bool:
-    """Whether to read the file PATH may take for ever, as with a fifo or a device."""
+    """Whether to read the file `path` may take for ever, as with a fifo or a device."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -327,12 +327,12 @@ def _is_endless(path: str) -> bool:
 
 
 def _holds_endless(git_directory: str) -> bool:
-    """Whether one of the files that git reads first in GIT_DIRECTORY is endless."""
+    """Whether one of the files that git reads first in `git_directory` is endless."""
     return any(_is_endless(f"{git_directory}/{name}") for name in _FILES)
 
 
 def _is_split(index: str) -> bool:
-    """Whether the file INDEX names a shared index beside it (gitformat-index, "Split index")."""
+    """Whether the file `index` names a shared index beside it (gitformat-index, "Split index")."""
     try:
         beside = filter(None, map(_SHARED.fullmatch, os.listdir(os.path.dirname(index))))
         if not (shared := [bytes.fromhex(name[1]) for name in beside]):
@@ -377,7 +377,7 @@ _TRUE = ("", "true", "yes", "on", "1")
 
 
 def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit:
-    """BARE with git's ANSWER to `_QUESTION`, and the VALUES that `_SETTINGS` printed."""
+    """BARE with git's `answer` to `_QUESTION`, and the `values` that `_SETTINGS` printed."""
     # A newline in the path of the work tree stands as NUL until the lines are split.
     here = os.readlink(_HELD % bare.directory)
     for end in (at for at in range(len(here), 0, -1) if here[at - 1] == "\n"):
@@ -416,10 +416,10 @@ def _described(bare: Repository, answer: str, values: str) -> Repository | NoGit
 
 
 def _resolved(exclude: str, directory: int, top: str) -> str:
-    """Return the file that EXCLUDE, a path from the open DIRECTORY, leads to as a link.
+    """Return the file that `exclude`, a path from the open `directory`, leads to as a link.
 
     Git follows a link at info/exclude, such as `.git/info/exclude -> ../../ignore`. Whoever reads
-    the rules follows none, so a link that leaves the work tree at TOP is returned as it is.
+    the rules follows none, so a link that leaves the work tree at `top` is returned as it is.
     """
     path = os.path.join(_HELD % directory, exclude)
     if not os.path.islink(path):
@@ -429,7 +429,7 @@ def _resolved(exclude: str, directory: int, top: str) -> str:
 
 
 def _is_own(git_directory: str, top: str, worktree: str) -> bool:
-    """Whether GIT_DIRECTORY lies in the work tree at TOP, or names it.
+    """Whether `git_directory` lies in the work tree at `top`, or names it.
 
     A submodule's names it by core.worktree, that of a linked work tree by a file `gitdir`.
     """
@@ -454,7 +454,7 @@ def default_excludes() -> str:
 
 @lru_cache(maxsize=16)
 def _program(project: str, path: str) -> str | None:
-    """The git in a directory of the system, else the first one on PATH outside PROJECT."""
+    """The git in a directory of the system, else the first one on `path` outside `project`."""
     system = [f"{folder}/git" for folder in _PLACES]
     others = [f"{folder}/git" for folder in path.split(":") if folder.startswith("/")]
     outside = (other for other in others if not _is_within(os.path.realpath(other), project))
@@ -496,7 +496,7 @@ class RunningGit:
     _until: float = 0.0
 
     def answer(self, fine: tuple[int, ...]) -> bytes | NoGit:
-        """The output, if the exit status is among FINE. Raises `Cancelled`."""
+        """The output, if the exit status is among `fine`. Raises `Cancelled`."""
         out, errors = self._process.stdout, self._process.stderr
         if out is None or errors is None:
             raise ValueError("git was started without pipes")
@@ -528,7 +528,10 @@ class RunningGit:
     def _read(
         self, printed: dict[int, bytearray], output: bytearray, complaint: bytearray
     ) -> NoGit | None:
-        """Read both pipes into PRINTED until they are closed; of the COMPLAINT, the beginning."""
+        """Read both pipes into `printed` until they are closed.
+
+        Of the `complaint`, the beginning.
+        """
         import selectors
 
         with selectors.DefaultSelector() as selector:
@@ -606,7 +609,7 @@ def _started(
 
 
 def _input(given: bytes) -> IO[bytes]:
-    """A file with the bytes GIVEN. It is in memory: git may answer before it has read all."""
+    """A file with the bytes `given`. It is in memory: git may answer before it has read all."""
     if not given:
         return open(os.devnull, "rb")  # not DEVNULL, which is opened for writing, too
     file = os.fdopen(os.memfd_create("git"), "w+b")

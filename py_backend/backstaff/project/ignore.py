@@ -36,7 +36,7 @@ class Rules:
     """The lines of one file, about paths below the directory of the file."""
 
     def __init__(self, content: bytes, *, ignore_case: bool = False) -> None:
-        """Read CONTENT. Lines that are no rules are passed over, as git does."""
+        """Read `content`. Lines that are no rules are passed over, as git does."""
         from pathspec import PathSpec
 
         from backstaff.project.ignore_pattern import IgnorePattern, rule
@@ -68,26 +68,26 @@ class Rules:
         self._everywhere = None in places
 
     def is_alike_below(self, parent: str) -> bool:
-        """Whether the lines say the same in PARENT and in every directory below it."""
+        """Whether the lines say the same in `parent` and in every directory below it."""
         if self._everywhere:
             return False
         first = bisect_left(self._places, parent)
         return not any(place.startswith(parent) for place in self._places[first : first + 1])
 
     def sieve(self, parent: str) -> "_Sieve":
-        """The sieve for names in PARENT, which is "" or `a/b/`."""
+        """The sieve for names in `parent`, which is "" or `a/b/`."""
         named = self._named.get(parent, [])
         wild = [line for line in self._wild if line.reaches(parent)]
         return _Sieve(self._anywhere + named + wild) if named or wild else self._sieve
 
     def verdict(self, path: str) -> bool | None:
-        """Whether PATH is ignored; None if no line is about it. A directory ends with a slash."""
+        """Whether `path` is ignored; None if no line is about it. A directory ends with a slash."""
         return self._spec.check_file(path).include
 
 
 @lru_cache(maxsize=8)
 def rules_of(content: bytes, *, ignore_case: bool = False) -> Rules:
-    """The `Rules` in CONTENT. A tree can hold the same file many times."""
+    """The `Rules` in `content`. A tree can hold the same file many times."""
     return Rules(content, ignore_case=ignore_case)
 
 
@@ -101,17 +101,17 @@ class Ignore:
     __slots__ = ("_constant", "_sieves", "layers")
 
     def __init__(self, layers: tuple[tuple[Rules, str], ...] = ()) -> None:
-        """Hold these LAYERS."""
+        """Hold these `layers`."""
         self.layers = layers
         self._constant = all(rules.is_alike_below(parent) for rules, parent in layers)
         self._sieves = [rules.sieve(parent) for rules, parent in layers]
 
     def under(self, rules: Rules) -> "Ignore":
-        """The same with RULES for this very directory, which go before all others."""
+        """The same with `rules` for this very directory, which go before all others."""
         return Ignore(((rules, ""), *self.layers)) if rules.lines else self
 
     def below(self, name: str) -> "Ignore":
-        """The same rules as they hold in the directory NAME."""
+        """The same rules as they hold in the directory `name`."""
         if self._constant:
             return self
         from backstaff.project.ignore_pattern import as_bytes
@@ -120,7 +120,7 @@ class Ignore:
         return Ignore(tuple([(rules, parent + added) for rules, parent in self.layers]))
 
     def ignores(self, name: str, *, directory: bool) -> bool:
-        """Whether NAME in this directory is ignored."""
+        """Whether `name` in this directory is ignored."""
         from backstaff.project.ignore_pattern import as_bytes
 
         path = as_bytes(name) + "/" * directory
@@ -128,7 +128,10 @@ class Ignore:
         return next((verdict for verdict in verdicts if verdict is not None), False)
 
     def of(self, found: Grouped, budget: Budget) -> set[str]:
-        """The ignored names among those FOUND here; fewer if the time is up. Raises `Cancelled`."""
+        """The ignored names among those `found` here; fewer if the time is up.
+
+        Raises `Cancelled`.
+        """
         ignored: set[str] = set()
         for kind, names in zip(GROUPS, found, strict=True):
             doubtful = {name for sieve in self._sieves for name in sieve.of(names, budget)}
@@ -159,7 +162,7 @@ class _Sieve:
         self._slashed = [f"{ending}/" for ending in endings]
 
     def of(self, names: Sequence[str], budget: Budget) -> set[str]:
-        """The NAMES that could match; fewer if the time is up. Raises `Cancelled`."""
+        """The `names` that could match; fewer if the time is up. Raises `Cancelled`."""
         found = set() if self._exact.isdisjoint(names) else set(self._exact.intersection(names))
         if self._slashed and names:
             joined = "/".join(names) + "/"

@@ -42,7 +42,7 @@ def as_bytes(name: str) -> str:
 
 
 def as_name(text: str) -> str:
-    """The name that `as_bytes` made TEXT of."""
+    """The name that `as_bytes` made `text` of."""
     return text if text.isascii() else os.fsdecode(text.encode("latin-1"))
 
 
@@ -55,7 +55,7 @@ class IgnorePattern(Pattern):
     """
 
     def __init__(self, line: str, *, ignore_case: bool = False) -> None:
-        """Read LINE, which `rule` has returned."""
+        """Read `line`, which `rule` has returned."""
         super().__init__(include=not line.startswith("!"))
         line = line.removeprefix("!")
         self.directories_only = line.endswith("/")
@@ -70,7 +70,7 @@ class IgnorePattern(Pattern):
         self._plain = self._literal == len(self._text) and not ignore_case
 
     def match_file(self, file: str) -> bool | None:
-        """True if the line is about the path FILE, else None, as pathspec has it."""
+        """True if the line is about the path `file`, else None, as pathspec has it."""
         if file.endswith("/"):
             file = file[:-1]
         elif self.directories_only:
@@ -88,7 +88,7 @@ class IgnorePattern(Pattern):
         return parent if named else None
 
     def reaches(self, parent: str) -> bool:
-        """Whether the line can match anything in the directory PARENT; True in doubt."""
+        """Whether the line can match anything in the directory `parent`; True in doubt."""
         if self._cut_before_span:
             return True
         if REST in self._tokens:
@@ -110,7 +110,7 @@ class IgnorePattern(Pattern):
         return self._text_of(self._last[1:]) if self._last and starred else None
 
     def may_match(self, name: str) -> bool:
-        """Whether the line can match NAME in some directory."""
+        """Whether the line can match `name` in some directory."""
         return self._last is None or self._matches(self._regex_of_name, name)
 
     def _text_of(self, tokens: list[Token]) -> str | None:
@@ -161,7 +161,7 @@ class IgnorePattern(Pattern):
 
 
 def rule(line: bytes) -> str:
-    """The rule in LINE, which ended with a newline; "" if it holds none."""
+    """The rule in `line`, which ended with a newline; "" if it holds none."""
     if line.startswith(b"#"):
         return ""
     text = line.removesuffix(b"\r").partition(b"\0")[0].decode("latin-1")
@@ -171,7 +171,10 @@ def rule(line: bytes) -> str:
 
 
 def _tokens(text: str, cut: int, *, paths: bool, ignore_case: bool) -> list[Token]:
-    """The tokens of TEXT, which begins with CUT literal characters; `**` spans in PATHS alone."""
+    """The tokens of `text`, which begins with `cut` literal characters.
+
+    `**` spans in `paths` alone.
+    """
 
     def plain(character: str) -> Token:
         capital = ignore_case and "A" <= character <= "Z"
@@ -197,7 +200,7 @@ def _tokens(text: str, cut: int, *, paths: bool, ignore_case: bool) -> list[Toke
 
 
 def _stars(text: str, at: int, cut: int, *, paths: bool) -> tuple[Token, int]:
-    """The token of the stars at this place of TEXT, and the place of the next token."""
+    """The token of the stars at this place of `text`, and the place of the next token."""
     end = at
     while text[end : end + 1] == "*":
         end += 1
@@ -232,7 +235,7 @@ _RANGE_END = re.compile(r"-(?:\\(?P<escaped>.)|(?P<plain>[^\\\]]))", re.DOTALL)
 
 
 def _class(text: str, at: int, *, ignore_case: bool) -> tuple[Token, int]:
-    """The token of the class whose members start here in TEXT, and the place of the next token."""
+    """Return the token of the class that starts here in `text`, and the next token's place."""
     negated = text[at : at + 1] in ("!", "^")
     start = at = at + negated
     members = ""
@@ -261,7 +264,7 @@ def _class(text: str, at: int, *, ignore_case: bool) -> tuple[Token, int]:
 
 
 def _range(first: str, last: str) -> str:
-    """Members of a class from FIRST to LAST, if there are any."""
+    """Members of a class from `first` to `last`, if there are any."""
     return f"{_hex(first)}-{_hex(last)}" if first <= last else ""
 
 

@@ -56,7 +56,7 @@ class PackedPaths(Sequence[str]):
     """The paths of all files and links in some directories, in order."""
 
     def __init__(self, directories: Sequence[Directory], length: int) -> None:
-        """Hold the paths of DIRECTORIES, LENGTH in all."""
+        """Hold the paths of `directories`, `length` in all."""
         self.directories = directories
         self._length = length
         self._latest: tuple[int, Sequence[str]] = (0, ())
@@ -96,7 +96,7 @@ class PackedPaths(Sequence[str]):
     def batches(self, *, fold: bool = False) -> Iterator[tuple[int, list[str]]]:
         """Yield all paths, at most `AT_ONCE` in a list, after the position of the first of them.
 
-        If FOLD, the case of the paths is folded.
+        If `fold`, the case of the paths is folded.
         """
         for number in range(0, len(self.directories), TOGETHER):
             together = self.directories[number : number + TOGETHER]
@@ -106,7 +106,7 @@ class PackedPaths(Sequence[str]):
                 yield together[0].first + at, paths[at : at + AT_ONCE]
 
     def picked(self, positions: Sequence[int]) -> list[str]:
-        """The paths at POSITIONS, which ascend: a third of the time of one after the other."""
+        """The paths at `positions`, which ascend: a third of the time of one after the other."""
         picked: list[str] = []
         first, end, number, paths = 0, 0, -1, list[str]()
         for position in positions:

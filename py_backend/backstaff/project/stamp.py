@@ -23,13 +23,13 @@ _CHANGED: Callable[[Stamp], int] = itemgetter(1)
 
 
 def settled(status: os.stat_result, now: int) -> Stamp:
-    """The stamp of STATUS, which was read at NOW or later; UNSETTLED if it is too young."""
+    """The stamp of `status`, which was read at `now` or later; UNSETTLED if it is too young."""
     stamp = stamp_of(status)
     young = now - RACY_NS
     return stamp if stamp[0] < young and stamp[1] < young else UNSETTLED
 
 
 def latest(stamps: Sequence[Stamp]) -> int:
-    """The latest time in STAMPS, of which there is one at least."""
+    """The latest time in `stamps`, of which there is one at least."""
     modified, changed = max(map(_MODIFIED, stamps)), max(map(_CHANGED, stamps))
     return max(modified, changed)

@@ -94,7 +94,7 @@ _TAR_AT, _TAR = 257, b"ustar"
 
 
 def codec(name: str) -> str:
-    """Python's name of the encoding that Emacs, MIME or a person calls NAME; "" for none."""
+    """Python's name of the encoding that Emacs, MIME or a person calls `name`; "" for none."""
     if len(name) > MAX_NAME:
         return ""
     plain = _LINE_ENDS.sub("", name.strip().lower())
@@ -115,10 +115,10 @@ def codec(name: str) -> str:
 
 
 def candidates(head: bytes, coding: str, encoding: str, *, sure: bool) -> list[str]:
-    """The encodings to try in this order; none if HEAD, the first bytes, is binary.
+    """The encodings to try in this order; none if `head`, the first bytes, is binary.
 
-    CODING is Emacs's and ENCODING the caller's; either may be empty. SURE says that Emacs made the
-    bytes itself.
+    `coding` is Emacs's and `encoding` the caller's; either may be empty. `sure` says that Emacs
+    made the bytes itself.
     """
     mark = next((name for bom, name in _BOMS if head.startswith(bom)), "")
     told = [codec(name) for name in (coding, _cookie(head), encoding)]
@@ -134,14 +134,14 @@ def _cookie(head: bytes) -> str:
 
 
 def kind(head: bytes) -> str:
-    """The kind of a binary file that begins with HEAD; "" if that does not tell."""
+    """The kind of a binary file that begins with `head`; "" if that does not tell."""
     if head[_TAR_AT:].startswith(_TAR):
         return "tar"
     return next((name for magic, name in _KINDS if head.startswith(magic)), "")
 
 
 def suggestions(sample: bytes) -> list[str]:
-    """Some likely encodings of SAMPLE, bytes around one that is not UTF-8; the likeliest first.
+    """Some likely encodings of `sample`, bytes around one that is not UTF-8; the likeliest first.
 
     In Western texts a high byte mostly stands alone, and in others beside another one.
     """
@@ -153,7 +153,7 @@ def suggestions(sample: bytes) -> list[str]:
 
 
 def _reads_well(sample: bytes, name: str) -> bool:
-    """Whether SAMPLE is letters beside ASCII in this encoding; its ends may cut a character."""
+    """Whether `sample` is letters beside ASCII in this encoding; its ends may cut a character."""
     for start, end in _ends(sample):
         try:
             text = sample[start:end].decode(name)
@@ -166,5 +166,5 @@ def _reads_well(sample: bytes, name: str) -> bool:
 
 
 def _ends(sample: bytes) -> Iterator[tuple[int, int]]:
-    """Where SAMPLE may begin and end if its first and last bytes belong to cut characters."""
+    """Where `sample` may begin and end if its first and last bytes belong to cut characters."""
     return ((start, len(sample) - cut) for start in range(4) for cut in range(4))

@@ -74,7 +74,7 @@ class Source:
 
 @contextmanager
 def opened(path: str, context: Context) -> Iterator[Source]:
-    """Open PATH below the root. Raises `PathError`, `ContentError`.
+    """Open `path` below the root. Raises `PathError`, `ContentError`.
 
     A buffer stands for the file that its links lead to, and for one that does not exist yet.
     """

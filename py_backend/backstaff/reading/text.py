@@ -39,7 +39,7 @@ class LineSink(Protocol):
     def take(self, text: str, first: int, last: int) -> bool:
         r"""Take the next piece of the text; return whether more is wanted.
 
-        It begins somewhere in line FIRST and ends in line LAST. Its lines end with `\n` only.
+        It begins somewhere in line `first` and ends in line `last`. Its lines end with `\n` only.
         """
 
 
@@ -59,7 +59,7 @@ class TextFacts:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    r"""A place to begin reading at: OFFSET bytes are before it, and it is in the line NUMBER.
+    r"""A place to begin reading at: `offset` bytes are before it, and it is in the line `number`.
 
     `state` is that of the decoder there, and `held` the `\r` that it has decoded last, or "".
     """
@@ -87,9 +87,9 @@ _KNOWN: LRUCache[tuple[Stamp, str, str], CachedText] = LRUCache(
 
 
 def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFacts:
-    """Read SOURCE in the first encoding that fits; TAKER makes a new `LineSink` for each try.
+    """Read `source` in the first encoding that fits; `taker` makes a new `LineSink` for each try.
 
-    ENCODING comes from the caller, or is "". Raises `ContentError` with the codes of read 6.
+    `encoding` comes from the caller, or is "". Raises `ContentError` with the codes of read 6.
     """
     key = (source.stamp(), source.coding, encoding)
     settled = key[0] != UNSETTLED
@@ -106,7 +106,10 @@ def read(source: Source, encoding: str, taker: Callable[[], LineSink]) -> TextFa
 
 
 def _taken(source: Source, known: CachedText, taker: LineSink) -> bool:
-    """Let TAKER take its lines, which begin behind a mark; False if the file is another by now."""
+    """Let `taker` take its lines, which begin behind a mark.
+
+    False if the file is another by now.
+    """
     before = bisect_left(known.marks, taker.start, key=attrgetter("number")) - 1
     mark = known.marks[max(0, before)]
     number = mark.number
@@ -181,7 +184,7 @@ def _decoded(source: Source, name: str, taker: LineSink) -> CachedText:
 def _texts(
     pieces: Iterable[bytes], name: str, mark: Checkpoint
 ) -> Iterator[tuple[str, Checkpoint]]:
-    r"""Yield the text of each of PIECES, which begin at MARK, and the mark at its end.
+    r"""Yield the text of each of `pieces`, which begin at `mark`, and the mark at its end.
 
     No `\r\n` lies between two texts.
     """
@@ -203,7 +206,7 @@ def _texts(
 
 
 def _with_last(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    """Yield each of PIECES, then an empty one that is the last."""
+    """Yield each of `pieces`, then an empty one that is the last."""
     for piece in pieces:
         yield piece, False
     yield b"", True
@@ -217,7 +220,7 @@ def _binary(head: bytes) -> ContentError:
 
 
 def _unknown(source: Source, failures: list[tuple[str, int]]) -> ContentError:
-    """The error for a text in none of the encodings that FAILURES name, each with an offset."""
+    """The error for a text in none of the encodings that `failures` name, each with an offset."""
     offset = max(offset for name, offset in failures if name.startswith("utf-8"))
     start, position, sample = max(0, offset - SAMPLE_BYTES), 0, b""
     for piece in source.pieces(0):

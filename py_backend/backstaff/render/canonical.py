@@ -27,7 +27,7 @@ def _plain(value: object) -> object:
 
 
 def rows_to_json(rows: Rows) -> list[str]:
-    """`to_json` of each row of ROWS, written column by column."""
+    """`to_json` of each row of `rows`, written column by column."""
     return list(rows.written("{,}", lambda key: f"{to_json(key)}:", _column))
 
 

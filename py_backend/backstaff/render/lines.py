@@ -19,12 +19,12 @@ REMEDY_SHARE = 4
 
 
 def size(text: str) -> int:
-    """The bytes of TEXT in UTF-8."""
+    """The bytes of `text` in UTF-8."""
     return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """COUNT with its noun: `1 file`, `2 files`, or with NOUNS `2 directories`."""
+    """COUNT with its noun: `1 file`, `2 files`, or with `nouns` `2 directories`."""
     return f"{count} {noun if count == 1 else nouns or noun + 's'}"
 
 
@@ -41,11 +41,11 @@ def cut(
     *,
     longest: bool = False,
 ) -> tuple[str, int]:
-    """The first of ROWS between HEAD and an end, in LIMIT bytes, and the number of rows shown.
+    """Return `head`, the first of `rows` and an end in `limit` bytes, and the number of rows.
 
-    END makes the end from that number. HEAD and the end stay whole, even if they alone take more
-    than LIMIT bytes. With LONGEST, a cut leaves room for the longest end, whose numbers have more
-    digits, so a higher limit never shows less.
+    `end` makes the end from that number. `head` and the end stay whole, even if they alone take
+    more than `limit` bytes. With `longest`, a cut leaves room for the longest end, whose numbers
+    have more digits, so a higher limit never shows less.
     """
 
     def text(shown: int) -> str:
@@ -62,22 +62,22 @@ def cut(
 
 
 def fitting(sizes: Iterable[float], room: float) -> int:
-    """How many of the first SIZES fit in ROOM together: two of 3, 4 and 5 in 8."""
+    """How many of the first `sizes` fit in `room` together: two of 3, 4 and 5 in 8."""
     return sum(1 for _ in takewhile(lambda total: total <= room, accumulate(sizes)))
 
 
 def left_out(count: int, limit: int, remedy: str = "") -> str:
-    """The last line of a cut text: `[3 more lines left out for a limit of 500 bytes: REMEDY]`."""
+    """The last line of a cut text: `[3 more lines left out for a limit of 500 bytes: `remedy`]`."""
     return bracketed([omitted(plural(count, "more line"), limit, remedy)]) if count else ""
 
 
 def omitted(things: str, limit: int, remedy: str = "") -> str:
-    """`3 more files left out for a limit of 500 bytes: REMEDY`, where THINGS are `3 more files`."""
+    """`3 more files left out for a limit of 500 bytes: REMEDY`; `things` is `3 more files`."""
     return f"{things} left out for a limit of {limit} bytes" + (f": {remedy}" if remedy else "")
 
 
 def clipped(text: str, limit: int) -> str:
-    """TEXT in at most LIMIT bytes: the first lines that fit, and `[cut to 500 bytes]`.
+    """TEXT in at most `limit` bytes: the first lines that fit, and `[cut to 500 bytes]`.
 
     Where no line fits, the answer is the beginning of the first. The limit is at least `LEAST`.
     """
@@ -91,7 +91,7 @@ def clipped(text: str, limit: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """TEXT in at most MOST bytes; `…` at its end stands for the rest."""
+    """TEXT in at most `most` bytes; `…` at its end stands for the rest."""
     if size(text) <= most:
         return text
     kept = text.encode(errors="replace")[: most - len("…".encode())]
@@ -99,12 +99,12 @@ def shortened(text: str, most: int) -> str:
 
 
 def bracketed(notes: Iterable[Note | str]) -> str:
-    """A line for each of NOTES: `[there may be more: raise max_results (at most 100)]`."""
+    """A line for each of `notes`: `[there may be more: raise max_results (at most 100)]`."""
     return "".join(f"[{shortened(str(note), MAX_NOTE)}]\n" for note in notes)
 
 
 def some_of(words: Iterable[str], count: int, *, between: str = " ", most: int = EXAMPLES) -> str:
-    """The first of WORDS, at most MOST of them, and how many of COUNT remain.
+    """The first of `words`, at most `most` of them, and how many of `count` remain.
 
     For example `src/a.c src/b.c and 3 more`. The answer is "" if the first word has no room.
     """
@@ -115,15 +115,15 @@ def some_of(words: Iterable[str], count: int, *, between: str = " ", most: int =
 
 
 def directories_in_a_note(paths: Sequence[str]) -> str:
-    """Some of PATHS and the number of the others: `src/a src/b and 3 more`."""
+    """Some of `paths` and the number of the others: `src/a src/b and 3 more`."""
     return some_of(map(word, paths), len(paths)) or f"{len(paths)} with long names"
 
 
 def all_files(path: str, query: str, limit: int, named: Callable[[str], str]) -> str | None:
-    """The call that lists, page by page, the files below PATH that the glob QUERY matches.
+    """The call that lists, page by page, the files below `path` that the glob `query` matches.
 
     For example `workspace/search_files {"path": "src", "query": "*.c", "kind": "glob", ...}`. The
-    answer is None if the call takes too much of a text of LIMIT bytes. NAMED is the context's.
+    answer is None if the call takes too much of a text of `limit` bytes. `named` is the context's.
     """
     # JSON with escapes keeps any name on one line.
     arguments = {"path": path, "query": query, "kind": "glob", "include_ignored": True}

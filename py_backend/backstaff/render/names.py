@@ -58,17 +58,17 @@ def word(name: str) -> str:
 
 
 def show_all(names: Sequence[str]) -> Sequence[str]:
-    """`show` of each of NAMES."""
+    """`show` of each of `names`."""
     return names if _all(_ALL_PLAIN_ASCII, names) else [show(name) for name in names]
 
 
 def words(names: Sequence[str]) -> Sequence[str]:
-    """`word` of each of NAMES."""
+    """`word` of each of `names`."""
     return names if _all(_ALL_WORDS_ASCII, names) else [word(name) for name in names]
 
 
 def labels(shown: Callable[[str], str], texts: Iterable[str]) -> list[tuple[str, str]]:
-    r"""Pair each of TEXTS that SHOWN changes with its new form: `("a\nb", '"a\\nb"')`."""
+    r"""Pair each of `texts` that `shown` changes with its new form: `("a\nb", '"a\\nb"')`."""
     given = list(filter(None, texts))
     if _all(_ALL_WORDS_ASCII, given):
         return []
@@ -76,7 +76,10 @@ def labels(shown: Callable[[str], str], texts: Iterable[str]) -> list[tuple[str,
 
 
 def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
-    """Whether each of NAMES is a line of LINES. Nearly always it is, and one match finds out."""
+    """Whether each of `names` is a line of `lines`.
+
+    Nearly always it is, and one match finds out.
+    """
     together = "\n".join([*names, ""])
     return lines.fullmatch(together) is not None and together.count("\n") == len(names)
 
@@ -84,7 +87,8 @@ def _all(lines: re.Pattern[str], names: Sequence[str]) -> bool:
 def quote(text: str, most: int | None = MAX_ECHO) -> str:
     """TEXT that a caller gave, as a message echoes it: 'as given', or a JSON string literal.
 
-    After MOST characters `…` stands for the rest. None keeps all, for a text that a reader copies.
+    After `most` characters `…` stands for the rest. None keeps all, for a text that a reader
+    copies.
     """
     if most is not None and len(text) > most:
         text = text[:most] + "…"
@@ -105,7 +109,7 @@ def prose(text: str) -> str:
 
 
 def is_plain(name: str) -> bool:
-    """Whether NAME can stand bare."""
+    """Whether `name` can stand bare."""
     if _PLAIN_ASCII.fullmatch(name):
         return True
     if _compiled(_NEEDS_QUOTES).search(name):
@@ -120,7 +124,7 @@ def literal(name: str) -> str:
 
 
 def escaped(match: re.Match[str]) -> str:
-    r"""The one character of MATCH as JSON escapes, two beyond U+FFFF: `\ud83d\ude00`."""
+    r"""The one character of `match` as JSON escapes, two beyond U+FFFF: `\ud83d\ude00`."""
     code = ord(match[0])
     if code < 1 << 16:
         return f"\\u{code:04x}"
@@ -137,7 +141,7 @@ def lossy(text: str) -> str:
 
 
 def widths(texts: Sequence[str]) -> list[int]:
-    """The columns that each of TEXTS takes on a screen."""
+    """The columns that each of `texts` takes on a screen."""
     return [len(text) if text.isascii() else sum(map(_columns, text)) for text in texts]
 
 

@@ -79,7 +79,7 @@ COMMANDS: Refusals = {
 
 
 def refused(error: PathError, path: str, refusals: Refusals, **words: str) -> ToolError:
-    """Return the tool's error for ERROR, met on the way to PATH, in the words of REFUSALS."""
+    """Return the tool's error for `error`, met on the way to `path`, in the words of `refusals`."""
     fault = error.fault
     if fault not in refusals:
         fault = _GENERAL.get(fault, Fault.OTHER)

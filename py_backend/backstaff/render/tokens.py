@@ -28,7 +28,7 @@ SAFETY = 1.08
 
 
 def tokens(text: str) -> float:
-    """The tokens of TEXT. Blanks cost nothing: they belong to the words behind them."""
+    """The tokens of `text`. Blanks cost nothing: they belong to the words behind them."""
     return sum(map(_tokens, text.split(" ")))
 
 

@@ -73,7 +73,7 @@ class Block:
 
 
 def blocks(text: str, language: Language, budget: Budget) -> list[Block]:
-    """The definitions of TEXT in the order of their lines. Raises what BUDGET does."""
+    """The definitions of `text` in the order of their lines. Raises what `budget` does."""
     return _Pass(text, language).run(budget)
 
 
@@ -138,7 +138,7 @@ class _Pass:
         return [one for one in self.found if one.name and (one.opened or not one.unsure)]
 
     def _may_define(self, body: str, indent: int, top: Block) -> bool:
-        """Whether BODY, within TOP, may define something without a keyword."""
+        """Whether `body`, within `top`, may define something without a keyword."""
         language = self.language
         is_member = indent == top.inner and top.kind in CONTAINERS
         if is_member or (language.template and body.startswith("template")):
@@ -156,7 +156,7 @@ class _Pass:
         return body
 
     def _belongs(self, line: Line) -> bool:
-        """End what LINE ends. Whether it only goes on with, or closes, an open definition."""
+        """End what `line` ends. Whether it only goes on with, or closes, an open definition."""
         stack = self.stack
         goes_on = False
         while line.indent <= (top := stack[-1]).indent and not goes_on:
@@ -195,7 +195,7 @@ class _Pass:
         return False
 
     def _goes_on(self, top: Block, line: Line) -> bool:
-        """Whether LINE, indented like TOP, belongs to it, but does not end it."""
+        """Whether `line`, indented like `top`, belongs to it, but does not end it."""
         language, tail = self.language, line.tail
         if language.ends is not Ends.BRACKET:
             return bool(language.is_going_on(line.body))
@@ -219,7 +219,7 @@ class _Pass:
         return line.tail[-1] not in ";,)"
 
     def _open(self, top: Block, line: Line, *, goes_on: bool) -> None:
-        """See whether the body of TOP begins, or all of it ends, on LINE."""
+        """See whether the body of `top` begins, or all of it ends, on `line`."""
         if self.language.ends is not Ends.BRACKET:
             return
         tail = line.tail
@@ -235,7 +235,7 @@ class _Pass:
             self.stack.pop()
 
     def _define(self, line: Line, found: re.Match[str] | None) -> None:
-        """Put what LINE defines, if anything, on the stack."""
+        """Put what `line` defines, if anything, on the stack."""
         language, tail, owner = self.language, line.tail, self.stack[-1]
         if language.template and line.body.startswith("template"):
             after = line.body.partition("<")[2]
@@ -328,7 +328,7 @@ class _Pass:
         )
 
     def _first_line(self, line: Line) -> int:
-        """The first of the lines above LINE that belong to it: comments, decorators, attributes."""
+        """Return the first line above `line` that belongs to it: comment, decorator, attribute."""
         language = self.language
         first = at = line.number
         least = max(0, at - MAX_ABOVE)
@@ -351,7 +351,7 @@ class _Pass:
 
 
 def _indentation(line: str, body: str) -> int:
-    """The column of BODY in LINE."""
+    """The column of `body` in `line`."""
     indent = line.find(body[0])
     if indent and "\t" in line[:indent]:
         return len(line[: min(indent, LONGEST)].expandtabs(_TAB))
@@ -359,7 +359,7 @@ def _indentation(line: str, body: str) -> int:
 
 
 def nested(found: Sequence[Block]) -> list[tuple[Block, int, int]]:
-    """Each of FOUND with its depth and the number of the one around it, or -1."""
+    """Each of `found` with its depth and the number of the one around it, or -1."""
     result: list[tuple[Block, int, int]] = []
     around: list[int] = []
     for number, block in enumerate(found):

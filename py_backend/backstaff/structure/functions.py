@@ -22,7 +22,7 @@ _FOREIGN = re.compile(r"[\"'`;/+|!%\\]|->|\b(?:return|throw|else|new|case|goto)\
 
 
 def closing(text: str, pair: str) -> int:
-    """The place behind the end of the bracket PAIR, as "()", that TEXT begins within; or -1."""
+    """The place behind the end of the bracket `pair`, as "()", that `text` begins within; or -1."""
     level = 1
     for place, character in enumerate(text):
         level += (character == pair[0]) - (character == pair[1])
@@ -34,10 +34,10 @@ def closing(text: str, pair: str) -> int:
 def function_name(  # noqa: PLR0911  # a line can fail to be a function in many ways
     text: str, language: Language, owner: str, *, member: bool, typed: bool
 ) -> str:
-    """The name of the function that TEXT, a line with a parenthesis, defines; or "".
+    """The name of the function that `text`, a line with a parenthesis, defines; or "".
 
-    OWNER is the name of the type around it, whose name a constructor has. With TYPED it needs no
-    type before its name, as one stands on the line above.
+    `owner` is the name of the type around it, whose name a constructor has. With `typed` it needs
+    no type before its name, as one stands on the line above.
     """
     if language.shape is Shape.BARE:
         return _bare_name(text, language, member=member)

@@ -18,7 +18,7 @@ _ADORNMENT = re.compile(r"([=\-~^\"'`#*+.:_<>])\1*+$")
 
 
 def sections(text: str, language: str) -> list[Block]:
-    """The sections of TEXT, in the order of their lines."""
+    """The sections of `text`, in the order of their lines."""
     lines = [line[:LONGEST].rstrip() for line in text.split("\n")]
     result: list[Block] = []
     above: list[tuple[int, Block]] = []

@@ -48,7 +48,7 @@ class Long(NamedTuple):
     """A pattern."""
 
     def end(self, text: str, place: int) -> int:
-        """Where the token of TEXT ends that goes on at PLACE; -1 if it does not."""
+        """Where the token of `text` ends that goes on at `place`; -1 if it does not."""
         if not self.escape:
             at = text.find(self.close, place)
             return at + len(self.close) if at >= 0 else -1

@@ -260,7 +260,10 @@ _BY_WORD = {
 
 
 def language_of(path: str, text: str) -> str:
-    """The language of TEXT, the file PATH, by its name and else its first line; "" if not known."""
+    """The language of `text`, the file `path`, by its name and else its first line.
+
+    "" if not known.
+    """
     name = path.rpartition("/")[2]
     stem, _, extension = name.rpartition(".")
     known = _BY_NAME.get(name) or (stem and _BY_EXTENSION.get(extension.lower())) or ""

@@ -56,14 +56,14 @@ class Outline:
     definitions: Sequence[Definition]
 
     def around(self, line: int) -> Definition | None:
-        """The innermost definition that LINE is in."""
+        """The innermost definition that `line` is in."""
         at = bisect_right(self.definitions, line, key=attrgetter("first_line")) - 1
         while at >= 0 and self.definitions[at].last_line < line:
             at = self.definitions[at].parent
         return self.definitions[at] if at >= 0 else None
 
     def above(self, definition: Definition) -> list[Definition]:
-        """The definitions around DEFINITION, the outermost first."""
+        """The definitions around `definition`, the outermost first."""
         result = []
         while definition.parent >= 0:
             definition = self.definitions[definition.parent]
@@ -71,7 +71,7 @@ class Outline:
         return result[::-1]
 
     def named(self, symbol: str) -> list[Definition]:
-        """The definitions whose qualified name is SYMBOL or ends with it, as in `Server.run`."""
+        """The definitions whose qualified name is `symbol` or ends with it, as in `Server.run`."""
         parts = names_in(symbol)
         most = len(parts)
         ends = (one for one in self.definitions if names_in(one.qualified)[-most:] == parts)
@@ -81,7 +81,7 @@ class Outline:
 
 
 def names_in(symbol: str) -> list[str]:
-    """The names that SYMBOL joins by `.`, `::`, `#` or `/`."""
+    """The names that `symbol` joins by `.`, `::`, `#` or `/`."""
     return [part for part in _JOINTS.split(symbol) if part]
 
 
@@ -89,7 +89,10 @@ _KEPT: LRUCache[tuple[int, int, str], Outline] = LRUCache(MAX_KEPT)
 
 
 def outline(text: str, path: str, budget: Budget) -> Outline | None:
-    """The outline of TEXT, the file PATH; None if nothing is known. Raises what BUDGET does."""
+    """The outline of `text`, the file `path`; None if nothing is known.
+
+    Raises what `budget` does.
+    """
     if len(text) > MAX_CHARACTERS or not (language := language_of(path, text)):
         return None
     if text.count("\n") > MAX_LINES:

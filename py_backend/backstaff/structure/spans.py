@@ -36,13 +36,13 @@ class Spans:
                 place = text.find(mark, place) if place >= 0 else -1
 
     def may_begin(self, number: int) -> bool:
-        """Whether such a token may begin on line NUMBER (from 0)."""
+        """Whether such a token may begin on line `number` (from 0)."""
         line = self.lines[number]
         odd = (line.count(quote) & 1 for quote in self.language.long_quotes)
         return number in self.beginnings or any(odd)
 
     def end(self, number: int) -> tuple[int, bool]:
-        """The line (from 0) on which the last token ends that begins on line NUMBER.
+        """The line (from 0) on which the last token ends that begins on line `number`.
 
         Also whether that token is a string, which is code. Lines are asked for in their order.
         """

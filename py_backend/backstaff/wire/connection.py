@@ -40,7 +40,7 @@ class Connection:
     """The server's end of one connection."""
 
     def __init__(self, server: Server, send: Callable[[bytes], None], workers: Workers) -> None:
-        """Answer with SEND, which writes one whole frame and may be called by any thread."""
+        """Answer with `send`, which writes one whole frame and may be called by any thread."""
         self._workers = workers
         self._server = server
         self._send = send
@@ -69,7 +69,7 @@ class Connection:
         }
 
     def receive(self, data: bytes) -> None:
-        """Answer the requests that DATA completes. Raises `BadFrame`: then hang up."""
+        """Answer the requests that `data` completes. Raises `BadFrame`: then hang up."""
         for incoming in self._frames.feed(data):
             try:
                 self._handle(incoming)
@@ -139,7 +139,7 @@ class Connection:
             self._reply(uid, "return-error", str(error))
 
     def _finish(self, running: RunningCall, reply: Reply) -> None:
-        """Send the REPLY. Both a worker and its watcher may try: the first one does.
+        """Send the `reply`. Both a worker and its watcher may try: the first one does.
 
         A reply that no frame can hold, text and data together, is made again with a limit in
         proportion: 20 MB become at most 15.

@@ -35,7 +35,7 @@ class FrameReader:
     _skipping: int = 0
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Add DATA and yield the frames that it completes. Raises `BadFrame`."""
+        """Add `data` and yield the frames that it completes. Raises `BadFrame`."""
         self._buffer += data
         while True:
             skipped = min(self._skipping, len(self._buffer))
@@ -58,7 +58,7 @@ class FrameReader:
 
 
 def frame(body: bytes) -> bytes:
-    """Return BODY as a frame; a newline is added, and counted, as Emacs likes it."""
+    """Return `body` as a frame; a newline is added, and counted, as Emacs likes it."""
     length = len(body) + 1
     if length > MAX_FRAME_BYTES:
         raise ValueError(f"a frame cannot hold {length} bytes")

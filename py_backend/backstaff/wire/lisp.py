@@ -63,7 +63,7 @@ def uid_of(body: bytes) -> int | None:
 
 
 def read(body: bytes) -> Message:
-    """Parse BODY; its values are as `backstaff.arguments` takes them. Raises `Unreadable`."""
+    """Parse `body`; its values are as `backstaff.arguments` takes them. Raises `Unreadable`."""
     if bare := _WITHOUT_ARGUMENTS.fullmatch(body):
         # A ping should cost little, and sexpdata takes as long for it as all the rest together.
         return Message("call", int(bare[1]), [Symbol(bare[2].decode()), NIL])
@@ -113,7 +113,7 @@ def _value(item: object) -> object:
 
 
 def _values(items: Iterable[object]) -> list[object]:
-    """Convert ITEMS. A string with text properties, `#("a" 0 1 (face bold))`, becomes "a"."""
+    """Convert `items`. A string with text properties, `#("a" 0 1 (face bold))`, becomes "a"."""
     found = []
     rest = iter(items)
     for item in rest:
@@ -137,7 +137,7 @@ class Dialect:
     finish: Callable[[str], bytes]
 
     def text(self, value: object) -> str:  # noqa: PLR0911  # one for each type
-        """Return VALUE as Lisp, before `finish`."""
+        """Return `value` as Lisp, before `finish`."""
         match value:
             case None | False:
                 return "nil"
@@ -214,5 +214,5 @@ ESCAPED = Dialect(encode_basestring_ascii, _finish_escaped)
 
 
 def write(value: object, dialect: Dialect) -> bytes:
-    """Return VALUE as Lisp in the DIALECT, ready to be framed."""
+    """Return `value` as Lisp in the `dialect`, ready to be framed."""
     return dialect.finish(dialect.text(value))

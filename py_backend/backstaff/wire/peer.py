@@ -10,9 +10,9 @@ _ESTABLISHED = "01"
 
 
 def same_user(connection: socket.socket, table: Path = TABLE) -> bool:
-    """Whether the peer of the IPv4 loopback CONNECTION runs as this process's user.
+    """Whether the peer of the IPv4 loopback `connection` runs as this process's user.
 
-    Its end must still be open: for a closed one the table has 0, which is root. Without a TABLE
+    Its end must still be open: for a closed one the table has 0, which is root. Without a `table`
     (not on Linux) the answer is True: the loopback address and the single admitted client are then
     all the protection.
     """

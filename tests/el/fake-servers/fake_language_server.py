@@ -28,14 +28,14 @@ def read() -> dict[str, Any] | None:
 
 
 def send(**fields: object) -> None:
-    """Send a message with FIELDS."""
+    """Send a message with `fields`."""
     body = json.dumps({"jsonrpc": "2.0", **fields}).encode()
     sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
     sys.stdout.buffer.flush()
 
 
 def find(uid: object) -> None:
-    """Answer the request UID for places."""
+    """Answer the request `uid` for places."""
     if WAY in {"prompt", "deaf"}:
         send(id=uid, result=PLACES)
     elif WAY == "late":
@@ -45,7 +45,7 @@ def find(uid: object) -> None:
 
 
 def publish(uri: str) -> None:
-    """Tell of an error on the first line of the document URI."""
+    """Tell of an error on the first line of the document `uri`."""
     start, end = ({"line": 0, "character": at} for at in (0, 3))
     problem = {"range": {"start": start, "end": end}, "severity": 1, "message": "made up"}
     send(

@@ -26,13 +26,13 @@ waiting: list[int] = []
 
 
 def method(function: Method) -> Method:
-    """Let FUNCTION be called under its own name, with its uid and the text of its arguments."""
+    """Let `function` be called under its own name, with its uid and the text of its arguments."""
     METHODS[function.__name__.replace("_", "-")] = function
     return function
 
 
 def write(data: bytes) -> None:
-    """Write DATA as it is."""
+    """Write `data` as it is."""
     OUT.write(data)
     OUT.flush()
 
@@ -43,7 +43,7 @@ def frame(body: bytes) -> bytes:
 
 
 def answer(uid: int, value: bytes, kind: bytes = b"return") -> None:
-    """Answer call UID with VALUE, which is Lisp."""
+    """Answer call `uid` with `value`, which is Lisp."""
     write(frame(b"(%s %d %s)\n" % (kind, uid, value)))
 
 
@@ -53,7 +53,7 @@ def quoted(text: str) -> bytes:
 
 
 def log(text: str) -> None:
-    """Write TEXT to standard error, at once."""
+    """Write `text` to standard error, at once."""
     sys.stderr.write(text)
     sys.stderr.flush()
 
@@ -161,7 +161,7 @@ def half(_uid: int, _: bytes) -> None:
 
 @method
 def raw(uid: int, arguments: bytes) -> None:
-    """Write a frame whose body is the string given, with UID for %d."""
+    """Write a frame whose body is the string given, with `uid` for %d."""
     text = arguments.strip()[2:-2].replace(b'\\"', b'"').replace(b"\\\\", b"\\")
     write(frame(text.replace(b"%d", b"%d" % uid)))
 
@@ -257,7 +257,7 @@ class Otherwise(dict[str, Method]):
     """All methods, and one that answers to every other name."""
 
     def __init__(self, other: Method) -> None:
-        """Let OTHER be that one."""
+        """Let `other` be that one."""
         super().__init__(METHODS)
         self.other = other
 
@@ -277,7 +277,7 @@ def serve(methods: dict[str, Method] = METHODS) -> None:
 
 
 def serve_with(exchange: str) -> None:
-    """Serve, but for EXCHANGE: in `A=B`, B answers in A's place."""
+    """Serve, but for `exchange`: in `A=B`, B answers in A's place."""
     name, _, other = exchange.partition("=")
     serve({**METHODS, name: METHODS[other]})
 

@@ -93,7 +93,7 @@ SWAPS: Mapping[str, Callable[[Path], None]] = {
 
 @contextmanager
 def swapping(swap: Callable[[Path], None], root: Path) -> Iterator[Callable[[], int]]:
-    """Another process does SWAP in ROOT as fast as it can; yields how often it has so far."""
+    """Another process does `swap` in `root` as fast as it can; yields how often it has so far."""
     (root.parent / "outside" / "empty").mkdir(exist_ok=True)
     # A cast view writes a number at once; `struct.pack_into` writes zeros first, which can be read.
     with mmap.mmap(-1, 8) as shared, memoryview(shared) as plain, plain.cast("Q") as count:
@@ -107,20 +107,20 @@ def swapping(swap: Callable[[Path], None], root: Path) -> Iterator[Callable[[], 
 
 
 def leak(reply: Reply) -> str:
-    """What of the secret is in REPLY, empty if nothing is: text, data, JSON, error and warnings."""
+    """The parts of `reply` that show the secret: text, data, JSON, error and warnings."""
     said = write(replace(reply, elapsed_ms=0).fields(), PLAIN)
     return ", ".join(mark.decode() for mark in MARKS if mark in said)
 
 
 def takes_path(tool: Tool[Any]) -> str:
-    """The name of the parameter of TOOL that is a path, empty if it has none."""
+    """The name of the parameter of `tool` that is a path, empty if it has none."""
     return next((p.name for p in tool.parameters if p.name in PATH_NAMES), "")
 
 
 def random_arguments(
     tool: Tool[Any], random: Random, paths: Sequence[str] = PATHS
 ) -> dict[str, object]:
-    """Arguments that TOOL takes, with all that it can do in reach."""
+    """Arguments that `tool` takes, with all that it can do in reach."""
     return {
         p.name: _random_value(p, random, paths, FITTING | fitting(tool))
         for p in tool.parameters

@@ -28,7 +28,7 @@ def tally(**counts: float) -> None:
 
 
 def seconds(short: float, share: float) -> float:
-    """How long an attack may go on: SHORT, or its SHARE of the minutes that were given."""
+    """How long an attack may go on: `short`, or its `share` of the minutes that were given."""
     return max(short, MINUTES * 60 * share)
 
 

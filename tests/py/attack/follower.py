@@ -62,14 +62,14 @@ class Answer:
 
 
 def named(word: str) -> tuple[str, str]:
-    """The name that WORD stands for, and the mark behind it."""
+    """The name that `word` stands for, and the mark behind it."""
     found = _BARE.fullmatch(word)
     assert found, word
     return json.loads(found[1]) if found[1].startswith('"') else found[1], found[2]
 
 
 def joined(above: str, name: str) -> str:
-    """The path of NAME in the directory ABOVE."""
+    """The path of `name` in the directory `above`."""
     return name if above == "." else f"{above}/{name}"
 
 
@@ -137,7 +137,7 @@ Rule = Callable[[Answer, re.Match[str]], Iterator[Call]]
 
 
 def same(answer: Answer, **changed: object) -> Call:
-    """The call that was answered, with some arguments CHANGED."""
+    """The call that was answered, with some arguments `changed`."""
     return answer.tool, answer.given | changed
 
 
@@ -328,7 +328,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
 
 
 def told_by(answer: Answer) -> Iterator[Call]:
-    """Every call that the notes of ANSWER tell to make."""
+    """Every call that the notes of `answer` tell to make."""
     head = answer.reply.text.partition("\n")[0]
     for note in [*answer.notes, *([head] if "list_commands tells all" in head else [])]:
         found = [(rule, match) for words, rule in RULES if (match := re.search(words, note))]
@@ -339,7 +339,7 @@ def told_by(answer: Answer) -> Iterator[Call]:
 
 @dataclass
 class Follower:
-    """Calls the SERVER's tools with texts of LIMIT bytes; if it is LOYAL, one tool alone."""
+    """Calls the SERVER's tools with texts of `limit` bytes; if it is `loyal`, one tool alone."""
 
     server: Server
     limit: int
@@ -348,7 +348,7 @@ class Follower:
     calls: list[Call] = field(default_factory=list)
 
     def follow(self, tool: str, given: dict[str, object], wanted: set[str]) -> set[str]:
-        """Make this call and all that are told, until WANTED was seen; what of it was not."""
+        """Make this call and all that are told, until `wanted` was seen; what of it was not."""
         waiting: deque[Call] = deque([(tool, given)])
         made: set[str] = set()
         while waiting and not wanted <= self.seen:

@@ -74,7 +74,7 @@ def _long(parameter: Parameter, random: Random) -> Iterator[tuple[str, object]]:
 
 
 def wrong(reply: Reply, whole: Reply, limit: int) -> Iterator[str]:
-    """What is wrong with REPLY, which is WHOLE in LIMIT bytes."""
+    """What is wrong with `reply`, which is `whole` in `limit` bytes."""
     size = len(reply.text.encode(errors="replace"))
     if size > limit:
         yield f"{size} bytes in {limit}"

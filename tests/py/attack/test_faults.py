@@ -68,7 +68,10 @@ def called(server: Server, tool_id: str) -> Reply:
 
 @contextmanager
 def failing_at(step: int, number: int) -> Iterator[list[str]]:
-    """Let the STEP-th question to the system fail with error NUMBER; yields what failed, if any."""
+    """Let the `step`-th question to the system fail with error `number`.
+
+    Yields what failed, if any.
+    """
     left, failed = [step], list[str]()
     real = {name: getattr(os, name) for name in STEPS}
     # These are bound to the class, as the walk calls them for every directory.

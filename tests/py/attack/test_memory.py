@@ -38,7 +38,7 @@ def _traced() -> Iterator[None]:
 
 
 def called(server: Server, tool_id: str, name: str, values: Iterator[str]) -> None:
-    """Call the tool again and again, each time with another value of the parameter NAME."""
+    """Call the tool again and again, each time with another value of the parameter `name`."""
     parameter = next(one for one in TOOLS[tool_id].parameters if one.name == name)
     for value in [next(values) for _ in range(CALLS)]:
         given: object = [value] if parameter.type is ParameterType.ARRAY else value

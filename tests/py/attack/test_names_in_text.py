@@ -59,7 +59,7 @@ DEFAULT_EXCLUDES = {"node_modules", "dist", "build", "target"}
 
 
 def plant(folder: Path, names: list[str]) -> Path:
-    """A project with a file, a directory that holds one, and a command for each of NAMES."""
+    """A project with a file, a directory that holds one, and a command for each of `names`."""
     root = folder / "R"
     commands = root / ".claude" / "commands"
     commands.mkdir(parents=True)
@@ -88,7 +88,7 @@ def arguments(tool_id: str) -> Iterator[dict[str, object]]:
 
 
 def strings(value: object) -> Iterator[str]:
-    """Every string in VALUE, a reply's data."""
+    """Every string in `value`, a reply's data."""
     match value:
         case str():
             yield str(value)

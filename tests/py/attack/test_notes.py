@@ -18,7 +18,7 @@ WIDE = 1010
 
 
 def project(folder: Path, wide: int = WIDE) -> Path:
-    """A project with a folder of WIDE files, one of as many folders, deep ones, and odd names."""
+    """A project with a folder of `wide` files, one of as many folders, deep ones, and odd names."""
     names = [f"many/file-{number:04}.txt" for number in range(wide)]
     names += [f"folders/folder-{number:04}/inside.py" for number in range(wide)]
     names += [f"deep/{'level/' * depth}at-{depth}.c" for depth in range(16)]
@@ -29,7 +29,7 @@ def project(folder: Path, wide: int = WIDE) -> Path:
 
 
 def files(root: Path, below: str = ".") -> set[str]:
-    """The files of the project, by their paths from ROOT."""
+    """The files of the project, by their paths from `root`."""
     return {str(p.relative_to(root)) for p in (root / below).rglob("*") if p.is_file()}
 
 

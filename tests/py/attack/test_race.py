@@ -36,7 +36,7 @@ FEWEST = 20
 
 
 def attack(tool_id: str, folder: Path, swap: str, duration: float) -> Counter[str]:
-    """Call the tool for so long while SWAP goes on; how often it gave which kind of answer."""
+    """Call the tool for so long while `swap` goes on; how often it gave which kind of answer."""
     root = with_a_secret(folder / swap)  # one of its own: a swap may be left half done
     server = server_at(root)
     random = Random(f"{tool_id} {swap}")  # noqa: S311  # repeatable

@@ -58,7 +58,7 @@ def strace(folder: Path) -> tuple[tuple[str, ...], Path]:
 
 
 def changes(notes: Path) -> list[str]:
-    """The system calls in NOTES that change something, or could."""
+    """The system calls in `notes` that change something, or could."""
     found = []
     for line in notes.read_text(errors="replace").splitlines():
         match = CALL.match(line)

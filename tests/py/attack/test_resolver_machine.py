@@ -83,13 +83,13 @@ class Tree(RuleBasedStateMachine):
 
 
 def try_to(change: Callable[[], object]) -> None:
-    """Do CHANGE, unless the tree is not such that it can be done."""
+    """Do `change`, unless the tree is not such that it can be done."""
     with suppress(OSError):
         change()
 
 
 def inside(there: Path, folder: Path) -> bool:
-    """Whether what is to be removed really is below FOLDER, also through links."""
+    """Whether what is to be removed really is below `folder`, also through links."""
     return str(there.resolve()).startswith(f"{folder}/")
 
 

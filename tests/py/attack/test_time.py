@@ -63,7 +63,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 
 
 def ended_in_time(clock: Clock, call: Callable[[], Reply], *, more_ms: int) -> Reply:
-    """The reply to CALL, which has 100 ms and may take so many more to find out that these are."""
+    """The reply to `call`, which has 100 ms and may notice the end that much later."""
     start = clock.now
     reply = call()
     took = (clock.now - start) * 1000
@@ -72,7 +72,7 @@ def ended_in_time(clock: Clock, call: Callable[[], Reply], *, more_ms: int) -> R
 
 
 def number_of(reply: Reply, key: str) -> int:
-    """The number that the data of REPLY have under KEY."""
+    """The number that the data of `reply` have under `key`."""
     assert reply.data
     number = reply.data[key]
     assert isinstance(number, int)

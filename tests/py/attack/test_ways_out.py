@@ -57,7 +57,7 @@ def server(root: Path) -> Attacked:
 
 
 def asked(server: Attacked, tool_id: str, path: str) -> Reply:
-    """What the tool says of PATH; it may not tell the secret, whatever it says."""
+    """What the tool says of `path`; it may not tell the secret, whatever it says."""
     tool = TOOLS[tool_id]
     arguments = fitting(tool) | {takes_path(tool): path}
     reply = server.call(tool_id, arguments, {"json": True})
@@ -82,12 +82,12 @@ def to_answer(tool_id: str, directory: str) -> str:
 
 
 def codes(server: Attacked, tool_id: str, paths: Iterable[str]) -> dict[str, str]:
-    """How each of PATHS is answered."""
+    """How each of `paths` is answered."""
     return {path: code(asked(server, tool_id, path)) for path in paths}
 
 
 def all_in(found: dict[str, str], wanted: set[str]) -> None:
-    """Each answer has to be one of those WANTED."""
+    """Each answer has to be one of those `wanted`."""
     assert set(found.values()) <= wanted, {p: c for p, c in found.items() if c not in wanted}
 
 

@@ -69,7 +69,7 @@ _chosen = ["direct"]
 
 
 def choose(way: str) -> None:
-    """Let `server_at` make servers that are reached by this WAY from now on."""
+    """Let `server_at` make servers that are reached by this `way` from now on."""
     _chosen[0] = way
 
 

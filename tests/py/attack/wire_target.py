@@ -29,7 +29,7 @@ class AtOnce(Workers):
     """Workers that do a job while it is submitted, so that a fuzzer need not wait."""
 
     def submit(self, job: Job) -> bool:
-        """Do JOB."""
+        """Do `job`."""
         job.run()
         return True
 
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
 
 
 def fed(server: Server, chunks: Sequence[bytes]) -> Outcome:
-    """Feed CHUNKS to a connection; fails where something does not hold."""
+    """Feed `chunks` to a connection; fails where something does not hold."""
     sent: list[bytes] = []
     connection = Connection(server, sent.append, AtOnce())
     stream, given_up = b"".join(chunks), False
@@ -71,7 +71,7 @@ def kept(connection: Connection) -> int:
 
 
 def answer_to(data: bytes) -> int:
-    """Whose answer the frame DATA is; it has to be one that can be read."""
+    """Whose answer the frame `data` is; it has to be one that can be read."""
     assert int(data[:HEADER_BYTES], 16) == len(data) - HEADER_BYTES, data[:40]
     kind, uid, _ = sexpdata.loads(data[HEADER_BYTES:].decode())
     assert kind.value().encode() in ANSWERS
@@ -80,7 +80,7 @@ def answer_to(data: bytes) -> int:
 
 
 def expected(stream: bytes) -> tuple[Counter[int], Counter[int], bool | None]:
-    """Whom STREAM wants answered, whom it may, and if it ends with a whole frame (None: broken).
+    """Whom `stream` wants answered, whom it may, and if it ends with a whole frame (None: broken).
 
     A slow and simple reader of frames, by itself.
     """
@@ -94,7 +94,7 @@ def expected(stream: bytes) -> tuple[Counter[int], Counter[int], bool | None]:
 
 
 def bodies(stream: bytes) -> Iterator[bytes | None]:
-    """The frames in STREAM; of one that is too large its beginning; None for what is no frame."""
+    """The frames in `stream`; of one that is too large its beginning; None for what is no frame."""
     while len(stream) >= HEADER_BYTES:
         if not HEADER.fullmatch(stream[:HEADER_BYTES]):
             yield None
@@ -109,7 +109,7 @@ def bodies(stream: bytes) -> Iterator[bytes | None]:
 
 
 def ends_whole(stream: bytes) -> bool:
-    """Whether the last frame in STREAM has come whole."""
+    """Whether the last frame in `stream` has come whole."""
     while len(stream) >= HEADER_BYTES:
         length = int(stream[:HEADER_BYTES], 16)
         if len(stream) < HEADER_BYTES + length:

@@ -46,7 +46,7 @@ ATTRIBUTES = (
 
 
 def git(root: Path, *words: str, fine: bool = False) -> bytes:
-    """What git prints in ROOT; with FINE it may fail."""
+    """What git prints in `root`; with `fine` it may fail."""
     done = subprocess.run(  # noqa: S603
         ["git", *ME, *words],  # noqa: S607
         cwd=root,
@@ -258,6 +258,6 @@ class State:
 
 
 def status_of(root: Path, *words: str) -> str:
-    """What git's own status prints in ROOT; nothing where it fails itself."""
+    """What git's own status prints in `root`; nothing where it fails itself."""
     ours = ("-c", "core.quotePath=false", "status", "--porcelain=v1", "--branch")
     return os.fsdecode(git(root, "--no-optional-locks", *ours, *words, fine=True))

@@ -90,7 +90,7 @@ def _heads(patch: bytes) -> list[tuple[bytes, int, int]]:
 
 
 def _apply(work_tree: WorkTree, base: str, patch: bytes, sides: dict[str, object]) -> None:
-    """Apply PATCH to BASE in an index of its own: git has to take it, and to come to SIDES."""
+    """Apply `patch` to `base` in a separate index; git must accept it and arrive at `sides`."""
     root = Path(work_tree.base.path)
     if base == INDEX and work_tree.index.conflicts:
         return

@@ -47,12 +47,12 @@ def root(folder: Path) -> Path:
 
 
 def call(root: Path, tool: str, arguments: dict[str, Any], **context: object) -> Reply:
-    """The reply of TOOL at ROOT."""
+    """The reply of `tool` at `root`."""
     return Server(discover(), Settings(), str(root)).call(tool, arguments, context)
 
 
 def trap(root: Path, ran: Path) -> None:
-    """Give each way to run a program a program that makes the file RAN."""
+    """Give each way to run a program a program that makes the file `ran`."""
     program = f"sh -c 'touch {ran}; cat'"
     for key in (
         *("filter.x.clean", "filter.x.smudge", "filter.x.process", "diff.x.textconv"),

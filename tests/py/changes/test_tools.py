@@ -33,7 +33,7 @@ def root(folder: Path) -> Path:
 def call(
     root: Path, name: str, arguments: dict[str, Any] | None = None, **context: object
 ) -> Reply:
-    """The reply of the tool NAME of the workspace."""
+    """The reply of the tool `name` of the workspace."""
     server = Server(discover(), Settings(), str(root))
     return server.call(f"workspace/{name}", arguments or {}, context)
 
@@ -47,7 +47,7 @@ def unsaved(texts: dict[str, str]) -> list[object]:
 
 
 def data(reply: Reply) -> dict[str, Any]:
-    """The data of REPLY, which has to be no failure."""
+    """The data of `reply`, which has to be no failure."""
     assert reply.ok, reply.text
     return dict(reply.data or {})
 

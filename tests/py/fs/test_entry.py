@@ -33,7 +33,7 @@ from tests.py.trees import Plant
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
-    """A descriptor of PATH."""
+    """A descriptor of `path`."""
     descriptor = os.open(path, os.O_RDONLY)
     yield descriptor
     os.close(descriptor)

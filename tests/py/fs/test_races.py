@@ -32,7 +32,7 @@ _renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)  # Linux has it
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Give ONE the name of OTHER and the reverse, at once where the system can."""
+    """Give `one` the name of `other` and the reverse, at once where the system can."""
     names = os.fsencode(one), os.fsencode(other)
     if _renameat2 and not _renameat2(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE):
         return
@@ -44,7 +44,7 @@ def exchange(one: Path, other: Path) -> None:
 
 @contextmanager
 def meanwhile(step: Callable[[], None], most: float = DEADLINE) -> Iterator[None]:
-    """Another process does STEP, for MOST seconds if nobody ends it."""
+    """Another process does `step`, for `most` seconds if nobody ends it."""
     child = fork()
     if not child:
         signal.setitimer(signal.ITIMER_REAL, most)

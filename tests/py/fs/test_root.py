@@ -27,19 +27,19 @@ from tests.py.trees import Plant
 
 
 def look(root: Path, text: str) -> str:
-    """The real path of what TEXT names below ROOT."""
+    """The real path of what `text` names below `root`."""
     with Root(str(root)) as opened, opened.resolve(text) as place:
         return place.path
 
 
 def names(root: Path, text: str) -> list[str]:
-    """What is in the directory that TEXT names below ROOT."""
+    """What is in the directory that `text` names below `root`."""
     with Root(str(root)) as opened, opened.resolve(text) as place:
         return sorted(names_in(place.listing(), Budget()))
 
 
 def refusal(root: Path, text: str) -> PathError:
-    """The error with which TEXT is refused."""
+    """The error with which `text` is refused."""
     with pytest.raises(PathError) as caught:
         look(root, text)
     return caught.value
@@ -735,7 +735,7 @@ def test_failing_disk_is_an_answer(project: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def _pretend(monkeypatch: pytest.MonkeyPatch, first: Callable[[str], None]) -> None:
-    """Have FIRST done with each name before it is opened."""
+    """Have `first` done with each name before it is opened."""
     real_open = os.open
 
     def open_after(name: str, flags: int, **options: int) -> int:

@@ -49,7 +49,7 @@ trees = st.dictionaries(place, content, min_size=3, max_size=10)
 
 
 def model(root: str, text: str) -> str:
-    """The real path that TEXT has to come to, or one of the words above.
+    """The real path that `text` has to come to, or one of the words above.
 
     By strings and as plainly as can be: no descriptors, and no safety when something changes.
     """
@@ -86,22 +86,22 @@ def model(root: str, text: str) -> str:
 
 
 def parts(text: str) -> list[str]:
-    """The components of TEXT."""
+    """The components of `text`."""
     return [part for part in text.split("/") if part not in ("", ".")]
 
 
 def in_words(start: str, text: str) -> str:
-    """Where TEXT leads from START if nothing is a link."""
+    """Where `text` leads from `start` if nothing is a link."""
     return os.path.normpath(f"/{start}/{text}").replace("//", "/")
 
 
 def below(upper: str, lower: str) -> bool:
-    """Whether LOWER is UPPER or below it."""
+    """Whether `lower` is `upper` or below it."""
     return (lower.rstrip("/") + "/").startswith(upper.rstrip("/") + "/")
 
 
 def resolved(root: Root, text: str) -> tuple[str, os.stat_result | None]:
-    """What the code under test makes of TEXT."""
+    """What the code under test makes of `text`."""
     try:
         with root.resolve(text) as place:
             return place.path, place.status
@@ -110,7 +110,7 @@ def resolved(root: Root, text: str) -> tuple[str, os.stat_result | None]:
 
 
 def as_the_kernel_has_it(root: str, text: str) -> os.stat_result | None:
-    """The status of what TEXT leads to for the kernel, if it leads anywhere."""
+    """The status of what `text` leads to for the kernel, if it leads anywhere."""
     try:
         return os.stat(text if text.startswith("/") else f"{root}/{text}")  # noqa: PTH116  # Path drops a final "/"
     except OSError:
@@ -118,7 +118,7 @@ def as_the_kernel_has_it(root: str, text: str) -> os.stat_result | None:
 
 
 def inodes(folder: str) -> set[tuple[int, int]]:
-    """Everything in FOLDER."""
+    """Everything in `folder`."""
     found = {identity(Path(folder).stat())}
     for directory, directories, files in os.walk(folder):
         for name in directories + files:
@@ -169,7 +169,7 @@ def test_resolving_agrees_with_the_model_and_the_kernel(
 
 
 def judge(opened: Root, root: str, text: str, inside: set[tuple[int, int]]) -> None:
-    """Compare the three answers about TEXT."""
+    """Compare the three answers about `text`."""
     found, status = resolved(opened, text)
     assert found == model(root, text), text
     kernel = as_the_kernel_has_it(root, text)

@@ -29,7 +29,7 @@ def by_name(directory: int, _path: str) -> list[Named]:
 
 @contextmanager
 def walk(root: Path, arrange: Arrange = by_name, budget: Budget | None = None) -> Iterator[Walk]:
-    """A walk below ROOT."""
+    """A walk below `root`."""
     start = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with Walk(start, arrange, budget or Budget()) as walk:
@@ -39,7 +39,7 @@ def walk(root: Path, arrange: Arrange = by_name, budget: Budget | None = None) -
 
 
 def everything(walk: Walk) -> Iterator[Step]:
-    """Every step of WALK, which enters all it can."""
+    """Every step of `walk`, which enters all it can."""
     for step in walk:
         if step.kind is Kind.DIRECTORY:
             walk.enter(step)
@@ -176,7 +176,7 @@ def test_link_is_a_leaf(tree: Plant) -> None:
 
 
 def swap(root: Path, name: str, kind: str) -> None:
-    """Put something else in the place of the directory NAME."""
+    """Put something else in the place of the directory `name`."""
     (root / name).rename(root / f"{name}-was-here")
     match kind:
         case "link":
@@ -469,7 +469,7 @@ def test_walk_goes_deeper_than_any_path_is_long(deep: Path) -> None:
 
 @dataclass(frozen=True)
 class Waning(Budget):
-    """A budget that is spent after so many LOOKS at it."""
+    """A budget that is spent after so many `looks` at it."""
 
     looks: Iterator[int] = field(default_factory=lambda: iter(range(0)))
 

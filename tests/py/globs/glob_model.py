@@ -16,14 +16,14 @@ STAR, SLASH = "*", "/"
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether PATTERN matches PATH, as `p` or as `p/`. Raises ValueError on a bad pattern."""
+    """Whether `pattern` matches `path`, as `p` or as `p/`. Raises ValueError on a bad pattern."""
     names = path.split("/")
     segments = [segments_of(plain) for plain in alternatives(pattern.removeprefix("./"))]
     return any(fits(one, way) for one in segments for way in (names, [*names, ""]))
 
 
 def alternatives(text: str) -> list[str]:
-    """Every pattern that TEXT stands for."""
+    """Every pattern that `text` stands for."""
     if not balanced(text, "{}"):
         raise ValueError("unbalanced braces")
     start = next((i for i in unescaped(text) if text[i] == "{"), None)
@@ -39,7 +39,7 @@ def alternatives(text: str) -> list[str]:
 
 
 def balanced(text: str, pair: str) -> bool:
-    """Whether each bracket of the PAIR has its partner."""
+    """Whether each bracket of the `pair` has its partner."""
     depth = 0
     for i in unescaped(text):
         depth += {pair[0]: 1, pair[1]: -1}.get(text[i], 0)
@@ -49,7 +49,7 @@ def balanced(text: str, pair: str) -> bool:
 
 
 def closing(text: str, start: int) -> tuple[int, list[int]]:
-    """Where the brace at START ends, and where the commas are that are its own."""
+    """Where the brace at `start` ends, and where the commas are that are its own."""
     depth, commas = 0, []
     for i in unescaped(text):
         if i >= start:
@@ -73,7 +73,7 @@ def unescaped(text: str) -> Iterator[int]:
 
 
 def segments_of(pattern: str) -> list[list[Token]]:
-    """The tokens of PATTERN between its slashes."""
+    """The tokens of `pattern` between its slashes."""
     segments: list[list[Token]] = [[]]
     rest = pattern
     literal = "[]" if balanced(pattern, "[]") else ""
@@ -87,7 +87,7 @@ def segments_of(pattern: str) -> list[list[Token]]:
 
 
 def first_token(text: str, literal: str) -> tuple[Token, str]:
-    """The first token of TEXT and what is left; what is LITERAL may be a token of its own."""
+    """The first token of `text` and what is left; what is `literal` may be a token of its own."""
     match text[0]:
         case "\\":
             if len(text) == 1:
@@ -106,7 +106,7 @@ def first_token(text: str, literal: str) -> tuple[Token, str]:
 
 
 def first_class(text: str) -> tuple[Fits, str] | None:
-    """The class that TEXT, which follows a bracket, begins with, and what is left; None: none."""
+    """The class that `text`, which follows a bracket, begins with, and what is left; None: none."""
     negated = text[:1] in ("!", "^")
     rest = text[1:] if negated else text
     members: list[tuple[str, bool]] = []
@@ -123,7 +123,7 @@ def first_class(text: str) -> tuple[Fits, str] | None:
 
 
 def ranges_of(members: list[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
-    """The first and last characters of what a class with these MEMBERS holds."""
+    """The first and last characters of what a class with these `members` holds."""
     while members:
         first = members[0][0]
         if members[1:2] == [("-", False)] and members[2:]:
@@ -136,7 +136,7 @@ def ranges_of(members: list[tuple[str, bool]]) -> Iterator[tuple[str, str]]:
 
 
 def fits(segments: list[list[Token]], names: list[str]) -> bool:
-    """Whether the NAMES fit; the last is empty where the path ends with a slash."""
+    """Whether the `names` fit; the last is empty where the path ends with a slash."""
     if not segments:
         return not names
     first, *rest = segments
@@ -148,7 +148,7 @@ def fits(segments: list[list[Token]], names: list[str]) -> bool:
 
 
 def fits_name(tokens: list[Token], name: str) -> bool:
-    """Whether one NAME fits. Stars alone need a name."""
+    """Whether one `name` fits. Stars alone need a name."""
     if tokens and all(token == STAR for token in tokens):
         return bool(name)
     return fits_rest(tokens, name)

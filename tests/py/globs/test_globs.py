@@ -245,7 +245,7 @@ def test_names_of_a_directory_match_as_each_path_does(
 
 
 def as_pattern(path: str, holes: list[bool]) -> str:
-    """A pattern that PATH fits, with a wildcard in the place of each character with a hole."""
+    """A pattern that `path` fits, with a wildcard in the place of each character with a hole."""
     plain = "".join(c if c == "/" else f"\\{c}" for c in path)
     pieces = re.findall(r"\\.|/", plain, re.DOTALL)
     wild = [

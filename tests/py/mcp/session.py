@@ -49,14 +49,14 @@ class Session:
         workers: Workers | None = None,
         **offer: Any,  # noqa: ANN401
     ) -> None:
-        """Offer TOOLS of SERVER, by default all; OFFER are more fields of `ServedTools`."""
+        """Offer `tools` of `server`, by default all; `offer` are more fields of `ServedTools`."""
         self.sent: SimpleQueue[bytes] = SimpleQueue()
         ids = list(server.registry.by_id) if tools is None else tools
         offered = ServedTools(**{"tools": ids, "max_output_bytes": 16_384, **offer})
         self.connection = Connection(server, offered, self.sent.put, workers or Workers())
 
     def say(self, *messages: object) -> None:
-        """Send MESSAGES, each on a line of its own."""
+        """Send `messages`, each on a line of its own."""
         for message in messages:
             self.connection.receive(json.dumps(message).encode() + b"\n")
 
@@ -85,7 +85,7 @@ class Session:
         return error["code"], error["message"]
 
     def call(self, name: str, arguments: Mapping[str, object] | None = None) -> Message:
-        """The result of calling the tool NAME."""
+        """The result of calling the tool `name`."""
         return self.result("tools/call", {"name": name, "arguments": arguments or {}})
 
     def silent(self) -> bool:
@@ -94,7 +94,7 @@ class Session:
 
 
 def text(result: Message) -> str:
-    """The text of a call's RESULT, which has one block."""
+    """The text of a call's `result`, which has one block."""
     (block,) = result["content"]
     assert block["type"] == "text"
     return str(block["text"])
@@ -104,7 +104,7 @@ class McpClient(Client):
     """A server process that speaks MCP."""
 
     def say(self, *messages: object) -> None:
-        """Send MESSAGES, each on a line of its own."""
+        """Send `messages`, each on a line of its own."""
         self.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
 
     def heard(self) -> Message:
@@ -119,7 +119,7 @@ class McpClient(Client):
         return answer
 
     def tool(self, name: str, arguments: Mapping[str, object] | None = None) -> Message:
-        """The result of calling the tool NAME."""
+        """The result of calling the tool `name`."""
         given = {"name": name, "arguments": arguments or {}}
         return dict(self.ask("tools/call", given)["result"])
 
@@ -133,5 +133,5 @@ class Serve(Protocol):
         command: tuple[str, ...] = ISOLATED,
         **options: Any,  # noqa: ANN401
     ) -> McpClient:
-        """Start COMMAND with ARGUMENTS; OPTIONS are those of `subprocess.Popen`."""
+        """Start `command` with `arguments`; `options` are those of `subprocess.Popen`."""
         ...

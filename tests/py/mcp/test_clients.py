@@ -54,7 +54,7 @@ def server(root: Path) -> list[str]:
 
 
 def python(version: int) -> str:
-    """The Python that has the SDK of that VERSION; skips the test without it."""
+    """The Python that has the SDK of that `version`; skips the test without it."""
     program = CACHE / f"sdk-{version}" / "bin" / "python"
     if not (program.parent / "mcp").exists():
         pytest.skip(f"needs the MCP SDK {version}")
@@ -62,7 +62,7 @@ def python(version: int) -> str:
 
 
 def printed(*command: str, **options: Any) -> str:  # noqa: ANN401
-    """What COMMAND prints; it must not fail."""
+    """What `command` prints; it must not fail."""
     done = subprocess.run(  # noqa: S603
         command, capture_output=True, text=True, timeout=SECONDS, check=False, **options
     )
@@ -154,7 +154,7 @@ def test_opener_of_any_kind_lists_and_calls_every_tool(
 
 
 def conversation(client: McpClient, version: str) -> list[tuple[str, str, Message]]:
-    """All kinds of messages that a server sends, each with VERSION and the method it answers."""
+    """All kinds of messages that a server sends, each with `version` and the method it answers."""
     said: list[tuple[str, str, Message]] = []
     more = STATELESS if version == STATELESS_VERSION else {}
 

@@ -23,13 +23,13 @@ EVERY_CLIENT_TAKES = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def listed(*ids: str) -> list[dict[str, Any]]:
-    """The tools of these IDS, as `tools/list` tells them; by default all."""
+    """The tools of these `ids`, as `tools/list` tells them; by default all."""
     session = Session(server_at("/"), ids or None)
     return list(session.result("tools/list")["tools"])
 
 
 def sizes_told(*ids: str) -> dict[str, int]:
-    """The bytes of the definition of each tool of these IDS, as a model reads it."""
+    """The bytes of the definition of each tool of these `ids`, as a model reads it."""
     # Clients hand on these three fields of each tool; annotations are for the client itself.
     seen = ("name", "description", "inputSchema")
     told = [{key: tool[key] for key in seen} for tool in listed(*ids)]

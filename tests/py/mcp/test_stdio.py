@@ -111,7 +111,7 @@ def test_server_ends_while_tools_hang_and_with_half_a_line(made_up: McpClient) -
 
 
 def answered(client: McpClient) -> dict[object, dict[str, object]]:
-    """What CLIENT is answered, by id, after it has ended its requests."""
+    """What `client` is answered, by id, after it has ended its requests."""
     assert client.close() == 0
     messages = [json.loads(line) for line in client.rest().splitlines()]
     return {message["id"]: message["result"] for message in messages}
@@ -192,7 +192,7 @@ def processes() -> Iterator[tuple[int, int]]:
 
 
 def descendants(pid: int) -> set[int]:
-    """The process PID, if it runs, and all below it."""
+    """The process `pid`, if it runs, and all below it."""
     pairs = list(processes())
     found = {pid} & {one for one, _ in pairs}
     while more := {one for one, parent in pairs if parent in found} - found:

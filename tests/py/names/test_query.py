@@ -39,7 +39,7 @@ def index_of(given: Sequence[str]) -> Index:
 
 
 def told_by(query: Query, index: Index) -> list[str]:
-    """The paths of INDEX that match QUERY, sorted; the answer has them all, and none twice."""
+    """The paths of `index` that match `query`, sorted; the answer has them all, and none twice."""
     matches = query.match(index, ENDLESS)
     found = [path for _, path in matches.best(len(index.paths) + 1, ENDLESS)]
     matching = sorted(index.paths[position] for position in matches.positions)
@@ -53,7 +53,7 @@ def paths_of(found: Sequence[tuple[MatchKind, str]]) -> list[str]:
 
 
 def is_within(query: str, path: str) -> bool:
-    """Whether the characters of QUERY stand in PATH in their order."""
+    """Whether the characters of `query` stand in `path` in their order."""
     rest = iter(path)
     return all(character in rest for character in query)
 
@@ -91,7 +91,7 @@ def test_the_best_few_are_the_first_of_all(given: list[str], text: str, few: int
 
 
 def shown(words: list[str], given: Sequence[str], kind: str, *, smart: bool) -> list[str]:
-    """Which of GIVEN match WORDS: beside a name that begins so, only those without a gap."""
+    """Which of `given` match `words`: beside a name that begins so, only those without a gap."""
     inside = is_within if kind == "fuzzy" else is_part
     folded = [one.lower() if smart else one for one in given]
     matching = [one for one in folded if all(inside(word, one) for word in words)]
@@ -103,7 +103,7 @@ def shown(words: list[str], given: Sequence[str], kind: str, *, smart: bool) -> 
 
 
 def badness(words: list[str], path: str, *, smart: bool) -> tuple[int, int, int]:
-    """How bad a match PATH is, as the tool has it. SMART, case is no matter."""
+    """How bad a match `path` is, as the tool has it. `smart`, case is no matter."""
     folded = path.lower() if smart else path
     name = folded.rpartition("/")[2]
     if all(word in folded for word in words):
@@ -135,12 +135,12 @@ def class_of(one: str, name: str) -> int:
 
 
 def cost_of(one: str, path: str, folded: str) -> tuple[int, int]:
-    """The least cost of reading ONE in PATH: runs that begin inside another word, and the rest."""
+    """The least cost of `one` in `path`: runs that begin inside a word, and the rest."""
     starts = [at for at in range(len(path)) if is_start(path, at)]
 
     @cache
     def rest(number: int, last: int, begin: int) -> tuple[int, int]:
-        """The cost of the characters from NUMBER on, where the one before stands at LAST."""
+        """The cost of the characters from `number` on, where the one before stands at `last`."""
         if number == len(one):
             return 0, 0
         found = [(1 << 19, 0)]
@@ -166,14 +166,14 @@ def cost_of(one: str, path: str, folded: str) -> tuple[int, int]:
 
 
 def is_start(path: str, at: int) -> bool:
-    """Whether a word of PATH starts at AT."""
+    """Whether a word of `path` starts at `at`."""
     here, before, after = path[at], path[:at][-1:], path[at + 1 :][:1]
     camel = here.isupper() and (before.islower() or after.islower())
     return not here.isalnum() or not before.isalnum() or camel
 
 
 def read(one: str, path: str, begin: int, *, smart: bool) -> list[int]:
-    """The places where the characters of ONE are read from BEGIN on; none if they cannot be.
+    """The places where the characters of `one` are read from `begin` on; none if they cannot be.
 
     The first is read at the start of a word. The next one is read where it follows, else at the
     next start of a word that is it.
@@ -200,7 +200,7 @@ def read(one: str, path: str, begin: int, *, smart: bool) -> list[int]:
 
 
 def apart(one: str, path: str, *, smart: bool) -> int | None:
-    """How far the two parts of ONE are apart: 0 if the first is in the directory of the file."""
+    """How far the two parts of `one` are apart: 0 if the first is in the directory of the file."""
     parents, _, name = (path.lower() if smart else path).rpartition("/")
     if not 5 < len(one) <= 32:
         return None
@@ -214,7 +214,7 @@ def apart(one: str, path: str, *, smart: bool) -> int | None:
 
 
 def passed_over(one: str, path: str, *, smart: bool) -> int:
-    """How many words of the name no piece of ONE begins; those of the extension do not count."""
+    """How many words of the name no piece of `one` begins; those of the extension do not count."""
     at = path.rfind("/") + 1
     dot = path.rfind(".", at + 1)
     words = [n for n in range(at, len(path)) if is_start(path, n) and path[n].isalnum()]

@@ -31,7 +31,7 @@ MAX_LEVELS = 4
 
 @contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """Nobody's settings of git count, but for those below HOME."""
+    """Nobody's settings of git count, but for those below `home`."""
     home.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
@@ -42,7 +42,7 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def git(root: Path, *words: str) -> str:
-    """What git prints when it is run in ROOT."""
+    """What git prints when it is run in `root`."""
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     done = subprocess.run(  # noqa: S603
         ["git", *identity, *words],  # noqa: S607
@@ -54,7 +54,7 @@ def git(root: Path, *words: str) -> str:
 
 
 def committed(root: Path) -> Path:
-    """Return ROOT, now a git repository whose only commit has all of its files."""
+    """Return `root`, now a git repository whose only commit has all of its files."""
     git(root, "init", "-q")
     git(root, "add", "-A")
     git(root, "commit", "-qm", "All")
@@ -62,7 +62,7 @@ def committed(root: Path) -> Path:
 
 
 def commit_each(root: Path, commits: Sequence[Sequence[str]]) -> None:
-    """Make a history of COMMITS on main, each of which writes some files, and check it out."""
+    """Make a history of `commits` on main, each of which writes some files, and check it out."""
     stream = [
         f"commit refs/heads/main\ncommitter A <a@example.org> {time} +0000\ndata 0\n"
         + "".join(f"M 644 inline {path}\ndata <<.\n{time}\n.\n" for path in paths)
@@ -78,7 +78,7 @@ def commit_each(root: Path, commits: Sequence[Sequence[str]]) -> None:
 
 
 def by_git(root: Path) -> set[str]:
-    """What is not ignored below ROOT, by git; what is tracked and gone is not there.
+    """What is not ignored below `root`, by git; what is tracked and gone is not there.
 
     A repository within, or a submodule, ends with a slash.
     """
@@ -93,7 +93,7 @@ def is_directory(path: Path) -> bool:
 
 @dataclass
 class RandomRepository:
-    """A repository at ROOT, by SEED; `exotic` ones have rules that nobody writes."""
+    """A repository at `root`, by `seed`; `exotic` ones have rules that nobody writes."""
 
     root: Path
     seed: int
@@ -125,7 +125,7 @@ class RandomRepository:
                     self.confuse(folder)
 
     def confuse(self, folder: Path) -> None:
-        """Let index and disk disagree about FOLDER, or put something odd in place of a `.git`."""
+        """Let index and disk disagree about `folder`, or put something odd in place of a `.git`."""
         dot_git = folder / ".git"
         inside = str(folder.relative_to(self.root))
         kind = self.chance.randrange(7)
@@ -174,7 +174,7 @@ class RandomRepository:
         return self.chance.random() < likely
 
     def _is_inner(self, file: Path) -> bool:
-        """Whether FILE is in a repository within."""
+        """Whether `file` is in a repository within."""
         above = file.parents[: len(file.relative_to(self.root).parts) - 1]
         return any((folder / ".git/HEAD").exists() for folder in above)
 

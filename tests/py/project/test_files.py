@@ -60,7 +60,7 @@ def whole(found: ProjectFiles) -> tuple[object, ...]:
 
 
 def settle(root: Path) -> None:
-    """Wait until what changed below ROOT is old enough to have a stamp."""
+    """Wait until what changed below `root` is old enough to have a stamp."""
     probe = root.parent / "clock"
     while True:
         probe.write_text("")
@@ -324,7 +324,7 @@ def test_what_a_mutation_leaves_is_what_is_there(folder: Path) -> None:
 
 
 def mutate(repository: RandomRepository, chance: random.Random, number: int) -> None:
-    """Change something below the root, by CHANCE."""
+    """Change something below the root, by `chance`."""
     root = repository.root
     places = [path for path in (root, *root.rglob("*")) if path.is_dir() and not path.is_symlink()]
     place = chance.choice([path for path in places if ".git" not in path.parts])

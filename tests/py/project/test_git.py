@@ -52,7 +52,7 @@ def root(folder: Path) -> Path:
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
-    """A descriptor of the directory PATH."""
+    """A descriptor of the directory `path`."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield directory
@@ -62,7 +62,7 @@ def opened(path: Path) -> Iterator[int]:
 
 @contextmanager
 def asked(path: Path, budget: Budget | None = None) -> Iterator[Repository]:
-    """The repository at PATH."""
+    """The repository at `path`."""
     with opened(path) as directory:
         found = find_repository(directory, str(path), budget or Budget())
         assert isinstance(found, Repository), found
@@ -77,7 +77,7 @@ def tracked(repository: Repository) -> list[str]:
 
 
 def no_git(path: Path) -> NoGit:
-    """Why there is none at PATH."""
+    """Why there is none at `path`."""
     with opened(path) as directory:
         found = find_repository(directory, str(path), Budget())
     assert isinstance(found, NoGit)
@@ -391,7 +391,7 @@ def test_no_descriptor_is_left_open(root: Path) -> None:
 
 
 def times(root: Path) -> dict[Path, int]:
-    """The time of modification of ROOT and of all that is below."""
+    """The time of modification of `root` and of all that is below."""
     return {path: path.lstat().st_mtime_ns for path in (root, *root.rglob("*"))}
 
 

@@ -34,7 +34,7 @@ def _alone() -> Iterator[None]:
 
 
 def by_us(root: Path, path: str = ".") -> tuple[set[str], int]:
-    """What is not ignored below PATH in ROOT, as git lists it, and how much was left out."""
+    """What is not ignored below `path` in `root`, as git lists it, and how much was left out."""
     with Root(str(root)) as opened, opened.resolve(path) as place:
         found = project_files(place, Budget())
     closed = {f"{path}/" for path in found.closed(Closed.REPOSITORY)}
@@ -78,7 +78,7 @@ def test_case_is_no_matter_where_it_is_none_for_git() -> None:
 
 
 def ignored(content: bytes, path: str, *, directory: bool = False) -> bool:
-    """Whether the rules of CONTENT ignore PATH, if nothing above it is ignored."""
+    """Whether the rules of `content` ignore `path`, if nothing above it is ignored."""
     *parents, name = path.split("/")
     ignore = Ignore().under(Rules(content))
     for parent in parents:

@@ -34,7 +34,7 @@ def bundle() -> Bundle:
 
 @dataclass
 class Start:
-    """One start below HOME; `upload` is sent when the host asks."""
+    """One start below `home`; `upload` is sent when the host asks."""
 
     home: Path | None
     upload: bytes = field(default_factory=lambda: bundle().code)

@@ -29,7 +29,7 @@ DEFAULT_IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u316
 
 
 def is_visible(character: str) -> bool:
-    """Whether CHARACTER has a form of its own, by the tables of this Python."""
+    """Whether `character` has a form of its own, by the tables of this Python."""
     category = unicodedata.category(character)
     if category in {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}:
         return character == " "

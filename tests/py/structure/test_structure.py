@@ -223,7 +223,7 @@ def test_time_that_is_up_ends_the_pass() -> None:
 
 
 def hostile(size: int) -> Iterator[tuple[str, str]]:
-    """Texts of about SIZE characters that a careless pass would need quadratic time for."""
+    """Texts of about `size` characters that a careless pass would need quadratic time for."""
     deep = int((2 * size) ** 0.5)
     yield "deeper and deeper", "".join(f"{' ' * n}def f():\n" for n in range(deep))
     yield (
@@ -316,7 +316,7 @@ class Counted(NamedTuple):
 
 
 def steps(text: str, name: str) -> int:
-    """How much the pass over TEXT does: calls, and characters of the whole text looked at."""
+    """How much the pass over `text` does: calls, and characters of the whole text looked at."""
     calls = 0
 
     def count(_: FrameType, event: str, __: object) -> None:

@@ -30,7 +30,7 @@ branches = st.tuples(folders, st.sampled_from(NAMES), leaves)
 
 
 def grown(branches: list[tuple[list[str], str, What]]) -> Below:
-    """The tree of these BRANCHES; of two at one place the first stays, but a folder wins."""
+    """The tree of these `branches`; of two at one place the first stays, but a folder wins."""
     tree: dict[str, Any] = {}
     for folders, name, leaf in branches:
         here = tree
@@ -47,7 +47,7 @@ trees = st.lists(branches, min_size=3, max_size=20).map(grown)
 
 @contextmanager
 def planted(below: Below) -> Iterator[Path]:
-    """A root with what is BELOW it, and beside it a folder that nobody may see."""
+    """A root with what is `below` it, and beside it a folder that nobody may see."""
     with TemporaryDirectory(prefix="backstaff-") as folder:
         top = Path(folder).resolve()
         plant(top / "outside", {OUTSIDE: 1})
@@ -55,7 +55,7 @@ def planted(below: Below) -> Iterator[Path]:
 
 
 def plant(directory: Path, below: Below) -> Path:
-    """Make DIRECTORY with what is BELOW it."""
+    """Make `directory` with what is `below` it."""
     directory.mkdir()
     for name, what in below.items():
         path = directory / name
@@ -80,7 +80,7 @@ def starts(below: Below, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
 
 
 def at(below: Below, path: tuple[str, ...]) -> Below:
-    """What is below the directory at PATH."""
+    """What is below the directory at `path`."""
     for name in path:
         inner = below[name]
         assert isinstance(inner, Mapping)

@@ -31,13 +31,13 @@ MTIME = 1_700_000_000
 
 
 def listing(root: Path, path: str = ".", context: object = None, **arguments: object) -> Reply:
-    """The listing of PATH below ROOT."""
+    """The listing of `path` below `root`."""
     server = server_at(root)
     return server.call("agent-q/list_directory", {"path": path, **arguments}, context)
 
 
 def info(root: Path, path: str) -> Reply:
-    """The info about PATH below ROOT."""
+    """The info about `path` below `root`."""
     return server_at(root).call("agent-q/get_file_info", {"path": path})
 
 
@@ -138,7 +138,7 @@ def project(tree: Plant) -> Path:
 
 
 def check_cut(reply: Reply, whole: Reply, limit: int) -> None:
-    """Whether REPLY is WHOLE cut to LIMIT as it should be."""
+    """Whether `reply` is `whole` cut to `limit` as it should be."""
     shown, total = len(rows(reply)), len(rows(whole))
     size = len(reply.text.encode())
     assert size <= limit, f"{size} bytes at a limit of {limit}"
@@ -398,7 +398,7 @@ def test_directory_that_cannot_be_read_to_its_end_is_told(
 
 
 def run_with(root: Path, budget: Budget, limit: int | None = None) -> Any:  # noqa: ANN401
-    """The result of the tool itself, with a BUDGET that no call can ask for."""
+    """The result of the tool itself, with a `budget` that no call can ask for."""
     arguments = list_directory.Arguments(path=".", show_hidden=False, sort_by="name")
     with Root(str(root)) as opened:
         settings = list_directory.Settings()

@@ -32,7 +32,7 @@ RECURSIVE = ("directory_tree", "search_files")
 
 
 def asked(root: Path, name: str, context: object = None, **arguments: object) -> Reply:
-    """The reply of the tool NAME below ROOT; search_files finds everything if not told what."""
+    """The reply of the tool `name` below `root`; search_files finds everything if not told what."""
     everything = {"pattern": "*"} if name == "search_files" else {}
     return server_at(root).call(f"agent-q/{name}", everything | arguments, context)
 
@@ -158,7 +158,7 @@ def left_out(name: str, exclude: list[str]) -> bool:
 
 
 def walked(below: Below, exclude: list[str], above: str = "") -> Iterator[tuple[str, object]]:
-    """Everything BELOW in order, with its path."""
+    """Everything `below` in order, with its path."""
 
     def order(name: str) -> tuple[bool, str, str]:
         return not isinstance(below[name], Mapping), name.casefold(), name
@@ -218,7 +218,7 @@ def test_tree_is_that_of_the_model(below: Below, exclude: list[str]) -> None:
 
 
 def fits(pattern: str, path: str) -> bool:
-    """Whether PATTERN, of segments of letters, `?`, `*` and `**`, fits PATH; by trying all."""
+    """Whether `pattern`, of segments of letters, `?`, `*` and `**`, fits `path`; by trying all."""
     if "/" not in pattern:
         return segment_fits(pattern, path.rpartition("/")[2])
     return segments_fit(pattern.split("/"), path.split("/"))
@@ -540,7 +540,7 @@ def test_nothing_is_statted_that_is_not_shown(tree: Plant, monkeypatch: pytest.M
 
 
 def run_late(tool: Tool[Any], root: Path) -> Any:  # noqa: ANN401
-    """The result of TOOL when its time is up before it begins."""
+    """The result of `tool` when its time is up before it begins."""
     values = {p.name: "*" if p.required else p.absent for p in tool.parameters}
     with Root(str(root)) as opened:
         settings = tool.settings()

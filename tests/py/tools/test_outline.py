@@ -25,7 +25,7 @@ SHAPES = "".join(
 
 
 def unsaved(name: str, text: str) -> dict[str, Any]:
-    """A context with TEXT in the buffer of the file NAME."""
+    """A context with `text` in the buffer of the file `name`."""
     data = text.encode()
     item = [name, hashlib.sha256(data).hexdigest(), "utf-8-unix", base64.b64encode(data).decode()]
     return {"unsaved": [item]}

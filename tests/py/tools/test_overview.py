@@ -39,7 +39,7 @@ def overview(root: Path, context: object = None, **arguments: object) -> Reply:
 
 
 def commit(root: Path, *paths: str) -> None:
-    """Change PATHS below ROOT and commit them together."""
+    """Change `paths` below `root` and commit them together."""
     for path in paths:
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ class Word:
 
 
 def words(line: str) -> Iterator[Word]:
-    """The words of LINE."""
+    """The words of `line`."""
     position = 0
     while position < len(line):
         name, end = None, position
@@ -95,7 +95,7 @@ def words(line: str) -> Iterator[Word]:
 
 
 def read(line: str) -> Line:
-    """What LINE of a map says, by its grammar alone."""
+    """What `line` of a map says, by its grammar alone."""
     first, *rest = words(line)
     assert first.rest.endswith("/"), line
     found = Line(first.rest[:-1] if first.name is None else first.name, {}, {})
@@ -143,14 +143,14 @@ def folders(reply: Reply) -> set[str]:
 
 
 def above(path: str) -> Iterator[str]:
-    """The directories that PATH is in, from the nearest one to "."."""
+    """The directories that `path` is in, from the nearest one to "."."""
     while path != ".":
         path = path.rpartition("/")[0] or "."
         yield path
 
 
 def check(reply: Reply, root: Path, files: set[str]) -> None:
-    """Whether the map is true of ROOT, where there are these FILES."""
+    """Whether the map is true of `root`, where there are these `files`."""
     shown, opened = folders(reply), {line.path for line in lines(reply)}
     totals = Counter(folder for file in files for folder in above(file))
     on_the_way = {folder for path in shown for folder in above(path)}
@@ -555,7 +555,7 @@ def test_git_that_is_not_installed_is_told(
 
 
 def project(files: dict[str, list[str]]) -> ProjectFiles:
-    """A project with these FILES by directory, in pre-order."""
+    """A project with these `files` by directory, in pre-order."""
     return ProjectFiles(packed(files), NoGit.NO_WORK_TREE)
 
 

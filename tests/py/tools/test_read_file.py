@@ -39,7 +39,7 @@ CUT = re.compile(r"\[\+\d+ bytes: (start_line=\d+ max_lines=1(?: start_byte=\d+)
 
 
 def raised(root: Path, limit: int = 1 << 30) -> Server:
-    """A server that reads files up to LIMIT."""
+    """A server that reads files up to `limit`."""
     return Server(discover(), Settings({"read_file": ReadSettings(limit)}), str(root))
 
 
@@ -79,7 +79,7 @@ def call(server: Server, file: RandomFile, **arguments: object) -> Reply:
 
 
 def differences(server: Server, file: RandomFile, random: Random) -> list[str]:
-    """How the tool's answers about FILE differ from the oracle's."""
+    """How the tool's answers about `file` differ from the oracle's."""
     if file.text() is None:
         code = error(call(server, file))
         return [] if code == "BINARY_NOT_SUPPORTED" else [f"binary: {code}"]
@@ -146,7 +146,7 @@ def test_windows_from_a_mark_are_those_of_a_simple_reader(
 
 
 def counted(function: Callable[..., Any], calls: list[str]) -> Callable[..., Any]:
-    """FUNCTION, whose second arguments go to CALLS."""
+    """FUNCTION, whose second arguments go to `calls`."""
 
     def count(*arguments: Any) -> Any:  # noqa: ANN401  # whatever it takes
         calls.append(arguments[1])
@@ -156,7 +156,7 @@ def counted(function: Callable[..., Any], calls: list[str]) -> Callable[..., Any
 
 
 def old(path: Path, data: bytes) -> None:
-    """Write DATA, and wait until the stamp of the file at PATH is settled."""
+    """Write `data`, and wait until the stamp of the file at `path` is settled."""
     path.write_bytes(data)
     os.utime(path, ns=(1, 1))
     while stamp.settled(path.stat(), time.time_ns()) == stamp.UNSETTLED:
@@ -239,7 +239,7 @@ def test_pages_that_the_answers_name_make_the_whole_text_again(root: Path) -> No
 
 
 def rejoined(server: Server, file: RandomFile, context: Mapping[str, object]) -> list[str]:
-    """The lines of FILE, by doing only what the text of each answer says."""
+    """The lines of `file`, by doing only what the text of each answer says."""
     lines: list[str] = []
     arguments: dict[str, object] = {"path": "a", "max_lines": 50}
     arguments |= {"encoding": file.encoding} if file.encoding else {}

@@ -113,7 +113,7 @@ def test_matches_are_those_of_each_line_alone(text: str, pattern: str) -> None: 
 
 
 def places_of(pattern: str, text: str, *, ignore_case: bool = False) -> list[tuple[int, ...]]:
-    """Line, start and end of each match in TEXT."""
+    """Line, start and end of each match in `text`."""
     with Regexp(pattern, ignore_case, Budget()) as asked:
         asked.search([text.encode()], "content", 0, 10_000)
         _, numbers = asked.candidates()

@@ -19,14 +19,14 @@ KINDS = {"/…": "directory", "/": "directory", "@": "symlink", "": "file"}
 
 
 def words(line: str) -> list[tuple[str, str]]:
-    """The names of a LINE, read as a client would, with the marks after them."""
+    """The names of a `line`, read as a client would, with the marks after them."""
     found = list(WORD.finditer(line))
     assert "".join(match[0] for match in found) == line
     return [(json.loads(m[1]) if m[1].startswith('"') else m[1], m[2]) for m in found]
 
 
 def told(text: str) -> dict[str, str]:
-    """The path and mark of each node that the lines of TEXT name."""
+    """The path and mark of each node that the lines of `text` name."""
     marks: dict[str, str] = {}
     for line in text.split("\n")[1:-1]:
         if not line.startswith("["):

@@ -22,7 +22,7 @@ BEYOND = ("left_out", "missing", "closed", "notes")
 
 
 def tree_of(root: Path, context: Asked | None = None, /, **arguments: object) -> Reply:
-    """The reply to a call below ROOT, with the JSON form, for the root unless a path is given."""
+    """The reply to a call below `root`, with the JSON form, for the root unless a path is given."""
     asked = {"root": str(root), "json": True, **(context or {})}
     return SERVER.call("workspace/tree", {"path": "."} | arguments, asked)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(eq=False)
 class Doing:
-    """A job that does WORK, may take so many seconds, and notes how it ended otherwise."""
+    """A job that does `work`, may take so many seconds, and notes how it ended otherwise."""
 
     work: Callable[[], None]
     seconds: float = 10

@@ -53,7 +53,7 @@ class Line:
         return self.answer()
 
     def value(self, body: str) -> Any:  # noqa: ANN401
-        """The value that is returned to BODY."""
+        """The value that is returned to `body`."""
         kind, _, value = self.ask(body)
         assert kind == "return", value
         return value
@@ -78,7 +78,7 @@ class Gate:
         return Result(text="through", data={})
 
     def entered(self, count: int = 1) -> None:
-        """Wait until COUNT calls have started."""
+        """Wait until `count` calls have started."""
         for _ in range(count):
             assert self.started.acquire(timeout=DEADLINE)
 

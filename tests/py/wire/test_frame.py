@@ -18,7 +18,7 @@ bodies = st.lists(st.binary(max_size=40), max_size=6)
 
 
 def cut(*pieces: bytes) -> list[Frame]:
-    """The frames in PIECES, fed one after the other."""
+    """The frames in `pieces`, fed one after the other."""
     reader = FrameReader()
     return [whole for piece in pieces for whole in reader.feed(piece)]
 

@@ -18,7 +18,7 @@ from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable, re
 
 
 def value(text: bytes) -> object:
-    """The one argument TEXT of a call, as it is read."""
+    """The one argument `text` of a call, as it is read."""
     match read(b"(call 1 x (" + text + b"))"):
         case Message("call", 1, [Symbol("x"), [argument]]):
             return argument
@@ -343,7 +343,7 @@ _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def read_by_emacs(literal: bytes) -> str:
-    """What Emacs reads in the string LITERAL: a tiny reader of the escapes that it knows."""
+    """What Emacs reads in the string `literal`: a tiny reader of the escapes that it knows."""
     text = literal.decode("utf-8", "surrogateescape")
     assert text[0] == text[-1] == '"'
     read_back, place = [], 1

@@ -38,7 +38,7 @@ values = st.recursive(
 
 
 def read_by_emacs(bodies: Sequence[bytes]) -> list[object]:
-    """The plain form of what Emacs reads in each of BODIES, all in one Emacs."""
+    """The plain form of what Emacs reads in each of `bodies`, all in one Emacs."""
     with tempfile.NamedTemporaryFile(suffix=".frames") as file:
         file.write(b"".join(map(frame, bodies)))
         file.flush()
@@ -49,7 +49,7 @@ def read_by_emacs(bodies: Sequence[bytes]) -> list[object]:
 
 
 def parsed(line: str) -> object:
-    """The lists and numbers in LINE, symbols as strings."""
+    """The lists and numbers in `line`, symbols as strings."""
     return unquoted(sexpdata.loads(line))
 
 
@@ -64,7 +64,7 @@ def unquoted(item: object) -> object:
 
 
 def in_emacs(what: object) -> object:  # noqa: PLR0911  # a return a type
-    """The plain form of WHAT, said without the writer."""
+    """The plain form of `what`, said without the writer."""
     match what:
         case None | False:
             return ["l"]
@@ -96,7 +96,7 @@ def code(character: str) -> int:
 
 
 def in_sexpdata(what: object) -> object:  # noqa: PLR0911  # a return a type
-    """What sexpdata makes of WHAT: strings without what is no Unicode."""
+    """What sexpdata makes of `what`: strings without what is no Unicode."""
     match what:
         case None | False:
             return []

@@ -32,7 +32,7 @@ def listed(address: tuple[str, int]) -> str:
 
 
 def table(tmp_path: Path, *rows: tuple[str, str, int], state: str = "01") -> Path:
-    """A table of ROWS: local address, remote address, user."""
+    """A table of `rows`: local address, remote address, user."""
     path = tmp_path / "tcp"
     queues = "00000000:00000000 00:00000000 00000000"
     lines = [

@@ -168,7 +168,7 @@ def test_other_user_is_refused_and_the_own_is_still_admitted(server: Client, por
 
 
 def connected(port: int, *words: bytes) -> socket.socket:
-    """A connection over which WORDS were sent."""
+    """A connection over which `words` were sent."""
     connection = socket.create_connection((LOOPBACK, port), DEADLINE)
     for word in words:
         connection.sendall(word)
@@ -176,7 +176,7 @@ def connected(port: int, *words: bytes) -> socket.socket:
 
 
 def hung_up(connection: socket.socket) -> bool:
-    """Whether the other end closes CONNECTION without a word."""
+    """Whether the other end closes `connection` without a word."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:  # it had not read all

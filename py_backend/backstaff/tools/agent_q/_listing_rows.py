@@ -28,7 +28,7 @@ class Listed:
         return len(self.facts)
 
     def first(self, count: int) -> "Listed":
-        """The first COUNT entries."""
+        """The first `count` entries."""
         directories = self.directories[:count]
         return Listed(directories, self.files[: count - len(directories)], self.facts[:count])
 
@@ -41,9 +41,9 @@ class Listed:
         return "".join(directories + rows)
 
     def cut(self, head: str, end: Callable[[int], str], limit: int) -> tuple["Listed", str]:
-        """The first entries that fit in LIMIT bytes, and the text: HEAD, their rows, the end.
+        """The first entries that fit in `limit` bytes, and the text: `head`, their rows, the end.
 
-        END makes the end of the text from the number of entries shown. It is longest for none.
+        `end` makes the end of the text from the number of entries shown. It is longest for none.
         """
         text = head + self.text() + end(len(self))
         if size(text) <= limit:
@@ -73,7 +73,7 @@ class Listed:
         return list(zip(labels, widths(labels), sizes, strict=True))
 
     def rows(self, directory: int) -> Rows:
-        """The same entries as data; DIRECTORY is the open directory that holds them."""
+        """The same entries as data; `directory` is the open directory that holds them."""
         names = [*self.directories, *self.files]
         kinds, link = kinds_of(self.facts), Kind.SYMLINK
         types = [Keyword("directory")] * len(self.directories)
@@ -93,12 +93,12 @@ class Listed:
 
 
 def name_key(name: str) -> tuple[str, str]:
-    """The key that orders NAME."""
+    """The key that orders `name`."""
     return name.casefold(), name
 
 
 def by_name(names: list[str], budget: Budget, most: int | None = None) -> list[str]:
-    """The first MOST of NAMES, or all, without regard to case, ties by code point.
+    """The first `most` of `names`, or all, without regard to case, ties by code point.
 
     Of many names, only those count that are compared before the time is up.
     """

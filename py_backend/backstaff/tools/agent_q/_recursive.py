@@ -33,7 +33,7 @@ class Exclusions:
 
     @classmethod
     def of(cls, patterns: tuple[str, ...]) -> "Exclusions":
-        """The PATTERNS as a model gives them."""
+        """The `patterns` as a model gives them."""
         usable = [pattern for pattern in patterns if _USABLE.fullmatch(pattern)]
         return cls(
             names=frozenset(pattern for pattern in usable if "*" not in pattern),
@@ -43,7 +43,7 @@ class Exclusions:
         )
 
     def match(self, name: str) -> bool:
-        """Whether NAME is left out."""
+        """Whether `name` is left out."""
         return name in self.names or name.startswith(self.prefixes) or name.endswith(self.suffixes)
 
     def note(self) -> str | None:
@@ -58,7 +58,7 @@ class Exclusions:
 
 
 def arranged(exclusions: Exclusions, budget: Budget) -> Arrange:
-    """Reads a directory in the order of list_directory, without the EXCLUSIONS."""
+    """Reads a directory in the order of list_directory, without the `exclusions`."""
 
     def arrange(directory: int, _path: str) -> list[Named]:
         # The first look at the clock drops a directory that was not read to its end.

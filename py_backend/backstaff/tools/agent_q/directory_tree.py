@@ -99,7 +99,10 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _row(step: Step, closed: str) -> tuple[Row, str]:
-    """The row of STEP in the data, and its line in the text; CLOSED says why it was not entered."""
+    """The row of `step` in the data, and its line in the text.
+
+    `closed` says why it was not entered.
+    """
     indent, name = "  " * step.depth, show(step.name)
     if step.kind is Kind.DIRECTORY:
         row: Row = (step.path, Keyword("directory"), None, Kind.DIRECTORY, None)

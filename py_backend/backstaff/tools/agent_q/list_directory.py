@@ -95,7 +95,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _read(
     directory: int, arguments: Arguments, most: int, context: Context
 ) -> tuple[Listed, int, int, int, bool]:
-    """The first MOST entries, how many there are and how many come before, and if all was read."""
+    """Return at most `most` entries, how many there are, how many precede, if all were read."""
     budget, before = context.budget, 0
     reading = budget.share(READING_SHARE)
     others, inner, links, special = groups_in(directory, reading)
@@ -135,14 +135,14 @@ def _read(
 def _with_facts(
     names: Sequence[str], directory: int, budget: Budget
 ) -> Iterator[tuple[str, Facts | None]]:
-    """Yield each of NAMES with its facts. Those that are passed over are not kept."""
+    """Yield each of `names` with its facts. Those that are passed over are not kept."""
     for first in range(0, len(names), budget.STRIDE):
         chunk = names[first : first + budget.STRIDE]
         yield from zip(chunk, facts(chunk, directory, budget), strict=True)
 
 
 def _behind(last: str, inner: list[str], others: list[str]) -> tuple[list[str], list[str]]:
-    """The names that come behind LAST in the order by name; LAST may be gone by now."""
+    """The names that come behind `last` in the order by name; `last` may be gone by now."""
     key = name_key(last.removesuffix("/"))
     if last.endswith("/"):
         return [name for name in inner if name_key(name) > key], others

@@ -29,7 +29,7 @@ class Arguments:
 
 @dataclass(slots=True)
 class Beginning:
-    """Takes a text in pieces, and keeps its first MOST characters."""
+    """Takes a text in pieces, and keeps its first `most` characters."""
 
     most: int
     pieces: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _fitted(
     content: str, whole: TextFacts, path: str, limit: int, context: Context
 ) -> tuple[str, str, int | None]:
-    """The text in LIMIT bytes, the part of CONTENT in it, and the number of the next line."""
+    """The text in `limit` bytes, the part of `content` in it, and the number of the next line."""
     text = CONTROLS.sub(escaped, content)
     if size(text) <= limit:
         return text, content, None

@@ -122,7 +122,7 @@ def _as_glob(pattern: str) -> str:
 def _search(
     place: Place, globs: Globs, exclusions: Exclusions, limit: int, context: Context
 ) -> Search:
-    """Walk the directory, and keep files until their lines take more than LIMIT bytes."""
+    """Walk the directory, and keep files until their lines take more than `limit` bytes."""
     search, room, budget = Search(), limit, context.budget
     matching: set[str] = set()
     ordered = arranged(exclusions, budget)

@@ -77,7 +77,7 @@ class Catalog:
     empty: int = 0
 
     def warnings(self, shown: Sequence[Command]) -> tuple[str, ...]:
-        """Return the warnings about skipped files and about the commands SHOWN."""
+        """Return the warnings about skipped files and about the commands `shown`."""
         warnings = self.skipped + [command.warning() for command in shown if command.problems]
         if (more := len(warnings) - MAX_WARNINGS) > 0:
             warnings[MAX_WARNINGS:] = [f"{more} more files have problems"]
@@ -91,7 +91,7 @@ def read_catalog(
 ) -> Catalog:
     """Read every command; of several with one name, the one in the first directory counts.
 
-    The catalog keeps the WARNINGS about directories that could not be opened.
+    The catalog keeps the `warnings` about directories that could not be opened.
     """
     catalog = Catalog(skipped=list(warnings))
     if any(directory.folder.source for directory in directories):
@@ -153,7 +153,7 @@ def nested(directories: Sequence[CommandDirectory], budget: Budget) -> dict[str,
 
 
 def nested_note(counts: Mapping[str, object]) -> Iterator[str]:
-    """Yield what COUNTS, of `nested`, mean for a reader, and how to see those commands."""
+    """Yield what `counts`, of `nested`, mean for a reader, and how to see those commands."""
     if counts:
         files, folders = (int(str(counts[key])) for key in ("files", "folders"))
         least = "at least " * ("more" in counts)
@@ -167,7 +167,7 @@ def nested_note(counts: Mapping[str, object]) -> Iterator[str]:
 def _read_directory(
     directory: CommandDirectory, taken: Mapping[str, Command], catalog: Catalog, budget: Budget
 ) -> dict[str, Command]:
-    """Read the commands whose files are not TAKEN by an earlier directory, by file, in no order."""
+    """Read the commands by file, except files `taken` by an earlier directory; in any order."""
     try:
         files = sorted(directory.files(budget))  # warnings stand in this order
     except PathError as error:
@@ -200,7 +200,10 @@ def _read_file(
     found: MutableMapping[str, tuple[Stamp, Command]],
     start: int,
 ) -> None:
-    """Put the command in FILE into FOUND, from CACHED if it is the same. Raises `PathError`."""
+    """Put the command in `file` into `found`, from `cached` if it is the same.
+
+    Raises `PathError`.
+    """
     path = directory.prefix + file
     known = cached.get(path)
     if known and stamp_of(directory.status(file)) == known[0]:
@@ -262,7 +265,7 @@ class _FolderWalk:
             LISTED.put(key, {**self.listed, **self.listings} if late else self.listings)
 
     def enter(self, here: CommandDirectory) -> None:
-        """Walk the directory HERE, but no link. Raises `PathError`."""
+        """Walk the directory `here`, but no link. Raises `PathError`."""
 
         def arrange(descriptor: int, path: str) -> Iterable[Named]:
             return self.look(here.below(path, descriptor) if path else here)
@@ -276,7 +279,7 @@ class _FolderWalk:
                     self.skip(path, error)
 
     def look(self, here: CommandDirectory) -> Iterable[Named]:
-        """Read the commands right in HERE, and return where to look below. Raises `PathError`."""
+        """Read the commands right in `here`, and return where to look below. Raises `PathError`."""
         folder, catalog = here.folder, self.catalog
         skills, level = folder.kind is Kind.SKILL, here.prefix.count("/")
         # A folder can hold commands of two kinds, but a skill is found once.
@@ -309,7 +312,7 @@ class _FolderWalk:
         return () if enough else takewhile(lambda _: catalog.empty <= MAX_EMPTY, below)
 
     def entries(self, here: CommandDirectory) -> Sequence[Named]:
-        """Return the entries of HERE, from the last call if none came or went."""
+        """Return the entries of `here`, from the last call if none came or went."""
         try:
             status = HANDLES.status(here.descriptor)
         except OSError as error:
@@ -322,7 +325,7 @@ class _FolderWalk:
         return known[1]
 
     def changed(self, entries: Sequence[Named], here: CommandDirectory) -> list[Named]:
-        """Find the skills in HERE that are as they were, and return the other ENTRIES.
+        """Find the skills in `here` that are as they were, and return the other `entries`.
 
         The walk would take twice as long for each as reading its head does.
         """
@@ -354,7 +357,7 @@ class _FolderWalk:
         return others
 
     def read(self, here: CommandDirectory, file: str) -> bool:
-        """Read FILE of the directory HERE, and say whether it has that name at all."""
+        """Read `file` of the directory `here`, and say whether it has that name at all."""
         try:
             _read_file(here, file, self.cached, self.found, self.start)
         except PathError as error:
@@ -365,7 +368,7 @@ class _FolderWalk:
         return True
 
     def skip(self, path: str, error: PathError) -> None:
-        """Warn of the directory PATH that cannot be read."""
+        """Warn of the directory `path` that cannot be read."""
         name = file_label(self.top.label, path)
         self.catalog.skipped.append(f"{name} is skipped: {error.message}")
 
@@ -373,7 +376,7 @@ class _FolderWalk:
 def _walked(
     directories: Sequence[CommandDirectory], catalog: Catalog, budget: Budget
 ) -> list[Command]:
-    """Read the commands in DIRECTORIES and below; those that are not the first of a name say so.
+    """Read the commands in `directories` and below; those that are not the first of a name say so.
 
     In one directory, the first is the one in the fewest sub-folders, then by path. An unreadable
     command is in the answer, but hides no other.
@@ -398,7 +401,7 @@ def _walked(
 
 
 def warnings_note(warnings: Sequence[str]) -> Iterator[str]:
-    """Yield a note with the number of WARNINGS and the first: a model sees only the text."""
+    """Yield a note with the number of `warnings` and the first: a model sees only the text."""
     if warnings:
         count = plural(len(warnings), "warning", "warnings, the first")
         yield f"{count}: {prose(warnings[0])}"

@@ -79,11 +79,11 @@ class Command(NamedTuple):
         return self.modified_ns // 10**9
 
     def facts(self, *keys: str) -> dict[str, object]:
-        """Return the properties KEYS in an object of an answer."""
+        """Return the properties `keys` in an object of an answer."""
         return {key: getattr(self, key) for key in keys}
 
     def summary(self, *, several: bool) -> str:
-        """Return `deploy: Roll out`, or with SEVERAL directories `deploy (docs): Roll out`.
+        """Return `deploy: Roll out`, or with `several` directories `deploy (docs): Roll out`.
 
         A shadowed one is shown with its path, which get_command takes: its name means another. The
         contract's folders have no place for problems in a row.
@@ -101,7 +101,7 @@ class Command(NamedTuple):
 
 
 def command_of(file: str, directory: CommandDirectory, content: Content) -> tuple[Command, bool]:
-    """Make the command in FILE from CONTENT, and say whether more content could change it."""
+    """Make the command in `file` from `content`, and say whether more content could change it."""
     folder = directory.folder
     if folder.suffix == TOML:
         from backstaff.tools.commands._toml import document_of
@@ -145,7 +145,7 @@ def command_of(file: str, directory: CommandDirectory, content: Content) -> tupl
 def unreadable(
     file: str, directory: CommandDirectory, status: os.stat_result | None, error: PathError
 ) -> Command:
-    """Make the command for a FILE with this STATUS that cannot be read, for ERROR."""
+    """Make the command for a `file` with this `status` that cannot be read, for `error`."""
     below = directory.prefix + file
     command = Command(
         name=below.removesuffix(directory.folder.suffix),
@@ -171,7 +171,7 @@ def _with_more(
 ) -> Command:
     """Add the fields of the front matter that conventions besides the contract read.
 
-    A model may invoke a skill, and a command of Claude Code, that has a DESCRIPTION.
+    A model may invoke a skill, and a command of Claude Code, that has a `description`.
     """
     _, source, kind, *_ = folder = directory.folder
     if kind is Kind.SKILL:
@@ -226,7 +226,7 @@ def _skill_problems(name: str, command: Command, description: str) -> Iterator[s
 
 
 def _says(fields: Mapping[str, Value], key: str, word: str) -> bool:
-    """Whether the field KEY is WORD, "true" or "false", as a truth value or in quotes."""
+    """Whether the field `key` is `word`, "true" or "false", as a truth value or in quotes."""
     return str(fields.get(key)).lower() == word
 
 
@@ -239,7 +239,7 @@ def _tags(value: Value) -> Iterator[str]:
 
 
 def _one_line(value: Value) -> str:
-    """Return VALUE on one line if it is text, and "" for anything else, also for a `Number`."""
+    """Return `value` on one line if it is text, and "" for anything else, also for a `Number`."""
     return " ".join(value.split()) if type(value) is str else ""
 
 
@@ -265,12 +265,12 @@ def utc(nanoseconds: int) -> str:
 
 
 def file_label(folder: str, file: str) -> str:
-    """Name FILE in the FOLDER of this label, as in a warning: `'.claude/commands/a.md'`."""
+    """Name `file` in the `folder` of this label, as in a warning: `'.claude/commands/a.md'`."""
     return quote(f"{folder.rstrip('/')}/{file}")
 
 
 def command_labels(commands: Sequence[Command]) -> list[tuple[str, str]]:
-    """Pair the odd names and descriptions of COMMANDS with their form in text."""
+    """Pair the odd names and descriptions of `commands` with their form in text."""
     names = [text for one in commands for text in (one.name, one.path, one.folder)]
     names += [text for one in commands for text in (one.namespace, one.shadowed_by or "")]
     names += [one.label for one in commands if one.shadowed_by]

@@ -77,7 +77,7 @@ class Folder(NamedTuple):
         return Scope.USER if self.label.startswith(("~", "/")) else Scope.PROJECT
 
     def wants(self, name: str) -> bool:
-        """Whether a file of this NAME would be a command (contract: filtering rules)."""
+        """Whether a file of this `name` would be a command (contract: filtering rules)."""
         return name.endswith(self.suffix) and not name.startswith(".") and name != README
 
 
@@ -102,8 +102,8 @@ _IN_CONFIG = ("opencode", "eca")
 def folders(directories: Collection[str], kinds: Collection[str]) -> list[Folder]:
     """Return the folders to look in, those that go before others first.
 
-    These are the contract's DIRECTORIES and, for KINDS, those of the conventions. With `command`
-    the contract's are read with their sub-folders, too.
+    These are the contract's `directories` and, for `kinds`, those of the conventions. With
+    `command` the contract's are read with their sub-folders, too.
     """
     if not kinds:
         return [Folder(label) for label in directories]

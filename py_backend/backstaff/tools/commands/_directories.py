@@ -100,7 +100,7 @@ class CommandDirectory(NamedTuple):
         return list(filter(self.folder.wants, names_in(self.descriptor, budget)))
 
     def below(self, path: str, descriptor: int) -> "CommandDirectory":
-        """Return the directory PATH below this one, "git", which is open as DESCRIPTOR."""
+        """Return the directory `path` below this one, "git", which is open as `descriptor`."""
         return CommandDirectory(
             self.folder,
             self.root,
@@ -113,7 +113,7 @@ class CommandDirectory(NamedTuple):
 
     @contextmanager
     def opened(self, path: str) -> Iterator["CommandDirectory"]:
-        """Open the directory PATH below this one, through links as they may lead.
+        """Open the directory `path` below this one, through links as they may lead.
 
         Raises `PathError`.
         """
@@ -123,7 +123,7 @@ class CommandDirectory(NamedTuple):
             yield found._replace(prefix=f"{self.prefix}{path}/")
 
     def status(self, file: str) -> os.stat_result:
-        """Return the status of FILE or of its target. Raises `PathError`."""
+        """Return the status of `file` or of its target. Raises `PathError`."""
         try:
             return regular(file, self.descriptor, follow=self.follow_links)
         except NotAFile as error:
@@ -131,7 +131,7 @@ class CommandDirectory(NamedTuple):
                 return target.status
 
     def read(self, file: str, most: int) -> Content:
-        """Read at most MOST bytes of FILE, `a.md` or `git/a.md`, or of its target.
+        """Read at most `most` bytes of `file`, `a.md` or `git/a.md`, or of its target.
 
         Raises `PathError`.
         """
@@ -150,8 +150,9 @@ class CommandDirectory(NamedTuple):
 
     @contextmanager
     def _target(self, file: str, error: NotAFile) -> Iterator[Place]:
-        """Open the regular file within the root to which FILE leads. Raises ERROR if it is no link.
+        """Open the regular file within the root to which `file` leads.
 
+        Raises `error` if it is no link.
         Raises another `PathError` if the link cannot be followed.
         """
         if error.kind != EntryKind.SYMLINK:
@@ -194,9 +195,9 @@ def open_directories(context: Context) -> Iterator[tuple[list[CommandDirectory],
 
 
 def _open(folder: Folder, path: str, root: Root, stack: ExitStack) -> CommandDirectory:
-    """Open the directory PATH for FOLDER; the STACK closes it. Raises `PathError`.
+    """Open the directory `path` for `folder`; the `stack` closes it. Raises `PathError`.
 
-    A `~` in PATH is a name like any other: a project may hold one.
+    A `~` in `path` is a name like any other: a project may hold one.
     """
     place_root, follow_links = root, False
     if path.startswith("/"):

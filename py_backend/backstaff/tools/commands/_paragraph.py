@@ -44,7 +44,7 @@ _HTML = [
 
 
 def first_paragraph(text: str) -> tuple[str, bool]:
-    """Return the first paragraph of TEXT outside lists and quotes, and whether it ended in TEXT.
+    """Return the first paragraph of `text` outside lists and quotes, and whether it ended.
 
     Only the first `MAX_LINES` lines are read. The paragraph is "" if there is none.
     """
@@ -77,7 +77,7 @@ class _Blocks:
     found: str = ""
 
     def take(self, line: str) -> None:
-        """Take the next LINE, its tabs expanded."""
+        """Take the next `line`, its tabs expanded."""
         text = line.lstrip(" ")
         indent = len(line) - len(text)
         if self.container and (inside := self.container.content(text, indent)) is not None:
@@ -99,7 +99,7 @@ class _Blocks:
                 self.paragraph += [line] if indent < _CODE_INDENT else []
 
     def content(self, text: str, indent: int) -> str | None:
-        """Return the content of TEXT, set in by INDENT, or None if it is outside this container."""
+        """Return the content of `text` behind `indent`, or None if it is outside the container."""
         if self.offset == 0:
             quoted = text.startswith(">") and indent < _CODE_INDENT
             return text[1:].removeprefix(" ") if quoted else None
@@ -118,7 +118,7 @@ class _Blocks:
         self.table, self.end, self.container = False, None, None
 
     def _starts_block(self, text: str, indent: int, *, lazy: bool) -> bool:
-        """Take TEXT if it begins a block, or makes the open paragraph a heading or a table."""
+        """Take `text` if it begins a block, or makes the open paragraph a heading or a table."""
         head = self.paragraph[-1] if self.paragraph else ""
         if "|" in head and _DELIMITER_ROW.match(text) and _bars(head) == _bars(text):
             self.paragraph.pop()
@@ -156,12 +156,12 @@ class _Blocks:
 
 
 def _bars(row: str) -> int:
-    """Count the bars between the cells in ROW of a table."""
+    """Count the bars between the cells in `row` of a table."""
     return row.strip().replace("\\|", "").removeprefix("|").removesuffix("|").count("|")
 
 
 def _without_definitions(paragraph: list[str]) -> str:
-    """Return the text of PARAGRAPH without the link definitions at its start: `[a]: /url`."""
+    """Return the text of `paragraph` without the link definitions at its start: `[a]: /url`."""
     text, at = "\n".join(paragraph), 0
     while match := _DEFINITION.match(text, at):
         at = match.end()

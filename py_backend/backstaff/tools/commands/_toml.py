@@ -21,7 +21,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_NAME}[ \t]*+\.[ \t]*+){{{MAX_NAMES}}}")
 def document_of(content: Content) -> Document:
     """Return the `description` of the file as a field, and the `prompt` as the body. Never raises.
 
-    It is `unfinished` until CONTENT is the whole file, as TOML may name a key at its end.
+    It is `unfinished` until `content` is the whole file, as TOML may name a key at its end.
     """
     if not content.whole:
         return Document(warning="the TOML is larger than 64 KiB, and not read", unfinished=True)
@@ -36,7 +36,7 @@ def document_of(content: Content) -> Document:
 
 
 def _values(data: bytes) -> dict[str, object]:
-    """Read DATA. Raises ValueError with the problem."""
+    """Read `data`. Raises ValueError with the problem."""
     import tomllib  # here, as few have such commands and the import costs more than a small file
 
     try:

@@ -101,7 +101,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _possible_files(name: str) -> list[str]:
-    """Return the files that NAME may mean: for `a.md`, first `a.md.md`, then `a.md`.
+    """Return the files that `name` may mean: for `a.md`, first `a.md.md`, then `a.md`.
 
     Raises INVALID_COMMAND_NAME for anything that could not be the name of a file.
     """
@@ -120,7 +120,7 @@ def _possible_files(name: str) -> list[str]:
 def _find(
     name: str, files: list[str], directories: list[CommandDirectory], budget: Budget
 ) -> tuple[Command, Content]:
-    """Read the first of FILES that can be read, in the first directory that has it."""
+    """Read the first of `files` that can be read, in the first directory that has it."""
     failures: list[PathError] = []
     for file in files:
         for directory in directories:
@@ -144,7 +144,7 @@ def _find(
 def _find_anywhere(
     name: str, directories: Sequence[CommandDirectory], budget: Budget
 ) -> tuple[Command, Content]:
-    """Read the command NAME, `deploy` or `git:commit`, or the one whose path that is.
+    """Read the command `name`, `deploy` or `git:commit`, or the one whose path that is.
 
     The path names one that is shadowed: as list_commands shows it, `.claude/skills/a/SKILL.md` or
     `~/.claude/skills/a/SKILL.md`, or absolute as in the data. It is compared with the paths found,
@@ -174,7 +174,7 @@ def _cannot_be_read(name: str, error: PathError) -> ToolError:
 
 
 def _not_found(name: str, known: Collection[str], budget: Budget, *notes: str) -> ToolError:
-    """Return the error for NAME, with the nearest of the names KNOWN, and NOTES."""
+    """Return the error for `name`, with the nearest of the names `known`, and `notes`."""
     nearest: list[str] = []
     with suppress(DeadlineExceeded):
         wanted, at_most = name.removesuffix(SUFFIX), budget.at_most(suggestions.SECONDS)
@@ -185,7 +185,7 @@ def _not_found(name: str, known: Collection[str], budget: Budget, *notes: str) -
 
 
 def _text(command: Command, content: str, cut_note: str, limit: int) -> tuple[str, bool]:
-    """Return the head, a blank line and as many lines of CONTENT as fit, and whether all did."""
+    """Return the head, a blank line and as many lines of `content` as fit, and whether all did."""
     warning = f"Warning: {prose('; '.join(command.problems))}\n" if command.problems else ""
     head = (
         f"Command: {show(command.name)}\n"

@@ -92,7 +92,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _head(pagination: Mapping[str, int], count: int) -> str:
-    """Return the first line of a page of COUNT commands: `Commands 1-50 of 70 (page 1 of 2)`."""
+    """Return the first line of a page of `count` commands: `Commands 1-50 of 70 (page 1 of 2)`."""
     number, total, pages = (pagination[key] for key in ("page", "total", "total_pages"))
     first = (number - 1) * pagination["page_size"] + 1
     if count:
@@ -104,10 +104,10 @@ def _head(pagination: Mapping[str, int], count: int) -> str:
 
 
 def _next_page(pagination: Mapping[str, int], shown: int, missing: int, limit: int) -> str:
-    """Say how to get the commands after those SHOWN: `[next page: {"page": 2, "page_size": 50}]`.
+    """Say how to get the commands after those `shown`: `[next page: {"page": 2, "page_size": 50}]`.
 
-    If LIMIT left out the MISSING last commands of this page, the next page is as short as the part
-    shown. It starts with the first command left out, or with some of those shown.
+    If `limit` left out the `missing` last commands of this page, the next page is as short as the
+    part shown. It starts with the first command left out, or with some of those shown.
     """
     number, size = pagination["page"], pagination["page_size"]
     if missing and shown:

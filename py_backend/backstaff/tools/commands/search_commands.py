@@ -107,7 +107,7 @@ class Match(NamedTuple):
         return round((1 - NAME_SHARE) * mean + NAME_SHARE * share, 3)
 
     def with_content(self, words: Iterable[str], fit: str = "stands in") -> "Match":
-        """Add hits in the content for WORDS, which match there by FIT."""
+        """Add hits in the content for `words`, which match there by `fit`."""
         in_content = dict.fromkeys(words, ("content", fit))
         return self._replace(hits={**self.hits, **in_content})
 
@@ -117,7 +117,7 @@ class Match(NamedTuple):
         return ", ".join(f"{quote(word)} {fit} the {field}" for word, field, fit in found)
 
     def facts(self, *keys: str) -> dict[str, object]:
-        """Return the match in an object of an answer, with the properties KEYS of the command."""
+        """Return the match in an object of an answer, with the properties `keys` of the command."""
         fields = {field for field, _ in self.hits.values()}
         return {
             "name": self.command.name,
@@ -185,7 +185,7 @@ def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
 
 
 def _query_words(query: str) -> list[str]:
-    """Return the distinct words of QUERY, at most `MAX_WORDS`. Raises INVALID_QUERY."""
+    """Return the distinct words of `query`, at most `MAX_WORDS`. Raises INVALID_QUERY."""
     if len(query) > MAX_QUERY_CHARACTERS:
         problem = f"is longer than {MAX_QUERY_CHARACTERS} characters"
     elif words := list(dict.fromkeys(_words(query))):
@@ -202,7 +202,7 @@ def _best(
     most: int,
     budget: Budget,
 ) -> list[Match]:
-    """Return the MOST best matches of WORDS, while the time lasts."""
+    """Return the `most` best matches of `words`, while the time lasts."""
 
     def ranked() -> list[Match]:
         # The commands stand by name, and nlargest keeps that order among equals.
@@ -229,7 +229,7 @@ def _best(
 
 
 def _match(command: Command, words: Sequence[str]) -> Match:
-    """Look for WORDS in everything but the content of COMMAND."""
+    """Look for `words` in everything but the content of `command`."""
     texts = {
         "name": _folded(command.name),
         "title": _folded(command.title),
@@ -274,7 +274,7 @@ def _words(text: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """Return TEXT in one form, whatever the case and the composition of its characters."""
+    """Return `text` in one form, whatever the case and the composition of its characters."""
     if text.isascii():
         return text.lower()
     # A run of combining marks takes the square of its length, and no other thread runs meanwhile.

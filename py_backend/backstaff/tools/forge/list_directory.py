@@ -195,7 +195,7 @@ def _bad(message: str) -> ToolError:
 def _listed(
     place: Place, depth: int, arguments: Arguments, context: Context
 ) -> tuple[list[Entry], Keyword | None]:
-    """The entries down to DEPTH, in the order of the output, and the reason if there are more."""
+    """The entries down to `depth`, in the order of the output, and the reason if there are more."""
     kept: list[Entry] = []
     reason, budget = None, context.budget
     included = {
@@ -237,7 +237,7 @@ def _listed(
 
 
 def ordered_names(names: list[str], most: int) -> Iterator[str]:
-    """NAMES in order (FR-LD-LST-05): the first MOST quickly, and then the others.
+    """NAMES in order (FR-LD-LST-05): the first `most` quickly, and then the others.
 
     The order is by code point, as that of UTF-8 bytes, after lossy conversion. The SRD leaves open
     how names that are equal then stand: the undecodable byte FF (U+DCFF) goes before a real U+FFFD.

@@ -98,7 +98,7 @@ class Directory:
 
 
 def commonest(kinds: Counter[str], most: int) -> list[tuple[str, int]]:
-    """The MOST commonest of KINDS with their numbers, then all other files as the kind ""."""
+    """The `most` commonest of `kinds` with their numbers, then all other files as the kind ""."""
     ordered = sorted((-number, kind) for kind, number in kinds.items() if kind)
     named = [(kind, -number) for number, kind in ordered[:most]]
     rest = kinds.total() - sum(number for _, number in named)
@@ -106,7 +106,7 @@ def commonest(kinds: Counter[str], most: int) -> list[tuple[str, int]]:
 
 
 def kind_of_name(name: str) -> str:
-    """The extension of NAME with its dot, or "" if it has none that can stand in a line."""
+    """The extension of `name` with its dot, or "" if it has none that can stand in a line."""
     found = _KIND.search(name)
     return found[0] if found else ""
 
@@ -125,9 +125,9 @@ def build_tree(
     budget: Budget,
     along: Callable[[str], bool] = lambda _: False,
 ) -> Directory:
-    """Make the tree of PROJECT, without directories that hold no file.
+    """Make the tree of `project`, without directories that hold no file.
 
-    HEAT is the weight of each edited file, by its path from the start, and ALONG tells which of
+    `heat` is the weight of each edited file, by its path from the start, and `along` tells which of
     them change along with others, such as a changelog. Raises `DeadlineExceeded`.
     """
     found: dict[str, Directory] = {}
@@ -176,10 +176,10 @@ class Line:
 
 
 def best_map(start: Directory, room: float, cost: Cost, prefix: str, budget: Budget) -> list[Line]:
-    """The best map of START whose COST is at most ROOM; at least its first line.
+    """The best map of `start` whose `cost` is at most `room`; at least its first line.
 
-    The lines are in the order of their paths, so that of START is the first. PREFIX is the path of
-    START with a slash at its end, or "". When the time is up, the map shows less.
+    The lines are in the order of their paths, so that of `start` is the first. `prefix` is the path
+    of `start` with a slash at its end, or "". When the time is up, the map shows less.
     """
     # The first line must fit in any case.
     first_room = min(room * LABELS_SHARE, room - minimum_cost(start, cost, prefix))
@@ -212,7 +212,7 @@ What is worth much for what it takes is urgent.
 
 
 def _directories(start: Directory) -> Iterator[Item]:
-    """Yield an item for START and each directory below it that has files."""
+    """Yield an item for `start` and each directory below it that has files."""
     yield -inf, 0, "", start, ""
     for here in start.walk():
         base = here.above
@@ -226,7 +226,7 @@ def _directories(start: Directory) -> Iterator[Item]:
 
 
 def _names(start: Directory, item: Item, most: int) -> Iterator[Item]:
-    """Yield an item for each of MOST names in the directory of ITEM, the most edited first."""
+    """Yield an item for each of `most` names in the directory of `item`, the most edited first."""
     urgency, *_, here, _ = item
     beginning = 0 if _has_line(here, start) else len(here.path) + 1
     for rank, name in enumerate(here.ranked()[:most], 1):
@@ -237,7 +237,7 @@ def _names(start: Directory, item: Item, most: int) -> Iterator[Item]:
 
 
 def _has_line(here: Directory, start: Directory) -> bool:
-    """Whether HERE is likely to have a line in any case: much below it is edited."""
+    """Whether `here` is likely to have a line in any case: much below it is edited."""
     if here.above in (None, start):
         return True
     return len(here.below) >= LINE and (here.below[LINE - 1].heat > 0 or not start.heat)
@@ -258,7 +258,10 @@ def _lines(
     first: Sequence[Directory],
     prefix: str,
 ) -> list[Line]:
-    """The lines of the directories SHOWN, with the names in each. That of START has FIRST, too."""
+    """The lines of the directories `shown`, with the names in each.
+
+    That of `start` has `first`, too.
+    """
     # All that is shown, the directories in between, and what is accounted for in each.
     left: dict[Directory, _Left] = {start: _Left()}
     for one in (*first, *shown):
@@ -298,7 +301,7 @@ def _line(
     folded: tuple[int, int],
     prefix: str,
 ) -> Line:
-    """The line of HERE with these NAMES and with the LABELS of directories below it."""
+    """The line of `here` with these `names` and with the `labels` of directories below it."""
     collapsed = sorted(labels, key=lambda one: one.path)
     omitted = commonest(here.kinds - Counter(map(kind_of_name, names)), MOST_KINDS)
     many = [(kind, number) for kind, number in omitted if kind and number >= FEW]
@@ -314,12 +317,12 @@ def _line(
 
 
 def _inner(here: Directory, base: Directory) -> str:
-    """The path of HERE from BASE, which is above it."""
+    """The path of `here` from `base`, which is above it."""
     return here.path[len(base.path) :].removeprefix("/")
 
 
 def _label(here: Directory, base: Directory) -> str:
-    """The word for HERE in the line of BASE: `src/(210)`."""
+    """The word for `here` in the line of `base`: `src/(210)`."""
     number = here.closed or (f"{here.total}" if here.total >= FEW else "")
     return map_word(_inner(here, base)) + "/" + f"({number})" * bool(number)
 
@@ -332,6 +335,6 @@ def minimum_cost(start: Directory, cost: Cost, prefix: str) -> float:
 
 
 def _beginning(path: str) -> str:
-    """The first word in the line of the directory PATH."""
+    """The first word in the line of the directory `path`."""
     path = path.rstrip("/")
     return f"{map_word(path)}/" if path else "./"

@@ -82,40 +82,40 @@ BUILD_KINDS = (".asd", ".cabal", ".sln", ".csproj", ".gemspec", ".rockspec", ".n
 
 
 def language(kind: str) -> str:
-    """The language of files with the extension KIND, such as `Go` for `.go`, else KIND itself."""
+    """Return the language of the extension `kind`: `Go` for `.go`, else `kind` itself."""
     return _LANGUAGE.get(kind.lower(), kind)
 
 
 def is_data(directory: str) -> bool:
-    """Whether the path DIRECTORY holds what tests read: `testdata`, `fixtures`."""
+    """Whether the path `directory` holds what tests read: `testdata`, `fixtures`."""
     return _DATA.search(directory) is not None
 
 
 def is_tests(directory: str) -> bool:
-    """Whether the path DIRECTORY is one of tests, but of an example's."""
+    """Whether the path `directory` is one of tests, but of an example's."""
     above, _, name = directory.lower().rpartition("/")
     return name in TESTS and not _ASIDE.search(f"{above}/")
 
 
 def is_build(path: str) -> bool:
-    """Whether the file PATH tells how to build something."""
+    """Whether the file `path` tells how to build something."""
     path = path.lower()
     return path.endswith(BUILD_KINDS) or path.rpartition("/")[2] in BUILD
 
 
 def build_files(paths: Sequence[str]) -> list[str]:
-    """Build files among PATHS, at the top or in a directory there."""
+    """Build files among `paths`, at the top or in a directory there."""
     found = (path for path in paths if path.count("/") <= 1 and is_build(path))
     return [path for path in found if not _ASIDE.search(path)]
 
 
 def changes_along(path: str) -> bool:
-    """Whether the file PATH changes along with others, as a changelog, and says little itself."""
+    """Whether the file `path` changes along with others, as a changelog, and says little itself."""
     return is_build(path) or _ALONG.search(path) is not None
 
 
 def read_first(paths: Sequence[str]) -> list[str]:
-    """Documents among PATHS: at the top and in docs/; in a part's docs/, how to contribute."""
+    """Documents among `paths`: at the top and in docs/; in a part's docs/, how to contribute."""
     found = []
     for path in paths:
         folder, _, name = path.lower().rpartition("/")
@@ -130,7 +130,7 @@ def read_first(paths: Sequence[str]) -> list[str]:
 
 
 def entries(paths: Sequence[str], heat: Mapping[str, float]) -> list[str]:
-    """Files among PATHS where a program starts: `main` first, and what lies higher up."""
+    """Files among `paths` where a program starts: `main` first, and what lies higher up."""
     found = [path for path in paths if _ENTRY.search(path) and not _ASIDE.search(path)]
     found.sort(
         key=lambda path: (not _MAIN.search(path), path.count("/"), -heat.get(path, 0.0), path)

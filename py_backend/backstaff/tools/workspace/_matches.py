@@ -47,9 +47,9 @@ def path_in_text(path: str) -> str:
 
 
 def rows(found: Sequence[Found], around: Around, outlines: Mapping[str, Outline]) -> list[str]:
-    """The text of each match, with its file's path before the first, and lines AROUND it.
+    """The text of each match, with its file's path before the first, and lines `around` it.
 
-    It is "" for a match that the text of the one before shows. OUTLINES are by path.
+    It is "" for a match that the text of the one before shows. `outlines` are by path.
     """
     return [row for one in found for row in _rows_of(one, around, outlines.get(one.path))]
 
@@ -95,7 +95,7 @@ def _rows_of(found: Found, around: Around, outline: Outline | None) -> Iterator[
 
 
 def _holder(number: int, outline: Outline | None) -> tuple[Definition | None, Definition | None]:
-    """The definition whose name stands above line NUMBER, and the one that begins there, if any."""
+    """Return the definition to name above line `number`, and the one that begins there."""
     inner = outline.around(number) if outline else None
     if outline is None or inner is None or inner.line != number:
         return inner, None
@@ -117,7 +117,7 @@ def _lines(found: Found) -> Sequence[str]:
 
 
 def lines_near(found: Found, width: int) -> dict[int, str]:
-    """The lines at most WIDTH away from a match of FOUND, by number."""
+    """The lines at most `width` away from a match of `found`, by number."""
     lines = _lines(found)
     numbers = {
         number
@@ -133,9 +133,9 @@ def _context(lines: Sequence[str], numbers: range) -> Iterator[str]:
 
 
 def line(match: Match, to: int = 0) -> tuple[str, range]:
-    """The row of MATCH, and the columns from 0 that it shows.
+    """The row of `match`, and the columns from 0 that it shows.
 
-    The line begins a definition that goes on up to the line TO, unless it is 0.
+    The line begins a definition that goes on up to the line `to`, unless it is 0.
     """
     number, start, end, left, length, part, _ = match
     lines = f"{number}-{to}" if to > number else f"{number}"
@@ -155,5 +155,5 @@ def line(match: Match, to: int = 0) -> tuple[str, range]:
 
 
 def _first(text: str, most: int) -> str:
-    """The first characters of TEXT that take at most MOST bytes."""
+    """The first characters of `text` that take at most `most` bytes."""
     return text.encode()[: max(0, most)].decode(errors="ignore")

@@ -50,9 +50,9 @@ def not_searched(
     prefix: str,
     scan: Scan,
 ) -> Note:
-    """The note about these COUNTS: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
+    """The note about these `counts`: `not searched: 37 ignored by git, 1 over 1 MiB (data.json)`.
 
-    PREFIX stands before each path. Files after the last match of a page are left for later pages:
+    `prefix` stands before each path. Files after the last match of a page are left for later pages:
     nobody knows yet which of them are binary.
     """
     words = _WORDS if counts["links"] > 1 else _WORDS | {"links": "link"}

@@ -49,7 +49,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The lines of FILE from `start` to `last`.
+    """The lines of `file` from `start` to `last`.
 
     They are those of `definition`, or a window, at whose first line the definition `inside` goes
     on. `around` are definitions that begin above them.
@@ -75,7 +75,7 @@ class Several(ToolError):
 
 
 def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
-    """The parts that ASKED means; READ reads a file. Raises `ToolError`."""
+    """The parts that `asked` means; `read` reads a file. Raises `ToolError`."""
     if not (asked.symbol.strip() or asked.path.strip()):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Argument 'path' must not be blank")
     if asked.symbol.strip() and not asked.path:
@@ -134,7 +134,7 @@ def _around(line: int, most: int, file: File, path: str) -> Part:
 
 
 def _going_on(file: File, start: int, last: int) -> Definition | None:
-    """The definition that goes on at the line START and fills most of the lines up to LAST."""
+    """The definition that goes on at the line `start` and fills most of the lines up to `last`."""
     found = file.outline.around(start) if file.outline and start > 1 else None
     if found is None or found.line >= start:
         return None
@@ -163,5 +163,5 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
 
 
 def head(part: Part) -> str:
-    """What goes before the lines of PART in its head: `Server.run, `."""
+    """What goes before the lines of `part` in its head: `Server.run, `."""
     return f"{lines_of(part.definition).rpartition(' ')[0]}, " if part.definition else ""

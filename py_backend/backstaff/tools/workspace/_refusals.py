@@ -14,19 +14,22 @@ from backstaff.tool import Context
 def refusal(
     error: PathError, path: str, context: Context, refusals: Refusals = WORKSPACE
 ) -> ToolError:
-    """The tool's error for ERROR, met on the way to the directory PATH, named as it was given."""
+    """Return the tool's error for `error`, which opening the directory `path` raised."""
     near = nearest(path, context, directories=True) if error.fault is Fault.MISSING else []
     return refused(error, path, refusals, near=nearest_names(near, "/"))
 
 
 def nearest_names(near: Sequence[str], end: str = "") -> str:
-    """`; the nearest names: src/a.py b.py`, where NEAR are such paths. END stands behind each."""
+    """`; the nearest names: src/a.py b.py`, where `near` are such paths.
+
+    `end` stands behind each.
+    """
     hint = some_of((word(path) + end for path in near), len(near))
     return f"; the nearest names: {hint}" if hint else ""
 
 
 def nearest(path: str, context: Context, *, directories: bool = False) -> list[str]:
-    """The project's files and unsaved ones, or its DIRECTORIES, with names most like PATH's."""
+    """The project's files and unsaved ones, or its `directories`, with names most like PATH's."""
     budget = context.budget.at_most(suggestions.SECONDS)
     try:
         with context.root.directory(".") as place:

@@ -30,9 +30,9 @@ class Start:
 
 @contextmanager
 def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
-    """Open the work tree around PATH; yield it, and PATH from its base: "" for all of it.
+    """Open the work tree around `path`; yield it, and `path` from its base: "" for all of it.
 
-    PATH may be gone. Raises `PathError`, and `ToolError` where git does not answer.
+    `path` may be gone. Raises `PathError`, and `ToolError` where git does not answer.
     """
     relative = path_from_root(path, context)
     directory = relative
@@ -66,7 +66,7 @@ def path_from_root(path: str, context: Context) -> str:
 
 @contextmanager
 def answering(path: str) -> Iterator[None]:
-    """Turn git's silence about the repository of PATH, or ours in time, into a `ToolError`."""
+    """Turn git's silence about the repository of `path`, or ours in time, into a `ToolError`."""
     try:
         yield
     except DeadlineExceeded as error:
@@ -79,7 +79,7 @@ def answering(path: str) -> Iterator[None]:
 
 
 def no_repository(path: str, why: NoGit) -> ToolError:
-    """The error for a PATH whose repository is not known. It may only be slow, or too large."""
+    """The error for a `path` whose repository is not known. It may only be slow, or too large."""
     remedy = "give a path, or ask for less"
     if why is NoGit.SLOW:
         return DeadlineExceeded(f"When the time was up, there was no answer: {remedy}")
@@ -89,7 +89,10 @@ def no_repository(path: str, why: NoGit) -> ToolError:
 
 
 def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context) -> str:
-    """The hash of the commit NAME, the value of ARGUMENT; "" for HEAD before the first commit."""
+    """The hash of the commit `name`, the value of `argument`.
+
+    "" for HEAD before the first commit.
+    """
     problem = "names no commit"
     if ".." in name:
         problem = "names a range: give its ends as base and target"
@@ -104,7 +107,7 @@ def commit_named(name: str, argument: str, work_tree: WorkTree, context: Context
 
 
 def _near(name: str, work_tree: WorkTree, context: Context) -> str:
-    """Some branches and tags with a name like NAME."""
+    """Some branches and tags with a name like `name`."""
     import difflib
 
     words = ("for-each-ref", "--count=1000", "--format=%(refname:short)")

@@ -43,7 +43,7 @@ def lines_of(definition: Definition) -> str:
 
 
 def definition_data(definition: Definition) -> dict[str, object]:
-    """What the data of an answer hold of DEFINITION."""
+    """What the data of an answer hold of `definition`."""
     return {
         "name": definition.name,
         "qualified": definition.qualified,
@@ -56,7 +56,7 @@ def definition_data(definition: Definition) -> dict[str, object]:
 
 
 def near(made: Outline, symbol: str, budget: Budget) -> str:
-    """The names in MADE most like SYMBOL, with their lines; "" if none is."""
+    """The names in `made` most like `symbol`, with their lines; "" if none is."""
     parts = names_in(symbol)
     wanted = parts[-1].lower() if parts else ""
     by_name = {one.name: one for one in reversed(made.definitions)}
@@ -71,13 +71,13 @@ def near(made: Outline, symbol: str, budget: Budget) -> str:
 
 
 def listed(found: Sequence[Defined]) -> str:
-    """Where the definitions FOUND are: `src/a.py Server.run 33-97, src/b.py run 4`."""
+    """Where the definitions `found` are: `src/a.py Server.run 33-97, src/b.py run 4`."""
     words = (f"{word(one.path)} {lines_of(one.definition)}" for one in found)
     return some_of(words, len(found), between=", ", most=MAX_FOUND)
 
 
 def in_project(symbol: str, context: Context) -> list[Defined]:
-    """The definitions that SYMBOL names below the root, at most `MAX_FOUND`.
+    """The definitions that `symbol` names below the root, at most `MAX_FOUND`.
 
     They come from files that have a line on which no value is before the name. Files that git
     ignores, and those that may hold secrets, are left out; what was found is told when the time is

@@ -39,7 +39,7 @@ class Wanted:
         return left
 
     def choose(self, path: str, data: bytes, matches: Sequence[Match]) -> Sequence[Match]:
-        """Those of MATCHES in the file PATH, whose text is in DATA, that are wanted."""
+        """Those of `matches` in the file `path`, whose text is in `data`, that are wanted."""
         text = text_of(data)
         made = outline(text.decode(), path, self.budget) if isinstance(text, bytes) else None
         if self.definitions:

@@ -103,7 +103,7 @@ def run(asked: Arguments, context: Context) -> Result:
 
 @dataclass(slots=True)
 class Page:
-    """The files from the offset on, as many as fit in LIMIT bytes."""
+    """The files from the offset on, as many as fit in `limit` bytes."""
 
     asked: Arguments
     found: Comparison
@@ -189,7 +189,7 @@ class Page:
     def _row(
         self, one: Different, patch: Patch | Unshown | None, alone: int | None
     ) -> tuple[str, dict[str, object]]:
-        """The text of ONE and its item. ALONE is the room of a file that is the only one."""
+        """The text of `one` and its item. `alone` is the room of a file that is the only one."""
         item = self._item(one, patch)
         name = show(self.prefix + one.path)
         if isinstance(patch, Unshown):
@@ -223,7 +223,7 @@ class Page:
     def _stub(
         self, one: Different, patch: Patch | Unshown | None, item: dict[str, object]
     ) -> tuple[str, dict[str, object]]:
-        """The line for ONE whose patch does not fit, and its item without the patch."""
+        """The line for `one` whose patch does not fit, and its item without the patch."""
         name = self.prefix + one.path
         counts = self._counts(patch) if isinstance(patch, Patch) else ""
         remedy = "context_lines=0" if self.asked.path == name else f"path={quote(name)}"

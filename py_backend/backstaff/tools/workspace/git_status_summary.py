@@ -85,7 +85,7 @@ def _unsaved(work_tree: WorkTree, project: ProjectFiles, context: Context) -> li
 
 
 def _differs(path: str, work_tree: WorkTree, project: ProjectFiles, context: Context) -> bool:
-    """Whether the file PATH, which git does not ignore, has another text in Emacs."""
+    """Whether the file `path`, which git does not ignore, has another text in Emacs."""
     relative = path.removeprefix(work_tree.base.prefix)
     try:
         with context.root.resolve(path) as place:
@@ -103,7 +103,10 @@ def _differs(path: str, work_tree: WorkTree, project: ProjectFiles, context: Con
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All that is told. PREFIX stands before the paths of `status`; those of `unsaved` have it."""
+    """All that is told.
+
+    `prefix` stands before the paths of `status`; those of `unsaved` have it.
+    """
 
     branch: Branch
     status: Status

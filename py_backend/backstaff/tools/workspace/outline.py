@@ -122,7 +122,7 @@ def _result(found: Sequence[Outlined], written: str, *, truncated: bool) -> Resu
 
 
 def _outlined(path: str, content: str, depth: int | None, context: Context) -> Outlined | None:
-    """The outline of the file PATH with this CONTENT; None if nothing is known."""
+    """The outline of the file `path` with this `content`; None if nothing is known."""
     made = outline(content, path, context.budget)
     if made is None:
         return None
@@ -163,7 +163,7 @@ def _of_directory(
 
 
 def _rows(found: Outlined, limit: int) -> tuple[str, bool]:
-    """The text of a file in LIMIT bytes, and whether more is left out of it than parts of rows."""
+    """Return the text of a file in `limit` bytes, and whether whole rows are left out."""
     total = len(found.definitions) + found.deeper
     lines = counted(found.line_count, "line")
     known = counted(total, "definition") if total else "no definitions that are known here"
@@ -211,9 +211,9 @@ def _merged(head: str, shown: Sequence[Definition], total: int, limit: int) -> s
 
 
 def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, bool]:
-    """The text of files in LIMIT bytes, and whether any name is left out.
+    """The text of files in `limit` bytes, and whether any name is left out.
 
-    The first PREFIX characters of a path are those of the directory.
+    The first `prefix` characters of a path are those of the directory.
     """
     for names, members in NAMES:
         lines = [_line(one, prefix, names, members) for one in found]
@@ -228,7 +228,7 @@ def _lines(found: Sequence[Outlined], prefix: int, limit: int) -> tuple[str, boo
 
 
 def _line(found: Outlined, prefix: int, names: int, members: int) -> str:
-    """`errors.py 141: ErrorCode, ToolError(__init__)`, with so many NAMES, MEMBERS of each."""
+    """`errors.py 141: ErrorCode, ToolError(__init__)`, with so many `names`, `members` of each."""
     parts = list(_parts(found.definitions, names, members))
     left = sum(not one.depth for one in found.definitions) - len(parts)
     told = ", ".join(parts) + (f", … {left} more" if left else "")

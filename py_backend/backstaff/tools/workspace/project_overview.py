@@ -154,7 +154,10 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _facts(place: Place, context: Context, highest: int | None) -> Facts:
-    """Count the files in PLACE. HIGHEST is the limit in bytes, if max_tokens cannot raise it."""
+    """Count the files in `place`.
+
+    `highest` is the limit in bytes, if max_tokens cannot raise it.
+    """
     found = project_files(place, context.budget.share(WALK_SHARE))
     git_budget = context.budget.share(WALK_SHARE)
     branch, known, warnings = _history(place, found, git_budget)
@@ -273,7 +276,7 @@ def _title(facts: Facts) -> str:
 
 
 def _types_line(types: Counter[str], room: float, cost: Cost) -> str:
-    """The counts of as many kinds as have ROOM: `types: Python 9, Markdown 3, other 2`."""
+    """The counts of as many kinds as have `room`: `types: Python 9, Markdown 3, other 2`."""
     common = sum(number >= RARE * types.total() for kind, number in types.items() if kind)
     for most in range(min(common, KINDS), 0, -1):
         found = commonest(types, most)
@@ -284,13 +287,13 @@ def _types_line(types: Counter[str], room: float, cost: Cost) -> str:
 
 
 def _row(label: str, words: Sequence[str], room: float, cost: Cost) -> str:
-    """A line of as many WORDS as have ROOM, with commas where a word is a command."""
+    """A line of as many `words` as have `room`, with commas where a word is a command."""
     shown = fitting((cost(f"{one} ") for one in words), room - cost(f"{label}:\n"))
     return f"{label}: {' '.join(words[:shown])}\n" if shown else ""
 
 
 def _tail(facts: Facts, found: Sequence[Line] | None) -> str:
-    """The last lines, on the files that FOUND does not name. With None, they are the longest."""
+    """The last lines, on the files that `found` does not name. With None, they are the longest."""
     total = facts.start.total
     named = total if found is None else _named(found)
     notes = bracketed(facts.notes)

@@ -111,7 +111,7 @@ class Line:
     before: int = 0
 
     def add(self, piece: str, most: int) -> None:
-        """Add PIECE to the line, but keep no more than MOST bytes of it."""
+        """Add `piece` to the line, but keep no more than `most` bytes of it."""
         if self.left:
             self.left += size(piece)
             return
@@ -121,7 +121,7 @@ class Line:
             self.left = size(piece) - size(kept)
 
     def first(self, most: int) -> "Line":
-        """The line with at most MOST bytes of its text."""
+        """The line with at most `most` bytes of its text."""
         text = _first(self.text, most)
         if len(text) == len(self.text):
             return self
@@ -130,10 +130,10 @@ class Line:
 
 @dataclass(slots=True)
 class Window:
-    """Takes a text in pieces, and keeps the lines from START on, as many as COUNT.
+    """Takes a text in pieces, and keeps the lines from `start` on, as many as `count`.
 
     The first `skip` bytes of the first line are left out. It may be shown alone, so all of it is
-    kept that a text of LIMIT bytes can show. Where `all_text` is a list, it gets all of the text.
+    kept that a text of `limit` bytes can show. Where `all_text` is a list, it gets all of the text.
     """
 
     start: int
@@ -181,7 +181,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         return Page(asked, part, part.file.source, part.file.whole, lines, room)
 
     def read_whole(path: str) -> File:
-        """Read the file PATH once for all parts of it."""
+        """Read the file `path` once for all parts of it."""
         if path not in files:
             start, count = arguments.start_line, arguments.max_lines
             window = Window(start, arguments.start_byte, count, max(limit, LINE_BYTES))
@@ -222,9 +222,10 @@ def _together(
     limit: int,
     several: Sequence[Defined],
 ) -> Result:
-    """The pages of ANSWERS, one after the other, in LIMIT bytes together.
+    """The pages of `answers`, one after the other, in `limit` bytes together.
 
-    PAGE makes one that has some room. If SEVERAL definitions of one name do not fit, they are told.
+    `page` makes one that has some room. If `several` definitions of one name do not fit, they are
+    told.
     """
     texts, data, truncated, left = list[str](), list[dict[str, object]](), False, limit
 
@@ -263,7 +264,7 @@ def _together(
 
 
 def _list(head: str, found: Sequence[Defined]) -> Result:
-    """Where the definitions FOUND are, which are too many or too large to be read at once."""
+    """Where the definitions `found` are, which are too many or too large to be read at once."""
     rows = [f"{path_in_text(one.path)} {lines_of(one.definition)}\n" for one in found]
     data = [{"path": one.path} | definition_data(one.definition) for one in found]
     return Result(
@@ -306,7 +307,7 @@ def _answers(
 def read_text(
     path: str, window: Window, context: Context, *, encoding: str = "", whole: bool = True
 ) -> tuple[File, Sequence[Line]]:
-    """Read the file PATH, and the lines of WINDOW; all of its text, too, where WHOLE.
+    """Read the file `path`, and the lines of `window`; all of its text, too, where `whole`.
 
     No text is kept that is too large for an outline. Raises `ToolError` with the codes of read 6.
     """
@@ -334,7 +335,7 @@ def read_text(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The LINES of a window, to be shown in LIMIT bytes."""
+    """The `lines` of a window, to be shown in `limit` bytes."""
 
     arguments: Arguments
     part: Part
@@ -439,7 +440,7 @@ class Page:
         return min(MAX_NAMES, self.limit // 4) * self._is_part()
 
     def _names(self, after: int) -> str:
-        """The definitions from line AFTER on that are left out of a part: `; run 40-97, ...`."""
+        """The definitions from line `after` on that are left out of a part: `; run 40-97, ...`."""
         if not self._is_part() or not self.part.file.outline:
             return ""
         left = [
@@ -489,14 +490,14 @@ class Page:
 
 
 def _first(text: str, most: int) -> str:
-    """The first characters of TEXT that take at most MOST bytes."""
+    """The first characters of `text` that take at most `most` bytes."""
     if len(text) <= most // 4 or (len(text) <= most and size(text) <= most):
         return text
     return text[:most].encode()[:most].decode(errors="ignore")
 
 
 def _refusal(error: PathError, path: str, context: Context) -> ToolError:
-    """The error for ERROR in the words and codes of read 6."""
+    """The error for `error` in the words and codes of read 6."""
     near = nearest(path, context) if error.fault is Fault.MISSING else []
     kind = ""
     if isinstance(error, NotAFile) and error.kind == Kind.DIRECTORY:

@@ -218,7 +218,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 def _outlines(
     found: Sequence[Found], asked: Arguments, prefix: str, budget: Budget
 ) -> tuple[dict[str, Outline], bool]:
-    """The outlines of the files FOUND, by path, and whether the time was up before the last."""
+    """The outlines of the files `found`, by path, and whether the time was up before the last."""
     outlines = dict[str, Outline]()
     try:
         for one in found if asked.enclosing and asked.output == Output.CONTENT else ():
@@ -232,7 +232,7 @@ def _outlines(
 
 
 def _left(scan: Scan, regexp: Regexp, contents: Contents, budget: Budget) -> Counter[str]:
-    """How many matches the files have that SCAN did not come to, as far as that costs little."""
+    """How many matches the files have that `scan` did not come to, as far as that costs little."""
     if scan.output != Output.CONTENT or scan.chosen or not scan.found:
         return Counter()
     last = scan.found[-1]
@@ -294,9 +294,9 @@ def _invalid_regex(asked: Arguments, pattern: str, error: BadRegexp) -> ToolErro
 def _timeout(asked: Arguments, scan: Scan, prefix: str, had: float, passed: float) -> ToolError:
     """The error that says how far the search came (search 5), and what helps.
 
-    No match is told (search 5), but the first files with any are. PREFIX stands before each path.
-    HAD are the milliseconds that there were, of which some PASSED: the caller's deadline may allow
-    no more, and then a higher timeout_ms would change nothing.
+    No match is told (search 5), but the first files with any are. `prefix` stands before each path.
+    `had` are the milliseconds that there were, of which some `passed`: the caller's deadline may
+    allow no more, and then a higher timeout_ms would change nothing.
     """
     if number := scan.waits_for or scan.looked_at:
         matches = ("match", "matches") if scan.output == Output.CONTENT else ("matching file",)
@@ -349,7 +349,7 @@ def _reasons(
 def _about_exclude(
     patterns: Sequence[str], choice: Choice, project: ProjectFiles, rules: Rules, budget: Budget
 ) -> Iterator[Note]:
-    """Which PATTERNS of `exclude` do nothing, as far as that costs little."""
+    """Which `patterns` of `exclude` do nothing, as far as that costs little."""
     useless = list(suggestions.useless_excludes(patterns))
     if patterns and not choice.by_exclude:  # else each pattern would have to be tried by itself
         directories = (f"{one.path}/" for one in project.directories if one.path)
@@ -375,7 +375,7 @@ class Answer:
     left: Counter[str]
 
     def result(self, limit: int, took_ms: int) -> Result:
-        """The page in LIMIT bytes. The data hold no more than the text.
+        """The page in `limit` bytes. The data hold no more than the text.
 
         So a reader of either finds the rest at `next_offset`.
         """
@@ -482,7 +482,7 @@ class Answer:
     def _fitting_rows(
         self, found: Sequence[Found], count: int, room: int, limit: int, *, more: bool
     ) -> tuple[Sequence[str], bool]:
-        """The text of each of COUNT items, and whether lines around them have no ROOM."""
+        """The text of each of `count` items, and whether lines around them have no `room`."""
         asked, outlines = self.asked, self.outlines
         if asked.output == Output.FILES:
             return [f"{path_in_text(one.path)}\n" for one in found], False
@@ -502,9 +502,9 @@ class Answer:
     def _more(
         self, offset: int, items: Sequence[tuple[dict[str, object], object]], limit: int
     ) -> str:
-        """How to go on at OFFSET, and the files that are left, with the number of their matches.
+        """How to go on at `offset`, and the files that are left, with the number of their matches.
 
-        ITEMS are those of this page for which there is no room. LIMIT is that of the text.
+        `items` are those of this page for which there is no room. `limit` is that of the text.
         """
         left = Counter(str(item["path"]) for item, _ in items)
         left += Counter({self.prefix + path: count for path, count in self.left.items()})

@@ -117,7 +117,7 @@ class Answer:
     hint: str = ""
 
     def result(self, limit: int) -> Result:
-        """The page in LIMIT bytes. The data hold no more paths than the text.
+        """The page in `limit` bytes. The data hold no more paths than the text.
 
         So a reader of either finds the other paths at `next_offset`.
         """
@@ -201,13 +201,16 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def from_there(text: str, path: str) -> str:
-    """TEXT without the absolute PATH of the searched directory, or `./`, before it."""
+    """TEXT without the absolute `path` of the searched directory, or `./`, before it."""
     below = text.removeprefix(f"{path.rstrip('/')}/").removeprefix("./")
     return below if below.strip() else text
 
 
 def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
-    """Search below PLACE; if nothing matches, note why. Raises `PathError`, `DeadlineExceeded`."""
+    """Search below `place`; if nothing matches, note why.
+
+    Raises `PathError`, `DeadlineExceeded`.
+    """
     query = Query.parse(from_there(asked.query, place.path), asked.kind)
     walking = context.budget.share(WALK_SHARE)
     found = project_files(place, walking, include_ignored=asked.include_ignored)
@@ -267,7 +270,7 @@ def _answer(place: Place, asked: Arguments, context: Context) -> Answer:
 
 
 def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[Note]:
-    """Say how many ignored files match QUERY, which no other file does.
+    """Say how many ignored files match `query`, which no other file does.
 
     An environment or a cache in the project may hold more files than there is time for.
     """
@@ -283,7 +286,7 @@ def _ignored(place: Place, query: Query, budget: Budget) -> Iterator[Note]:
 
 
 def _notes(found: ProjectFiles, prefix: str) -> Iterator[Note]:
-    """Say which files were not searched, and why. PREFIX stands before each path."""
+    """Say which files were not searched, and why. `prefix` stands before each path."""
     if found.expired:
         text, remedy = "the time was up before all was searched", "give a directory as path"
         yield Note(NoteKind.TIME, text, remedy)
@@ -304,13 +307,13 @@ def _notes(found: ProjectFiles, prefix: str) -> Iterator[Note]:
 
 
 def _some(paths: Sequence[str]) -> str:
-    """The first of PATHS, and the number of the others: `a/ b/ and 3 more`."""
+    """The first of `paths`, and the number of the others: `a/ b/ and 3 more`."""
     first = " ".join(f"{word(path)}/" for path in paths[:MAX_NAMED])
     return first + (f" and {len(paths) - MAX_NAMED} more" if len(paths) > MAX_NAMED else "")
 
 
 def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) -> str | None:
-    """Say why nothing in INDEX matches QUERY, and which query would find something.
+    """Say why nothing in `index` matches `query`, and which query would find something.
 
     If the answer holds guesses (`guessed`), it needs no similar names.
     """
@@ -333,9 +336,9 @@ def _reason(query: Query, index: Index, searched: Searched, *, guessed: bool) ->
 
 
 def _count(text: str, kind: str, index: Index, budget: Budget) -> int:
-    """The number of files in INDEX that TEXT matches as a query of KIND.
+    """The number of files in `index` that `text` matches as a query of `kind`.
 
-    It is 0 if TEXT cannot be one, such as an unbalanced glob, or if the time was up.
+    It is 0 if `text` cannot be one, such as an unbalanced glob, or if the time was up.
     """
     try:
         return len(Query.parse(text, kind).match(index, budget))

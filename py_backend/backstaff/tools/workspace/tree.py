@@ -118,7 +118,10 @@ class Tree:
     useless: list[str] = field(default_factory=list)
 
     def close(self, walk: Walk, step: Step, node: Node) -> None:
-        """Leave NODE, at which the WALK makes this STEP, without children; count them if asked."""
+        """Leave `node`, at which the `walk` makes this `step`, without children.
+
+        Count them if asked.
+        """
         if self.count_closed and step.kind is Kind.DIRECTORY:
             self.closed.append(node["path"])
             walk.look_into(step)
@@ -190,7 +193,7 @@ def run(arguments: Arguments, context: Context) -> Result:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """Yield ROOT and all nodes below it."""
+    """Yield `root` and all nodes below it."""
     ahead = [root]
     while ahead:
         yield (node := ahead.pop())
@@ -198,7 +201,7 @@ def _nodes(root: Node) -> Iterator[Node]:
 
 
 def _labels(root: Node) -> list[tuple[str, str]]:
-    """Pair the names and paths of ROOT and all nodes below it with their forms in text."""
+    """Pair the names and paths of `root` and all nodes below it with their forms in text."""
     nodes = list(_nodes(root))
     if not labels(word, [*root["path"].split("/"), *(node["name"] for node in nodes)]):
         return []  # paths of plain words are plain
@@ -206,7 +209,7 @@ def _labels(root: Node) -> list[tuple[str, str]]:
 
 
 def _grow(place: Place, arguments: Arguments, excluded: Globs | None, context: Context) -> Tree:
-    """Walk below PLACE as far as ARGUMENTS allow, and make the nodes."""
+    """Walk below `place` as far as `arguments` allow, and make the nodes."""
 
     def node_of(name: str, path: str, depth: int, kind: Kind) -> Node:
         return {"name": name, "path": path, "depth": depth, "kind": kind}
@@ -276,7 +279,7 @@ def _arranger(  # noqa: PLR0913, PLR0917  # all that the closure needs
 ) -> Arrange:
     """Make the function that filters (7) and orders (3.1) the entries of a directory.
 
-    It returns no more entries than TREE has room for. The cheap filters go first, as their order
+    It returns no more entries than `tree` has room for. The cheap filters go first, as their order
     does not change the result.
     """
     kinds = tuple(SUFFIXES) if arguments.entry_kind == "all" else (Kind.DIRECTORY,)
@@ -337,19 +340,19 @@ class _Line(NamedTuple):
         return " ".join([f"{word(self.path)}/", *self.words, *self.end()]) + "\n"
 
     def within(self, room: int) -> "_Line":
-        """The line, which is too long for ROOM bytes, with as many words as they can hold."""
+        """The line, which is too long for `room` bytes, with as many words as they can hold."""
         bare = self.with_first(0)  # its end is the longest
         shown = fitting((size(one) + 1 for one in self.words), room - size(bare.text()))
         return self.with_first(shown)
 
     def with_first(self, shown: int) -> "_Line":
-        """The line with the first SHOWN words."""
+        """The line with the first `shown` words."""
         missing = None if self.missing is None else self.missing + len(self.words) - shown
         return _Line(self.path, self.words[:shown], missing)
 
 
 def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
-    """Yield the lines of NODE in TREE and of each directory below it whose children are shown."""
+    """Yield the line of `node` in `tree`, and one for each open directory below it."""
     children = node.get("children")
     if not children:
         return
@@ -372,7 +375,7 @@ def _lines(node: Node, tree: Tree) -> Iterator[_Line]:
 def _text(
     tree: Tree, asked: Arguments, context: Context, lines: Sequence[_Line], notes: Sequence[Note]
 ) -> tuple[str, bool]:
-    """The head, the LINES and the NOTES within the limit, and whether they are whole.
+    """The head, the `lines` and the `notes` within the limit, and whether they are whole.
 
     A cut text has as many of the lines, and of the names in the last one, as have room.
     """
@@ -413,7 +416,7 @@ def _notes(
 ) -> Iterator[Note]:
     """Say why names are missing, and how to see them.
 
-    LEFT_OUT is the number of lines that are not SHOWN, or None where the text is whole.
+    `left_out` is the number of lines that are not `shown`, or None where the text is whole.
     """
     root, limit = tree.root["path"], context.text_limit()
     if tree.limit_reached:
@@ -447,7 +450,7 @@ def _notes(
 def _about_short_lines(
     asked: Arguments, context: Context, root: str, shown: Sequence[_Line], *, is_cut: bool
 ) -> Iterator[Note]:
-    """Say how to see the names that lines miss; IS_CUT where the text has not all of them."""
+    """Say how to see the names that lines miss; `is_cut` where the text has not all of them."""
     limit = context.text_limit()
     short = [line for line in shown if line.missing != 0]
     if any(line.path != root for line in short) or (short and asked.max_depth > 1):

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import McpError
 
 
 async def main(command: list[str], calls: list[tuple[str, dict[str, object]]], mode: str) -> None:
-    """Do it all; MODE is for other clients."""
+    """Do it all; `mode` is for other clients."""
     del mode
     parameters = StdioServerParameters(command=command[0], args=command[1:])
     async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:

@@ -28,7 +28,7 @@ RESULTS = {
 
 
 def check_by_models(version: str, method: str, message: dict[str, Any]) -> None:
-    """Raise an error if MESSAGE is wrong."""
+    """Raise an error if `message` is wrong."""
     # The models want an id in each error, which the schemas do not.
     named = message if "method" in message else {"id": 0, **message}
     jsonrpc_message_adapter.validate_python(named)
@@ -39,7 +39,7 @@ def check_by_models(version: str, method: str, message: dict[str, Any]) -> None:
 
 
 def check_by_schema(folder: str, version: str, method: str, message: dict[str, Any]) -> None:
-    """Raise an error if MESSAGE is wrong."""
+    """Raise an error if `message` is wrong."""
     schema = json.loads((Path(folder) / version / "schema.json").read_text("utf-8"))
 
     def check(name: str, value: object) -> None:

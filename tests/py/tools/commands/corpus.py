@@ -13,12 +13,12 @@ BODY = "\n# What to do\n\nRead the table.\n"
 
 
 def head(*lines: str) -> str:
-    """A file whose front matter has LINES."""
+    """A file whose front matter has `lines`."""
     return "\n".join(("---", *lines, "---", "")) + BODY
 
 
 def skill(name: str, *lines: str, description: str = WORDS) -> str:
-    """A skill by the specification, with more LINES."""
+    """A skill by the specification, with more `lines`."""
     return head(f"name: {name}", f"description: {description}", *lines)
 
 
@@ -141,7 +141,7 @@ HOME: Mapping[str, str] = {
 
 
 def plant(root: Path, files: Mapping[str, str]) -> None:
-    """Write FILES below ROOT."""
+    """Write `files` below `root`."""
     for path, text in files.items():
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -63,7 +63,7 @@ def by_name(project: Project) -> dict[str, Row]:
 
 
 def files_below(top: Path, wanted: Callable[[str], bool], depth: int) -> set[str]:
-    """The files at most DEPTH folders below TOP, by their paths from it."""
+    """The files at most `depth` folders below `top`, by their paths from it."""
     found = {
         Path(place, name).relative_to(top)
         for place, _, names in os.walk(top)

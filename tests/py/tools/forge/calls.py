@@ -36,7 +36,7 @@ Output = dict[str, Any]
 def listed(
     root: Path, context: Asked | None = None, server: Server = SERVER, /, **arguments: object
 ) -> Reply:
-    """The reply to a call below ROOT, for the root itself unless a path is given."""
+    """The reply to a call below `root`, for the root itself unless a path is given."""
     asked = {"root": str(root), **(context or {})}
     return server.call(ID, {"path": "."} | arguments, asked)
 
@@ -60,7 +60,7 @@ def error_of(reply: Reply) -> tuple[object, object]:
 
 
 def with_config(folder: Path, toml: str) -> Server:
-    """A server whose configuration file says TOML."""
+    """A server whose configuration file says `toml`."""
     file = folder / "config.toml"
     file.write_text(toml)
     registry = discover()

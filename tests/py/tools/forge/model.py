@@ -137,5 +137,5 @@ def cases(draw: st.DrawFn) -> tuple[Below, dict[str, Any]]:
 
 
 def speakable(path: tuple[str, ...]) -> bool:
-    """Whether the contract lets the PATH be named: it has neither control characters nor `\\`."""
+    """Whether the contract lets the `path` be named: it has neither control characters nor `\\`."""
     return not re.search(r"[\x00-\x1f\x7f\\]", "".join(path))

@@ -154,7 +154,7 @@ def test_no_more_directories_are_opened_than_entries_are_returned(
 
 
 def calls(function: Callable[[], object]) -> int:
-    """The calls that FUNCTION makes, in Python and to C."""
+    """The calls that `function` makes, in Python and to C."""
     count = 0
 
     def noting(_frame: object, event: str, _argument: object) -> None:
