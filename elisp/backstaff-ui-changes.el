@@ -67,7 +67,7 @@
 (defun backstaff-changes (&optional base)
   "Show what has changed in the project since its last commit.
 Text that is not saved counts.  With a prefix argument, ask for another commit,
-branch or tag, BASE, to compare with; \"index\" stands for what is staged."
+branch or tag, BASE, to compare with; \"index\" stands for the staged changes."
   (interactive (list (and current-prefix-arg (backstaff-changes--read))))
   (let ((root (file-name-as-directory (backstaff-command-project))))
     ;; C-g cancels where the changes are to come.

@@ -259,7 +259,7 @@ omitted.  Tools see the project of the current directory."
               (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
    :before-draw #'backstaff-inspector--note-folds
    :draw #'backstaff-inspector--draw
-   :draw-failure #'backstaff-inspector--draw
+   :draw-failures t
    :title (lambda (state) (format "*backstaff run: %s*" (plist-get state :tool)))
    :wrap t)
   (setq-local outline-regexp "\\* \\(?:Text\\|Plist\\|JSON\\)$"

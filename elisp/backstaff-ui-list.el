@@ -9,7 +9,7 @@
 ;; the directories below on request.
 ;;
 ;; The server sorts.  A listing shows 1,000 rows at first, and 1,000 more with each +.
-;; They are drawn in pieces, between which Emacs reads what the user types.
+;; They are drawn in pieces.  Between two pieces Emacs reads the keys that the user types.
 
 ;;; Code:
 
@@ -221,7 +221,7 @@ server's settings limit their number and depth."
                  (cl-incf backstaff-list--shown))))
     (backstaff-view-seek end)
     ;; The row is drawn, or the user moved point.
-    (when (and backstaff-list--seeking (null backstaff-view--sought))
+    (when (and backstaff-list--seeking (null backstaff-view-sought))
       (setq backstaff-list--seeking nil wanted (plist-get backstaff-view-state :rows)))
     (cl-callf max (plist-get backstaff-view-state :rows) backstaff-list--shown)
     (backstaff-list--describe)

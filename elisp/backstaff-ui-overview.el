@@ -7,7 +7,7 @@
 ;; `backstaff-overview' shows the page that a model gets about a project: the files
 ;; to read first, those that build it, those edited lately, and a map of the most
 ;; important directories, one line for each.  The names in it are buttons.  The notes
-;; in brackets at its end tell a model what to do; people are told keys.
+;; in brackets at its end are for models; people get notes that name keys instead.
 
 ;;; Code:
 

@@ -1,4 +1,4 @@
-;;; backstaff-ui-search.el --- Search what is in files  -*- lexical-binding: t; -*-
+;;; backstaff-ui-search.el --- Search the text of files  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -7,8 +7,8 @@
 ;; `backstaff-search' shows the lines that match a regular expression in a buffer of
 ;; `grep-mode', so `next-error', RET and wgrep work there.  It returns at once; C-g in
 ;; the buffer cancels the search, and g makes it again.  Each file has a heading; its
-;; name also begins each of its lines, but invisible.  The last lines count what was not
-;; searched: ignored, binary or large files.
+;; name also begins each of its lines, but invisible.  The last lines count the files that
+;; were not searched: ignored, binary or large ones.
 ;;
 ;; If Consult is loaded, the command shows the matches as you type instead, and the place
 ;; of the chosen one.  Text behind a second # filters them, as in `consult-grep'.
@@ -40,7 +40,7 @@
   "Maximum number of matches that Consult shows.")
 
 (defconst backstaff-search--milliseconds 30000
-  "Maximum milliseconds of one call.  Nobody waits for it, and C-g cancels it.")
+  "Maximum milliseconds of one call.  Nobody waits for it, and it can be cancelled.")
 
 (defconst backstaff-search--remedies
   '((:case . "c searches so") (:ignored . "i searches them") (:literal . "t searches so")
@@ -52,7 +52,7 @@
   "Face for the name of a file above its matches."
   :group 'backstaff)
 
-(defvar backstaff-search-history nil
+(defvar backstaff-search--history nil
   "The patterns of `backstaff-search'.")
 
 (defvar-local backstaff-search--arguments nil
@@ -116,11 +116,11 @@ If LITERAL is non-nil, PATTERN is text; a key in the prompt says so.
 With a prefix argument, ask for a DIRECTORY of the project to search below.
 
 Case counts only where PATTERN has a capital letter.  Files that git ignores
-are left out; the last line counts what was not searched.  In the buffer, t, i,
+are left out, and the last lines count those that were not searched.  In the buffer, t, i,
 c and d change how it was searched.  Modified buffers are searched as they are."
   (interactive (let ((directory (and current-prefix-arg
                                      (backstaff-read-directory "Search below directory: "))))
-                 ;; A host that is out of reach is told before the question.
+                 ;; If the host is out of reach, this says so before the question.
                  (if directory (backstaff-command-root directory) (backstaff-command-project))
                  (if (featurep 'consult)
                      (list nil directory)
@@ -175,12 +175,12 @@ PATTERN is one to edit, which is text if LITERAL is non-nil."
                      (format-prompt (if literal "Search for text (M-r: Python regexp)"
                                       "Search for Python regexp (M-r: text)")
                                     default)
-                     pattern map nil 'backstaff-search-history default)))
+                     pattern map nil 'backstaff-search--history default)))
     (when (string-empty-p pattern)
       (setq pattern (or default "")))
     (when (string-blank-p pattern)
       (user-error "Give a regular expression"))
-    (add-to-history 'backstaff-search-history pattern)
+    (add-to-history 'backstaff-search--history pattern)
     (cons pattern literal)))
 
 (defun backstaff-search-visit ()
@@ -277,7 +277,7 @@ STATE says before that how far the search is."
               (format " in %s/" (backstaff-names-show root_path)))
             (and include (concat ", files " (string-join include " ")))
             (and (equal flags "i") ", in any case")
-            (and include_ignored ", with what git ignores"))))
+            (and include_ignored ", with ignored files"))))
     (force-mode-line-update)))
 
 (defun backstaff-search--ask (offset most)
@@ -400,7 +400,7 @@ STATE says before that how far the search is."
                 (if transform (substring candidate (1+ (length file))) file)))
      :state (consult--grep-state)
      :add-history (thing-at-point 'symbol)
-     :history 'backstaff-search-history)))
+     :history 'backstaff-search--history)))
 
 (defun backstaff-search--candidates (input root arguments)
   "Return the matches of INPUT below ROOT as lines of a grep.

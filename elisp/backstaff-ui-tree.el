@@ -49,9 +49,9 @@ the root itself, \"**/*.log\" those at any depth."
 
 (defcustom backstaff-tree-leave-out 'contract
   "The names that a new tree leaves out.
-`contract' is what agents get: .git, node_modules, dist, build, target, .vscode
-and .DS_Store are missing.  `ignored' leaves out what git ignores, and `nothing'
-shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
+`contract' is the choice for agents: .git, node_modules, dist, build, target,
+.vscode and .DS_Store are missing.  `ignored' leaves out the files that git
+ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaff-tree-leave-out] changes it in a buffer."
   :type '(choice (const contract) (const ignored) (const nothing)))
 
 (defconst backstaff-tree--most-entries 1000
@@ -134,7 +134,7 @@ TAB on a directory such as \"src/ … 12\", which has 12 entries, shows them.
   (add-hook 'imenu-after-jump-hook #'backstaff-tree--reveal nil t)
   (add-hook 'imenu-after-jump-hook #'backstaff-view-go-to-name 50 t)
   (outline-minor-mode)
-  ;; A count stands for what is folded, in place of an ellipsis.
+  ;; A count stands for a folded text, in place of an ellipsis.
   (remove-from-invisibility-spec '(outline . t))
   (add-to-invisibility-spec 'outline))
 
@@ -268,7 +268,7 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
       (backstaff-view-set-header
        (backstaff-view-get :path)
        (and limited "CUT")
-       ;; What is left out stands before what a narrow window cuts off.
+       ;; A narrow window cuts off the end, so the names that are left out come first.
        (and exclude (format "without %s" (string-join exclude " ")))
        (pcase (backstaff-view-get :left-out)
          ('nothing "nothing left out")
@@ -390,7 +390,7 @@ AGAIN is non-nil if the user opened it before."
       (backstaff-tree--load (plist-get one :path) t))))
 
 
-;;; What the tree holds
+;;; Choosing the files
 
 (defun backstaff-tree-toggle-files ()
   "Show or hide files and links."

@@ -59,7 +59,7 @@ or file below the root.")
 (defvar-local backstaff-view--functions nil
   "The arguments of `backstaff-view-setup', a plist.")
 
-(defvar-local backstaff-view--sought nil
+(defvar-local backstaff-view-sought nil
   "The path that point goes to once its line is drawn, or nil.")
 
 (defvar-local backstaff-view--notes nil
@@ -92,8 +92,8 @@ or file below the root.")
   "Make the current buffer a view.  FUNCTIONS is a plist:
 `:request' turns a state into a list (TOOL ARGUMENTS [CONTEXT]).
 `:draw' draws a successful reply into the empty buffer.
-`:draw-failure' draws any other reply.  Without it, the buffer keeps its text
-  if it has any, and the failure is a message.
+`:draw-failures' is non-nil if `:draw' draws the other replies as well.  If not,
+  a buffer with a text keeps it, and the failure is a message.
 `:before-draw' is called before the text is erased (optional).
 `:title' returns the buffer's name for a state.
 `:defaults' returns a state that a new buffer starts with (optional).
@@ -117,7 +117,7 @@ or file below the root.")
     (evil-set-initial-state major-mode 'motion)
     (evil-make-overriding-map (current-local-map) 'motion))
   ;; A user who does something wants point to stay.
-  (add-hook 'pre-command-hook (lambda () (setq backstaff-view--sought nil)) nil t)
+  (add-hook 'pre-command-hook (lambda () (setq backstaff-view-sought nil)) nil t)
   (add-hook 'file-name-at-point-functions #'backstaff-view--file-name nil t)
   (setq-local ffap-alist (list (cons major-mode (lambda (_) (backstaff-view--file-name))))
               thing-at-point-provider-alist
@@ -183,8 +183,8 @@ A buffer with the same mode, root, path and tool is used again."
 
 (defun backstaff-view-change (&rest changes)
   "Request the latest state with CHANGES, a plist.
-If the tool fails, keep what the buffer shows, and show the failure in the
-echo area."
+If the tool fails, keep the text of the buffer, and show the failure in the echo
+area."
   (let ((state (map-merge 'plist (or backstaff-view--requested backstaff-view-state) changes)))
     (backstaff-prompt-connect (plist-get state :root))
     (backstaff-request-cancel)
@@ -194,7 +194,7 @@ echo area."
      state
      (lambda (reply)
        (if (and (plist-get backstaff-view-reply :ok) (not (plist-get reply :ok))
-                (not (plist-get backstaff-view--functions :draw-failure)))
+                (not (plist-get backstaff-view--functions :draw-failures)))
            (progn (setq backstaff-view--requested nil)
                   (backstaff-view--rename backstaff-view-state)
                   (message "%s" (plist-get reply :text)))
@@ -223,18 +223,17 @@ CALLBACK decides whether the state of the buffer changes."
                          thereis (not (equal (plist-get state key)
                                              (plist-get backstaff-view-state key)))))
          (draw (lambda ()
-                 (cond (ok (backstaff-view--call :draw reply))
-                       ((plist-get backstaff-view--functions :draw-failure)
-                        (backstaff-view--call :draw-failure reply))
-                       (t (backstaff-view-set-header (plist-get state :path) "failed")
-                          (backstaff-view--insert-text (plist-get reply :text) 'error))))))
+                 (if (or ok (plist-get backstaff-view--functions :draw-failures))
+                     (backstaff-view--call :draw reply)
+                   (backstaff-view-set-header (plist-get state :path) "failed")
+                   (backstaff-view--insert-text (plist-get reply :text) 'error)))))
     (backstaff-view--rename state)
     (backstaff-view--call :before-draw)
     (setq backstaff-view-state state
           backstaff-view-reply reply
           backstaff-view-labels (backstaff-names-labels reply)
           backstaff-view--requested nil
-          backstaff-view--sought focus
+          backstaff-view-sought focus
           truncate-lines (not (plist-get backstaff-view--functions :wrap))
           default-directory (backstaff-path-file-name
                              (backstaff-view--absolute (if ok (plist-get state :path) ".")
@@ -245,7 +244,7 @@ CALLBACK decides whether the state of the buffer changes."
       (backstaff-view--draw draw)
       (goto-char (point-min))
       (if (and focus (backstaff-view-go-to focus))
-          (setq backstaff-view--sought nil)
+          (setq backstaff-view-sought nil)
         ;; An overview names files above the first line with an entry.
         (while (not (or (eobp) (backstaff-view--line-entry)
                         (text-property-not-all (point) (line-end-position)
@@ -258,9 +257,9 @@ CALLBACK decides whether the state of the buffer changes."
     (setq backstaff-view-state (map-merge 'plist backstaff-view-state '(:focus nil)))))
 
 (defun backstaff-view-redraw (function)
-  "Replace the text by what FUNCTION inserts, and keep the places of point.
+  "Call FUNCTION to draw the buffer anew, and keep the places of point.
 These are on the line of the same entry, or else on the line of the same number,
-in the buffer and in each of its windows.  What is above it stays in sight."
+in the buffer and in each of its windows."
   (let ((places
          (mapcar (lambda (window)
                    (save-excursion
@@ -273,7 +272,7 @@ in the buffer and in each of its windows.  What is above it stays in sight."
     (backstaff-view--draw function)
     (pcase-dolist (`(,window ,path ,line ,column ,above) (reverse places))
       (unless (and path (backstaff-view-go-to path))
-        (unless (or window backstaff-view--sought) (setq backstaff-view--sought path))
+        (unless (or window backstaff-view-sought) (setq backstaff-view-sought path))
         (goto-char (point-min))
         (forward-line (1- line)))
       (move-to-column column)
@@ -283,7 +282,7 @@ in the buffer and in each of its windows.  What is above it stays in sight."
                           t)))))
 
 (defun backstaff-view--draw (function)
-  "Replace the text of the buffer by what FUNCTION inserts."
+  "Erase the buffer and call FUNCTION to draw it."
   (let ((inhibit-read-only t))
     (with-silent-modifications
       (erase-buffer)
@@ -421,8 +420,8 @@ Look from the position FROM on, by default everywhere."
   "Go to the path that point waits for, if its line is drawn by now.
 FROM is the position of the first of the lines that were drawn last."
   (let ((start (point)))
-    (when (and backstaff-view--sought (backstaff-view-go-to backstaff-view--sought from))
-      (setq backstaff-view--sought nil)
+    (when (and backstaff-view-sought (backstaff-view-go-to backstaff-view-sought from))
+      (setq backstaff-view-sought nil)
       (dolist (window (get-buffer-window-list nil t t))
         (when (= (window-point window) start)
           (set-window-point window (point)))))))
@@ -543,7 +542,7 @@ Interactively this is the current file; with a prefix argument, ask."
     (backstaff-view--open-info root (backstaff-path-relative root name))))
 
 (defun backstaff-view--open-info (root path)
-  "Show what the tool get_file_info tells of PATH below ROOT."
+  "Show the reply of the tool get_file_info about PATH below ROOT."
   (backstaff-view-open 'backstaff-inspector-mode
                        (list :root root :path "." :tool "agent-q/get_file_info"
                              :arguments (list :path path) :forms '(text))))

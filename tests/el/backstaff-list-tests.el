@@ -16,7 +16,7 @@
   "A project.")
 
 
-;;; What is shown
+;;; Rows and facts
 
 (ert-deftest backstaff-list-shows-a-table ()
   (backstaff-view-test-project backstaff-list-tests-tree
@@ -69,7 +69,7 @@
         (find-file (expand-file-name "a/b/c/d/zz" root))
         (backstaff-view-test-open open (if (eq open #'backstaff-tree) root default-directory))
         (should (equal (plist-get (backstaff-view--entry) :path) "a/b/c/d/zz"))
-        ;; So it is from one view to the next, and from Dired.
+        ;; Point also goes there from one view to the next, and from Dired.
         (backstaff-view-test-open #'backstaff-tree root)
         (should (equal (plist-get (backstaff-view--entry) :path) "a/b/c/d/zz"))
         (dired-jump nil (expand-file-name "a/b/c/d/deep" root))
@@ -477,7 +477,7 @@
       (backstaff-view-test-open #'backstaff-list-directory root)
       (should (<= (window-body-width) 56))
       (backstaff-view-test-go-to "nnn")
-      ;; What does not fit is there, and shown as an ellipsis.
+      ;; The end of the name is there, and shown as an ellipsis.
       (should (looking-at "n+ +file"))
       (let* ((cut (next-single-property-change (point) 'display))
              (end (next-single-property-change cut 'display)))

@@ -47,7 +47,7 @@
                      "./ Makefile README.md src/"
                      "src/ main.c"
                      "src/deep/ a.c b.c")))
-    ;; What the text tells a model to do is no use to a person.
+    ;; The notes of the text are for a model, and no use to a person.
     (should-not (string-search "[" (buffer-string)))
     (should (derived-mode-p 'special-mode))
     (should buffer-read-only)

@@ -1,4 +1,4 @@
-;;; backstaff-terminal-tests.el --- What stands on a real terminal  -*- lexical-binding: t; -*-
+;;; backstaff-terminal-tests.el --- The screen of a real terminal  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 

@@ -25,7 +25,7 @@
        ,@body)))
 
 (defun backstaff-tree-tests-lines ()
-  "Return the lines of the tree that are to be seen, but for the first."
+  "Return the visible lines of the tree except the first."
   (cdr (backstaff-view-test-lines)))
 
 (defconst backstaff-tree-tests-drawn
@@ -177,7 +177,7 @@
       (apply #'backstaff-view-test-press keys))
     (should (equal (cl-subseq (backstaff-tree-tests-lines) 3 5)
                    '("│  ├─ deep/ … 1" "│  ├─ a.c")))
-    ;; The depth forgets what was opened, and to open it is the user's wish.
+    ;; A new depth forgets which directories were opened.
     (backstaff-view-test-press "d 2 RET")
     (backstaff-view-test-go-to "deep/ …")
     (backstaff-view-test-press "TAB")
@@ -223,7 +223,7 @@
     (goto-char (point-min))
     (backstaff-view-test-press "C-s b . c RET")
     (should (equal (backstaff-view-test-name) "b.c"))
-    ;; Point is at the end of what was folded.
+    ;; Point is at the end of the folded text.
     (should-not (invisible-p (1- (point))))))
 
 
@@ -263,7 +263,7 @@
     (backstaff-view-test-go-to "est/")
     (backstaff-view-test-press "TAB")
     (should (equal (nth 6 (backstaff-tree-tests-lines)) "│  │        └─ bottom.txt"))
-    ;; What was opened stays open.
+    ;; An opened directory stays open.
     (backstaff-view-test-go-to "bottom.txt")
     (backstaff-view-test-press "g")
     (should (equal (nth 6 (backstaff-tree-tests-lines)) "│  │        └─ bottom.txt"))
@@ -300,7 +300,7 @@
                      '("a/empty/ has no entries to show"))))))
 
 
-;;; What the tree holds
+;;; Choosing the files
 
 (ert-deftest backstaff-tree-toggles-files ()
   (backstaff-tree-tests-shown
