@@ -101,6 +101,33 @@
 
 ;;; Folding
 
+(ert-deftest backstaff-tree-opens-as-many-levels-as-fit-the-window ()
+  (pcase-dolist (`(,height . ,lines)
+                 '((7 "├─ a/" "│  ├─ b/" "│  │  ├─ c" "│  │  └─ d" "│  └─ e" "└─ f")
+                   (6 "├─ a/" "│  ├─ b/" "│  └─ e" "└─ f")
+                   (5 "├─ a/" "│  ├─ b/" "│  └─ e" "└─ f")
+                   (4 "├─ a/" "└─ f")
+                   ;; The first level is seen in any case.
+                   (1 "├─ a/" "└─ f")))
+    (ert-info ((number-to-string height))
+      (backstaff-view-test-project '(("a" ("b" ("c" . "") ("d" . "")) ("e" . "")) ("f" . ""))
+        (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) height)))
+          (backstaff-view-test-open #'backstaff-tree root)
+          (should (equal (backstaff-tree-tests-lines) lines)))
+        ;; A tree that the user has seen stays as it is, and so do its folds.
+        (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) 99)))
+          (backstaff-view-test-press "g")
+          (should (equal (backstaff-tree-tests-lines) lines)))))))
+
+(ert-deftest backstaff-tree-that-does-not-fit-opens-the-way-to-the-current-file ()
+  (backstaff-view-test-project '(("a" ("b" ("c" . "") ("d" . "")) ("e" . "")) ("f" ("g" . "")))
+    (find-file "a/b/d")
+    (cl-letf (((symbol-function 'window-body-height) (lambda (&rest _) 3)))
+      (backstaff-view-test-open #'backstaff-tree root))
+    (should (equal (backstaff-tree-tests-lines)
+                   '("├─ a/" "│  ├─ b/" "│  │  ├─ c" "│  │  └─ d" "│  └─ e" "└─ f/")))
+    (should (equal (backstaff-view-test-name) "d"))))
+
 (ert-deftest backstaff-tree-folds-and-unfolds ()
   (backstaff-tree-tests-shown
     (backstaff-view-test-go-to "src/")
