@@ -31,7 +31,7 @@ DOCS = PROJECT / "docs"
 PLACE = Path("/tmp/courier")  # noqa: S108  # the overview shows it, so it must not change
 THEMES = {"light": ("modus-operandi", "000000", "ffffff"),
           "dark": ("modus-vivendi", "ffffff", "000000")}  # fmt: skip
-"""The theme of Emacs, its text and its ground, for each kind of picture."""
+"""Emacs's theme, its text colour and its background, for each kind of picture."""
 COLUMNS = 100
 
 EMACS = """(progn
@@ -94,7 +94,7 @@ ANSWER = (
 
 
 class Model(BaseHTTPRequestHandler):
-    """Answers as a model with OpenAI's interface: two calls of tools, and then the text."""
+    """Plays a model with OpenAI's interface: two calls of tools, and then the text."""
 
     def do_POST(self) -> None:
         """Answer a request."""
@@ -113,10 +113,7 @@ class Model(BaseHTTPRequestHandler):
 
 
 def said(replies: list[str], names: list[str]) -> dict[str, object]:
-    """Return the model's message after the `replies` of tools.
-
-    `names` are the tools that it has.
-    """
+    """Return the model's message after the `replies` of tools. `names` are its tools."""
     if not replies:
         return _calls(names, "regexp_search", SEARCH)
     asks, repeats = ASKS.search(replies[0]), REPEATS.search(replies[0])
@@ -129,7 +126,7 @@ def said(replies: list[str], names: list[str]) -> dict[str, object]:
 
 
 def _calls(names: list[str], tool: str, arguments: dict[str, object]) -> dict[str, object]:
-    # gptel has the tool by its name, or by that of its toolset and its name.
+    # In gptel a tool has its own name, or that of its toolset and its own.
     name = next(name for name in names if name in {tool, f"workspace_{tool}"})
     function = {"name": name, "arguments": json.dumps(arguments)}
     call = {"id": f"call_{name}", "type": "function", "function": function}
