@@ -1,4 +1,4 @@
-"""Arguments: the forms they come in, what fits and how a misfit is named."""
+"""Arguments: their forms, the values that are accepted, and the messages about others."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def key(name: str) -> Symbol:
 
 
 def given_values(raw: object) -> dict[str, object]:
-    """What is understood of `raw`, without what was not given."""
+    """Return the decoded `raw`, without the arguments that were not given."""
     values, _ = decode(PARAMETERS, raw)
     absent, _ = decode(PARAMETERS, None)
     return {name: value for name, value in values.items() if value != absent[name]}

@@ -1,4 +1,4 @@
-"""The budget of a call: by itself, and in the hands of every tool there is."""
+"""The budget of a call: by itself, and in every tool."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ REGISTRY = discover()
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """The clock of budgets, which stands still."""
+    """A clock of budgets that stands still."""
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(budget_module, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
@@ -97,7 +97,7 @@ def full(tree: Plant) -> Path:
 
 @pytest.fixture
 def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names that were read from directories so far."""
+    """Counts the names that were read from directories so far."""
     read: list[str] = []
     real = os.scandir
 
@@ -124,7 +124,7 @@ def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def ran(tool_id: str, root: Path, budget: Budget) -> Result | ToolError:
-    """What the tool answers."""
+    """Return the tool's answer."""
     tool = REGISTRY.by_id[tool_id]
     settings = tool.settings()
     given = fitting(tool)

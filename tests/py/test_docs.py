@@ -1,4 +1,4 @@
-"""The Python in the documents runs, as it stands there."""
+"""The Python in the documents runs as it is, and links and names in them exist."""
 
 import os
 import re
@@ -22,7 +22,7 @@ PROGRAMS = Path(sys.executable).parent
 
 
 def blocks(document: str) -> list[str]:
-    """The Python in `document`, which is Markdown or Org."""
+    """Return the Python blocks in `document`, which is Markdown or Org."""
     text = (DOCS / document).read_text()
     fences = r"^(?:```|#\+begin_src )python\n(.*?)^(?:```|#\+end_src)$"
     return re.findall(fences, text, re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""Front matter: what counts as what, and that no file can hurt."""
+"""Front matter: its values, and no harm from any file."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ often = examples(2)
 
 
 def fields(text: str) -> dict[str, Any]:
-    """What the front matter `text` says."""
+    """Return the values of the front matter `text`."""
     return dict(parse(f"---\n{text}\n---\nbody\n".encode()).fields)
 
 
@@ -215,7 +215,7 @@ def test_what_is_not_utf_8_is_told() -> None:
 
 @pytest.fixture
 def events_read(monkeypatch: pytest.MonkeyPatch) -> list[yaml.Event]:
-    """The events that were asked for of the YAML library."""
+    """Counts the events that were requested of the YAML library."""
     read: list[yaml.Event] = []
     library = yaml.parse
 
@@ -309,7 +309,7 @@ def test_nothing_raises(*, head: bytes, whole: bool) -> None:
 
 @pytest.fixture
 def without_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyYAML as it is where it was built without its C part."""
+    """PyYAML as it is without its C part."""
     monkeypatch.setattr(events, "_LOADER", yaml.SafeLoader)
 
 

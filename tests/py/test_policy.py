@@ -1,4 +1,4 @@
-"""The policy over all tools: what it says, that the server keeps to it, and how a file sets it."""
+"""The policy over all tools: its verdicts, their effect in the server, and its settings file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The registry: it finds every tool, and no improper one."""
+"""The registry: it finds every tool, and refuses a wrong one."""
 
 import json
 import os
@@ -42,7 +42,7 @@ TOOL = Tool(description="Does.", arguments=Arguments, run=None, result_kind=Resu
 
 @pytest.fixture
 def toolset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of an empty toolset `made-up`, the only one there is."""
+    """The folder of an empty toolset `made-up`, the only one."""
     folder = tmp_path / "made_up"
     folder.mkdir()
     (folder / "__init__.py").touch()
@@ -250,7 +250,7 @@ def test_every_argument_is_described_whatever_the_contract_leaves_out() -> None:
     }
     assert depth["forge/list_directory"]["minimum"] == 1
     assert "maximum" not in depth["forge/list_directory"]
-    # The contract publishes no limits of these, and the server enforces them.
+    # The contract publishes no limits of these; the server enforces them.
     assert (depth["workspace/tree"]["minimum"], depth["workspace/tree"]["maximum"]) == (0, 12)
     published = definitions["workspace/tree"]["parameters"]["properties"]  # type: ignore[index]
     assert "maximum" not in published["max_depth"]
@@ -292,7 +292,7 @@ def test_models_are_told_every_argument_whole() -> None:
 
 
 def as_gptel_sends(definition: dict[str, Any]) -> dict[str, Any]:
-    """DEFINITION as an item of `tools` in a request to OpenAI's interface."""
+    """Return `definition` as an item of `tools` in a request to OpenAI's interface."""
     told, properties = definition["model"], {}
     for one, text in zip(definition["arguments"], told["arguments"], strict=True):
         if not one.get("hidden"):
@@ -309,5 +309,5 @@ def test_essential_tools_are_few_and_cost_little_in_each_turn() -> None:
     essential = [one for one in told if ESSENTIAL in one["categories"]]
     assert len(essential) == 8
     texts = [as_gptel_sends(one) for one in essential]
-    # The estimate is from above: a tokenizer (o200k) counts 1,325 where it has 1,766.
+    # The estimate is an upper one: a tokenizer (o200k) counts 1,325, and the estimate is 1,766.
     assert tokens(json.dumps(texts, separators=(",", ":"))) / 1.25 <= 1800

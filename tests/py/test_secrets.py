@@ -164,7 +164,9 @@ def test_command_that_is_a_link_to_a_secret_is_not_told(tree: Plant) -> None:
     asked = server(root)
     seen = asked.call("commands/list_commands", {}, {"person": True})
     assert "KEY=1" in seen.text
-    listed = asked.call("commands/list_commands", {})  # what the person saw is kept, but not for it
+    listed = asked.call(
+        "commands/list_commands", {}
+    )  # the file that the person saw is kept, but not for the model
     assert "KEY=1" not in f"{listed.text}{listed.data}"
     reply = asked.call("commands/get_command", {"command_name": "go"})
     assert (code(reply), "KEY=1" in reply.text) == ("APPROVAL_REQUIRED", False)

@@ -62,15 +62,15 @@ def test_unknown_argument_ends_the_text_for_a_model(folder: Path, key: str) -> N
     whole = server.call("workspace/read_file", {"path": "f"}, {key: True, "max_output_bytes": 1000})
     reply = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 1000})
     assert len(reply.text.encode()) <= 1000
-    # The tool itself has made room, so that its own last line still tells how to go on.
+    # The tool itself has made room, so its own last line still says how to continue.
     last = whole.text.splitlines()[-1]
     assert last.startswith("[")
     assert reply.text.removesuffix(note).splitlines()[-1][:12] == last[:12]
     assert reply.text.endswith(note)
-    # Little room: the note does not name the arguments that there are.
+    # There is little room, so the note does not name the valid arguments.
     some = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 300})
     assert some.text.endswith("\n[Unknown argument ignored: lines]\n")
-    # No room for a note: the answer is more important.
+    # There is no room for a note: the answer is more important.
     short = server.call("workspace/read_file", arguments, {key: True, "max_output_bytes": 100})
     assert "Unknown" not in short.text
     assert short.truncated

@@ -40,7 +40,7 @@ def answer(_: Nothing, context: Context) -> Result:
 
 @pytest.fixture
 def server(folder: Path) -> Server:
-    """A server of a tool that reads what files hold, and of one that does not."""
+    """Return a server of a tool that reads files, and of one that does not."""
     reader: Tool[Any] = replace(tool(answer, "reader"), reads_content=True)
     registry = Registry({"test/reader": reader, "test/other": tool(answer, "other")})
     return server_at(folder, registry)
@@ -104,7 +104,7 @@ def test_texts_that_were_not_named_for_longest_are_forgotten(server: Server) -> 
 
 
 def pieces(data: bytes, most: int) -> list[list[object]]:
-    """The arguments of `keep_text` that hand `data` over in pieces of `most` bytes."""
+    """Return the arguments of `keep_text` that send `data` in pieces of `most` bytes."""
     return [
         [digest(data), len(data), start, base64.b64encode(data[start : start + most]).decode()]
         for start in range(0, len(data), most)

@@ -1,4 +1,4 @@
-"""Anything at all comes over the wire: it is answered, or that one connection is given up."""
+"""Any bytes on the wire are answered, or only that one connection is given up."""
 
 import socket
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 fuzzing = examples(1, least=MINUTES * 300)
 
-# Read syntax of Lisps, and what sexpdata, Emacs and Python each take for something of their own.
+# Read syntax of Lisps, and texts that sexpdata, Emacs and Python may read as their own.
 PIECES = (
     *(b"(", b")", b"[", b"]", b'"', b"\\", b"'", b"`", b",", b",@", b"#", b"#.", b"#s(", b"#["),
     *(b".", b"#1=", b"#1#", b"#@9 ", b"#&3", b"?a", b"?\\C-a", b";x\n", b"|", b"\n", b" ", b"\0"),
@@ -153,7 +153,7 @@ def test_large_hostile_request_holds_nothing_up(client: Client, kind: str) -> No
     request = b"(call 1 list_directory (" + HOSTILE[kind] + b"))"
     assert len(request) <= MAX_LISP_BYTES
     client.send(request, b"(call 2 ping ())")
-    uids = {client.receive()[1] for _ in range(2)}  # each within the deadline of the client
+    uids = {client.receive()[1] for _ in range(2)}  # each within the client's deadline
     assert uids == {1, 2}
     tally(inputs_fuzzed=1)
 
@@ -260,4 +260,4 @@ def test_the_watch_over_answers_sees_what_is_missing(
     monkeypatch.setattr(AtOnce, "submit", lambda *_: True)
     with pytest.raises(AssertionError, match="never answered"):
         fed(server, [frame(b"(call 1 list_directory ())")])
-    tally(lost_answers=-1)  # that one was meant to be
+    tally(lost_answers=-1)  # that one was intended

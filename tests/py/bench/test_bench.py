@@ -1,4 +1,4 @@
-"""The bench: its arithmetic, its table, and that every part of it runs. Nothing is timed here."""
+"""The bench: its arithmetic and its table, and every part of it runs. Nothing is timed here."""
 
 import json
 import os
@@ -146,7 +146,7 @@ def test_measured_server_has_no_library_but_those_beside_the_sources(tmp_path: P
     command = [*servers.PYTHON, "-c", probe]
     assert subprocess.run(command, check=True, capture_output=True).stdout == b"None None\n"  # noqa: S603
     with servers.ours(tmp_path) as server:
-        server.call("ping")  # only then has the new process become Python for certain
+        server.call("ping")  # only now has the new process certainly become Python
         command = Path(f"/proc/{server.process.pid}/cmdline").read_text().split("\0")
     assert tuple(command[:3]) == servers.PYTHON
 

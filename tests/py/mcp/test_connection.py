@@ -1,4 +1,4 @@
-"""One MCP connection: what each request is answered with, in both eras, and what on misuse."""
+"""One MCP connection: the answers to each request in both eras, and to misuse."""
 
 import json
 import threading
@@ -75,7 +75,7 @@ def test_both_eras_are_answered_on_one_connection(session: Session) -> None:
     session.result("initialize", HELLO)
     second = session.result("tools/list")
     assert second == {"tools": first["tools"]}
-    # A client that has discovered the server may send the handshake all the same.
+    # A client that has discovered the server may still send the handshake.
     assert session.result("initialize", HELLO | STATELESS)["protocolVersion"] == "2025-11-25"
 
 
@@ -321,7 +321,7 @@ def test_failure_of_a_tool_is_a_text_for_the_model(
 
 def test_unknown_tool_is_an_error_that_names_the_known_ones(folder: Path) -> None:
     session = Session(server_at(folder), ["workspace/tree"])
-    # What is not offered is unknown.
+    # A tool that is not offered is unknown.
     for name in ("nothing", "list_directory", "agent-q/list_directory", "", None, 7, ["tree"]):
         code, message = session.error("tools/call", {"name": name})
         assert code == INVALID_PARAMS
@@ -349,7 +349,7 @@ def test_answers_name_tools_as_the_model_knows_them(tree: Plant, *, structured: 
         assert words in text(answer)
         if structured and answer["isError"]:
             assert words in answer["structuredContent"]["error"]["message"]
-    # The content of files and their names stay as they are.
+    # The contents and names of files are unchanged.
     assert text(session.call("read_file", {"path": "workspace/tree"})).startswith(
         "workspace/tree\n"
     )
@@ -451,7 +451,7 @@ def test_bug_in_a_tool_is_told_without_details(caplog: pytest.LogCaptureFixture)
 
 
 class Gate:
-    """A tool that waits until it is let go, or until its call is taken back."""
+    """A tool that waits until it is released, or until its call is cancelled."""
 
     def __init__(self) -> None:
         self.started = threading.Semaphore(0)
@@ -477,7 +477,7 @@ def test_cancelled_call_stops_and_is_answered_no_more() -> None:
     assert not gate.ended.acquire(blocking=False)
     session.say(notification("notifications/cancelled", requestId="g", reason="enough"))
     assert gate.ended.acquire(timeout=DEADLINE), "the call goes on"
-    # Its worker takes the next call only when it is done with this one.
+    # Its worker takes the next call only after this one has ended.
     gate.opened.set()
     for uid in range(20):
         session.say(request("tools/call", {"name": "gate"}, uid=uid))
@@ -500,7 +500,7 @@ def test_progress_is_told_where_a_token_asks_and_never_after_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(connection, "PROGRESS_S", 0.005)
-    for round_ in range(5):  # the thread that tells it ends, and starts again
+    for round_ in range(5):  # the thread that reports it ends, and starts again
         gate = Gate()
         session = session_of(gate=gate.run, quick=saying("fine"))
         token = f"t{round_}"
@@ -516,7 +516,7 @@ def test_progress_is_told_where_a_token_asks_and_never_after_the_answer(
         assert text(message["result"]) == "through"
         for uid in range(20):
             session.say(request("tools/call", {"name": "quick"}, uid=uid))
-            assert session.heard()["id"] == uid, "progress was told after the answer"
+            assert session.heard()["id"] == uid, "progress was sent after the answer"
 
 
 def test_no_progress_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:

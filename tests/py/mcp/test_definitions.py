@@ -1,4 +1,4 @@
-"""Definitions of tools, which models read before any call: few tokens, names that clients accept."""
+"""Definitions of tools, which models always read: few tokens, names that clients accept."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The start on another host: what is kept there, what is trusted, and what is refused."""
+"""The start on another host: the kept files, trust and refusals."""
 
 import os
 import subprocess
@@ -94,7 +94,7 @@ class Start:
 
     @property
     def how(self) -> str:
-        """How the payload came: sent, cached or uncached."""
+        """Return the source of the payload: sent, cached or uncached."""
         assert self.answer.startswith(b"(return 1 (:ok t"), (self.words, self.answer, self.errors)
         return self.words[-1].rpartition(":")[2].split()[0]
 

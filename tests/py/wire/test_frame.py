@@ -1,4 +1,4 @@
-"""Frames: how a stream of bytes is cut, and what is no frame."""
+"""Frames: how a stream of bytes is cut, and which frames are invalid."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ bodies = st.lists(st.binary(max_size=40), max_size=6)
 
 
 def cut(*pieces: bytes) -> list[Frame]:
-    """The frames in `pieces`, fed one after the other."""
+    """Return the frames in `pieces`, fed one after the other."""
     reader = FrameReader()
     return [whole for piece in pieces for whole in reader.feed(piece)]
 

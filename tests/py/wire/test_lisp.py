@@ -18,7 +18,7 @@ from backstaff.wire.lisp import ESCAPED, PLAIN, Dialect, Message, Unreadable, re
 
 
 def value(text: bytes) -> object:
-    """The one argument `text` of a call, as it is read."""
+    """Return the one argument `text` of a call, as the server reads it."""
     match read(b"(call 1 x (" + text + b"))"):
         case Message("call", 1, [Symbol("x"), [argument]]):
             return argument
@@ -85,7 +85,7 @@ def test_value_is_read(text: bytes, expected: object) -> None:
         (b'(:exclude (#("a" 0 1 (f t)) "b"))', [Symbol(":exclude"), ["a", "b"]]),
         (b'[#("a" 0 1 (f t)) #("b" 0 1 (f t))]', ["a", "b"]),
         (b'((path . #("x" 0 1 (f t))))', [[Symbol("path"), Symbol("."), "x"]]),
-        # What the properties hold is never looked at.
+        # The values of the properties are ignored.
         (b'#("a" 0 1 (p #("b" 0 1 (q r)) q #<marker at 1 in b> s #[1 2] t #s(x)))', "a"),
         (b'"#(\\"a\\" 0 1 (f t))"', '#("a" 0 1 (f t))'),
         (b'("#" ("a" 0 1 (f t)))', ["#", ["a", 0, 1, [Symbol("f"), True]]]),
@@ -165,7 +165,7 @@ file_names = st.lists(
 
 
 def prin1(name: bytes) -> bytes:
-    """NAME as `prin1' of Emacs writes it: what is no UTF-8 becomes octal."""
+    """Return `name` as `prin1' of Emacs writes it: bytes that are not UTF-8 become octal."""
     text = name.decode("utf-8", "surrogateescape").replace("\\", "\\\\").replace('"', '\\"')
     octal = re.sub("[\udc80-\udcff]", lambda match: f"\\{ord(match[0]) - 0xDC00:o}", text)
     return b'"' + octal.encode() + b'"'
@@ -343,7 +343,7 @@ _CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def read_by_emacs(literal: bytes) -> str:
-    """What Emacs reads in the string `literal`: a tiny reader of the escapes that it knows."""
+    """Return the value of the string `literal` in Emacs, by a tiny reader of its escapes."""
     text = literal.decode("utf-8", "surrogateescape")
     assert text[0] == text[-1] == '"'
     read_back, place = [], 1
@@ -385,7 +385,7 @@ values = st.recursive(scalars | st.none(), lambda inner: st.lists(inner, max_siz
 
 
 def lisp(what: object) -> object:
-    """WHAT as Lisp has it: false, nothing and empty are one."""
+    """Return `what` as Lisp sees it: false, nothing and empty are one."""
     if isinstance(what, list):
         return [lisp(item) for item in what]
     return [] if what is None or what is False else what
