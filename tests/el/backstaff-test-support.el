@@ -8,25 +8,25 @@
 ;; that appeared during it must be gone at its end, or the test fails.  When a
 ;; test fails, the log of the server is printed.
 ;;
-;; The variable BACKSTAFF_PYTHON of the environment says which Python runs the
-;; servers.  BACKSTAFF_GPTEL_DIR and BACKSTAFF_LLM_DIR may say where the real
-;; gptel and llm are, and what these need, as folders with colons between; else
-;; fakes stand in, unless the real ones are on `load-path'.
+;; The environment variable BACKSTAFF_PYTHON names the Python of the servers.
+;; BACKSTAFF_GPTEL_DIR and BACKSTAFF_LLM_DIR may name the folders of the real gptel
+;; and llm and of their libraries, with colons between.  Without them fakes are used,
+;; unless the real ones are on `load-path'.
 
 ;;; Code:
 
 (require 'cl-lib)
 (require 'ert)
 (require 'subr-x)
-;; A test that binds `file-name-handler-alist' must not be the first that needs TRAMP, whose
-;; handlers would be lost with the binding.
+;; A test that binds `file-name-handler-alist' must not be the first to load TRAMP, because
+;; its handlers would be lost with the binding.
 (require 'tramp)
 (require 'backstaff)
 (require 'backstaff-remote)
 
 (defconst backstaff-test-directory
   (file-name-directory (or load-file-name buffer-file-name))
-  "Where the tests are.")
+  "The folder of the tests.")
 
 (defconst backstaff-test-repository
   (expand-file-name "../../" backstaff-test-directory)
@@ -43,7 +43,7 @@
   (expand-file-name "py_backend/backstaff/__main__.py" backstaff-test-repository))
 
 (defun backstaff-test-command ()
-  "Return the command for our own server, as `backstaff-server-command' has it."
+  "Return the command for our own server, for `backstaff-server-command'."
   (list (backstaff-test-python) "-I" (backstaff-test-main)))
 
 (defun backstaff-test-fake-command (&optional start)
@@ -53,7 +53,7 @@
         (or start "serve")))
 
 (defun backstaff-test-process ()
-  "Return the process of the server, started if need be."
+  "Return the process of the server; start it if needed."
   (backstaff-epc--process
    (backstaff-server-connection (backstaff-server-ensure))))
 
@@ -69,7 +69,7 @@ Without these it may be anywhere on `load-path', and else is the fake."
 
 (defun backstaff-test-needs (what found)
   "Skip the test, which needs WHAT, unless FOUND is non-nil; return FOUND.
-WHAT is a noun, such as \"Evil\": what a run skipped is summed up by it."
+WHAT is a noun, such as \"Evil\".  The skipped tests of a run are counted by it."
   (or found (ert-skip (concat "needs " what))))
 
 
@@ -102,7 +102,7 @@ VARIABLE is set to the seconds between the runs of a timer every 10 ms."
          (cancel-timer ,timer)))))
 
 (defmacro backstaff-test-seconds (&rest body)
-  "Run BODY and return how many seconds it took."
+  "Run BODY and return the seconds that it took."
   (declare (indent 0) (debug t))
   (let ((start (make-symbol "start")))
     `(let ((,start (float-time)))
@@ -110,7 +110,7 @@ VARIABLE is set to the seconds between the runs of a timer every 10 ms."
        (- (float-time) ,start))))
 
 (defun backstaff-test-answers (&rest calls)
-  "Make CALLS, functions of a callback, at once, and return what each is told.
+  "Make CALLS, functions of a callback, at once, and return each one's answer.
 Each callback must be called once, with text, and not before the call that
 it belongs to has returned."
   (let ((answers (make-vector (length calls) nil))
@@ -140,7 +140,7 @@ it belongs to has returned."
   (should (plist-member reply :ok))
   (unless (plist-get reply :ok)
     (let ((problem (plist-get reply :error)))
-      ;; What to do may follow.
+      ;; A remedy may follow.
       (should (string-prefix-p (concat "Error: " (plist-get problem :message))
                                (plist-get reply :text)))
       (plist-get problem :code))))
@@ -163,7 +163,7 @@ it belongs to has returned."
          (map (make-sparse-keymap))
          (minor-mode-map-alist (cons (cons t map) minor-mode-map-alist))
          (enable-recursive-minibuffers t)
-         ;; In batch Emacs sleeps where else it would wait for a key.
+         ;; In batch, Emacs sleeps instead of waiting for a key.
          (minibuffer-message-timeout 0))
     (define-key map [f13] (lambda () (interactive) (setq value (funcall body))))
     (execute-kbd-macro (vconcat [f13] (kbd keys)))
@@ -189,7 +189,7 @@ it belongs to has returned."
                                 (or (buffer-name thing) ""))))
 
 (defun backstaff-test--remains ()
-  "Return the processes, buffers and timers of ours that there are."
+  "Return our processes, buffers and timers."
   (append (cl-remove-if-not #'backstaff-test--ours-p (process-list))
           (cl-remove-if-not #'backstaff-test--ours-p (buffer-list))
           (cl-remove-if-not (lambda (timer)
@@ -198,7 +198,7 @@ it belongs to has returned."
                             timer-list)))
 
 (defun backstaff-test--call-clean (body)
-  "Call BODY; then end the server and check that nothing of ours is left."
+  "Call BODY; then end the server and check that we left nothing."
   (let ((value nil)
         (passed nil)
         (before (process-list)))
@@ -228,7 +228,7 @@ it belongs to has returned."
 ;;; Fixtures
 
 (defun backstaff-test--plant (tree directory)
-  "Make in DIRECTORY what TREE says, as `backstaff-test-with-tree' has it."
+  "Make TREE in DIRECTORY; see `backstaff-test-with-tree'."
   (make-directory directory t)
   (pcase-dolist (`(,name . ,content) tree)
     (let ((file (expand-file-name name directory)))
@@ -280,13 +280,13 @@ The project is the root of each call."
            (backstaff-test-killing-buffers ,@body))))))
 
 (defmacro backstaff-test-killing-buffers (&rest body)
-  "Run BODY, and kill the buffers that it has made, whatever they hold."
+  "Run BODY, and kill the buffers that it made, even modified ones."
   (declare (indent 0) (debug t))
   `(let ((before (buffer-list))
          (create-lockfiles nil))
      (unwind-protect (progn ,@body)
        (dolist (buffer (cl-set-difference (buffer-list) before))
-         ;; Those of the server hold its process.
+         ;; The buffers of the server hold its process.
          (when (and (buffer-live-p buffer)
                     (not (string-prefix-p " " (buffer-name buffer))))
            (with-current-buffer buffer
@@ -296,7 +296,7 @@ The project is the root of each call."
 
 (defmacro backstaff-test-with-sources (&rest body)
   "Run BODY with settings that list skills, and a home that has none of its own.
-BODY is to start the server and make what belongs into `root'."
+BODY starts the server and makes files in `root'."
   (declare (indent 0) (debug t))
   `(let* ((home (make-temp-file "backstaff-home-" t))
           (backstaff-server-settings-file
@@ -329,7 +329,7 @@ argument-hint: <file>\n---\n"))))
          (backstaff-epc-close ,variable "the test is over")))))
 
 (defvar backstaff-test-notes nil
-  "What the connection of `backstaff-test-connect' noted, the last first.")
+  "Notes of the connection of `backstaff-test-connect', the last first.")
 
 (defun backstaff-test-connect ()
   "Return a connection with a fake server."
@@ -397,7 +397,7 @@ argument-hint: <file>\n---\n"))))
       (_ 1))))
 
 (defun backstaff-test-tool-names (toolset)
-  "Return the names of the tools in TOOLSET, as `describe' orders them."
+  "Return the names of the tools in TOOLSET, in the order of `describe'."
   (cl-loop for tool in (backstaff-tools)
            when (equal (plist-get tool :toolset) toolset)
            collect (plist-get tool :name)))
@@ -406,7 +406,7 @@ argument-hint: <file>\n---\n"))))
 
 (defconst backstaff-test-edits
   (string-to-number (or (getenv "BACKSTAFF_EDITS") "60"))
-  "How many random edits are tried (BACKSTAFF_EDITS in the environment).")
+  "Number of random edits (BACKSTAFF_EDITS in the environment).")
 
 (defmacro backstaff-test-with-files (variable names &rest body)
   "Run BODY with VARIABLE bound to buffers that visit files with NAMES.
@@ -439,7 +439,7 @@ Nothing is read from these files, so they may be on another host."
     (delete-region 1 900)))
 
 (defun backstaff-test-edits-are-read (root place)
-  "Check that tools read what buffers of files in PLACE hold, after any edit.
+  "Check that tools read the text of buffers of files in PLACE, after any edit.
 PLACE is the name of the local directory ROOT, which may be that on a host."
   (dolist (modified '(0 1 20))
     (random "backstaff") ; the same edits each time
@@ -471,7 +471,7 @@ PLACE is the name of the local directory ROOT, which may be that on a host."
                                (if (zerop modified) ":disk" ":buffer")))))))))))
 
 (defun backstaff-test-sent (function)
-  "Call FUNCTION; return the lengths of all that was sent to processes meanwhile."
+  "Call FUNCTION; return the lengths of all texts sent to processes meanwhile."
   (let* ((lengths nil)
          (note (lambda (_process text) (push (string-bytes text) lengths))))
     (advice-add 'process-send-string :before note)
@@ -483,7 +483,7 @@ PLACE is the name of the local directory ROOT, which may be that on a host."
 ;;; Warnings
 
 (defmacro backstaff-test-with-warnings (&rest body)
-  "Run BODY with `warnings' bound to the texts that it warns of, the last first."
+  "Run BODY with `warnings' bound to the texts of its warnings, the last first."
   (declare (indent 0) (debug t))
   `(let ((warnings nil) (inhibit-message t))
      (cl-letf (((symbol-function 'display-warning)

@@ -1,11 +1,11 @@
-;;; read-frames.el --- What our client reads in frames  -*- lexical-binding: t; -*-
+;;; read-frames.el --- The values that our client reads in frames  -*- lexical-binding: t; -*-
 
 ;; SPDX-License-Identifier: GPL-3.0-or-later
 
 ;;; Commentary:
 
-;; tests/py/wire/test_lisp_in_emacs.py runs this: the frames in a file are read as the client
-;; reads them, and what it understood is printed so plainly that no reader's escapes are needed:
+;; tests/py/wire/test_lisp_in_emacs.py runs this.  It reads the frames in a file like the client
+;; and prints the values in a plain form, without escapes:
 ;; a string as (s CODE...), a list as (l ITEM...), a symbol as (y CODE...), a number as it is.
 
 ;;; Code:
@@ -21,7 +21,7 @@
         (t value)))
 
 (defun read-frames-batch ()
-  "Print what the frames in the file named on the command line hold, a line each."
+  "Print the values in the frames of the file on the command line, a line each."
   (with-temp-buffer
     (set-buffer-multibyte nil)
     (insert-file-contents-literally (pop command-line-args-left))

@@ -4,7 +4,7 @@ from backstaff.server import Reply
 
 
 def code(reply: Reply) -> str | None:
-    """Return the code of the error of `reply`, whose text has its message; None if there is none."""
+    """Return the code of the error of `reply`, whose text has its message; None if ok."""
     if reply.error is None:
         assert reply.ok, reply.text
         return None
