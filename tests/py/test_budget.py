@@ -48,7 +48,7 @@ def test_budget_without_a_deadline_never_expires(clock: SimpleNamespace) -> None
     assert not Budget().expired()
 
 
-def test_budget_for_what_has_to_be_done_yet_lasts(clock: SimpleNamespace) -> None:
+def test_budget_for_required_work_lasts(clock: SimpleNamespace) -> None:
     budget = Budget.lasting(250, threading.Event())
     clock.now += 1
     assert not budget.at_least(0.5).expired()
@@ -162,7 +162,7 @@ def test_cancelled_call_gives_an_answer_before_anything_is_read(
     assert reply.error["code"] == ErrorCode.CANCELLED
 
 
-def test_count_of_what_is_read_is_true(full: Path, entries_read: list[str]) -> None:
+def test_count_of_read_names_is_true(full: Path, entries_read: list[str]) -> None:
     assert isinstance(ran("agent-q/list_directory", full, Budget()), Result)
     assert len(entries_read) == 6
 

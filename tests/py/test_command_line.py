@@ -239,7 +239,7 @@ def test_package_can_be_run_by_its_name(root: Path) -> None:
         ("tools", "--root", "."),
     ],
 )
-def test_misuse_is_told_with_the_usage(arguments: tuple[str, ...]) -> None:
+def test_misuse_is_reported_with_the_usage(arguments: tuple[str, ...]) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert done.stderr.startswith("usage: backstaff")
@@ -341,9 +341,7 @@ def test_configuration_in_the_project_is_never_read(root: Path) -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_configuration_inside_the_root_counts_only_in_what_it_forbids(
-    tree: Plant, *, named: bool
-) -> None:
+def test_configuration_inside_the_root_can_only_forbid(tree: Plant, *, named: bool) -> None:
     home = tree({"d/": None, ".config/backstaff/config.toml": CONFIGURATION})
     config = home / ".config" / "backstaff" / "config.toml"
     options = ("--config", str(config)) if named else ()

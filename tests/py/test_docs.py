@@ -86,9 +86,7 @@ def test_tool_in_the_guide_answers(
     [(reference.README, reference.table), (reference.MANUAL, reference.chapter)],
     ids=["readme", "manual"],
 )
-def test_what_documents_say_of_the_tools_is_what_the_tools_say(
-    path: Path, block: Callable[[], str]
-) -> None:
+def test_documents_describe_the_tools_as_they_are(path: Path, block: Callable[[], str]) -> None:
     text = path.read_text("utf-8")
     assert reference.filled(text, block()) == text, f"{path.name} is out of date: make manual"
 

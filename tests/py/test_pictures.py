@@ -42,7 +42,7 @@ def shown(picture: str) -> str:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_committed_pictures_show_what_their_script_waits_for(name: str) -> None:
+def test_committed_pictures_show_the_text_that_their_script_waits_for(name: str) -> None:
     # This does not show that today's Emacs would draw the same.
     picture = PICTURES[name]
     texts = {shown((DOCS / f"{name}-{kind}.svg").read_text("utf-8")) for kind in picture.kinds}

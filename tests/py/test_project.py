@@ -35,7 +35,7 @@ def test_every_library_that_the_server_needs_comes_along_in_a_version_it_may_hav
     assert list(PINS) == sorted(need.name for need in dependencies())
 
 
-def test_archive_of_the_libraries_is_made_of_what_is_named() -> None:
+def test_archive_of_the_libraries_is_made_of_the_listed_ones() -> None:
     with zipfile.ZipFile(ARCHIVE) as archive:
         named = archive.read("libraries.txt").decode()
         assert named == (PROJECT / "dev/libraries.txt").read_text(), "run: python dev/libraries.py"

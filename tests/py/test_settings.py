@@ -150,7 +150,7 @@ def test_unreadable_file_is_refused(config: Path, text: str | bytes, words: str)
     assert words in told
 
 
-def test_long_line_is_told_by_its_number(config: Path) -> None:
+def test_long_line_is_named_by_its_number(config: Path) -> None:
     assert refusal(config, "\n\n" + "a." * 600).startswith(f"{config}:3: ")
 
 

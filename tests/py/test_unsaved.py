@@ -200,7 +200,7 @@ def test_one_call_has_a_limit_of_bytes_sent_now_or_before(server: Server) -> Non
         ([named("a", b"")] * 1001, "has 1001 items, more than the 1000 allowed"),
     ],
 )
-def test_what_has_another_form_is_refused(server: Server, items: object, words: str) -> None:
+def test_other_forms_are_refused(server: Server, items: object, words: str) -> None:
     reply = server.call("reader", {}, {"unsaved": items})
     assert words in refused(reply)
     assert "Context key 'unsaved'" in reply.text
@@ -232,6 +232,6 @@ def test_text_is_known_to_a_call_that_was_sent_right_behind(client: Client) -> N
     assert all("Type: directory" in json.dumps(client.receive()[2]) for _ in calls)
 
 
-def test_hello_tells_which_tools_read_content(client: Client) -> None:
+def test_hello_lists_the_tools_that_read_content(client: Client) -> None:
     told: Any = client.call("hello")[2]
     assert told[":reads-content"] == list(READS_CONTENT)

@@ -447,7 +447,7 @@ def test_call_to_a_dead_file_system_is_answered_at_its_deadline(
     assert talk.sent.empty(), "the first call was answered twice"
 
 
-def test_client_is_told_to_move_when_too_many_workers_are_stuck(
+def test_client_is_asked_to_move_when_too_many_workers_are_stuck(
     folder: Path, pool: Workers, clock: Clock, disk: DeadDisk
 ) -> None:
     talk = Talk(folder, pool, dead=disk.run, fine=saying("fine"))

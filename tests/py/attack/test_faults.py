@@ -336,7 +336,7 @@ def hanging(start: Start) -> Client:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_signal_ends_the_server_whatever_it_does(hanging: Client, number: int) -> None:
+def test_signal_ends_a_busy_server(hanging: Client, number: int) -> None:
     hanging.send(*(b"(call %d test/dead ())" % uid for uid in range(1, 9)))
     assert hanging.call("ping")[0] == "return"
     hanging.process.send_signal(number)
@@ -350,7 +350,9 @@ def test_server_ends_with_its_client_though_the_log_is_held(hanging: Client) -> 
     assert hanging.close() == 0
 
 
-def test_stuck_workers_are_answered_for_and_the_client_is_told_to_move(hanging: Client) -> None:
+def test_calls_of_stuck_workers_are_answered_and_the_client_is_asked_to_move(
+    hanging: Client,
+) -> None:
     hanging.send(*(b"(call %d test/dead (nil (:deadline-ms 1)))" % uid for uid in range(1, 5)))
     answers = [hanging.receive() for _ in range(4)]
     assert {uid for _, uid, _ in answers} == {1, 2, 3, 4}

@@ -122,7 +122,7 @@ def lines(reply: Reply) -> int:
 @example(names=list(NASTY[:12]))
 @example(names=list(NASTY[12:24]))
 @example(names=list(NASTY[24:]))
-def test_text_has_one_row_an_entry_whatever_they_are_called(tool_id: str, names: list[str]) -> None:
+def test_text_has_one_row_for_an_entry_with_any_name(tool_id: str, names: list[str]) -> None:
     # A folder with a name such as tests has one more row in an overview, as intended.
     names = [name for name in names if name not in DEFAULT_EXCLUDES and name.lower() not in TESTS]
     # They have the same types, because an overview counts types.

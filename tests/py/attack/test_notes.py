@@ -222,7 +222,7 @@ def test_all_commands_are_seen_in_the_end(
     ],
     ids=str,
 )
-def test_reason_why_nothing_matches_leads_to_what_would(
+def test_reason_for_no_match_leads_to_a_match(
     tree: Plant, given: dict[str, object], wanted: str
 ) -> None:
     content = {"src/deep/parser.c": "int main", "built/out.o": "", ".gitignore": "built\n", "a": ""}
@@ -230,7 +230,7 @@ def test_reason_why_nothing_matches_leads_to_what_would(
     assert not follower.follow("workspace/search_files", given, {wanted})
 
 
-def test_repositories_and_what_git_ignores_are_found_as_told(folder: Path) -> None:
+def test_repositories_and_ignored_files_are_found_by_their_notes(folder: Path) -> None:
     content = {"src/a.c": "", "inner/b.c": "", "built/x/y.o": "", ".gitignore": "built\n"}
     root = plant(folder / "R", content)
     with alone(folder / "home"):

@@ -79,7 +79,7 @@ def test_no_tool_shows_a_byte_of_the_outside_while_things_are_swapped(
 
 @pytest.mark.check(13)
 @pytest.mark.usefixtures("transport")
-def test_entry_is_a_link_or_a_file_but_never_what_the_link_leads_to(folder: Path) -> None:
+def test_entry_is_a_link_or_a_file_and_never_the_target_of_the_link(folder: Path) -> None:
     root = with_a_secret(folder)
     server = server_at(root)
     kinds: Counter[object] = Counter()

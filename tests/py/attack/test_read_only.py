@@ -143,7 +143,7 @@ def test_every_tool_changes_nothing_but_the_log(folder: Path, transport: str) ->
     assert others, "the watch sees nothing"
 
 
-def test_the_watch_sees_what_changes(folder: Path) -> None:
+def test_the_watch_sees_changes(folder: Path) -> None:
     command, notes = strace(folder)
     script = (
         f"import os; os.chdir({str(folder)!r}); os.mkdir('d'); open('f', 'w'); os.rename('f', 'g')"

@@ -36,7 +36,7 @@ def root(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("tool_id", TOOLS)
-def test_no_tool_tells_what_a_secret_file_holds(root: Path, tool_id: str) -> None:
+def test_no_tool_shows_the_content_of_a_secret_file(root: Path, tool_id: str) -> None:
     (root / "d/plain").write_text("plain")
     (root / "to-npmrc").symlink_to(".npmrc")
     tool, server = TOOLS[tool_id], server_at(root)

@@ -65,7 +65,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Server:
 
 @fuzzing
 @given(frames=st.lists(framed, min_size=1, max_size=6))
-def test_every_frame_is_answered_whatever_is_in_it(server: Server, frames: list[bytes]) -> None:
+def test_every_frame_is_answered_with_any_content(server: Server, frames: list[bytes]) -> None:
     outcome = fed(server, [b"".join(frames)])
     assert not outcome.given_up
     tally(inputs_fuzzed=len(frames))
@@ -160,7 +160,7 @@ def test_large_hostile_request_holds_nothing_up(client: Client, kind: str) -> No
 
 @pytest.mark.check(30)
 @pytest.mark.parametrize("header", [b"00000x", b"-00001", b"0x0012", b"  0012", b"\0\0\0\0\0\0"])
-def test_what_is_no_header_ends_that_server_and_the_next_works(
+def test_invalid_header_ends_that_server_and_the_next_works(
     start: Start, folder: Path, header: bytes
 ) -> None:
     first, second = (start("serve", "--stdio", "--root", str(folder)) for _ in range(2))
@@ -252,7 +252,7 @@ def test_client_of_tcp_that_sends_rubbish_loses_its_connection_alone(
     assert server.wait() == 0
 
 
-def test_the_watch_over_answers_sees_what_is_missing(
+def test_the_watch_over_answers_sees_missing_ones(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = [frame(b"(call 1 ping ())")]

@@ -45,7 +45,7 @@ def test_essential_tools_cost_a_model_at_most_6500_bytes() -> None:
     assert sum(sizes.values()) <= MAX_BYTES, sizes
 
 
-def test_pages_tell_what_the_tools_cost() -> None:
+def test_pages_give_the_cost_of_the_tools() -> None:
     """The pages may be wrong by a twentieth."""
     by_id = discover().by_id
     essential = [i for i, tool in by_id.items() if ESSENTIAL in tool.categories]

@@ -238,7 +238,9 @@ def test_options_choose_the_tools(serve: Serve) -> None:
     assert names(serve("--tools", "workspace_read_file")) == ["workspace_read_file"]
 
 
-def test_tools_that_the_policy_leaves_out_are_told_at_the_start(folder: Path, serve: Serve) -> None:
+def test_tools_that_the_policy_leaves_out_are_named_at_the_start(
+    folder: Path, serve: Serve
+) -> None:
     config = folder / "config.toml"
     config.write_text('[policy]\ndeny = ["workspace/tree"]\nprompt = ["forge/*"]\n')
     config.chmod(0o600)
@@ -263,7 +265,7 @@ def test_tools_that_the_policy_leaves_out_are_told_at_the_start(folder: Path, se
         (("--stdio",), "unrecognized arguments: --stdio"),
     ],
 )
-def test_wrong_option_is_told_on_stderr_and_ends_the_server(
+def test_wrong_option_is_named_on_stderr_and_ends_the_server(
     serve: Serve, options: tuple[str, ...], said: str
 ) -> None:
     client = serve(*options)

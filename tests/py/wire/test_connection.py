@@ -401,7 +401,7 @@ def test_cancel_takes_one_uid(line: Line, arguments: str) -> None:
     )
 
 
-def test_closing_cancels_what_runs(line_to: MakeLine) -> None:
+def test_closing_cancels_running_calls(line_to: MakeLine) -> None:
     gate = Gate()
     line = line_to(slow=gate.run)
     line.send("(call 1 test/slow ())")
@@ -504,7 +504,7 @@ def test_largest_reply_is_sent_whole(line_to: MakeLine) -> None:
         ('workspace/search_files ((:query "*" :kind "glob" :max_results 1000', ":files"),
     ],
 )
-def test_reply_is_cut_to_what_a_frame_can_hold(
+def test_reply_is_cut_to_fit_a_frame(
     folder: Path, monkeypatch: pytest.MonkeyPatch, odd: str, call: str, shown: str
 ) -> None:
     monkeypatch.setattr(connection, "MAX_FRAME_BYTES", 12_000)
@@ -569,7 +569,7 @@ def test_empty_registry_still_answers(folder: Path) -> None:
     assert line.ask("(call 2 list_directory ())")[0] == "epc-error"
 
 
-def test_tool_that_cannot_be_used_is_told_of_and_the_server_goes_on(
+def test_unusable_tool_is_reported_and_the_server_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     toolset = tmp_path / "unfinished"

@@ -107,7 +107,7 @@ def test_string_with_text_properties_is_the_string(text: bytes, expected: object
         *((text, "'#'") for text in (b"#[1 2]", b"#()", b"#(1 2)", b'#("a" 0 1)', b"#", b'#"a"')),
     ],
 )
-def test_what_is_no_plain_data_is_named(text: bytes, named: str) -> None:
+def test_value_that_is_not_plain_data_is_named(text: bytes, named: str) -> None:
     told = str(unreadable(b"(call 7 x ((:path " + text + b")))"))
     assert f"the request holds {named}" in told or f"a {named} that" in told
 
@@ -122,7 +122,7 @@ def test_call_without_arguments_is_read_alike_however_it_is_written(
 
 
 @pytest.mark.parametrize("text", [b"nan", b"inf", b"1_000", b"infinity", b"NaN"])
-def test_what_only_python_takes_for_a_number_is_no_method_name(text: bytes) -> None:
+def test_number_in_python_only_is_no_method_name(text: bytes) -> None:
     message = read(b"(call 1 " + text + b" ())")
     assert not isinstance(message.rest[0], Symbol)
 
@@ -301,7 +301,7 @@ def test_value_is_written(what: object, text: bytes, dialect: Dialect) -> None:
 
 
 @pytest.mark.parametrize("what", [{1}, b"bytes", object()])
-def test_what_has_no_lisp_form_is_a_bug(what: object) -> None:
+def test_value_without_a_lisp_form_is_a_bug(what: object) -> None:
     with pytest.raises(TypeError, match=type(what).__name__):
         write([what], PLAIN)
 
@@ -332,7 +332,7 @@ def test_plain_strings_escape_only_quote_and_backslash() -> None:
         ("\ud800.\udc00.\udce9", b'"\\ufffd.\\ufffd.\xe9"'),
     ],
 )
-def test_escaped_string_is_ascii_but_for_undecodable_bytes(text: str, written: bytes) -> None:
+def test_escaped_string_is_ascii_except_undecodable_bytes(text: str, written: bytes) -> None:
     assert write(text, ESCAPED) == written
 
 

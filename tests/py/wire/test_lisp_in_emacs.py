@@ -118,11 +118,11 @@ def in_sexpdata(what: object) -> object:  # noqa: PLR0911  # a return a type
 # Each example starts an Emacs: a search for a smaller one would take minutes.
 @examples(1 / 25, phases=[Phase.explicit, Phase.generate])
 @given(st.lists(values, min_size=60, max_size=120))
-def test_emacs_reads_what_was_written(written: list[object]) -> None:
+def test_emacs_reads_the_written_value(written: list[object]) -> None:
     bodies = [write([value], ESCAPED) for value in written]
     assert read_by_emacs(bodies) == [in_emacs([value]) for value in written]
 
 
 @given(values)
-def test_sexpdata_reads_what_was_written(value: object) -> None:
+def test_sexpdata_reads_the_written_value(value: object) -> None:
     assert unquoted(sexpdata.loads(write(value, PLAIN).decode())) == in_sexpdata(value)
