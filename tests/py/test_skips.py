@@ -1,4 +1,4 @@
-"""One line at the end of the last run names the needs of skipped tests."""
+"""One line, at the end of the last run, says for which missing needs tests were skipped."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def last_lines(folder: Path, *options: str) -> list[str]:
-    """The last two lines, except empty ones, that pytest prints about the tests in `folder`."""
+    """Return the last two lines that are not empty of pytest's output about `TESTS`."""
     (folder / "test_some.py").write_text(TESTS)
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = alone\naddopts = -ra\n")

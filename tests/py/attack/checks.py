@@ -1,7 +1,7 @@
-"""The acceptance checks of safety, section 8, by number: the input, and the required answer.
+"""The acceptance checks of safety by number: the attack, and the required answer.
 
-A test that shows one carries its number: `@pytest.mark.check(7)` in Python, `:tags '(check-36)` in
-ERT. `python -m tests.py.attack.checks`, in the root of the project, prints the tests of each check.
+A test of a check carries its number: `@pytest.mark.check(7)` in Python, `:tags '(check-36)` in ERT.
+`python -m tests.py.attack.checks`, in the root of the project, prints the tests of each check.
 """
 
 import re
@@ -65,7 +65,7 @@ _NUMBER = re.compile(r"\b(?:check-)?(\d+)\b")
 
 
 def shown() -> dict[int, list[str]]:
-    """The tests that show each check, by file and name."""
+    """Return the tests of each check, by file and name."""
     found: dict[int, list[str]] = defaultdict(list)
     for path, name, rows in marked():
         for number in _NUMBER.findall(rows):
@@ -74,7 +74,7 @@ def shown() -> dict[int, list[str]]:
 
 
 def marked() -> Iterator[tuple[Path, str, str]]:
-    """File, name and rows of each test that names some."""
+    """Yield file, name and check numbers of each test that has some."""
     for path in sorted(TESTS.rglob("test_*.py")):
         for rows, name in _PYTHON.findall(path.read_text("utf-8")):
             yield path, name, rows
