@@ -18,7 +18,7 @@ from backstaff.fs.root import Place
 
 
 class Unread(StrEnum):
-    """Why the content of a file is no text to search."""
+    """Reasons for which the content of a file is no text to search."""
 
     LINK = "link"
     SPECIAL = "special"
