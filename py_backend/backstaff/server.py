@@ -13,8 +13,7 @@ from typing import Any
 from backstaff.arguments import UNKNOWN_ARGUMENT, ParameterType, argument, decode, parameters_of
 from backstaff.budget import DEFAULT_DEADLINE_MS, Budget
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.fs.paths import components
-from backstaff.fs.root import Root
+from backstaff.fs.root import Root, components
 from backstaff.fs.secrets import OPEN, SECRETS, Guard
 from backstaff.registry import Registry
 from backstaff.render.lines import clipped, shortened, size
