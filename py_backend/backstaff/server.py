@@ -246,10 +246,8 @@ class Server:
                 # The contract may have its own code for arguments that do not fit.
                 code = tool.invalid if error.code == ErrorCode.INVALID_ARGUMENT else error.code
                 raise ToolError(code, error.message, **error.details) from error
-            notes, limit = _notes(call, tool, warnings), call.limit
-            have_room = (n for n in notes if limit is None or size(n) * NOTE_SHARE <= limit)
-            note = next(have_room, "")
-            complete, room = note == notes[0], size(note)
+            note, complete = _note(call, tool, warnings)
+            room = size(note)
             waited_ms = (time.monotonic() - call.arrived) * 1000
             context = Context(
                 root=root,
@@ -268,7 +266,7 @@ class Server:
         text = result.text
         if note:
             # Not every tool keeps to its limit, see `_fitting`.
-            kept = text if limit is None else clipped(text, limit - room)
+            kept = text if call.limit is None else clipped(text, call.limit - room)
             complete = complete and kept is text
             text = kept.removesuffix("\n") + note
         return Reply(
@@ -341,20 +339,23 @@ class Server:
         return built_in, [f"The settings file {quote(source)} {problem}"]
 
 
-def _notes(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, ...]:
-    """Return the last line of a model's text, or "", and a shorter one for little room.
+def _note(call: Call, tool: Tool[Any], warnings: Sequence[str]) -> tuple[str, bool]:
+    """Return the last line of a model's text, or "", and whether it is complete.
 
     For example `[Unknown argument ignored: lines; there are: path, max_lines]`. `warnings` are
     those of the arguments. A model that misspells an argument has to learn that it had no effect: a
-    search of everything looks like one of a folder. The shorter line omits the list of valid
-    arguments. People see all warnings.
+    search of everything looks like one of a folder. With little room, the line omits the valid
+    arguments, or all. People see all warnings.
     """
     if not (warnings and (call.for_model or call.text_only) and tool.allow_truncation):
-        return ("",)
+        return "", True
     names = ", ".join(warning.removeprefix(UNKNOWN_ARGUMENT) for warning in warnings)
     ignored = shortened(UNKNOWN_ARGUMENT + names, MAX_ECHO)
     known = ", ".join(one.name for one in tool.parameters if not one.hidden) or "none"
-    return f"\n[{ignored}; there are: {known}]\n", f"\n[{ignored}]\n"
+    for note in (whole := f"\n[{ignored}; there are: {known}]\n"), f"\n[{ignored}]\n":
+        if call.limit is None or size(note) * NOTE_SHARE <= call.limit:
+            return note, note == whole
+    return "", False
 
 
 def _shown_warnings(warnings: Sequence[str]) -> tuple[str, ...]:

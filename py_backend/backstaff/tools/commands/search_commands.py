@@ -15,7 +15,7 @@ Contents are read only where they could bring a command among the best.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -148,12 +148,7 @@ def run(arguments: Arguments, context: Context) -> Result:
     found = [match.command for match in matches]
     warnings = catalog.warnings(found)
     notes = [] if catalog.complete else ["the time was up: there may be better ones"]
-    if len(matches) == most:
-        raised = f"raise max_results (at most {MAX_RESULTS})"
-        notes.append(f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}")
-    if large := sum(command.size > HEAD_BYTES for command in commands):
-        which = plural(large, "command is", "commands are")
-        notes.append(f"{which} searched in the first {HEAD_BYTES >> 10} KiB only")
+    notes += _notes(commands, len(matches), most)
     limit = context.text_limit()
     last = bracketed([*notes, *nested_note(below), *warnings_note(warnings)])
     text, shown = cut(
@@ -170,6 +165,16 @@ def run(arguments: Arguments, context: Context) -> Result:
         warnings=warnings,
         labels=lambda: command_labels(found),
     )
+
+
+def _notes(commands: Sequence[Command], found: int, most: int) -> Iterator[str]:
+    """Name the results that may be missing, and say how to get them."""
+    if found == most:
+        raised = f"raise max_results (at most {MAX_RESULTS})"
+        yield f"there may be more: {TELLS_ALL if most == MAX_RESULTS else raised}"
+    if large := sum(command.size > HEAD_BYTES for command in commands):
+        which = plural(large, "command is", "commands are")
+        yield f"{which} searched in the first {HEAD_BYTES >> 10} KiB only"
 
 
 def _query_words(query: str) -> list[str]:
