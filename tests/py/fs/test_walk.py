@@ -193,7 +193,7 @@ SWAPS = ["link", "absolute link", "file", "fifo", "nothing"]
 
 
 @pytest.mark.parametrize("kind", SWAPS)
-def test_directory_swapped_after_it_was_listed_is_told_and_not_entered(
+def test_directory_swapped_after_it_was_listed_is_reported_and_not_entered(
     tree: Plant, kind: str
 ) -> None:
     tree({"secret": ""}, "outside")
@@ -208,7 +208,7 @@ def test_directory_swapped_after_it_was_listed_is_told_and_not_entered(
 
 
 @pytest.mark.parametrize("kind", SWAPS)
-def test_directory_swapped_just_before_it_is_opened_is_told_and_not_entered(
+def test_directory_swapped_just_before_it_is_opened_is_reported_and_not_entered(
     tree: Plant, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree({"secret": ""}, "outside")
@@ -267,7 +267,7 @@ def refusals(root: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("mode", [0, 0o311])
-def test_unreadable_directory_is_told_and_the_rest_goes_on(tree: Plant, mode: int) -> None:
+def test_unreadable_directory_is_reported_and_the_rest_goes_on(tree: Plant, mode: int) -> None:
     root = tree({"a/x": "", "b/x": "", "c": ""})
     (root / "a").chmod(mode)
     assert unprivileged(lambda: refusals(root)) == [
@@ -286,7 +286,7 @@ def test_unreadable_start_is_refused(tree: Plant) -> None:
         pytest.fail("the walk began")
 
 
-def test_vanished_directory_is_told_and_the_rest_goes_on(tree: Plant) -> None:
+def test_vanished_directory_is_reported_and_the_rest_goes_on(tree: Plant) -> None:
     root = tree({"a/x": "", "b/x": ""})
     with walk(root) as running:
         steps = iter(running)
@@ -309,7 +309,7 @@ def test_directory_that_vanishes_once_it_is_open_is_empty(tree: Plant) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO])
-def test_fault_of_the_system_is_told_and_the_rest_goes_on(
+def test_fault_of_the_system_is_reported_and_the_rest_goes_on(
     tree: Plant, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tree({"a/x": "", "b": ""})
@@ -328,7 +328,7 @@ def test_fault_of_the_system_is_told_and_the_rest_goes_on(
         assert [step.path for step in steps] == ["b"]
 
 
-def test_directory_that_fails_while_it_is_read_is_told(tree: Plant) -> None:
+def test_directory_that_fails_while_it_is_read_is_reported(tree: Plant) -> None:
     def arrange(directory: int, path: str) -> list[Named]:
         if path == "a":
             raise Unreachable("input/output error")
@@ -488,7 +488,7 @@ def found_in_time(root: Path, looks: int) -> tuple[list[str], bool]:
         return [step.path for step in everything(running)], running.expired
 
 
-def test_time_that_is_up_in_the_middle_ends_the_walk_and_is_told(tree: Plant) -> None:
+def test_walk_ends_with_the_time_and_says_so(tree: Plant) -> None:
     root = tree({"a/b/c": "", "a/d": "", "e": "", "f/g": ""})
     whole = paths(root)
     answers = [found_in_time(root, looks) for looks in range(40)]

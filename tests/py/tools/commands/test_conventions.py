@@ -313,7 +313,7 @@ def test_a_shadowed_one_can_be_got_by_the_path_that_its_row_shows(everything: Pr
         assert (everything.call(GET, command_name=path).error or {})["code"] == "COMMAND_NOT_FOUND"
 
 
-def test_a_row_is_marked_with_what_is_wrong_with_the_command(project: Project, home: Path) -> None:
+def test_row_is_marked_with_the_problem_of_the_command(project: Project, home: Path) -> None:
     del home
     files = {".claude/skills/a/SKILL.md": head("name: b\ndescription: Do it.")}
     plant(project.root, files | {".claude/commands/c.md": "---\ntags: [\n---\nText."})

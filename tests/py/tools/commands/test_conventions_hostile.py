@@ -182,7 +182,7 @@ def test_a_skill_that_cannot_be_read_is_listed_with_its_reason_and_shadows_nothi
     assert not project.call(GET, command_name=str(folder / "SKILL.md")).ok
 
 
-def test_links_out_of_the_project_are_not_followed_and_told(
+def test_links_out_of_the_project_are_reported_and_not_followed(
     project: Project, tmp_path: Path
 ) -> None:
     plant(tmp_path, {"outside/secret/SKILL.md": skill("secret"), "outside/secret.md": "Secret."})
@@ -200,7 +200,7 @@ def test_links_out_of_the_project_are_not_followed_and_told(
         assert code(project.call(GET, command_name=name)) == "COMMAND_NOT_FOUND"
 
 
-def test_a_folder_that_cannot_be_read_is_told(
+def test_folder_that_cannot_be_read_is_reported(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(project.root, {".agents/skills/x/SKILL.md": skill("x")})
@@ -219,7 +219,7 @@ def test_a_folder_that_cannot_be_read_is_told(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [".agents/skills", ".claude/commands", ".gemini/commands"])
-def test_folders_without_a_command_end_the_walk_and_that_is_told(
+def test_folders_without_a_command_end_the_walk_with_a_warning(
     project: Project, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     for number in range(2_100):

@@ -64,7 +64,7 @@ from tests.py.trees import Plant
         ),
     ],
 )
-def test_bad_arguments_are_told_what_to_mend(
+def test_refusal_of_bad_arguments_names_the_remedy(
     tree: Plant, arguments: dict[str, object], said: str
 ) -> None:
     """FR-LD-VAL-01, -02, -04, -05, -06b, FR-LD-ERR-01."""

@@ -48,7 +48,7 @@ def test_dot_and_dot_dot_are_no_entries(tree: Plant) -> None:
     assert paths(listed(root, recursive=True, include_hidden=True)) == ["a"]
 
 
-def test_preorder_decides_what_is_kept_and_whole_paths_the_output(tree: Plant) -> None:
+def test_preorder_decides_which_entries_are_kept_and_whole_paths_the_output(tree: Plant) -> None:
     """FR-LD-LST-05, FR-LD-OUT-01: "a/z" is met before "a-b", but sorts after it."""
     root = tree({"a/z": "", "a-b": "", "b": ""})
     assert paths(listed(root, recursive=True)) == ["a", "a-b", "a/z", "b"]
