@@ -6,7 +6,7 @@ The kernel alone is no oracle, as two answers differ by design:
   such a path, though the kernel stops at a missing name. A path that leaves as written and comes
   back through a link (`l/..` where l is a link to d/e) is refused as well.
 - *nothing outside is entered*: `../other/../R/d` and links like it come back into the root through
-  a directory that is neither in it nor above it. They are refused, also where the kernel arrives.
+  a directory that is neither in it nor above it. They are refused even if the kernel arrives.
   Only links in the directories above the root are passed through.
 
 So the model gives the expected answer, and the kernel is asked whether that is safe: a path found
