@@ -5,9 +5,9 @@ Every function takes an open descriptor and single names, so no path is looked u
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from itertools import islice
+from itertools import islice, repeat
 from operator import attrgetter
 
 from backstaff.budget import Budget
@@ -137,23 +137,18 @@ def lstat_or_none(name: str, directory: int) -> os.stat_result | None:
         return None
 
 
-def facts(names: Sequence[str], directory: int, budget: Budget) -> list[Facts | None]:
-    """The facts of each of `names` in the open `directory`. Links are not followed.
+def facts(names: Sequence[str], directory: int, budget: Budget) -> Iterator[Facts | None]:
+    """Yield the facts of each of `names` in the open `directory`. Links are not followed.
 
-    A name has None if the system refuses its status or the time is up. Statuses are not kept, as
-    one is thirty times as big as its facts.
+    A name has None if the system refuses its status or the time is up. Statuses are not kept,
+    because one is thirty times as big as its facts.
     """
-    found: list[Facts | None] = []
-    for first in range(0, len(names), budget.STRIDE):
-        if budget.expired():
-            return found + [None] * (len(names) - first)
-        chunk = names[first : first + budget.STRIDE]
-        try:
-            found += [facts_of(lstat(name, directory)) for name in chunk]
-        except OSError:  # at least one is refused
-            statuses = [lstat_or_none(name, directory) for name in chunk]
-            found += [status and facts_of(status) for status in statuses]
-    return found
+    late = len(names)
+    for name in budget.within(names):
+        status = lstat_or_none(name, directory)
+        yield status and facts_of(status)
+        late -= 1
+    yield from repeat(None, late)
 
 
 def kinds_of(entries: Sequence[Facts | None]) -> list[Kind]:

@@ -99,7 +99,7 @@ def test_facts_are_those_of_the_status(tree: Plant) -> None:
     os.utime(root / "f", ns=(0, -1))
     names = ["f", "l", "d", "nothing"]
     with opened(root) as directory:
-        told = facts(names, directory, Budget())
+        told = list(facts(names, directory, Budget()))
         statuses = [lstat(name, directory) for name in names[:-1]]
     assert told == [*((s.st_mode, s.st_size, s.st_mtime_ns) for s in statuses), None]
     assert kinds_of(told) == [*map(kind_of, statuses), Kind.UNKNOWN]

@@ -8,7 +8,7 @@ the data hold the same rows as the text. A view may ask for the rows behind the 
 (`View.after`); the counts are of the whole directory all the same.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from math import inf
@@ -125,7 +125,7 @@ def _read(
         before = len(inner) + len(others) - len(later_inner) - len(later_others)
         first = by_name(later_inner, budget, most)
         then = by_name(later_others, budget, most - len(first))
-        listed = Listed(first, then, facts((*first, *then), directory, budget))
+        listed = Listed(first, then, list(facts((*first, *then), directory, budget)))
     return listed, len(inner), len(others), before, complete and not budget.expired()
 
 
@@ -135,17 +135,13 @@ def _by_fact(
     """List at most `most` of both `groups` of names, the largest or newest of each first."""
     reading = budget.share(READING_SHARE)
 
-    def with_facts(names: list[str]) -> Iterator[tuple[str, Facts | None]]:
-        for first in range(0, len(names), budget.STRIDE):
-            chunk = names[first : first + budget.STRIDE]
-            yield from zip(chunk, facts(chunk, directory, reading), strict=True)
-
     def late(one: tuple[str, Facts | None]) -> float:
         return -one[1][fact] if one[1] else inf  # an entry without facts comes last
 
     found = []
     for names in groups:
-        both = with_facts(by_name(names, budget))
+        ordered = by_name(names, budget)
+        both = zip(ordered, facts(ordered, directory, reading), strict=True)
         if len(names) <= 4 * most:
             found.append(budget.ordered(list(both), late))
         else:  # the facts of a million entries take 200 MB
