@@ -5,7 +5,7 @@ Every function takes an open descriptor and single names, so no path is looked u
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import islice, repeat
 from operator import attrgetter
@@ -75,42 +75,29 @@ GROUPS = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK, Kind.UNKNOWN)
 """The kinds of `Grouped`."""
 
 
-def groups_in(directory: int, budget: Budget, *, in_time: bool = False) -> Grouped:
+def groups_in(directory: int, budget: Budget) -> Grouped:
     """The names in the open `directory` by kind, in no order; nothing is statted.
 
-    Stops early as `names_in` does. With `in_time`, the first check of the deadline is skipped,
-    because the caller just made it.
+    Stops early as `names_in` does.
     """
-    files: list[str] = []
-    others: list[os.DirEntry[str]] = []
-    put_aside: Callable[[os.DirEntry[str]], object] = others.append  # and so return None
+    found: Grouped = ([], [], [], [])
+    if budget.expired():
+        return found
+    files, directories, links, special = found
     try:
-        entries = HANDLES.scan(directory)
-        try:
-            most = 0
-            while in_time or not budget.expired():
-                in_time = False
-                most += budget.STRIDE
-                files += [
-                    entry.name
-                    for entry in islice(entries, budget.STRIDE)
-                    if entry.is_file(follow_symlinks=False) or put_aside(entry)
-                ]
-                if len(files) + len(others) < most:
-                    break
-        finally:
-            entries.close()
-        if not others:
-            return files, [], [], []
-        directories = [one.name for one in others if one.is_dir(follow_symlinks=False)]
-        links, special = [], []
-        if len(directories) < len(others):  # most directories hold nothing else
-            links = [one.name for one in others if one.is_symlink()]
-            known = {*directories, *links}
-            special = [one.name for one in others if one.name not in known]
+        with HANDLES.scan(directory) as entries:
+            for entry in budget.within(entries):
+                if entry.is_file(follow_symlinks=False):
+                    files.append(entry.name)
+                elif entry.is_dir(follow_symlinks=False):
+                    directories.append(entry.name)
+                elif entry.is_symlink():
+                    links.append(entry.name)
+                else:
+                    special.append(entry.name)
     except OSError as error:
         raise path_error(error) from error
-    return files, directories, links, special
+    return found
 
 
 def entries_in(directory: int, budget: Budget) -> list[Named]:

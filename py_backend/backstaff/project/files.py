@@ -270,7 +270,7 @@ class _ProjectWalk:
         ignore, all_ignored, above = self._ahead[-1]
         prefix = f"{path}/" if path else ""
         stamp = stamp_of(HANDLES.status(directory))
-        files, directories, links, _ = groups_in(directory, self.budget, in_time=True)
+        files, directories, links, _ = groups_in(directory, self.budget)
         self._ahead.pop()  # only now: a directory that could not be read is noted with it
         above.stamps.append(stamp)
         has_dot_git, has_rules = False, False
