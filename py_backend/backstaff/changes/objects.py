@@ -21,6 +21,8 @@ MAX_BYTES = 4 << 20
 """Bytes of the largest file of which the content is compared or shown."""
 
 
+MAX_CHANGES = 300_000
+"""Maximum number of files that differ, each of about a kilobyte of memory."""
 MAX_BROKEN = 8
 """Objects that may be broken before git is asked for no more: it ends at each."""
 _EVEN_BROKEN = (0, 128)
@@ -99,7 +101,7 @@ class Unanswered(Exception):
 
 
 def answered(answer: bytes | NoGit) -> bytes:
-    """ANSWER, if git gave one. Raises `Unanswered`."""
+    """`answer`, if git gave one. Raises `Unanswered`."""
     if isinstance(answer, NoGit):
         raise Unanswered(answer)
     return answer

@@ -19,6 +19,7 @@ from backstaff.changes.conversion import Conversion, conversion, oid_of
 from backstaff.changes.index import GITLINK, LINK, BadIndex, Index, parse
 from backstaff.changes.objects import (
     MAX_BYTES,
+    MAX_CHANGES,
     Change,
     Changes,
     Side,
@@ -99,6 +100,8 @@ class WorkTree:
             for path, entry in self.budget.checked(self.index.entries())
             if not entry.intended
         }
+        if len(old ^ new) > MAX_CHANGES:
+            raise Unanswered(NoGit.TOO_MUCH)
         before = dict(side_of(line, self.inside) for line in old - new)
         after = dict(side_of(line, self.inside) for line in new - old)
         paths = in_order(before.keys() | after.keys())
