@@ -44,11 +44,11 @@ def work_tree_at(path: str, context: Context) -> Iterator[tuple[WorkTree, str]]:
                 break
             except (NotFound, NotADirectory):
                 directory = directory.rpartition("/")[0]
-        with place:
+        with place, answering(path):
             repository = find_repository(place.listing(), context.root.path, context.budget)
             if isinstance(repository, NoGit):
                 raise no_repository(path, repository)
-            with answering(path), opened(place, repository, context.budget) as work_tree:
+            with opened(place, repository, context.budget) as work_tree:
                 below = "" if relative == "." else relative
                 yield work_tree, f"{below}/".removeprefix(work_tree.base.prefix).rstrip("/")
     except (NotFound, NotADirectory) as error:
@@ -74,21 +74,25 @@ def _from_root(path: str, context: Context) -> str:
 
 @contextmanager
 def answering(path: str) -> Iterator[None]:
-    """Turn git's silence about the repository of `path` into a `ToolError`."""
+    """Turn a late answer about the repository of `path`, or none, into a `ToolError`."""
     try:
         yield
+    except DeadlineExceeded as error:
+        raise no_repository(path, NoGit.SLOW) from error
     except Unanswered as error:
-        if error.why is NoGit.ELSEWHERE:
+        if error.why in (NoGit.ELSEWHERE, NoGit.SLOW, NoGit.TOO_MUCH):
             raise no_repository(path, error.why) from error
-        if error.why in (NoGit.SLOW, NoGit.TOO_MUCH):
-            message = f"{error.why.capitalize()}: give a path, or ask for less"
-            raise DeadlineExceeded(message) from error
         message = f"The repository of {quote(path)} cannot be read: {error.why}"
         raise ToolError(ErrorCode.INTERNAL, message) from error
 
 
 def no_repository(path: str, why: NoGit) -> ToolError:
-    """The error for a `path` in no repository that git can be asked about."""
+    """The error for a `path` whose repository is not known. It may only be slow, or too large."""
+    remedy = "give a path, or ask for less"
+    if why is NoGit.SLOW:
+        return DeadlineExceeded(f"When the time was up, there was no answer: {remedy}")
+    if why is NoGit.TOO_MUCH:
+        return DeadlineExceeded(f"{why.capitalize()}: {remedy}")
     return ToolError(NOT_GIT_REPOSITORY, f"Path {quote(path)} has no git repository: {why}")
 
 

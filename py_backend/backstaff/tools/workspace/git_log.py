@@ -109,7 +109,7 @@ def _writers(  # noqa: PLR0913, PLR0917  # the answer is made from all of it
     def end(shown: int) -> str:
         return f"[more: lines={found[shown].first}-{last}]\n" if shown < len(found) else ""
 
-    text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES), longest=True)
+    text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     data = [
         {
             "start_line": one.first,
@@ -143,10 +143,15 @@ def _list(asked: Arguments, found: Sequence[Commit], context: Context) -> Result
     about += [f"with {quote(asked.grep)}"] if asked.grep else []
     head = "" if rows else " ".join([f"No {'more ' * bool(asked.offset)}commits", *about]) + "\n"
 
-    def end(shown: int) -> str:
-        return f"[more: offset={asked.offset + shown}]\n" if shown < len(found) else ""
+    shown_most = found[: asked.max_commits]
+    uncounted = sum(one.files is not None and one.added is None for one in shown_most)
+    late = f"[the time was up before the lines of {plural(uncounted, 'commit')} were counted]\n"
+    late *= uncounted > 0 and context.budget.expired()
 
-    text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES), longest=True)
+    def end(shown: int) -> str:
+        return late + (f"[more: offset={asked.offset + shown}]\n" if shown < len(found) else "")
+
+    text, shown = cut(head, rows, end, context.text_limit(DEFAULT_TEXT_BYTES))
     more = shown < len(found)
     return Result(
         text=text,

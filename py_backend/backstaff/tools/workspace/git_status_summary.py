@@ -128,7 +128,7 @@ def _result(
             return f'[{plural(left, "more line")}: {diff} with output="files" and a path]\n'
         return f"[{diff} shows the lines]\n" if is_shown else ""
 
-    text, count = cut(head, lines, end, context.text_limit(DEFAULT_TEXT_BYTES), longest=True)
+    text, count = cut(head, lines, end, context.text_limit(DEFAULT_TEXT_BYTES))
     top = work_tree.base.path
     if inside:
         top = top.removesuffix("/" + inside.rstrip("/")) or "/"
