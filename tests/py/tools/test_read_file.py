@@ -614,3 +614,11 @@ def test_saved_files_come_from_the_disk(root: Path) -> None:
     server = write(root, b"disk")
     data = found(server.call(TOOL, {"path": "a"}, unsaved("b", b"buffer")))
     assert (data["content"], data["source"]) == ("disk", "disk")
+
+
+def test_ranges_of_a_file_too_large_for_an_outline_have_their_lines(root: Path) -> None:
+    (root / "a").write_text("".join(f"line {n}\n" for n in range(1, 200_001)))
+    ranges = [{"start_line": 100_000, "max_lines": 1}, {"start_line": 5, "max_lines": 2}]
+    reply = raised(root).call(TOOL, {"path": "a", "ranges": ranges})
+    pages = "a: line 100000 of 200001\n100000\tline 100000\n", "a: lines 5-6 of 200001\n5\tline 5\n"
+    assert reply.text == "".join((*pages, "6\tline 6\n"))

@@ -4,19 +4,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from backstaff.errors import ErrorCode, ToolError
-from backstaff.reading.source import Source
-from backstaff.reading.text import TextFacts
 from backstaff.render.names import quote
-from backstaff.structure.outline import Definition, Outline
+from backstaff.structure.outline import Definition
 from backstaff.tool import Context, argument
 from backstaff.tools.workspace._symbols import (
     MAX_FOUND,
     Defined,
     in_project,
-    lines_of,
     listed,
     near,
 )
+from backstaff.tools.workspace._window import File
 
 MAX_RANGES = 20
 MAX_TOGETHER = 3
@@ -35,16 +33,6 @@ class Range:
     max_lines: int = argument("Its lines.", absent=DEFAULT_LINES, limits=(1, MAX_LINES))
     symbol: str = argument("A definition.", absent="")
     around: int | None = argument("A line of one.", minimum=1, whole=True)
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file that was read: all of its text, and its outline if that is known and wanted."""
-
-    source: Source
-    whole: TextFacts
-    text: str
-    outline: Outline | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +60,24 @@ class Several(ToolError):
         message = f"{self.head}: {listed(found)}; give path and the whole name"
         super().__init__(ErrorCode.INVALID_ARGUMENT, message)
         self.found = found
+
+
+def answers(
+    ranges: Sequence[Range], path: str, read: Callable[[str], File], context: Context
+) -> Iterator[Part | ToolError]:
+    """Yield the parts that `ranges` mean, those that touch as one, or why there is none.
+
+    `path` is for those without one.
+    """
+    found: list[Part] = []
+    for asked in ranges:
+        try:
+            found += parts(replace(asked, path=asked.path or path), read, context)
+        except ToolError as error:
+            yield from merged(found)
+            found = []
+            yield error
+    yield from merged(found)
 
 
 def parts(asked: Range, read: Callable[[str], File], context: Context) -> list[Part]:
@@ -161,8 +167,3 @@ def merged(found: Sequence[Part]) -> Iterator[Part]:
                     joined = True
                     break
         yield part
-
-
-def head(part: Part) -> str:
-    """What goes before the lines of `part` in its head: `Server.run, `."""
-    return f"{lines_of(part.definition).rpartition(' ')[0]}, " if part.definition else ""

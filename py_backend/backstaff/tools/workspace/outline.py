@@ -46,7 +46,7 @@ from backstaff.tools.workspace._matches import path_in_text
 from backstaff.tools.workspace._refusals import refusal
 from backstaff.tools.workspace._symbols import definition_data
 from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, text, unsaved_texts
-from backstaff.tools.workspace.read_file import Window, read_text
+from backstaff.tools.workspace._window import Window, read_text
 
 DEFAULT_TEXT_BYTES = 4096
 MAX_DEFINITIONS = 20_000
@@ -96,7 +96,7 @@ def run(arguments: Arguments, context: Context) -> Result:
         pass  # the text may be a buffer's that has no file yet
     except PathError as error:
         raise refusal(error, arguments.path, context) from error
-    file, _ = read_text(arguments.path, Window(1, 0, 0, 0), context)
+    file = read_text(arguments.path, Window(1, 0, 0, 0), context, whole=True)
     found = _outlined(file.source.path, file.text, arguments.depth, context)
     found = found or Outlined(file.source.path, file.whole.line_count, (), 0)
     written, is_cut = _rows(found, limit)
