@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.structure.functions import closing, function_name
-from backstaff.structure.language import CONTAINERS, LONGEST, Ends, Language, matcher
+from backstaff.structure.language import CONTAINERS, LONGEST, Language, matcher
 from backstaff.structure.spans import Spans
 
 STRIDE = 1000
@@ -93,7 +93,7 @@ class _Pass:
         comment_lines, rule = language.comment_lines, language.rule
         beginnings, quotes = spans.beginnings, language.long_quotes
         is_neutral = language.neutral and matcher(language.neutral)
-        is_bracket = language.ends is Ends.BRACKET
+        is_bracket = language.ends == "bracket"
         strings = tuple(language.all_long) if is_bracket else ()
         more = language.bare or language.typed or language.group
         at, check_at, total, continued = 0, 0, len(lines), False
@@ -157,8 +157,8 @@ class _Pass:
     def _belongs(self, line: Line) -> bool:
         """End what `line` ends. Return True if it only closes or continues a definition."""
         stack, body, ends = self.stack, line.body, self.language.ends
-        closes = body[0] in _CLOSERS if ends is Ends.BRACKET else False
-        if ends is Ends.WORD:
+        closes = body[0] in _CLOSERS if ends == "bracket" else False
+        if ends == "word":
             closes = body.startswith("end") and not (body[3:4].isalnum() or body[3:4] == "_")
         goes_on = False
         while line.indent <= (top := stack[-1]).indent:
@@ -176,13 +176,9 @@ class _Pass:
                     return True
             top.last = max(top.last, self.code)
             stack.pop()
-        if not top.opened and ends is Ends.BRACKET:
+        if not top.opened and ends == "bracket":
             self._open(top, line, goes_on=goes_on)
-        if (
-            not goes_on
-            and top.inner < 0
-            and (ends is not Ends.BRACKET or 0 < top.opened < line.number)
-        ):
+        if not goes_on and top.inner < 0 and (ends != "bracket" or 0 < top.opened < line.number):
             top.inner = line.indent
         return goes_on
 
@@ -190,7 +186,7 @@ class _Pass:
         """Return True if `line`, indented like `top`, belongs to it, but does not end it."""
         language, tail = self.language, line.tail
         goes_on = bool(matcher(language.goes_on)(line.body))
-        if language.ends is not Ends.BRACKET or top.flat:
+        if language.ends != "bracket" or top.flat:
             return goes_on and not top.flat
         closes = line.body[0] in _CLOSERS
         if not top.opened and (line.body[0] in _HEADS or goes_on):
@@ -209,7 +205,11 @@ class _Pass:
         opening, closed = tail.count("{"), tail.count("}")
         if opening > closed or tail.endswith(_ARROWS):
             top.opened = line.number
-        elif opening and opening == closed and tail.endswith(("}", "};")):
+        elif (
+            opening
+            and opening == closed
+            and tail.endswith(("}", ";", ",") if top.line == line.number else ("}", "};"))
+        ):
             if goes_on or not self.language.bare:
                 top.opened = top.last = line.number
                 self.stack.pop()
@@ -245,21 +245,14 @@ class _Pass:
             return
         block.first = self._first_line(line)
         self.found.append(block)
-        opening, closed = tail.count("{"), tail.count("}")
-        is_bracket = language.ends is Ends.BRACKET
-        is_whole = (
-            is_bracket and opening == closed and (tail[-1] == ";" or (opening and tail[-1] in "},"))
-        )
-        if (
-            not is_bracket
-            or is_whole
-            or opening > closed
-            or tail.endswith(_ARROWS)
-            or (tail[-1] == "(" and (language.here_document or not block.name))
+        if language.ends != "word" or not _END.search(tail):
+            self.stack.append(block)
+        if language.ends != "bracket" or (
+            tail[-1] == "(" and (language.here_document or not block.name)
         ):
             block.opened = line.number
-        if not is_whole and (language.ends is not Ends.WORD or not _END.search(tail)):
-            self.stack.append(block)
+        else:
+            self._open(block, line, goes_on=True)
 
     def _by_shape(self, line: Line, owner: Block, *, is_member: bool) -> Block | None:
         language, body, tail = self.language, line.body, line.tail
@@ -289,11 +282,11 @@ class _Pass:
     def _first_line(self, line: Line) -> int:
         """Return the first line above `line` that belongs to it: comment, decorator, attribute."""
         language = self.language
-        first = at = line.number
-        least = max(0, at - MAX_ABOVE)
+        first = line.number
         within = False  # the last lines of a decorator, whose first has not been seen
-        while at > least + 1 and (body := self.lines[at - 2].strip()):
-            at -= 1
+        for at in range(line.number - 1, max(0, line.number - MAX_ABOVE), -1):
+            if not (body := self.lines[at - 1].strip()):
+                break
             indent = _indentation(self.lines[at - 1], body)
             if indent >= line.indent and f"{body} ".startswith(language.comment_lines):
                 first = first if within else at

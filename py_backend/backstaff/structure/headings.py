@@ -22,7 +22,7 @@ def sections(text: str, language: str) -> list[Block]:
     lines = [line[:LONGEST].rstrip() for line in text.split("\n")]
     result: list[Block] = []
     above: list[tuple[int, Block]] = []
-    for number, level, name in [*_KINDS[language](lines), (len(lines) + 1, 0, "")]:
+    for number, level, name in [*HEADINGS[language](lines), (len(lines) + 1, 0, "")]:
         last = number - 1
         while above and above[-1][0] >= level:
             block = above.pop()[1]
@@ -78,4 +78,4 @@ def _rst(lines: Sequence[str]) -> Iterator[Heading]:
         yield number - 1, styles.index(style) + 1, title.strip()
 
 
-_KINDS = {"markdown": _markdown, "org": _org, "rst": _rst}
+HEADINGS = {"markdown": _markdown, "org": _org, "rst": _rst}

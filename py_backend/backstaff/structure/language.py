@@ -8,9 +8,8 @@ matches of groups that are.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 LONGEST = 400
 """Characters of a line that are looked at."""
@@ -20,14 +19,6 @@ CONTAINERS = frozenset(
 )
 """Kinds of definitions that have members."""
 Match = Callable[..., re.Match[str] | None]
-
-
-class Ends(Enum):
-    """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
-
-    BRACKET = 1
-    WORD = 2
-    INDENT = 3
 
 
 class Long(NamedTuple):
@@ -65,7 +56,8 @@ class Language:
     """What names it in a first line: interpreters, and modes of Emacs."""
     rules: tuple[str, ...]
     modifiers: str = ""
-    ends: Ends = Ends.BRACKET
+    ends: Literal["bracket", "word", "indent"] = "bracket"
+    """How a definition ends: at a closing bracket, at the word `end`, or by indentation alone."""
 
     bare: bool = False
     """Functions have no keyword, but modifiers at most: `async name(...) {`."""

@@ -12,14 +12,13 @@ from operator import attrgetter
 from backstaff.budget import Budget
 from backstaff.cache import LRUCache
 from backstaff.structure.blocks import Block, blocks
-from backstaff.structure.headings import sections
+from backstaff.structure.headings import HEADINGS, sections
 from backstaff.structure.language import matcher
 from backstaff.structure.languages import LANGUAGES, language_of
 
 MAX_CHARACTERS, MAX_LINES = 1 << 20, 50_000
 MAX_KEPT = 64
 """Outlines that are kept, each some 5 kB."""
-_MARKUP = ("markdown", "org", "rst")
 _TEST = re.compile(
     r"\bmod tests?\b|\bfunc (?:Test|Benchmark|Fuzz)[A-Z_]|\bdef test_|\bclass Test[A-Z]"
     r"|\(ert-deftest\b|#\[cfg\(test\)|#\[(?:\w+::)?test\b|@(?:Parameterized)?Test\b|\[(?:Test|Fact)\b"
@@ -101,7 +100,7 @@ def outline(text: str, path: str, budget: Budget) -> Outline | None:
     if known := _KEPT.get(key):
         return known
     text = text.removeprefix("\ufeff")
-    if language in _MARKUP:
+    if language in HEADINGS:
         found = sections(text, language)
     else:
         found = blocks(text, LANGUAGES[language], budget)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from backstaff.structure.language import Language
 
+_MARGIN = re.compile(r"\n(?![ \t\n])")
 LONGEST_WORD = 80
 """Characters of a line that may end a here-document."""
 
@@ -22,18 +23,10 @@ class Spans:
         self._ends: dict[str, list[int]] = {}
         """The lines of one word, by it; for here-documents."""
         self._here = re.compile(language.here_document or r"(?!)").search
-        marks = [mark for mark in language.all_long if mark not in language.long_quotes]
-        self.beginnings = set[int]()
+        marks = [*language.all_long, *["<<"] * bool(language.here_document)]
+        marks = [mark for mark in marks if mark in text and mark not in language.long_quotes]
+        self.beginnings = {at for mark in marks for at, line in enumerate(lines) if mark in line}
         """The lines (from 0) that hold a mark with which such a token begins."""
-        for mark in marks + ["<<"] * bool(language.here_document):
-            line = seen = 0
-            place = text.find(mark)
-            while place >= 0:
-                line += text.count("\n", seen, place)
-                self.beginnings.add(line)
-                seen = place
-                place = text.find("\n", place)
-                place = text.find(mark, place) if place >= 0 else -1
 
     def end(self, number: int) -> int:
         """Return the line (from 0) on which the last token ends that begins on line `number`.
@@ -61,14 +54,10 @@ class Spans:
         return last
 
     def _swallows(self, start: int, end: int) -> bool:
-        """Whether a definition at the margin stands in such a string: then it is none."""
-        place = self.text.find("\n", start, end) + 1 if self.language.resumes else 0
-        while place:
-            is_margin = self.text[place : place + 1] not in " \t\n"
-            if is_margin and self.language.rule(self.text, place, place + LONGEST_WORD):
-                return True
-            place = self.text.find("\n", place, end) + 1
-        return False
+        """Return True if a definition at the margin stands in such a string: then it is none."""
+        text, rule = self.text, self.language.rule
+        margins = _MARGIN.finditer(text, start, end) if self.language.resumes else ()
+        return any(rule(text, found.end(), found.end() + LONGEST_WORD) for found in margins)
 
     def _end_of_here_document(self, number: int, word: str) -> int:
         if not self._ends:
