@@ -93,8 +93,7 @@ class _Pass:
         comment_lines, rule = language.comment_lines, language.rule
         beginnings, quotes = spans.beginnings, language.long_quotes
         is_neutral = language.neutral and matcher(language.neutral)
-        is_bracket = language.ends == "bracket"
-        strings = tuple(language.all_long) if is_bracket else ()
+        strings = (*language.all_long, "<<") if language.ends != "indent" else ()
         more = language.bare or language.typed or language.group
         at, check_at, total, continued = 0, 0, len(lines), False
         while at < total:

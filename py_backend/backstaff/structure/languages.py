@@ -7,9 +7,11 @@ from backstaff.structure.language import ESCAPED, Language, Long
 
 _QUOTED = {quote: Long(quote, ESCAPED) for quote in "\"'"}
 _TRIPLE = {'"""': Long('"""', ESCAPED)}
+# A template of JavaScript; there may be another one in `${}`.
+_TEMPLATE = Long("`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
 # What makes a variable or a property of JavaScript a function.
 _FUNCTION = (
-    r"(?:async\s*+)?(?:function\b|class\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
+    r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
     r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"
 )
 # A table: short facts share a line.
@@ -21,6 +23,7 @@ _JAVASCRIPT = Language(
         r"(namespace|module)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
         r"(enum)\s++([\w$]++)(?=\s*+\{)",
         r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))",
+        r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
         rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION})",
         r"()(?:(?:(?:const|let|var)\s++)?[\w$.]++\s*+=\s*+){0,2}"
         rf"((?:[\w$]++\.)*#?+[\w$]++)(?=\s*+=(?![=>])\s*+{_FUNCTION})",
@@ -28,7 +31,7 @@ _JAVASCRIPT = Language(
         r"|\((?:[^()]|\([^()]*+\))*\)\s*+(?::[^=]*+)?=>\s*+[({]?+$))",
     ),
     modifiers="export default declare async abstract const(?=\\s++enum) public private protected"
-    " static readonly override accessor get set", bare=True, long={"`": Long("`", ESCAPED)},
+    " static readonly override accessor get set", bare=True, long={"`": _TEMPLATE},
     opaque=r"(?:[=(,:;!&|?\[{}>]|\breturn)\s*+/(?![*/])"
     r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){0,60}\]){1,99}/", above=r"@[\w.]",
     goes_on=r"(?:extends|implements)\b",
@@ -139,7 +142,8 @@ LANGUAGES: dict[str, Language] = {
             # `class << self` has no name, and its methods are those of the class around it.
             r"(class|module)\s++((?:::)?[A-Z][\w:]*+|(?=<<\s*+self\b)|<<\s*+\w++)",
         ), modifiers="private public protected module_function memoize private_class_method",
-        ends="word", comments=("#",), long={"=begin": Long("\n=end")}, last_line="__END__",
+        neutral=r"(?:private|protected|public|module_function)$", ends="word", comments=("#",),
+        long={"=begin": Long("\n=end")}, last_line="__END__",
         here_document=r"<<[~-]?+[\"'`]?+([A-Z_]\w*+)",
         goes_on=r"(?:rescue|ensure|else|elsif|when|in)\b|[)\]}.]",
     ),
