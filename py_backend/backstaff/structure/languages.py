@@ -20,8 +20,7 @@ _JAVASCRIPT = Language(
     files=".js .jsx .mjs .cjs", modes="node", rules=(
         r"(function)\b\s*+\*?+\s*+([\w$]++)",
         r"(class|interface)\s++(?!extends\b|implements\b)([\w$.]++)(?!\s*+[=(:,.;)?])",
-        r"(namespace|module)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
-        r"(enum)\s++([\w$]++)(?=\s*+\{)",
+        r"(namespace|module|enum)\s++(\"[^\"]*+\"|'[^']*+'|[\w$.]++)(?=\s*+\{)",
         r"(type)\s++([\w$]++)(?=\s*+(?:<|=(?!=)))",
         r"(?=[\w$.\s]++=\s*+(class)\b)(?:(?:const|let|var)\s++)?([\w$.]++)",
         rf"()(?:const|let|var)\s++([\w$]++)(?=\s*+(?::(?:[^=]|=>)*)?=\s*+{_FUNCTION})",
