@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from backstaff.errors import ErrorCode, ToolError
 from backstaff.reading import encoding as encodings
 from backstaff.reading.source import TABLE, Origin, Settings
-from backstaff.render.lines import cut, plural, shortened, size, some_of
+from backstaff.render.lines import fit, plural, shortened, size, some_of
 from backstaff.render.names import CONTROLS, escaped, labels, quote, show, visible
 from backstaff.tool import ESSENTIAL, Context, Keyword, Result, ResultKind, Tool, argument
 from backstaff.tools.workspace._matches import path_in_text
@@ -217,8 +217,8 @@ class Page:
         source, whole = self.part.file.source, self.part.file.whole
         lines = [line.first(LINE_BYTES) for line in self.lines]
         if len(lines) > 1:
-            rows = [self._row(at, line) for at, line in enumerate(lines)]
-            shown = cut(self._head(lines), rows, self._more, self.limit, longest=True)[1]
+            sizes = (size(self._row(at, line)) for at, line in enumerate(lines))
+            _, shown = fit(lambda n: self._text(lines[:n]), len(lines), sizes, self.limit)
             lines = lines[: max(1, shown)]
         if len(lines) == 1:  # it gets the whole limit
             alone = self.lines[0]
@@ -227,8 +227,8 @@ class Page:
                 return size(self._text([alone.first(kept)]))
 
             # Escapes take room, so the number of bytes that fit is found by trying.
-            fit = bisect_right(range(size(alone.text) + 1), self.limit, key=taken) - 1
-            lines = [alone.first(max(0, fit))]
+            most = bisect_right(range(size(alone.text) + 1), self.limit, key=taken) - 1
+            lines = [alone.first(max(0, most))]
         first = self.part.start
         after = first + len(lines) if first + len(lines) <= self._last() else None
         definition = self.part.definition
