@@ -1,9 +1,9 @@
-"""The pass over the lines of a text: a stack of the definitions whose end has not been seen.
+"""One pass over the lines of a text finds its definitions. A stack holds the open ones.
 
 A line that is indented no more than the innermost open definition ends it. Where bodies have
-brackets, a closing line at the definition's own indentation is its last one; else the last line of
-code is. Blank lines and comments end nothing. A line that may define something, such as a
-prototype or a macro, is on the stack as well, and is dropped unless a body follows.
+brackets, the last line is the closing one at the definition's own indentation; elsewhere it is the
+last line of code. Blank lines and comments end nothing. A line that only may define something,
+such as a prototype or a macro, is on the stack as well, and is dropped unless a body follows.
 """
 
 import re
@@ -58,11 +58,11 @@ class Block:
 
 @dataclass(slots=True)
 class Line:
-    """A line of code: `body` is without blanks around it, `tail` without a comment at its end."""
+    """A line of code: `body` has no blanks around it, and `tail` no comment at its end either."""
 
     number: int
     last: int
-    """Where the last token ends that begins on it."""
+    """The line on which the last token ends that begins here."""
     indent: int
     body: str
     tail: str
@@ -73,7 +73,7 @@ class Line:
 
 
 def blocks(text: str, language: Language, budget: Budget) -> list[Block]:
-    """Return the definitions of `text` in the order of their lines. Raises what `budget` does."""
+    """Return the definitions of `text` in the order of their lines. Raises as `budget` does."""
     return _Pass(text, language).run(budget)
 
 
@@ -154,7 +154,7 @@ class _Pass:
         return language.local or body[-1] == "{" or (language.at_top and top.indent < 0)
 
     def _belongs(self, line: Line) -> bool:
-        """End what `line` ends. Return True if it only closes or continues a definition."""
+        """End the definitions that `line` ends. Return True if it only closes or continues one."""
         stack, body, ends = self.stack, line.body, self.language.ends
         closes = body[0] in _CLOSERS if ends == "bracket" else False
         if ends == "word":
@@ -217,7 +217,7 @@ class _Pass:
             self.stack.pop()
 
     def _define(self, line: Line, found: re.Match[str] | None) -> None:
-        """Put what `line` defines, if anything, on the stack."""
+        """Put the definition that `line` begins, if any, on the stack."""
         language, tail, owner = self.language, line.tail, self.stack[-1]
         if language.template and line.body.startswith("template"):
             after = line.body.partition("<")[2]

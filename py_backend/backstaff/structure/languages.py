@@ -1,4 +1,4 @@
-"""The table of languages: their facts, and the names and first lines of their files."""
+"""The table of languages, and the language of a file by its name or first line."""
 
 import re
 from dataclasses import replace
@@ -9,7 +9,7 @@ _QUOTED = {quote: Long(quote, ESCAPED) for quote in "\"'"}
 _TRIPLE = {'"""': Long('"""', ESCAPED)}
 # A template of JavaScript; there may be another one in `${}`.
 _TEMPLATE = Long("`", ESCAPED + r"|\$\{(?:[^{}`]|`[^`]*+`|\{[^{}]*+\})*\}")
-# What makes a variable or a property of JavaScript a function.
+# The beginning of a value that is a function, in JavaScript.
 _FUNCTION = (
     r"(?:async\s*+)?(?:function\b|[\w$]++\s*+=>|<[^()]*+$|(?:<[^()]*>\s*+)?"
     r"\((?:[^()]|\((?:[^()]|\([^()]*+\))*\))*(?:\)\s*+(?::[^=]*+)?=>|$))"

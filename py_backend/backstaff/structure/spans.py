@@ -1,4 +1,4 @@
-"""Comments and strings that begin on one line and end on another: no line in them is code."""
+"""Comments and strings that go on over lines. No line within them is code."""
 
 import re
 from bisect import bisect_right
@@ -8,20 +8,20 @@ from backstaff.structure.language import Language
 
 _MARGIN = re.compile(r"\n(?![ \t\n])")
 LONGEST_WORD = 80
-"""Characters of a line that may end a here-document."""
+"""Maximum number of characters of a line that ends a here-document."""
 
 
 class Spans:
-    """Finds where the tokens end that begin on a line of TEXT, whose lines are LINES."""
+    """Finds the end of the last token that begins on a line of `text`. `lines` are its lines."""
 
     def __init__(self, text: str, lines: Sequence[str], language: Language) -> None:
-        """Find the lines on which such a token may begin: few are looked at token by token."""
+        """Find the lines on which such a token may begin: only these are split into tokens."""
         self.text, self.lines, self.language = text, lines, language
         self.unclosed = set[str]()
-        """Marks without an end: they begin nothing from there on, else the time were quadratic."""
+        """Marks that have no end. They begin no token again, because the time would be quadratic."""
         self._line, self._offset = 0, 0
         self._ends: dict[str, list[int]] = {}
-        """The lines of one word, by it; for here-documents."""
+        """The lines that are one word, by the word. They end here-documents."""
         self._here = re.compile(language.here_document or r"(?!)").search
         marks = [*language.all_long, *["<<"] * bool(language.here_document)]
         marks = [mark for mark in marks if mark in text and mark not in language.long_quotes]
