@@ -71,7 +71,7 @@ class Outline:
         return result[::-1]
 
     def named(self, symbol: str) -> list[Definition]:
-        """Return the definitions whose qualified name is `symbol`, or ends with it as `A.run` does."""
+        """Return the definitions whose qualified name is `symbol` or ends with it, part by part."""
         parts = names_in(symbol)
         most = len(parts)
         ends = (one for one in self.definitions if names_in(one.qualified)[-most:] == parts)

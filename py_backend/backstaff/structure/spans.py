@@ -18,7 +18,7 @@ class Spans:
         """Find the lines on which such a token may begin: only these are split into tokens."""
         self.text, self.lines, self.language = text, lines, language
         self.unclosed = set[str]()
-        """Marks that have no end. They begin no token again, because the time would be quadratic."""
+        """Marks without an end. They begin no token again, or the time would be quadratic."""
         self._line, self._offset = 0, 0
         self._ends: dict[str, list[int]] = {}
         """The lines that are one word, by the word. They end here-documents."""

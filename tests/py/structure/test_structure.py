@@ -1,4 +1,4 @@
-"""Definitions that are found without a grammar, beside what tree-sitter's grammars say of them."""
+"""Definitions that are found without a grammar, beside those of tree-sitter's grammars."""
 
 import json
 import sys

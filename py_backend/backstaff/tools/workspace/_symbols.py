@@ -1,4 +1,4 @@
-"""Definitions by their names: what a caller may have meant, and where the project has them."""
+"""Definitions by their names: the nearest names, and the places in the project."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,9 @@ from backstaff.tools.workspace._texts import EXCLUDED, MAX_FILE_BYTES, codings, 
 
 MAX_NEAR = 6
 MAX_FOUND = 20
-"""Definitions in the project that are told."""
+"""Maximum number of definitions in the project that an answer names."""
 MAX_FILES = 200
-"""Files with the name that are looked at, in the order of their paths."""
+"""Maximum number of files with the name that are looked at, in the order of their paths."""
 TIME_SHARE = 0.6
 
 
@@ -36,14 +36,14 @@ class Defined:
 
 
 def lines_of(definition: Definition) -> str:
-    """Its name and its lines: `Server.run 33-97`."""
+    """Return the name and the lines: `Server.run 33-97`."""
     first, last = definition.first_line, definition.last_line
     lines = f"{first}-{last}" if last > first else f"{first}"
     return f"{visible(definition.qualified)} {lines}"
 
 
 def definition_data(definition: Definition) -> dict[str, object]:
-    """What the data of an answer hold of `definition`."""
+    """Return `definition` for the data of an answer."""
     return {
         "name": definition.name,
         "qualified": definition.qualified,
@@ -56,7 +56,7 @@ def definition_data(definition: Definition) -> dict[str, object]:
 
 
 def near(made: Outline, symbol: str, budget: Budget) -> str:
-    """The names in `made` most like `symbol`, with their lines; "" if none is."""
+    """Return the names in `made` most like `symbol`, with their lines; "" if none is."""
     parts = names_in(symbol)
     wanted = parts[-1].lower() if parts else ""
     by_name = {one.name: one for one in reversed(made.definitions)}
@@ -71,17 +71,17 @@ def near(made: Outline, symbol: str, budget: Budget) -> str:
 
 
 def listed(found: Sequence[Defined]) -> str:
-    """Where the definitions `found` are: `src/a.py Server.run 33-97, src/b.py run 4`."""
+    """Return the places of the definitions `found`: `src/a.py Server.run 33-97, src/b.py run 4`."""
     words = (f"{word(one.path)} {lines_of(one.definition)}" for one in found)
     return some_of(words, len(found), between=", ", most=MAX_FOUND)
 
 
 def in_project(symbol: str, context: Context) -> list[Defined]:
-    """The definitions that `symbol` names below the root, at most `MAX_FOUND`.
+    """Return the definitions that `symbol` names below the root, at most `MAX_FOUND`.
 
-    They come from files that have a line on which no value is before the name. Files that git
-    ignores, and those that may hold secrets, are left out; what was found is told when the time is
-    up.
+    They come from files that have a line with the name and no value before it. Files that git
+    ignores and files that may hold secrets are left out. When the time is up, the answer is the
+    definitions that were found so far.
     """
     found: list[Defined] = []
     budget = context.budget.share(TIME_SHARE)

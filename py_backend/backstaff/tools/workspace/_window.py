@@ -20,9 +20,10 @@ LINE_BYTES = 2_000
 
 @dataclass(slots=True)
 class Line:
-    """The first characters of a line of the window; `left` bytes of it, in UTF-8, follow them.
+    """The first characters of a line of the window.
 
-    `before` bytes of it, which `start_byte` skips, go before them.
+    In UTF-8, `left` bytes of the line follow them, and `before` bytes, which `start_byte` skips,
+    precede them.
     """
 
     text: str = ""
@@ -40,7 +41,7 @@ class Line:
             self.left = size(piece) - size(kept)
 
     def first(self, most: int) -> "Line":
-        """The line with at most `most` bytes of its text."""
+        """Return the line with at most `most` bytes of its text."""
         text = _first(self.text, most)
         if len(text) == len(self.text):
             return self
@@ -49,10 +50,10 @@ class Line:
 
 @dataclass(slots=True)
 class Window:
-    """Takes a text in pieces, and keeps the lines from `start` on, as many as `count`.
+    """Takes a text in pieces, and keeps `count` lines from the line `start` on.
 
-    The first `skip` bytes of the first line are left out. It may be shown alone, so all of it is
-    kept that a text of `limit` bytes can show. Where `all_text` is a list, it gets all of the text.
+    The first line loses its first `skip` bytes, and keeps up to `limit` bytes, because it may be
+    shown alone. Where `all_text` is a list, it gets all of the text.
     """
 
     start: int
@@ -86,7 +87,7 @@ class Window:
 class File:
     """A file that was read: all of its text and its outline, if they are known and wanted.
 
-    `lines` are those of the window that was read.
+    `lines` are the lines of the window.
     """
 
     source: Source
@@ -99,7 +100,7 @@ class File:
 def read_text(
     path: str, window: Window, context: Context, encoding: str = "", *, whole: bool = False
 ) -> File:
-    """Read the lines of `window` of the file `path`, and with `whole` all of its text.
+    """Read the lines of `window` from the file `path`, and with `whole` all of its text.
 
     No text is kept that is too large for an outline. Raises `ToolError` with the codes of read 6.
     """

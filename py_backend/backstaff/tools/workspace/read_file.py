@@ -1,24 +1,23 @@
 r"""workspace/read_file: a window of lines of a text file, or of the unsaved buffer in its place.
 
 Lines end at `\n`, `\r\n` counts as one, and a file that ends with a newline has an empty last line
-(read 1). The text has a head, the lines with their numbers, and what to call next:
+(read 1). The text has a head, the lines with their numbers, and the call that shows more:
 
     src/app.py: lines 41-80 of 812
     41<TAB>def run():
     ...
     [more: start_line=81]
 
-A line of more than `LINE_BYTES` is cut, and its end names the window of one line that shows more: a
-page of one line gets the whole limit. If that is too little as well, the line's end names the byte
-of it, in UTF-8, at which the next page begins: `start_byte` is beyond the contract.
+A line of more than `LINE_BYTES` is cut, and its end names the window of one line that shows more,
+because a page of one line gets the whole limit. If that is too little as well, the line's end names
+the byte, in UTF-8, at which the next page begins: `start_byte` is beyond the contract.
 
-With `symbol` the lines are those of a definition with that name, comments and decorators above it
-included; with `around`, of the innermost definition that holds a line. `ranges` asks for several
-parts at once, which are answered in order: where the limit cuts one, it is the last that is shown.
-Then the data have a list `ranges`, with what a call for each would have, or its `error`.
+`symbol` reads the definition of that name, with the comments and decorators above it. `around`
+reads the innermost definition that holds a line. `ranges` reads several parts at once, in order:
+the limit cuts only the last one that is shown. The data have a list `ranges` then, and each item
+has the data of a call for it alone, or its `error`.
 
-`content` has the lines as the text has them, but without escapes; `cut_lines` names those of which
-it has only a part.
+`content` has the same lines, without escapes; `cut_lines` names those of which it has only a part.
 """
 
 from bisect import bisect_right
@@ -47,10 +46,10 @@ from backstaff.tools.workspace._symbols import Defined, definition_data, lines_o
 from backstaff.tools.workspace._window import LINE_BYTES, File, Line, Window, read_text
 
 MAX_TEXT_BYTES = 4 << 20
-"""No limit makes a page larger: it comes as text, data and output, and a frame holds 16 MiB."""
+"""Maximum number of bytes of a text. It is sent three times, and a frame holds 16 MiB."""
 MAX_LEFT_OUT, MAX_NAME, NAMES_SHARE = 5, 60, 4
-"""Definitions that the end of a cut part names, and the bytes of a name. The names take at most
-this part, a quarter, of the limit."""
+"""Maximum number of definitions that the end of a cut part names, of the bytes of a name, and the
+part of the limit, a quarter, that the names take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,14 +300,14 @@ class Page:
             end = f"[the line has only {plural(line.before, 'byte')}]"
         elif line.left:
             skipped = 0 if at else self.asked.start_byte
-            # A line alone has had all the room there is, so the next page begins where it ends.
+            # A line alone had the whole limit, so the next page begins where it ends.
             after = skipped + size(line.text) if alone or skipped else 0
             byte = f" start_byte={after}" if after else ""
             end = f"[+{line.left} bytes: start_line={number} max_lines=1{byte}]"
         return f"{mark}{CONTROLS.sub(escaped, line.text)}{end}\n"
 
     def _more(self, shown: int) -> str:
-        """Return the next call and, for a part, the definitions that are left out of it."""
+        """Return the call that shows more and, for a part, the definitions that it lacks."""
         after, made = self.part.start + shown, self.part.file.outline
         if after > self._last():
             return ""
@@ -322,7 +321,7 @@ class Page:
         return f"[more: start_line={after}{told}]\n"
 
     def _is_part(self) -> bool:
-        """Return True if no line after the last that was asked for is wanted."""
+        """Return True if no line is wanted after the last one that was asked for."""
         return bool(self.asked.ranges or self.part.definition)
 
     def _last(self) -> int:
