@@ -1,7 +1,7 @@
 """Definitions by their names: the nearest names, and the places in the project."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -83,36 +83,28 @@ def in_project(symbol: str, context: Context) -> list[Defined]:
     ignores and files that may hold secrets are left out. When the time is up, the answer is the
     definitions that were found so far.
     """
-    found: list[Defined] = []
-    budget = context.budget.share(TIME_SHARE)
-    with suppress(DeadlineExceeded, NoMatcher):
-        for one in _in_project(symbol, context, budget):
-            found.append(one)
-            if len(found) == MAX_FOUND:
-                break
-    return found
-
-
-def _in_project(symbol: str, context: Context, budget: Budget) -> Iterator[Defined]:
-    parts = names_in(symbol)
+    parts, found = names_in(symbol), list[Defined]()
     if not parts:
-        return
+        return found
     pattern = rf'^(?:[^=;"]*[^\w=;"-])?{re.escape(parts[-1])}(?:[^\w-]|$)'
+    budget = context.budget.share(TIME_SHARE)
     texts, known = unsaved_texts("", context), codings("", context)
     with (
+        suppress(DeadlineExceeded, NoMatcher),
         Regexp(pattern, ignore_case=False, budget=budget) as regexp,
         context.root.directory(".") as place,
+        Contents(place, MAX_FILE_BYTES, texts) as contents,
     ):
         project = project_files(place, budget)
-        with Contents(place, MAX_FILE_BYTES, texts) as contents:
-            new = [path for path in texts if not contents.exists(path)]
-            files = choose(project, Rules(EXCLUDED, "", None, None), budget, new).files
-            scan = Scan(files, most=MAX_FILES, codings=known)
-            scan.run(regexp, contents, budget)
-            for one in scan.found:
-                budget.check()
-                found = text(one.path, contents, known)
-                made = outline(found, one.path, budget) if found else None
-                yield from (
-                    Defined(one.path, each) for each in (made.named(symbol) if made else ())
-                )
+        new = [path for path in texts if not contents.exists(path)]
+        files = choose(project, Rules(EXCLUDED, "", None, None), budget, new).files
+        scan = Scan(files, most=MAX_FILES, codings=known)
+        scan.run(regexp, contents, budget)
+        for one in scan.found:
+            content = text(one.path, contents, known)
+            made = outline(content, one.path, budget) if content else None
+            found += [Defined(one.path, each) for each in (made.named(symbol) if made else ())]
+            if len(found) >= MAX_FOUND:
+                break
+            budget.check()
+    return found[:MAX_FOUND]
