@@ -468,7 +468,8 @@ class Answer:
         }
         in_units = [item | units for item, units in items[:shown]]
         data = output | {"notes": [note.data() for note in notes]}
-        if (around := asked.around()) and (around.before or around.after):
+        around = asked.around()
+        if around and (around.before or around.after) and shown:
             there = {item["path"] for item, _ in items[:shown]}
             near = {one.path: lines_near(one, around) for one in found if one.path in there}
             data["around"] = [
@@ -578,7 +579,8 @@ class Answer:
         the text.
         """
         told = ""
-        if self.asked.output == Output.CONTENT:
+        # How many matches in a file are wanted is known once it is searched.
+        if self.asked.output == Output.CONTENT and not self.scan.chosen:
             prefix = self.scan.prefix
             left = Counter({prefix + one.path: one.count - one.passed for one in self.scan.found})
             for (item, _), matches in zip(items, worth, strict=False):
