@@ -79,6 +79,8 @@ class Scan:
     waits_for: int = 0
     matches: int = 0
     """The number of matches that count, or of files for other outputs than "content"."""
+    files_cut: int = 0
+    """The number of files with more matches than the `MOST_AT_ONCE` looked at, perhaps."""
     _kept: int = 0
 
     def run(self, regexp: Regexp, contents: Contents, budget: Budget) -> None:
@@ -143,6 +145,7 @@ class Scan:
         if not sent.texts:
             return False
         is_enough, self.waits_for = False, sent.first + 1
+        answered = 0
         unread, numbers, others = regexp.candidates()
         self.unread += [(sent.first + number, Unread(reason)) for number, reason in unread]
         self.likely += [sent.first + number for number in others]
@@ -152,6 +155,8 @@ class Scan:
             if is_enough:
                 continue  # the files after the last match count as not searched
             text, path = sent.texts[number], self.files[sent.first + number]
+            answered += len(matches)
+            self.files_cut += bool(self.chosen) and answered >= MOST_AT_ONCE
             if self.chosen and matches:
                 matches = self.chosen(path, text, matches)
                 count = len(matches)

@@ -108,6 +108,8 @@ def _rows_of(
             yield f"{head}imports: {listed}\n" if position == imports[0] else ""
             head = ""
             continue
+        if own and own is said:
+            holder = own  # its comments, above its own line, have said its name
         rows_in_one = rows_in_one + 1 if holder is said else 1
         if not lines and holder and rows_in_one > MOST_IN_ONE:
             more = sum(one is holder for one, _ in holders[position:])
@@ -149,7 +151,9 @@ def _is_short(definition: Definition) -> bool:
 
 
 def _named(definition: Definition) -> str:
-    return f"{visible(definition.qualified)} {definition.line}-{definition.last_line}"
+    first, last = definition.line, definition.last_line
+    lines = f"{first}-{last}" if last > first else f"{first}"
+    return f"{visible(definition.qualified)} {lines}"
 
 
 def _lines(found: Found) -> Sequence[str]:

@@ -7,9 +7,9 @@ from backstaff.contents.choice import Choice, first_of
 from backstaff.contents.scan import Scan
 from backstaff.fs.contents import Unread
 from backstaff.project.files import ProjectFiles
-from backstaff.project.git import NoGit
 from backstaff.project.ignore import MAX_LINES
 from backstaff.project.packed import Closed
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import plural, some_of
 from backstaff.render.names import word
 from backstaff.result import Note, NoteKind

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from backstaff.budget import Budget
 from backstaff.contents.regexp_worker import Match
-from backstaff.contents.scan import text_of
-from backstaff.render.lines import plural
+from backstaff.contents.scan import MOST_AT_ONCE, text_of
+from backstaff.render.lines import counted, plural
 from backstaff.result import Note, NoteKind
 from backstaff.structure.outline import Outline, outline
 
@@ -68,11 +68,19 @@ class Wanted:
         is_generated = _GENERATED_NAME.search(path) or _GENERATED.search(data, 0, HEAD)
         return 1 if is_generated else max(LEAST_SHARE, self.most // FILES_A_PAGE)
 
-    def told(self) -> list[Note]:
-        """Say what was left out: `12 files of tests and 5 matches in tests left out`."""
+    def notes(self, files_cut: int) -> list[Note]:
+        """Say how much was left out: `12 files of tests and 5 matches in tests left out`.
+
+        Of `files_cut` files, only the first `MOST_AT_ONCE` matches were looked at.
+        """
         parts = [plural(self.files, "file of tests", "files of tests")] * bool(self.files)
         parts += [plural(self.matches, "match in tests", "matches in tests")] * bool(self.matches)
-        return [Note(NoteKind.NOT_SEARCHED, f"{' and '.join(parts)} left out")] if parts else []
+        notes = [Note(NoteKind.NOT_SEARCHED, f"{' and '.join(parts)} left out")] if parts else []
+        if files_cut:
+            text = f"{counted(files_cut, 'file')} may have more matches than the"
+            text += f" {MOST_AT_ONCE:,} that were looked at"
+            notes.append(Note(NoteKind.LIMIT, text, "give a longer pattern, or include"))
+        return notes
 
 
 def _in_test(number: int, made: Outline) -> bool:

@@ -45,8 +45,8 @@ from backstaff.fs.root import Place
 from backstaff.globs.globs import BadGlob, Globs, compile_globs
 from backstaff.names import suggestions
 from backstaff.project.files import ProjectFiles, project_files
-from backstaff.project.git import NoGit
 from backstaff.project.packed import Closed, Directory, PackedPaths
+from backstaff.project.running_git import NoGit
 from backstaff.render.lines import bracketed, counted, cut, size, some_of
 from backstaff.render.names import MAX_ECHO, labels, quote, show, visible, word
 from backstaff.result import Note, NoteKind
@@ -243,7 +243,7 @@ def _answer(
             outlines, late = _outlines(scan, asked, budget)
             has_more = scan.matches > asked.max_results
             left = _left(scan, regexp, contents, budget) if has_more else Counter[str]()
-            notes += [Note(NoteKind.TIME, LATE)] * late + wanted.told()
+            notes += [Note(NoteKind.TIME, LATE)] * late + wanted.notes(scan.files_cut)
             shown = {path for path in texts if isinstance(contents.data(path), bytes)}  # no secret
             searched = scan.files[: scan.looked_at] if shown else ()
             unsaved = [prefix + path for path in searched if path in shown]
@@ -449,7 +449,7 @@ class Answer:
                 told += self._more(next_page, items[: max(shown, 1)], worth, limit)
             return told + last
 
-        text, shown = cut("", rows, end, limit - longest, longest=True)
+        text, shown = cut("", rows, end, limit - longest)
         next_offset = offset(shown)
         output = {
             "query": {"pattern": asked.pattern, "flags": asked.flags},
