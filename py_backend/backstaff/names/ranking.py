@@ -120,17 +120,20 @@ class Ranking:
         whole = [at for at, path in enumerate(budget.checked(paths)) if words[0] in path]
         for word in words[1:]:
             whole = [at for at in budget.checked(whole) if word in paths[at]]
-        if len(whole) > count:
-            # A letter or two stand in most paths, and in many names.
-            named = whole
-            for word in words:
-                named = [at for at in named if paths[at].find(word, paths[at].rfind("/") + 1) >= 0]
-            whole = named if len(named) >= count else whole
+        if len(words) == 1 and len(whole) > count:
+            # A letter or two stand in most paths, in many names, and begin some.
+            for begins in False, True:
+                named = [at for at in whole if _holds(words[0], paths[at], begins=begins)]
+                whole = named if len(named) >= count else whole
         classify = [_classifier(word) for word in words]
         keys: list[Key] = []
         for at in budget.checked(whole):
-            classes, in_name = zip(*(each(paths[at]) for each in classify), strict=True)
-            keys.append(self._key(CLOSE[not all(in_name) or len(words) > 1], sum(classes), at))
+            in_name, badness = True, 0
+            for each in classify:
+                one, there = each(paths[at])
+                badness += one
+                in_name &= there
+            keys.append(self._key(CLOSE[not in_name or len(words) > 1], badness, at))
         if len(keys) < count:
             left = sorted(set(range(len(paths))).difference(whole))
             if len(words) == 1:
@@ -175,6 +178,12 @@ class Ranking:
         scattered = any(cost >= SCATTER and word not in path for word, cost in pairs)
         kind = MatchKind.LETTERS if scattered else MatchKind.PIECES
         return self._key(kind, sum(costs) + _words_in_name(original), at)
+
+
+def _holds(word: str, path: str, *, begins: bool) -> bool:
+    """Return whether the name of `path` holds `word`, or `begins` with it."""
+    name = path.rfind("/") + 1
+    return path.startswith(word, name) if begins else path.find(word, name) >= 0
 
 
 def _classifier(word: str) -> Callable[[str], tuple[int, bool]]:
