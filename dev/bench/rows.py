@@ -135,9 +135,9 @@ def _content(number: int, files: str) -> tuple[Row, ...]:
 
 
 TAIL = Statistic.TAIL
-# A row that is always missed says nothing. So the limits of such rows are what two quiet runs on two
-# processors kept on 25 November 2026, and a tenth or a little more. 100 calls at once took 1.8 and
-# 2.2, and nobody knows yet why 50 take .4: that limit stands.
+# A row that is always missed says nothing. So the limits of such rows are those that two quiet runs
+# kept on 25 November 2026, and a tenth or a little more. Only 100 calls at once still miss theirs:
+# they took 1.8 and 2.2, and 50 took .4.
 ROWS = (
     Row(Promise.TINY_CALL, "ping : raw pipe echo", "ping", "ours", "pipe", 5),
     # The peer of jsonrpc.el only echoes.
