@@ -443,7 +443,7 @@ The callback of the first throws.  Check that the other two still get an answer.
       (dotimes (number 1000)
         (backstaff-epc-call-async
          peer 'echo (list number) :success-fn (lambda (value) (push (car value) values))))
-      (backstaff-test-wait-for (= (length values) 1000))
+      (backstaff-test-wait-for (= (length values) 1000) 30)
       (should (equal (nreverse values) (number-sequence 0 999))))))
 
 (ert-deftest backstaff-epc-peer-stopped-in-a-call-ends-at-the-deadline ()
