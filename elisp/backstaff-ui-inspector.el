@@ -242,7 +242,7 @@ omitted.  Tools see the project of the current directory."
               (list (plist-get state :tool) (plist-get state :arguments) '(:json t)))
    :before-draw #'backstaff-inspector--note-folds
    :draw #'backstaff-inspector--draw
-   :draw-failure #'backstaff-inspector--draw
+   :draw-failures t
    :title (lambda (state) (format "*backstaff run: %s*" (plist-get state :tool)))
    :wrap t)
   (setq-local outline-regexp "\\* \\(?:Text\\|Plist\\|JSON\\)$"
@@ -267,12 +267,12 @@ omitted.  Tools see the project of the current directory."
         (insert (string-limit (plist-get reply :text) backstaff-inspector-max-characters))
       (insert (backstaff-inspector--lisp) "\n\n")
       (cl-flet ((line (label text &optional face)
-                  (insert (propertize (format "%-10s" label) 'face 'backstaff-detail)
+                  (insert (propertize (format "%-10s" label) 'face 'shadow)
                           " " (if face (propertize text 'face face) text) "\n")))
         (line "Root" (backstaff-names-show (abbreviate-file-name (backstaff-view-get :root))))
         (if (plist-get reply :error)
             (line "Failure" (format "%s" (plist-get (plist-get reply :error) :code))
-                  'backstaff-failure)
+                  'error)
           (line "Success" (if (plist-get reply :truncated) "but truncated" "and complete")))
         (line "Time" (format "%s ms in the server, %.1f ms there and back"
                              (plist-get reply :elapsed-ms) (* 1e3 seconds)))
@@ -290,7 +290,7 @@ omitted.  Tools see the project of the current directory."
         ;; replies consist, have about 2.5.
         (insert (propertize (format "\n%-10s %12s   %s\n" "Form" "bytes"
                                     "tokens, roughly: bytes/4 to /2.5")
-                            'face 'backstaff-detail))
+                            'face 'shadow))
         (pcase-dolist (`(,name ,_ ,text) texts)
           (when-let ((bytes (and text (length (encode-coding-string text 'utf-8-unix t)))))
             (insert (format "%-10s %12s   %s to %s\n" name (backstaff-view-number bytes)
@@ -308,7 +308,7 @@ omitted.  Tools see the project of the current directory."
   (insert "\n" (propertize (concat "* " name) 'face 'outline-1) "\n")
   (let ((start (point)) (long (> (length text) backstaff-inspector-max-characters)))
     (insert (if text (string-limit text backstaff-inspector-max-characters)
-              (propertize "The reply has no such form.\n" 'face 'backstaff-detail)))
+              (propertize "The reply has no such form.\n" 'face 'shadow)))
     (cond ((or (null text) (eq form 'text)))
           ((or long (eq form 'plist)) (backstaff-inspector--break-lines start))
           (t (json-pretty-print start (point))))
@@ -318,7 +318,7 @@ omitted.  Tools see the project of the current directory."
                (format "\n… and more: %s has %s characters, see `%s'.\n" name
                        (backstaff-view-number (length text))
                        'backstaff-inspector-max-characters)
-               'face 'backstaff-detail)))))
+               'face 'shadow)))))
 
 (defun backstaff-inspector--break-lines (start)
   "Begin a line at each pair and each object from START to point, by its depth.

@@ -607,7 +607,7 @@ For example eglot, told of a problem, looks for the buffer of its file."
             (should (string-match-p "@host\\*" (buffer-name)))
             (should (equal default-directory far))
             (should (string-match-p (regexp-quote (directory-file-name far))
-                                    (nth 1 (cadr header-line-format))))
+                                    header-line-format))
             (should (backstaff-view-go-to "a.txt"))
             (backstaff-view-visit)
             (setq visited (get-file-buffer (concat far "a.txt")))

@@ -358,6 +358,11 @@ def test_languages_have_names_and_test_data_are_apart(tree: Plant) -> None:
     assert "\ntypes: TypeScript 2, .odd 1, test data 1, other 1\n" in overview(root).text
 
 
+def test_common_kind_is_named_however_long_its_extension_is(tree: Plant) -> None:
+    files = {f"{n}.go": "" for n in range(6)} | {f"{n}.caddyfiletest": "" for n in range(4)}
+    assert "\ntypes: Go 6, .caddyfiletest 4, other 1\n" in overview(tree(files | {"one": ""})).text
+
+
 def test_rare_languages_are_not_in_the_text(tree: Plant) -> None:
     root = tree({f"{n}.go": "" for n in range(60)} | {"one.c": ""})
     reply = overview(root)

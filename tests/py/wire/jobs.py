@@ -8,7 +8,7 @@ from backstaff.errors import ErrorCode, ToolError
 
 @dataclass(eq=False)
 class Doing:
-    """A job that does `work`, may take so many seconds, and notes how it ended otherwise."""
+    """A job that does `work` in at most `seconds`, and notes any other end."""
 
     work: Callable[[], None]
     seconds: float = 10
