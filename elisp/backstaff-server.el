@@ -147,11 +147,8 @@ on another host."
   "Seconds from a start until a server that died twice is tried again.
 One project that brings it down must not take the tools from all others.")
 
-(defvar backstaff-server--current nil
-  "The server on this host that was started last, dead or alive.")
-
-(defvar backstaff-server--elsewhere nil
-  "The servers on other hosts, as an alist of (HOST . SERVER).")
+(defvar backstaff-server--servers nil
+  "An alist of (HOST . SERVER), the last that was started there, dead or alive.")
 
 (defvar backstaff-server-content-readers 'unknown
   "The ids of the tools that read the contents of files.
@@ -163,7 +160,7 @@ One that starts with an exclamation mark names exceptions.")
 
 (defun backstaff-server-status ()
   "Return nil, `unresponsive', `ended' or the process id of this host's server."
-  (when-let* ((server backstaff-server--current)
+  (when-let* ((server (cdr (assoc nil backstaff-server--servers)))
               (connection (backstaff-server-connection server)))
     (cond ((backstaff-epc-unresponsive-p connection) 'unresponsive)
           ((backstaff-epc-live-p connection) (process-id (backstaff-server-process server)))
@@ -312,11 +309,9 @@ too.  IDENTITY may be anything, even no plist."
 
 (defun backstaff-server--stop (reason)
   "Stop all servers, and fail the calls under way for REASON."
-  (dolist (server (delq nil (cons backstaff-server--current
-                                  (mapcar #'cdr backstaff-server--elsewhere))))
+  (pcase-dolist (`(,_ . ,server) backstaff-server--servers)
     (backstaff-epc-close (backstaff-server-connection server) reason))
-  (setq backstaff-server--current nil
-        backstaff-server--elsewhere nil))
+  (setq backstaff-server--servers nil))
 
 
 ;;; Other hosts
@@ -366,17 +361,14 @@ connected to the host."
 On this host nothing waits for the start: calls wait behind the handshake."
   (let ((server (backstaff-server--make :restarted restarted)))
     (backstaff-server--launch server host)
-    (if host
-        (setf (alist-get host backstaff-server--elsewhere nil nil #'equal) server)
-      (setq backstaff-server--current server))
+    (setf (alist-get host backstaff-server--servers nil nil #'equal) server)
     (backstaff-server--shake-hands server)
     server))
 
 (defun backstaff-server-ensure (&optional host)
   "Return the server on HOST, started if there is none that lives.
 Signal a `backstaff-connection-lost' if that fails."
-  (let* ((server (if host (cdr (assoc host backstaff-server--elsewhere))
-                   backstaff-server--current))
+  (let* ((server (cdr (assoc host backstaff-server--servers)))
          (connection (and server (backstaff-server-connection server))))
     (when (and connection (backstaff-epc-unresponsive-p connection))
       (backstaff-epc-close connection "the server does not respond any more"))
@@ -431,7 +423,7 @@ It outlives the server, because agents keep the tools that they were given.")
 
 (defun backstaff-server-policy (id)
   "Return the policy's verdict on the tool ID, nil if the server was not asked."
-  (when-let ((server backstaff-server--current))
+  (when-let ((server (cdr (assoc nil backstaff-server--servers))))
     (plist-get (cl-find id (backstaff-server-definitions server) :test #'equal
                         :key (lambda (tool) (plist-get tool :id)))
                :policy)))
@@ -455,7 +447,7 @@ own, as well.  Signal a `backstaff-error' if none comes within TIMEOUT seconds."
 (defun backstaff-stop ()
   "Stop the server, here and on other hosts; the next call starts it again."
   (interactive)
-  (let ((running (or backstaff-server--current backstaff-server--elsewhere)))
+  (let ((running backstaff-server--servers))
     (backstaff-server--stop "the server was stopped")
     (when (called-interactively-p 'interactive)
       (message (if running "The server is stopped" "There was no server")))))
