@@ -134,12 +134,11 @@ If no server starts, the text includes advice: there is no other help then."
 
 (cl-defstruct (backstaff-server (:constructor backstaff-server--make) (:copier nil))
   "A server process.
-LAST-WORDS is the end of its standard error, which comes from the process
-STDERR.  RESTARTED is non-nil if it took the place of one that had died.
+LAST-WORDS is the end of its standard error.  RESTARTED is non-nil if it took the place of one that had died.
 ANSWERED is non-nil once it has answered a tool's call.  DEFINITIONS describe
 its tools, once the server was asked.  START-INFO, a plist, describes a start
 on another host."
-  connection process stderr (last-words "")
+  connection process (last-words "")
   (restarted nil :read-only t) (started (float-time) :read-only t)
   answered definitions start-info)
 
@@ -233,20 +232,17 @@ OPTIONS are more arguments for `backstaff-epc-connect'."
       (set-process-buffer stderr nil)
       (funcall keep stderr (with-current-buffer buffer (buffer-string)))
       (kill-buffer buffer)))
-  (setf (backstaff-server-stderr server) stderr
-        (backstaff-server-process server) process
+  (setf (backstaff-server-process server) process
         (backstaff-server-connection server)
         (apply #'backstaff-epc-connect process
                :log-function #'backstaff-server-note
-               :stderr-function (lambda () (backstaff-server--collect-words server))
+               :stderr-function
+               (lambda ()
+                 ;; A child of the server, now dead, may hold the pipe open.
+                 (when stderr (backstaff-epc-wait stderr 0.2 #'ignore))
+                 (string-join
+                  (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n"))
                options)))
-
-(defun backstaff-server--collect-words (server)
-  "Return the last lines that SERVER, now dead, wrote to its standard error.
-A child of the server may hold the pipe open, so this waits little."
-  (when-let ((stderr (backstaff-server-stderr server)))
-    (backstaff-epc-wait stderr 0.2 #'ignore))
-  (string-join (last (split-string (backstaff-server-last-words server) "\n" t) 8) "\n"))
 
 (defun backstaff-server--shake-hands (server &optional callback timeout)
   "Shake hands with SERVER before any call; close the connection on failure.
