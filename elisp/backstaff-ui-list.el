@@ -205,7 +205,7 @@ server's settings limit their number and depth."
     (backstaff-list--go-on)))
 
 (defun backstaff-list--go-on ()
-  "Draw a piece of the rows that wait, and see to it that enough come."
+  "Draw a piece of the rows that wait, and arrange for the next piece."
   (let* ((end (point-max)) (inhibit-read-only t)
          ;; A piece makes 2 MB of garbage.  To collect it takes longer than to draw.
          (gc-cons-threshold (max gc-cons-threshold (* 32 1024 1024)))

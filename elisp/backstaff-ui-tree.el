@@ -55,7 +55,7 @@ ignores, and `nothing' shows everything.  \\<backstaff-tree-mode-map>\\[backstaf
   :type '(choice (const contract) (const ignored) (const nothing)))
 
 (defconst backstaff-tree--most-entries 1000
-  "The most entries that the tool allows.")
+  "Maximum number of entries that the tool allows.")
 
 (defvar-local backstaff-tree--folds nil
   "A hash table from the paths of directories to `folded' or `open'.
@@ -160,7 +160,7 @@ Interactively this is the root of the project; with a prefix argument, ask."
   (and (plist-get node :truncated) (not (plist-get node :children))))
 
 (defun backstaff-tree--prepare (node data)
-  "Sort the nodes below NODE, and mark what DATA says of them.
+  "Sort the nodes below NODE, and add the counts of DATA to them.
 DATA is the tree of NODE.  If it was cut, NODE gets the number of missing names,
 and each closed directory gets the number of names in it."
   (let ((counts (make-hash-table :test #'equal)))
@@ -252,7 +252,7 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
     (propertize (if count (format " … %d" count) " …") 'face 'shadow)))
 
 (defun backstaff-tree--insert-all ()
-  "Insert the tree, count its files in the header, and note where it is cut."
+  "Insert the tree, its counts in the header, and a note if it was cut."
   (backstaff-tree--insert (car (backstaff-tree--nodes)) "" "" 1)
   (backstaff-tree--count-folded)
   (let* ((nodes (cdr (backstaff-tree--nodes)))
@@ -291,7 +291,7 @@ The line starts with BEFORE and BRANCH, such as \"│  \" and \"├─ \"."
                      "")
                    (if (equal (plist-get limited :path) (backstaff-view-get :path)) ""
                      (format " in %s/" (backstaff-view-label (plist-get limited :path)))))
-           ;; It would change a path with \\[.
+           ;; A path may look like a key.
            (substitute-command-keys
             (concat (if (< limit backstaff-tree--most-entries)
                         "\\[backstaff-tree-more] shows more"
@@ -428,9 +428,9 @@ Interactively, go from each of these to the next."
                backstaff-tree-mode)
   (backstaff-view-change :left-out names)
   (message "%s" (pcase names
-                  ('contract "The tree is what agents get: it leaves out .git, build and such")
+                  ('contract "The tree is that of agents: it leaves out .git, build and such")
                   ('nothing "The tree leaves out nothing but hidden names")
-                  (_ "The tree leaves out what git ignores"))))
+                  (_ "The tree leaves out the files that git ignores"))))
 
 (defun backstaff-tree-more ()
   "Request twice as many entries, up to 1000."
